@@ -28,7 +28,7 @@ from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import Artefacts
 from doorward.describe.outcome_text import as_text
 from doorward.runs.program_text import awaited, parameters
-from doorward.secrets.scrubber import MOST_OF_BODY
+from doorward.secrets.scrubber import MAX_BODY_BYTES
 
 from .conftest import CONFIG, InProcess, MemoryCache, Weather
 
@@ -401,7 +401,7 @@ class Verbose(Weather):
     async def call(self, call: Call) -> Any:
         assert self.settings.token
         token = self.settings.token.reveal()
-        raise ApiError("no", status=401, body="x" * (MOST_OF_BODY - len(token) // 2) + token)
+        raise ApiError("no", status=401, body="x" * (MAX_BODY_BYTES - len(token) // 2) + token)
 
 
 async def test_a_body_is_cut_behind_what_was_removed(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -413,7 +413,7 @@ async def test_a_body_is_cut_behind_what_was_removed(doorward_host: Any, monkeyp
         with pytest.raises(ApiError) as raised:
             await gate.call("weather.fail")
     assert "canary" not in raised.value.body
-    assert len(raised.value.body) < MOST_OF_BODY + 100
+    assert len(raised.value.body) < MAX_BODY_BYTES + 100
 
 
 class _Redirecting(http.server.BaseHTTPRequestHandler):

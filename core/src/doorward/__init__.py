@@ -38,7 +38,8 @@ _EXPORTS = {
     "host.loopback": ("is_loopback",),
     "host.self_reference": ("starts_doorward",),
     "host.logs": ("log",),
-    "host.sqlite_file": ("SqliteFile", "SqliteLayout"),
+    "host.sqlite_file": ("SqliteFile",),
+    "host.sqlite_layout": ("SqliteLayout",),
     "plugins.manager": ("Plugins",),
     "plugins.mcp_additions": ("RawPrompt", "RawResource", "RawTool", "principal_of"),
     "model.settings": ("Settings",),
@@ -117,7 +118,7 @@ if TYPE_CHECKING:
     from doorward.host.loopback import is_loopback as is_loopback
     from doorward.host.self_reference import starts_doorward as starts_doorward
     from doorward.host.sqlite_file import SqliteFile as SqliteFile
-    from doorward.host.sqlite_file import SqliteLayout as SqliteLayout
+    from doorward.host.sqlite_layout import SqliteLayout as SqliteLayout
     from doorward.host.watchdog import Watchdog as Watchdog
     from doorward.model.abilities import *  # noqa: F403
     from doorward.model.contexts import PluginContext as PluginContext

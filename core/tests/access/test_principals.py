@@ -554,11 +554,11 @@ async def test_who_comes_while_theirs_is_closed_has_a_new_one(own: Any, monkeypa
 def test_a_name_takes_no_word_out_of_the_answers_of_all() -> None:
     """Where an API wants to be told who asks, a principal whom an issuer lets choose a name could choose any word."""
     from doorward.secrets.owned import OwnedSecrets
-    from doorward.secrets.scrubber import MOST_OF_ALL, Owner
+    from doorward.secrets.scrubber import MAX_SHARED_VALUES, Owner
     from doorward.secrets.store import Secret, Secrets
 
     secrets = Secrets(environ={})
-    for name in ("description", *(f"person-{number:05}" for number in range(MOST_OF_ALL + 5))):
+    for name in ("description", *(f"person-{number:05}" for number in range(MAX_SHARED_VALUES + 5))):
         theirs = OwnedSecrets(secrets, Owner("own", name), lambda key, name=name: name if key == "name" else None)  # type: ignore[misc]
         assert Secret("${principal:name}", theirs).reveal() == name
         assert Secret("as ${principal:name}", theirs).reveal() == f"as {name}"
@@ -577,7 +577,7 @@ async def test_what_is_fetched_for_many_is_scrubbed_within_bounds(own: Any, monk
             return f"fetched-{self._context.settings.user}"
 
     own.install("auth", "fetching", Fetching)
-    monkeypatch.setattr(auths, "MOST_OF_ALL", 5)
+    monkeypatch.setattr(auths, "MAX_SHARED_VALUES", 5)
     monkeypatch.setattr(source_pool, "IDLE", -1.0)
     config = OWN.replace("${principal:token}", "x")
     config = config.replace(

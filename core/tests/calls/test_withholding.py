@@ -16,7 +16,7 @@ from doorward.calls.withholding import MOST_WITHHELD, Withholding
 from doorward.describe.outcome_text import as_dict
 from doorward.secrets import needles as needles_module
 from doorward.secrets.needles import Forms, Needles
-from doorward.secrets.scrubber import LEAST_BITS, Owner, answers_of, bits, made_by
+from doorward.secrets.scrubber import MIN_UNGUESSABLE_BITS, Owner, answers_of, bits, made_by
 from doorward.secrets.variants import forms
 
 from ..conftest import Weather
@@ -132,7 +132,7 @@ async def test_a_credential_that_can_be_guessed_is_not_searched_for_in_what_prog
 ) -> None:
     """A program that writes all numbers of eight digits sees all of them again. From answers it is taken out all the
     same."""
-    assert bits(word) < LEAST_BITS < bits(STRONG)
+    assert bits(word) < MIN_UNGUESSABLE_BITS < bits(STRONG)
     async with opened(word) as gate:
         outcome = await gate.execute(USES + f"print({word!r})\nresult = {word!r}", principal="alice")
         assert (outcome.value, outcome.printed.strip()) == (word, word)
@@ -306,7 +306,7 @@ def test_a_flood_of_secrets_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     from doorward.secrets import redaction
     from doorward.secrets.redaction import Redactor
 
-    monkeypatch.setattr(redaction, "_MOST_MATCHES", 100)
+    monkeypatch.setattr(redaction, "_MAX_MATCHES", 100)
     redactor = Redactor(Needles([Forms([b"abcdefgh"])]))
     assert redactor.text("abcdefgh" * 50 + "x") == "[secret]" * 50 + "x"
     assert redactor.text("abcdefgh" * 200 + "x") == "[secret]"

@@ -53,6 +53,7 @@ def test_sql_is_below_the_seam() -> None:
     assert {f"{file.parent.name}/{file.name}" for file in CORE.rglob("*.py") if knows.search(file.read_text())} == {
         "catalog/sqlite_store.py",
         "host/sqlite_file.py",
+        "host/sqlite_layout.py",
     }
     makes = re.compile(r"SqliteCatalog\(|MemoryArtefacts\(")
     assert [

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 from doorward import LoginPrompt, PluginContext, ServerError, Settings
-from doorward.secrets.scrubber import MOST_FETCHED
+from doorward.secrets.scrubber import MAX_FETCHED_VALUES
 from doorward.secrets.store import Secrets
 
 from ..conftest import CONFIG, Cli
@@ -177,10 +177,10 @@ def test_the_latest_fetched_values_are_scrubbed() -> None:
     redact, other = secrets.redaction(), secrets.redaction()
     redact("a-password-for-ever")
     other("token-of-both")
-    for number in range(3 * MOST_FETCHED):
+    for number in range(3 * MAX_FETCHED_VALUES):
         redact("token-of-both" if number == 0 else f"token-{number:05}")
         redact("kept-by-using-it")
-    newest, oldest = f"token-{3 * MOST_FETCHED - 1:05}", "token-00001"
+    newest, oldest = f"token-{3 * MAX_FETCHED_VALUES - 1:05}", "token-00001"
     assert secrets.scrub(f"{newest} {oldest}") == f"[secret] {oldest}"
     assert secrets.scrub("a-password-for-ever kept-by-using-it token-of-both") == "[secret] [secret] [secret]"
     before = len(secrets._known)

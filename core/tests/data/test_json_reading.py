@@ -30,8 +30,8 @@ MI = 2**20
 def pieces() -> Any:
     """Small ones, so that small texts have many."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_reading, "PIECE", 90)
-        patch.setattr(json_reading, "_LEAST", 40)
+        patch.setattr(json_reading, "PIECE_CHARACTERS", 90)
+        patch.setattr(json_reading, "_MIN_PIECE_CHARACTERS", 40)
         yield
 
 
@@ -99,8 +99,8 @@ def test_depth_does_not_multiply() -> None:
 )
 async def test_nobody_waits_for_it(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """The loop has its turns while others are read. Read at once, it has none."""
-    monkeypatch.setattr(json_reading, "PIECE", 2**16)
-    monkeypatch.setattr(json_reading, "_LEAST", 256)
+    monkeypatch.setattr(json_reading, "PIECE_CHARACTERS", 2**16)
+    monkeypatch.setattr(json_reading, "_MIN_PIECE_CHARACTERS", 256)
     turns: list[float] = []
 
     async def count() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from doorward import Call, Compiled, Function, InvalidArguments, Reply, Settings
 from doorward.calls.items import at, declared, items_of
-from doorward.data.headers import MOST_BYTES, shown_headers
+from doorward.data.headers import MAX_HEADERS_BYTES, shown_headers
 
 from ..conftest import InProcess
 
@@ -180,7 +180,7 @@ def test_the_only_list_of_a_schema(returns: Any, key: Any) -> None:
 
 def test_headers_that_are_shown() -> None:
     """Small letters; no more than there is room for, and what does not fit is left out whole."""
-    headers = {"ETag": "1", "Big": "x" * MOST_BYTES, "Set-Cookie": "a=b", "X-Continuation-Token": "c"}
+    headers = {"ETag": "1", "Big": "x" * MAX_HEADERS_BYTES, "Set-Cookie": "a=b", "X-Continuation-Token": "c"}
     assert shown_headers(headers) == {"etag": "1"}
     assert shown_headers({"X-Continuation-Token": "c", "Sync-Token": "s", "Token": "t"}) == {
         "x-continuation-token": "c",

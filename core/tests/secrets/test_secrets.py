@@ -19,13 +19,13 @@ from doorward.model.errors import ConfigError, MissingSecret
 from doorward.model.settings import Settings
 from doorward.secrets.owned import OwnedSecrets
 from doorward.secrets.redaction import REDACTED
-from doorward.secrets.scrubber import MOST_FETCHED, SHORTEST, Owner
+from doorward.secrets.scrubber import MAX_FETCHED_VALUES, MIN_SECRET_CHARACTERS, Owner
 from doorward.secrets.store import Secret, Secrets, Template
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 KEY = "s3cr3t/+ k\"e'y&<é>"
-VALUES = st.text(st.characters(codec="utf-8"), min_size=SHORTEST + 4, max_size=40).filter(
+VALUES = st.text(st.characters(codec="utf-8"), min_size=MIN_SECRET_CHARACTERS + 4, max_size=40).filter(
     lambda v: len(v.strip()) == len(v)
 )
 
@@ -373,7 +373,7 @@ def test_a_file_that_is_none(folder: Path) -> None:
     """A pipe would keep everybody waiting; a folder holds no value."""
     os.mkfifo(folder / "pipe")
     for name in ("pipe", "run"):
-        with pytest.raises(MissingSecret, match="no regular file"):
+        with pytest.raises(MissingSecret, match="not a regular file"):
             Secrets(folder=folder, environ={}).expand(f"${{file:{name}}}")
 
 
@@ -457,7 +457,7 @@ async def test_who_waits_for_a_slow_value_may_leave() -> None:
 async def test_a_principals_own_value_may_take_time_and_their_name_is_no_secret() -> None:
     """`${principal:KEY}` may itself be fetched; each principal's values are remembered on their own."""
     secrets = Secrets(environ={}, resolve=lambda scheme, name: f"value-of-{name}")
-    names = [f"person-{number}" for number in range(MOST_FETCHED + 5)]
+    names = [f"person-{number}" for number in range(MAX_FETCHED_VALUES + 5)]
     for name in names:
         own = OwnedSecrets(
             secrets, Owner("own", name), {"name": name, "token": Secret(f"${{vault:{name}}}", secrets)}.get
@@ -471,10 +471,10 @@ async def test_a_principals_own_value_may_take_time_and_their_name_is_no_secret(
 @pytest.mark.anyio
 async def test_values_that_were_rotated_away() -> None:
     """The latest are scrubbed, those of long ago are not: they would cost time for ever."""
-    values = iter(range(10_000, 10_000 + 3 * MOST_FETCHED))
+    values = iter(range(10_000, 10_000 + 3 * MAX_FETCHED_VALUES))
     secrets = Secrets(environ={}, resolve=lambda scheme, name: f"token-{next(values)}")
-    got = [await Template("${cmd:token}", secrets).get() for _ in range(3 * MOST_FETCHED)]
-    assert all(secrets.scrub(value) == REDACTED for value in got[-MOST_FETCHED:])
+    got = [await Template("${cmd:token}", secrets).get() for _ in range(3 * MAX_FETCHED_VALUES)]
+    assert all(secrets.scrub(value) == REDACTED for value in got[-MAX_FETCHED_VALUES:])
     assert secrets.scrub(got[0]) == got[0]
     assert got[0] not in repr(vars(secrets))
 

@@ -152,7 +152,7 @@ def test_an_audit_that_cannot_audit_does_not_start(tmp_path: Path, path: str) ->
     """Where the file cannot be opened, the start fails and names the path."""
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
-    with pytest.raises(ConfigError, match=r"the audit log cannot be written|is no regular file") as caught:
+    with pytest.raises(ConfigError, match=r"the audit log cannot be written|is not a regular file") as caught:
         audit(tmp_path, path=tmp_path / path)
     assert caught.value.place == str(tmp_path / path)
 
@@ -334,7 +334,7 @@ def test_only_a_file_of_ours_is_touched(tmp_path: Path, kind: str) -> None:
             other.touch(0o666)
             other.chmod(0o666)
             os.link(other, file)
-    with pytest.raises(ConfigError, match=r"is no regular file|belongs to another user|hard link"):
+    with pytest.raises(ConfigError, match=r"is not a regular file|belongs to another user|hard link"):
         audit(tmp_path)
     assert stat.S_IMODE(file.stat().st_mode) == 0o666
 

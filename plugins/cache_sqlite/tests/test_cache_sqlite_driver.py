@@ -321,7 +321,7 @@ async def test_a_place_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     """Where no file can be made, the error says which path and why; nothing is moved."""
     folder = tmp_path / "programs.db"
     folder.mkdir()
-    with pytest.raises(ConfigError, match=r"programs\.db: is no regular file"):
+    with pytest.raises(ConfigError, match=r"programs\.db: is not a regular file"):
         await cache(tmp_path).get("one", "ann")
     assert folder.is_dir()
     with pytest.raises(ConfigError, match="cannot be used"):

@@ -388,9 +388,9 @@ async def test_a_session_keeps_no_large_message() -> None:
 def test_lines_that_repeat_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few are written; the first one of the next minute says how many were not."""
     bounded = logs.Bounded()
-    answers = [bounded.left_out("a") for _ in range(logs.MOST + 5)]
-    assert answers == [0] * logs.MOST + [None] * 5
+    answers = [bounded.left_out("a") for _ in range(logs.MAX_LINES + 5)]
+    assert answers == [0] * logs.MAX_LINES + [None] * 5
     assert bounded.left_out("b") == 0
-    monkeypatch.setattr(logs, "PERIOD", 0.0)
+    monkeypatch.setattr(logs, "PERIOD_SECONDS", 0.0)
     assert bounded.left_out("a") == 5
     assert bounded.left_out("a") == 0

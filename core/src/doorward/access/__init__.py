@@ -1,4 +1,4 @@
-"""Who asks, what they may do, and how much of it.
+"""Principals, what they may do, and how much of it.
 
 Never how it is done.
 """

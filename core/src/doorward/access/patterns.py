@@ -1,4 +1,4 @@
-"""Patterns of names, read once: how many there are costs nothing when a name is held against them."""
+"""Patterns of names, compiled once: to match a name takes the same time, however many patterns there are."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _WILD = re.compile(r"[*?\[]")
 
 
 def is_wild(pattern: str) -> bool:
-    """Whether a pattern may mean more than the name that it reads."""
+    """Whether a pattern has wildcards, and so may match several names."""
     return _WILD.search(pattern) is not None
 
 
 class Patterns:
-    """Names, and patterns with wildcards as `fnmatch` has them. A name is looked up among them all, then held against
-    one expression of those with wildcards, which is made when it is first needed."""
+    """Names, and patterns with the wildcards of `fnmatch`. A name is looked up among all, then matched with one regular
+    expression for those with wildcards, which is compiled when it is first needed."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self.written = frozenset(patterns)
@@ -24,7 +24,7 @@ class Patterns:
         self._expression: re.Pattern[str] | None = None
 
     def fit(self, *names: str) -> bool:
-        """Whether any pattern means any of the names."""
+        """Whether any pattern matches any of the names."""
         if not self.written.isdisjoint(names):
             return True
         if not self._wild:
@@ -34,5 +34,5 @@ class Patterns:
         return any(map(self._expression.match, names))
 
     def idle(self, names: Collection[str]) -> set[str]:
-        """The patterns that mean none of the names."""
+        """The patterns that match none of the names."""
         return {p for p in self.written.difference(names) if not Patterns([p]).fit(*names)}

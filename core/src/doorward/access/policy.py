@@ -1,4 +1,4 @@
-"""May this program make this call? What the operator allows, narrowed (never widened) by the caller."""
+"""Decides whether a program may make a call: the operator's policy, which the caller may narrow, never widen."""
 
 from __future__ import annotations
 
@@ -21,44 +21,45 @@ _ROUTE = re.compile(r"[A-Z*]+ +(?:/|\*)")
 _WILD = {"/**": r"(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
-MOST_PATTERNS = 100
-"""By which a caller may narrow what a program may call."""
+MAX_PATTERNS = 100
+"""Patterns by which a caller may narrow what a program may call."""
 
-LONGEST = 2200
-"""Characters of one of them: an id may be a route."""
+MAX_PATTERN_CHARACTERS = 2200
+"""Characters of one pattern: an id may be a route."""
 
-LONGEST_WILD, MOST_WILD = 300, 5000
-"""Characters of one of them with wildcards, and of all such together: what reads them takes long, far longer for a long
-one."""
+MAX_WILDCARD_CHARACTERS, MAX_WILDCARD_CHARACTERS_TOGETHER = 300, 5000
+"""Characters of one pattern with wildcards, and of all such together: to compile them takes long, and far longer for
+long ones."""
 
 
 def narrowing(functions: Sequence[str] | None) -> tuple[str, ...] | None:
-    """What a caller says that a program may call, `None`: everything. Raises: InvalidArguments."""
+    """Check the `functions` argument of a caller; `None` allows everything. Raises: InvalidArguments."""
     patterns = (functions,) if isinstance(functions, str) else None if functions is None else tuple(functions)
     if patterns is None:
         return None
-    if len(patterns) > MOST_PATTERNS:
+    if len(patterns) > MAX_PATTERNS:
         raise InvalidArguments(
-            f"`functions` has {len(patterns)} patterns; at most {MOST_PATTERNS} are allowed", hint="Use wildcards."
+            f"`functions` has {len(patterns)} patterns; at most {MAX_PATTERNS} are allowed", hint="Use wildcards."
         )
     if not all(isinstance(pattern, str) for pattern in patterns):
         raise InvalidArguments("`functions` holds something that is no text", hint='For example ["github.issues_*"].')
-    if any(len(pattern) > LONGEST for pattern in patterns):
+    if any(len(pattern) > MAX_PATTERN_CHARACTERS for pattern in patterns):
         raise InvalidArguments(
-            f"`functions` has a name of more than {LONGEST} characters", hint="No function is called so."
+            f"`functions` has a name of more than {MAX_PATTERN_CHARACTERS} characters", hint="No function is called so."
         )
     lengths = [len(pattern) for pattern in patterns if is_wild(pattern)]
-    if max(lengths, default=0) > LONGEST_WILD or sum(lengths) > MOST_WILD:
+    if max(lengths, default=0) > MAX_WILDCARD_CHARACTERS or sum(lengths) > MAX_WILDCARD_CHARACTERS_TOGETHER:
         raise InvalidArguments(
-            f"patterns with wildcards may have {LONGEST_WILD} characters each, and {MOST_WILD} together",
+            f"patterns with wildcards may have {MAX_WILDCARD_CHARACTERS} characters each, "
+            f"and {MAX_WILDCARD_CHARACTERS_TOGETHER} together",
             hint="Narrow by fewer `functions`.",
         )
     return patterns
 
 
 class Policy:
-    """`[policy]`, and within it what `[principals]` says of who asks: `allow` and `deny` are patterns; deny wins. An
-    empty `allow` allows nothing."""
+    """`[policy]`, and within it the table of the principal in `[principals]`: `allow` and `deny` are patterns, and deny
+    wins. An empty `allow` allows nothing."""
 
     def __init__(self, policy: PolicySettings, principals: Principals) -> None:
         self._allow, self._deny = of_functions(tuple(policy.allow)), of_functions(tuple(policy.deny))
@@ -71,7 +72,8 @@ class Policy:
             return f"{function.qualified} is not allowed by the operator's policy: [policy] {key}"
         rights = self._principals.rights(who)
         if key := _forbids(rights.allow, rights.deny, function):
-            return f"{function.qualified} is not allowed for {who!r} by the operator's policy: {self._principals.place(who, key)}"
+            place = self._principals.place(who, key)
+            return f"{function.qualified} is not allowed for {who!r} by the operator's policy: {place}"
         if program.functions is not None and not matches(function, program.functions):
             return (
                 f"{function.qualified} is not among the `functions` that this run may call: {some(program.functions)}"
@@ -85,14 +87,14 @@ def _forbids(allow: Patterns, deny: Patterns, function: Function) -> str:
 
 
 def matches(function: Function, patterns: Iterable[str]) -> bool:
-    """Whether any pattern means this function: `server.name` or `server` (all of it), with wildcards, original ids
-    and the `mcp__server__name` form that other systems use included."""
+    """Whether any pattern matches a function. A pattern is `server.name` or `server` (all of it), with wildcards; it
+    may have an original id, or the form `mcp__server__name` of other systems."""
     return _means(of_functions(tuple(patterns)), function)
 
 
 @lru_cache(32)
 def of_functions(patterns: tuple[str, ...]) -> Patterns:
-    """Patterns as `matches` has them."""
+    """Patterns in the form that `matches` takes."""
     return Patterns(map(qualified, patterns))
 
 
@@ -102,7 +104,7 @@ def _means(patterns: Patterns, function: Function) -> bool:
 
 
 def selected(function: Function, patterns: Iterable[str]) -> bool:
-    """Whether an `include` or `exclude` pattern of a server means this function: a name, an original id, `tag:NAME`,
+    """Whether an `include` or `exclude` pattern of a server matches a function: a name, an original id, `tag:NAME`,
     a method and path (`GET /users/*`, in which `*` ends at the next slash and `**` does not; `DELETE *`: any path), or
     a path (`/users/**`)."""
     return any(_selects(pattern, function) for pattern in patterns)
@@ -129,7 +131,7 @@ def _glob(pattern: str) -> re.Pattern[str]:
 
 
 def wanted(function: Function, settings: ServerSettings) -> bool:
-    """Whether the configuration of its server leaves a function."""
+    """Whether the configuration of its server keeps a function."""
     if settings.read_only and not function.read_only:
         return False
     if settings.include is not None and not selected(function, settings.include):

@@ -1,4 +1,4 @@
-"""Who asks, and what is theirs: `[principals]` of the configuration, and the tokens that they bring."""
+"""The rights, secrets and presented tokens of principals, from `[principals]` of the configuration."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from doorward.host.logs import log
 from doorward.model.names import qualified
 from doorward.model.types import LOCAL
 from doorward.secrets.owned import OwnedSecrets
-from doorward.secrets.scrubber import MOST_OF_ALL, Owner
+from doorward.secrets.scrubber import MAX_SHARED_VALUES, Owner
 from doorward.secrets.store import Secrets, Template
 
-_MOST = 10_000
-"""Principals whose last token is kept in mind."""
+_MAX_PRESENTED_TOKENS = 10_000
+"""Principals whose last token is remembered."""
 
 _OTHER = re.compile(r"(\[[^\]]*\])|[^\w*?]")
-"""What stands for an underscore in a pattern of servers: modules have one there."""
+"""Characters in a pattern of server names that are underscores in the names of modules."""
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-"""A key that TOML takes without quotes."""
+"""A TOML key that needs no quotes."""
 
 
 class Rights:
-    """What one table of `[principals]` gives, read when it is first asked. `servers` are all that there are: their
-    configured names by their module names."""
+    """The rights that one table of `[principals]` gives, read when first needed. `servers` maps the module names of all
+    servers to their configured names."""
 
     def __init__(self, settings: PrincipalSettings, servers: Mapping[str, str]) -> None:
         self._settings = settings
@@ -37,7 +37,7 @@ class Rights:
 
     @cached_property
     def modules(self) -> Mapping[str, str]:
-        """Those of the servers that are there for the principal."""
+        """The servers that the principal may use, by their module names."""
         return {module: name for module, name in self._servers.items() if self.servers.fit(module)}
 
     @cached_property
@@ -46,8 +46,8 @@ class Rights:
 
     @cached_property
     def by_name(self) -> Mapping[str, str]:
-        """Them by what a principal may call them: their module names, also in lower case where no other is called
-        so."""
+        """The same servers by every name that a principal may use: their module names, also in lower case, unless that
+        is the name of another."""
         return {module.lower(): module for module in reversed([*self.modules])} | {
             module: module for module in self.modules
         }
@@ -62,17 +62,17 @@ class Rights:
 
 
 class Principals:
-    """What the configuration says of each principal. Without a table, and without `[principals."*"]`, one may use all
-    servers; `local` is whoever has this machine, whom that does not mean."""
+    """The configuration of all principals. A principal without a table may use all servers if there is no
+    `[principals."*"]`; that table never applies to `local`, the user of this machine."""
 
     def __init__(self, loaded: Loaded) -> None:
         self._secrets = loaded.secrets
         self._presented: OrderedDict[str, str] = OrderedDict()
-        self._redact = loaded.secrets.redaction(MOST_OF_ALL)
+        self._redact = loaded.secrets.redaction(MAX_SHARED_VALUES)
         self.use(loaded)
 
     def use(self, loaded: Loaded) -> None:
-        """Know the servers of a configuration, which may be read anew."""
+        """Take over the principals and servers of a configuration that was read, perhaps again."""
         self._settings: Mapping[str, PrincipalSettings] = loaded.config.principals
         self._everyone = self._settings.get(EVERYONE, PrincipalSettings())
         tables = {LOCAL: PrincipalSettings()} | {
@@ -84,37 +84,35 @@ class Principals:
         self._servers = [*loaded.config.servers]
 
     def rights(self, principal: str) -> Rights:
-        """What the table of a principal gives. What it does not say is as in that of everyone."""
+        """The rights of a principal. Keys that the principal's table does not have come from the table for everyone."""
         return self._rights.get(principal, self._rights_of_others)
 
     def _merged(self, name: str, own: PrincipalSettings) -> PrincipalSettings:
-        return (
-            own
-            if name == LOCAL
-            else self._everyone.model_copy(update={key: getattr(own, key) for key in own.model_fields_set})
-        )
+        if name == LOCAL:
+            return own
+        return self._everyone.model_copy(update={key: getattr(own, key) for key in own.model_fields_set})
 
     def place(self, principal: str, key: str) -> str:
-        """Where the configuration says a key of a principal: `[principals.alice] deny`."""
+        """Where the configuration sets a key for a principal: `[principals.alice] deny`."""
         own = self._settings.get(principal)
         name = principal if own is not None and key in own.model_fields_set else EVERYONE
         return f"[principals.{name}] {key}" if _BARE.fullmatch(name) else f'[principals."{name}"] {key}'
 
     def may_use(self, principal: str, server: str) -> bool:
-        """Whether a server, by its configured name or its module's, is there for a principal."""
+        """Whether a principal may use a server, given by its configured name or its module's name."""
         return self.rights(principal).servers.fit(module_name(server))
 
     def theirs(self, principal: str, servers: Iterable[str]) -> list[str]:
-        """Those of the servers that are there for a principal."""
+        """Those of the servers that a principal may use."""
         patterns = self.rights(principal).servers
         return [server for server in servers if patterns.fit(module_name(server))]
 
     def configured(self) -> list[str]:
-        """The principals that have a table of their own."""
+        """The principals with a table of their own."""
         return [name for name in self._settings if name != EVERYONE]
 
     def unknown(self) -> Iterator[str]:
-        """What is wrong with patterns that fit no server: they may be misspelt."""
+        """A line for each pattern that fits no server: it may be misspelt."""
         modules = set(map(module_name, self._servers))
         idle = Patterns(_of_modules(p) for table in self._settings.values() for p in table.servers).idle(modules)
         for name, table in self._settings.items():
@@ -123,38 +121,40 @@ class Principals:
                     yield f"{self.place(name, 'servers')}: {pattern!r} fits no server"
 
     def warn(self) -> None:
-        """Log what is wrong with patterns."""
+        """Log the patterns that fit no server."""
         for wrong in self.unknown():
             log.warning("principals", what=wrong)
 
     def secrets_of(self, server: Server, principal: str) -> Secrets:
-        """What `${…}` in the settings of a server may name; with the principal's own, where each has credentials of
-        their own there."""
+        """The secrets that `${…}` in the settings of a server may name, with the principal's own secrets if the server
+        is `per_principal`."""
         if not server.settings.per_principal:
             return OwnedSecrets(self._secrets, Owner(module_name(server.name)))
 
         def own(key: str) -> Template | str | None:
             if key == "name":
                 return principal
-            table = self._settings.get(principal)  # never everyone's: a credential that is shared needs no principal
+            table = self._settings.get(
+                principal
+            )  # never the table for everyone: a shared credential needs no principal
             return table.secrets.get(key) if table else None
 
         return OwnedSecrets(self._secrets, Owner(module_name(server.name), principal), own)
 
     def present(self, principal: str, token: str) -> None:
-        """Keep the token in mind with which a principal has just asked."""
+        """Remember the token of the latest request of a principal."""
         self._presented[principal] = token
         self._presented.move_to_end(principal)
-        while len(self._presented) > _MOST:
+        while len(self._presented) > _MAX_PRESENTED_TOKENS:
             self._presented.popitem(last=False)
 
     def presented(self, principal: str) -> str | None:
-        """The token that a principal brought last. It is scrubbed from now on: whoever asks sends it somewhere."""
+        """The token that a principal brought last. It is scrubbed from now on: the caller sends it on."""
         if (token := self._presented.get(principal)) is not None:
             self._redact(token, Owner(principal=principal))
         return token
 
 
 def _of_modules(pattern: str) -> str:
-    """A pattern of servers' names as one of their modules'."""
+    """A pattern of server names as a pattern of module names."""
     return _OTHER.sub(lambda found: found[1] or "_", pattern)

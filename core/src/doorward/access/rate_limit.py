@@ -1,4 +1,4 @@
-"""How many runs a principal may start."""
+"""Limits how many runs a principal may start in a minute."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections import deque
 
 from doorward.model.errors import LimitExceeded
 
-_MOST = 1000
-"""Principals beyond which the idle are forgotten."""
+_MAX_PRINCIPALS = 1000
+"""If there are more principals, idle ones are forgotten."""
 
 
 class RateLimit:
-    """`most` runs a minute for each principal."""
+    """Allows each principal `most` runs a minute."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._starts: dict[str, deque[float]] = {}
 
     def admit(self, principal: str) -> None:
-        """Count this run. Raises: LimitExceeded if the principal had its runs of this minute."""
+        """Count a run. Raises: LimitExceeded if the principal has started as many as allowed in the last minute."""
         now = time.monotonic()
-        if len(self._starts) > _MOST:  # whoever has started nothing of late has nothing to be remembered
+        if len(self._starts) > _MAX_PRINCIPALS:  # an idle principal has no starts to remember
             self._starts = {who: starts for who, starts in self._starts.items() if starts and starts[-1] >= now - 60}
         starts = self._starts.setdefault(principal, deque())
         while starts and starts[0] < now - 60:

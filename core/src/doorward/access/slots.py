@@ -1,5 +1,4 @@
-"""Places that principals share: nobody takes more of them than they leave to others, and who waits for one gets it in
-turn."""
+"""Shares the sandboxes of an executor fairly: each principal leaves as many as it takes, and all take turns."""
 
 from __future__ import annotations
 
@@ -15,32 +14,31 @@ if TYPE_CHECKING:
     from doorward.model.types import Program, ProgramResult
 
 
-BEFORE = 0.05
-"""Seconds before the end of its time at which a run that still waits is told: it is not its program that took too
-long."""
+NOTICE_SECONDS = 0.05
+"""A run that still waits is told so many seconds before its deadline: it was not its program that took too long."""
 
 
 def may_take(principal: str, held: Counter[str], most: int) -> bool:
-    """Whether a principal may have one more of `most` places: the first, or one that leaves as many free as the
-    principal has then. So one has half of them at most, a second one half of the rest, and there is one for the next
-    who comes. `local` has the whole machine."""
+    """Whether a principal may take one more of `most` places: its first, or one after which as many places are free as
+    it has. So one principal has at most half of all places, a second one half of the rest, and one is left for the
+    next. `local` may take all."""
     free = most - held.total()
     return free > 0 and (principal == LOCAL or not held[principal] or held[principal] < free - 1)
 
 
 class Slots:
-    """The sandboxes that an executor can have at once."""
+    """The places for sandboxes of one executor."""
 
     def __init__(self, executor: str, most: int, wait: float) -> None:
         self._executor = executor
         self._most = most
         self._wait = wait
         self._held: Counter[str] = Counter()
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # whose turn is next stands first
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # in the order of their turns
 
     async def take(self, principal: str, seconds: float) -> None:
-        """Have one of them, now or when it is one's turn. Raises: Busy if that is not within so many seconds, or
-        `wait`."""
+        """Take a place, now or when it is the principal's turn. Raises: Busy if that takes longer than `seconds` or the
+        executor's `wait`."""
         if may_take(principal, self._held, self._most):
             self._held[principal] += 1
             return
@@ -51,7 +49,7 @@ class Slots:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled() and not turn.exception():  # it came too late
+            if turn.done() and not turn.cancelled() and not turn.exception():  # the place came too late
                 self.give_back(principal)
             raise
         finally:
@@ -59,7 +57,7 @@ class Slots:
             self._forget(principal, turn)
 
     def give_back(self, principal: str) -> None:
-        """One is free again: it goes to whoever is next."""
+        """Free a place, and give it to the principal whose turn is next."""
         self._held[principal] -= 1
         if not self._held[principal]:
             del self._held[principal]
@@ -69,7 +67,7 @@ class Slots:
             turn = self._waiting[chosen][0]
             self._forget(chosen, turn)
             if (others := self._waiting.pop(chosen, None)) is not None:
-                self._waiting[chosen] = others  # behind everybody else
+                self._waiting[chosen] = others  # behind all others
             if not turn.done():
                 turn.set_result(None)
                 self._held[chosen] += 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from doorward.calls.artefacts import MOST_FILES, base_name
-from doorward.data.json_writing import MOST_PARTS, dump, exceeds
+from doorward.data.json_writing import MAX_PARTS, dump, exceeds
 from doorward.data.values import plain
 from doorward.model.errors import LimitExceeded
 from doorward.model.types import File
@@ -31,10 +31,8 @@ class Answer:
 
 def read(result: Any, function: str, most_bytes: int, redactor: Redactor) -> Answer:
     """What a program may see of a result. Raises: LimitExceeded."""
-    if exceeds(result, MOST_PARTS):
-        raise LimitExceeded(
-            f"{function} answered more than {MOST_PARTS:,} values", hint="Ask for less: pages, filters."
-        )
+    if exceeds(result, MAX_PARTS):
+        raise LimitExceeded(f"{function} answered more than {MAX_PARTS:,} values", hint="Ask for less: pages, filters.")
     answer = Answer()
 
     def held(file: File) -> dict[str, Any]:

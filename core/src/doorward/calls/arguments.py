@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from doorward.calls.artefacts import PREFIX, handle
 from doorward.data.json_writing import exceeds
 from doorward.data.near_names import nearest
-from doorward.data.values import DEEPEST, plain
+from doorward.data.values import MAX_DEPTH, plain
 from doorward.describe.cards import class_at, fields_at
 from doorward.describe.schemas import Definitions, unfolded
 from doorward.describe.signatures import parameter_lines, parameter_names, signature
@@ -86,9 +86,9 @@ def _opened(value: Any, open: Callable[[str], File], bytes_there: bool, depth: i
         case {"content": str() | bytes() as content, **about} if bytes_there and about.keys() <= {"name", "type"}:
             content = content.encode(errors="replace") if isinstance(content, str) else content
             return File(content, str(about.get("type") or ""), str(about.get("name") or ""))
-        case dict() if depth < DEEPEST:
+        case dict() if depth < MAX_DEPTH:
             return {k: _opened(v, open, False, depth + 1) for k, v in value.items()}
-        case list() if depth < DEEPEST:
+        case list() if depth < MAX_DEPTH:
             return [_opened(v, open, bytes_there, depth + 1) for v in value]
     return value
 

@@ -35,7 +35,7 @@ from doorward.model.errors import (
 from doorward.model.names import qualified
 from doorward.model.types import Call, CallRecord, File, Function, Reply
 from doorward.secrets.redaction import NO_SECRETS, Redactor
-from doorward.secrets.scrubber import MOST_OF_MESSAGE, Scope, answers_of, redact_error
+from doorward.secrets.scrubber import MAX_MESSAGE_CHARACTERS, Scope, answers_of, redact_error
 
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
@@ -330,7 +330,9 @@ class Broker:
     def _defect(self, function: Function, error: Exception) -> ServerError:
         """A source raised what it should not: the call fails, nothing else does."""
         log.error(
-            "source_defect", function=function.qualified, error=self._secrets.scrub(repr(error))[:MOST_OF_MESSAGE]
+            "source_defect",
+            function=function.qualified,
+            error=self._secrets.scrub(repr(error))[:MAX_MESSAGE_CHARACTERS],
         )
         return ServerError(
             f"{function.qualified} failed inside Doorward: {type(error).__name__}",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.calls.arguments import fits
 from doorward.calls.items import items_of
-from doorward.data.wording import KEY, clean
+from doorward.data.wording import MAX_KEY_CHARACTERS, clean
 from doorward.model.types import Function
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ def following(
     if not isinstance(value, dict):
         return None, ""
     told = {
-        key: inner for key, inner in value.items() if isinstance(key, str) and len(key) <= KEY and inner not in _NOTHING
+        key: inner
+        for key, inner in value.items()
+        if isinstance(key, str) and len(key) <= MAX_KEY_CHARACTERS and inner not in _NOTHING
     }
     if any(_plain(key) in _MORE and inner is False for key, inner in value.items()):
         return None, ""
@@ -56,7 +58,7 @@ def following(
         ),
         None,
     )
-    return None, f"the answer has {clean(left, KEY)}, but {why}" if left else ""
+    return None, f"the answer has {clean(left, MAX_KEY_CHARACTERS)}, but {why}" if left else ""
 
 
 _NOTHING: tuple[Any, ...] = (None, "", False, [], {})

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from doorward.data.json_writing import dump
-from doorward.data.values import DEEPEST, plain
+from doorward.data.values import MAX_DEPTH, plain
 from doorward.model.types import Function
 
 
@@ -54,7 +54,7 @@ def as_json(value: Any) -> str:
     Python."""
     try:
         text = dump(value)
-        if text.count(b"{") + text.count(b"[") < DEEPEST or from_json(text) is not None:
+        if text.count(b"{") + text.count(b"[") < MAX_DEPTH or from_json(text) is not None:
             return text.decode()
     except ValueError:  # half a surrogate pair, an unknown type, NaN, or nested too deeply to be read back
         pass

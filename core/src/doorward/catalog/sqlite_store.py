@@ -13,7 +13,8 @@ from doorward.catalog.search.document import FIELDS, WEIGHTS
 from doorward.catalog.store import Broken, Contents, Only, Row, StoredObservation
 from doorward.data.json_writing import dump
 from doorward.data.words import Phrase
-from doorward.host.sqlite_file import SqliteFile, SqliteLayout
+from doorward.host.sqlite_file import SqliteFile
+from doorward.host.sqlite_layout import SqliteLayout
 from doorward.model.errors import StateError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from doorward.cli.configuring.hidden import hidden
 from doorward.host.loopback import is_loopback
 from doorward.model.errors import ConfigError
-from doorward.secrets.scrubber import LEAST_BITS, SHORTEST, bits
+from doorward.secrets.scrubber import MIN_SECRET_CHARACTERS, MIN_UNGUESSABLE_BITS, bits
 from doorward.secrets.store import Secret
 from doorward.servers.auths import url_of
 
@@ -53,10 +53,10 @@ async def about_secrets(gate: Gateway, env_file: Path) -> AsyncIterator[Finding]
                 value = (await secret.get()).strip()
             except ConfigError:
                 continue
-            if 0 < len(value) < SHORTEST:
+            if 0 < len(value) < MIN_SECRET_CHARACTERS:
                 yield f"server {name}: {_short('a credential')}", True, "Get a longer one."
                 continue
-            if value and bits(value) < LEAST_BITS:
+            if value and bits(value) < MIN_UNGUESSABLE_BITS:
                 yield (
                     f"server {name}: a credential can be guessed, so it is not looked for in what programs make",
                     True,
@@ -121,7 +121,7 @@ def _of_environment(gate: Gateway) -> dict[str, Any]:
 
 
 def _short(what: str) -> str:
-    return f"{what} has fewer than {SHORTEST} characters, so it is not scrubbed from what the API answers"
+    return f"{what} has fewer than {MIN_SECRET_CHARACTERS} characters, so it is not scrubbed from what the API answers"
 
 
 def _is_open(url: str) -> bool:

@@ -1,7 +1,7 @@
-"""`doorward.toml` and the environment, read and checked; `settings` has the models.
+"""Reads and checks `doorward.toml` and the environment; `settings` has the models.
 
-Order, weakest first: core's `defaults.toml`, an installed curated distribution, the file, `DOORWARD_*`. What
-is wrong with one server is kept in `Config.broken`, and the other servers still serve.
+Order, weakest first: core's `defaults.toml`, an installed curated distribution, the file, `DOORWARD_*`. An error in one
+server is kept in `Loaded.broken`, and the other servers still serve.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from doorward.secrets.store import Secrets
 T = TypeVar("T", bound="Settings")
 
 DEFAULT_FILE = "doorward.toml"
-RESERVED = {
+RESERVED_NAMES = {
     "doorward",
     "asyncio",
     "json",
@@ -43,12 +43,12 @@ RESERVED = {
     "random",
     "builtins",
 }
-"""Server names that would hide a module that programs need."""
+"""Names that no server may have, because it would hide a module that programs need."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that can be used: core's settings, and the source's part as it stands in the file."""
+    """A server that can be used: core's settings for it, and the options of its source, not validated yet."""
 
     name: str
     settings: ServerSettings
@@ -58,7 +58,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A configuration as read: the model, its servers, what is wrong with the others, and its secrets."""
+    """A configuration that was read: the model, its usable servers, the errors of the others, and its secrets."""
 
     config: Config
     folder: Path
@@ -67,19 +67,19 @@ class Loaded:
     servers: Mapping[str, Server]
     broken: dict[str, ConfigError] = field(default_factory=dict)
     named: frozenset[str] = frozenset()
-    """Top-level keys that somebody set: what is only a default may be missing."""
+    """Top-level keys that somebody set. A plugin that only a default names may be missing."""
     path: Path = Path()
-    """The file, as it was named: what it says of tokens is read again."""
+    """The path of the file, whose tokens are read again when it changes."""
     principals: Any = None
-    """`[principals]` as it stands there: what it says later is held against this."""
+    """`[principals]` of the file, to be compared with later versions."""
     rest: Mapping[str, Any] = field(default_factory=dict)
-    """All but servers and tokens as it stands there: what is read at the start only."""
+    """Everything in the file but servers and tokens: what is read only at the start."""
     stamp: tuple[int, ...] = ()
-    """What the file was when it was read, as `watched.stamp` says it."""
+    """The `cached_file.stamp` of the file when it was read."""
 
     def state_folder(self) -> Path:
-        """Where the catalog, kept programs and the audit log lie: the configured `state`, else a folder of this
-        configuration's own below the user's state directory."""
+        """The folder of the catalog, cached programs and the audit log: the configured `state`, else a folder for this
+        configuration in the user's state directory."""
         if self.config.state != Path():
             return Path(os.path.abspath(self.folder / self.config.state.expanduser()))
         own = hashlib.sha256(f"{self.folder}/{self.file}".encode()).hexdigest()[:8]
@@ -87,7 +87,7 @@ class Loaded:
 
 
 def _user_state() -> Path:
-    """Our folder below that in which programs of this user keep what they have made."""
+    """Doorward's folder in the state directory of this user."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local") / "doorward" / "doorward"
     if sys.platform == "darwin":
@@ -108,15 +108,17 @@ def load(
     if env_file and not os.path.lexists(dotenv):
         raise ConfigError("there is no such file", place=str(dotenv), hint="Check --env-file.")
     if os.path.lexists(dotenv) and not dotenv.is_file():
-        what = "a folder" if dotenv.is_dir() else "no regular file" if dotenv.exists() else "a link that leads nowhere"
+        what = (
+            "a folder" if dotenv.is_dir() else "not a regular file" if dotenv.exists() else "a link that leads nowhere"
+        )
         raise ConfigError(
-            f"is {what}, and no file of variables", place=str(dotenv), hint="Remove it, or write lines NAME=value."
+            f"is {what}, so it cannot hold variables", place=str(dotenv), hint="Remove it, or write lines NAME=value."
         )
     return _loaded(file, Secrets(dotenv, folder=file.resolve().parent, environ=environ))
 
 
 def reloaded(loaded: Loaded) -> Loaded:
-    """The configuration as its file has it now, with the secrets that there are. Raises: ConfigError."""
+    """The configuration as it is in the file now, with the same secrets. Raises: ConfigError."""
     return _loaded(loaded.path, loaded.secrets)
 
 
@@ -125,7 +127,7 @@ def _loaded(file: Path, secrets: Secrets) -> Loaded:
     from doorward.config.environment import require_settings
 
     require_settings(secrets, Config.model_fields)
-    found = stamp(file.stat())  # before it is read: what changes meanwhile is seen the next time
+    found = stamp(file.stat())  # before the file is read, so that a change meanwhile is seen the next time
     text, repeated = read(file)
     data, named = layers(text, secrets)
     config = validate(Config, data, secrets=secrets, place=file.name)
@@ -154,7 +156,7 @@ def _loaded(file: Path, secrets: Secrets) -> Loaded:
 
 
 def _rest(data: Mapping[str, Any]) -> dict[str, Any]:
-    """All but servers, and tokens, which `StaticTokens` reads."""
+    """Everything but servers, and tokens, which `TokenFile` reads."""
     found = {key: value for key, value in data.items() if key not in ("servers", "principals")}
     tables = data.get("principals")
     for name, table in tables.items() if isinstance(tables, Mapping) else ():
@@ -171,12 +173,12 @@ def module_name(server: str) -> str:
 def _server(name: str, table: Mapping[str, Any], file: Path, secrets: Secrets) -> Server:
     place = f"{file.name} [servers.{name}]"
     module = module_name(name)
-    if not module.isidentifier() or not name.isascii() or keyword.iskeyword(module) or module in RESERVED:
+    if not module.isidentifier() or not name.isascii() or keyword.iskeyword(module) or module in RESERVED_NAMES:
         hint = "Use letters, digits, - and _, and no name of a standard module"
         raise ConfigError(
             f"{name!r} cannot name a server",
             place=place,
-            hint=f"{hint}: {name}-mcp, for example." if module in RESERVED else f"{hint}.",
+            hint=f"{hint}: {name}-mcp, for example." if module in RESERVED_NAMES else f"{hint}.",
         )
     known = {k: v for k, v in table.items() if k in ServerSettings.model_fields}
     options = {k: v for k, v in table.items() if k not in known}
@@ -193,11 +195,14 @@ def _server(name: str, table: Mapping[str, Any], file: Path, secrets: Secrets) -
 
 
 def read(file: Path) -> tuple[dict[str, Any], dict[str, ConfigError]]:
-    """The file as a dictionary, and servers given twice (which TOML forbids, but need not stop the others)."""
+    """The file as a dictionary, and the errors of servers given twice: TOML forbids them, but the others can serve."""
     try:
         lines = file.read_text(encoding="utf-8-sig").split("\n")
     except FileNotFoundError:
-        hint = "Run `doorward init`, or `doorward import` (it takes over what MCP clients have), or name the file with --config."
+        hint = (
+            "Run `doorward init`, or `doorward import` (it takes over what MCP clients have), "
+            "or name the file with --config."
+        )
         raise ConfigError("there is no such file", place=str(file), hint=hint) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot be read: {error}", place=str(file)) from None
@@ -218,10 +223,10 @@ def read(file: Path) -> tuple[dict[str, Any], dict[str, ConfigError]]:
 
 
 def validate(model: type[T], data: Any, *, secrets: Secrets, place: str, also: Iterable[str] = ()) -> T:
-    """`data` as `model`; pydantic's findings become one ConfigError with the place, the key and near names, those that
-    may stand beside `data` (`also`) included.
+    """Validate `data` by `model`. All errors of pydantic become one ConfigError with the place, the keys and similar
+    names, which may come from `also`: keys that are allowed beside those of the model.
 
-    Raises: ConfigError; MissingSecret if nothing but variables is missing.
+    Raises: ConfigError; MissingSecret if the only errors are missing variables.
     """
     try:
         return model.model_validate(data, context={"secrets": secrets, "place": place})
@@ -244,7 +249,7 @@ def _explain(model: type[BaseModel], error: Mapping[str, Any], also: Iterable[st
 
 
 def known_keys(model: Any, path: Sequence[Any]) -> list[str]:
-    """The keys that are allowed at a path of a model."""
+    """The keys that a model allows at a path."""
     for part in path:
         if get_origin(model) in (dict, list):
             model = get_args(model)[-1]

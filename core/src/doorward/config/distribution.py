@@ -1,4 +1,4 @@
-"""Defaults, locked keys and allowlist: core's own defaults and an installed curated distribution."""
+"""The defaults of core, and the defaults, locked keys and allowlist of an installed curated distribution."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def find_index() -> Index:
-    """The index of this environment, narrowed to what the active distribution pins."""
+    """The index of this environment, narrowed to the plugins that the active distribution pins."""
     entries = installed()
     active = _active(entries)
     if active is None:
@@ -35,7 +35,7 @@ def find_index() -> Index:
 
 
 def layers(file: Mapping[str, Any], secrets: Secrets) -> tuple[dict[str, Any], frozenset[str]]:
-    """Everything that makes the configuration, merged, and the top-level keys that somebody chose.
+    """The merged configuration, from the weakest to the strongest layer, and the top-level keys that somebody set.
 
     Raises: ConfigError if a key that the distribution locks is set to another value.
     """
@@ -61,14 +61,11 @@ def layers(file: Mapping[str, Any], secrets: Secrets) -> tuple[dict[str, Any], f
 
 
 def brought_by(server: str) -> str:
-    """The installed distribution whose own configuration has this server; "" if none has."""
+    """The installed distribution whose own configuration has this server; "" if there is none."""
     active = _active(installed())
     manifest = _manifest(active) if active else {}
-    return (
-        active.given_by
-        if active and any(_at(manifest, (part, "servers", server)) for part in ("defaults", "locked"))
-        else ""
-    )
+    has_server = any(_at(manifest, (part, "servers", server)) for part in ("defaults", "locked"))
+    return active.given_by if active and has_server else ""
 
 
 def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,7 +78,7 @@ def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _active(entries: list[Entry]) -> Entry | None:
-    """The one distribution that is installed, or the one that DOORWARD_DISTRO names; never the first found."""
+    """The only installed distribution, or the one that DOORWARD_DISTRO names; never just the first of several."""
     found = [e for e in entries if e.kind == "distribution"]
     wanted = os.environ.get("DOORWARD_DISTRO")
     if wanted:
@@ -101,7 +98,7 @@ def _manifest(entry: Entry) -> dict[str, Any]:
 
 
 def _toml(package: str, file: str) -> dict[str, Any]:
-    import tomllib  # these two not at the top: `doorward --help` looks only for what is installed
+    import tomllib  # imported late, because `doorward --help` needs neither
     from importlib import resources
 
     try:

@@ -14,13 +14,14 @@ NOT_SETTINGS = {
     f"DOORWARD_{name}"
     for name in ("CONFIG", "DEBUG", "DISTRO", "NESTED", "SPECS", "CORPUS", "PEERS", "RUNS", "DIRECTUS")
 }
+"""Variables that are not keys of the configuration: for the command line and for tests."""
 
 
 def from_environment(secrets: Secrets, below: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """A nested table: `__` goes down one level, names are lower-cased, lists and tables are written as JSON.
+    """A nested table: `__` goes down one level, names become lower case, lists and tables are written as JSON.
 
-    `DOORWARD_STATE_DIR` is the state directory. A name that `below` has in another spelling is that one:
-    `MY_API` is `my-api`, which no variable could be called.
+    `DOORWARD_STATE_DIR` is the state directory. A name that `below` spells otherwise gets that spelling: `MY_API`
+    becomes `my-api`, which cannot be the name of a variable.
     """
     table: dict[str, Any] = {}
     for variable, value in _variables(secrets).items():
@@ -39,7 +40,7 @@ def from_environment(secrets: Secrets, below: Mapping[str, Any] | None = None) -
 
 
 def of_server(name: str, secrets: Secrets) -> list[str]:
-    """The variables that make a server, or a part of one."""
+    """The variables that configure a server, or a part of it."""
     found = []
     for variable, value in _variables(secrets).items():
         table, *below = _name(variable).split("__")
@@ -51,7 +52,7 @@ def of_server(name: str, secrets: Secrets) -> list[str]:
 
 
 def require_settings(secrets: Secrets, known: Collection[str]) -> None:
-    """That each variable is one of the settings that are known. Raises: ConfigError, which names the variable."""
+    """Check that each variable is for a known setting. Raises: ConfigError, which names the variable."""
     for variable in _variables(secrets):
         if (name := _name(variable).partition("__")[0]) not in known:
             raise ConfigError(
@@ -72,6 +73,6 @@ def _name(variable: str) -> str:
 
 
 def _spelt(name: str, known: Any) -> str:
-    """A name as the configuration spells it already."""
+    """A name in the spelling of the configuration, if it has that name."""
     keys = known if isinstance(known, Mapping) else ()
     return next((key for key in keys if re.sub(r"\W", "_", key).lower() == name), name)

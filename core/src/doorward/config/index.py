@@ -1,7 +1,7 @@
-"""What is installed and allowed, read once; imports no plugin.
+"""The index of installed and allowed plugins. It is read once, and imports none of them.
 
-One pass over the installed distributions. stevedore's own cache file is never read: it decides what code is imported,
-anyone who can write `~/.cache` can edit it, and it goes stale.
+One pass over the installed distributions makes it. stevedore's own cache file is never read: it decides which code is
+imported, anyone who can write to `~/.cache` can edit it, and it becomes stale.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ GROUPS = {
     "command": "doorward.command",
     "distribution": "doorward.distro",
 }
-"""The kinds of plugins and their entry-point groups."""
+"""The kinds of plugins, and their entry-point groups."""
 
 
 class Entry(NamedTuple):
-    """One plugin that is installed: what it is called, and which distribution brought it. (A dataclass would cost
-    `doorward --help` 5 ms.)"""
+    """An installed plugin and its distribution. (A dataclass would cost `doorward --help` 5 ms.)"""
 
     kind: str
     name: str
@@ -38,7 +37,7 @@ class Entry(NamedTuple):
 
 
 class Index:
-    """The plugins of this environment, sorted, without those that `allowed` refuses."""
+    """The plugins of this environment, sorted. Those that `allowed` refuses are set apart."""
 
     def __init__(self, entries: Iterable[Entry], allowed: Callable[[Entry], bool] = lambda entry: True) -> None:
         found = sorted(entries, key=lambda e: (e.kind, e.name, e.distribution))
@@ -53,8 +52,8 @@ class Index:
 
 
 def installed() -> list[Entry]:
-    """Every entry point in a group of ours. What is found twice on the path (an editable install, a shadowed
-    version) counts once, as Python would import it: the first."""
+    """All entry points in our groups. Of a distribution that is on the path twice (an editable install, a shadowed
+    version) only the first counts, because Python would import that one."""
     kinds = {group: kind for kind, group in GROUPS.items()}
     found: dict[tuple[str, str, str], Entry] = {}
     for dist in distributions():

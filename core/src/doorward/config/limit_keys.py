@@ -1,4 +1,4 @@
-"""The keys of `[limits]` that are limits of one run, from the dataclass `Limits`."""
+"""The keys of `[limits]` for one run, made from the dataclass `Limits`."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from pydantic import ByteSize, Field, PositiveFloat, PositiveInt
 
 from doorward.model.limits import Limits
 
-_SIZE = "_bytes"
-"""A size says its unit in its name. The key does not: there it is bytes, or text such as "512MiB"."""
+_SIZE_SUFFIX = "_bytes"
+"""The end of the name of a size. Its key does not have it, because the value may also be a text such as "512MiB"."""
 
 
 def _key(name: str, default: Any, meaning: str) -> tuple[Any, Any]:
-    if name.endswith(_SIZE):
+    if name.endswith(_SIZE_SUFFIX):
         return ByteSize, Field(ByteSize(default), description=meaning)
     return PositiveInt if isinstance(default, int) else PositiveFloat, Field(default, description=meaning)
 
 
-KEYS = {limit.name: limit.name.removesuffix(_SIZE) for limit in fields(Limits)}
-"""What the configuration calls each limit."""
+KEYS = {limit.name: limit.name.removesuffix(_SIZE_SUFFIX) for limit in fields(Limits)}
+"""The key of each limit in the configuration, by the name of its field."""
 
 FIELDS: dict[str, Any] = {
     KEYS[each.name]: _key(each.name, each.default, each.metadata["meaning"]) for each in fields(Limits)
 }
-"""The same as pydantic has it."""
+"""The pydantic fields of these keys."""

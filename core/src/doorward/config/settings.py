@@ -1,4 +1,4 @@
-"""The models of `doorward.toml`: what its keys are called, mean and may hold."""
+"""The models of `doorward.toml`: the names, meanings and types of its keys."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from doorward.model.settings import Settings
 from doorward.secrets.store import Secret
 
 if TYPE_CHECKING:
-    _RunLimits = Settings  # a run has its limits as `Limits`
+    _RunLimits = Settings  # the limits of a run are typed as `Limits`
 else:
     _RunLimits = create_model("_RunLimits", __base__=Settings, **limit_keys.FIELDS)
 
 
 class LimitSettings(_RunLimits):
-    """`[limits]`: what one run may use (see `Limits`), and what the gateway keeps."""
+    """`[limits]`: what one run may use (see `Limits`), and how much the gateway keeps."""
 
     kept: ByteSize = Field(ByteSize(256 * 2**20), description="All artefacts kept together")
     kept_seconds: PositiveFloat = Field(3600.0, description="How long an artefact is kept")
@@ -42,7 +42,7 @@ class LimitSettings(_RunLimits):
     session_idle: PositiveFloat = Field(600.0, description="Seconds after which an unused session ends")
 
     def of_run(self) -> Limits:
-        """The part that concerns one run."""
+        """The limits of one run."""
         return Limits(**{name: getattr(self, key) for name, key in limit_keys.KEYS.items()})
 
 
@@ -54,7 +54,7 @@ class PolicySettings(Settings):
 
 
 def _address(url: str) -> str:
-    """A URL that can be given to others. Raises: ValueError."""
+    """Check a URL that is given to others. Raises: ValueError."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username:
         raise ValueError("must be a URL like https://host/path, without query and fragment")
@@ -62,7 +62,8 @@ def _address(url: str) -> str:
 
 
 def _trusted(url: str) -> str:
-    """A URL from which keys may come: whoever is on the way could make tokens otherwise. Raises: ValueError."""
+    """Check a URL from which keys are fetched: over plain http, somebody on the way could replace the keys, and then
+    make tokens. Raises: ValueError."""
     parts = urlsplit(_address(url))
     if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
         raise ValueError("must be https: whoever is on the way could make tokens otherwise")
@@ -70,8 +71,7 @@ def _trusted(url: str) -> str:
 
 
 def origin_of(url: str) -> str | None:
-    """The origin as browsers write it: in lower case, without the port that goes without saying; nothing if it is
-    none."""
+    """An origin as browsers write it: in lower case, without the default port; `None` if this is not an origin."""
     found = re.fullmatch(r"(https?)://(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::([0-9]{1,5}))?", url.lower())
     if found is None:
         return None
@@ -86,7 +86,7 @@ def _origin(origin: str) -> str:
 
 
 Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
-"""With a key that is public. One that is shared (HS256) could make tokens, not only verify them."""
+"""Signatures with a public key only. A shared key (HS256) could make tokens, not only verify them."""
 
 
 class OAuthSettings(Settings):
@@ -164,13 +164,15 @@ class TokenSettings(Settings):
 
 
 EVERYONE = "*"
-"""The table of those who have none of their own."""
+"""The name of the table for principals without one of their own."""
 
 
 class PrincipalSettings(Settings):
-    """`[principals.NAME]`: one who asks over HTTP, or `local`, who asks over stdio and on the command line.
-    `[principals."*"]`: everyone but `local` who has no table of their own; it also says what a table of their own does
-    not, but for secrets and tokens."""
+    """`[principals.NAME]`: a principal on the HTTP transport, or `local`, who uses stdio and the command line.
+
+    `[principals."*"]` is for all principals but `local` without a table of their own. Its keys are also the defaults of
+    all other tables, except secrets and tokens.
+    """
 
     servers: list[str] = Field(["*"], description="The servers that they see and may use; wildcards work")
     allow: list[str] = Field(["*"], description="What they may call, as in [policy], within what that allows")
@@ -182,7 +184,7 @@ class PrincipalSettings(Settings):
 
 
 def can_come_in(principal: Any) -> bool:
-    """Whether one who comes over HTTP may be called so: never `local` or `*`, which mean something else."""
+    """Whether a principal on the HTTP transport may have this name: never `local` or `*`, which mean something else."""
     return (
         isinstance(principal, str)
         and 0 < len(principal) <= 200
@@ -192,7 +194,7 @@ def can_come_in(principal: Any) -> bool:
 
 
 class ServerSettings(Settings):
-    """The keys of `[servers.NAME]` that core understands, whatever the source."""
+    """The keys of `[servers.NAME]` that core understands, whatever its source."""
 
     source: str
     auth: dict[str, Any] | list[dict[str, Any]] | None = Field(
@@ -238,7 +240,7 @@ class ServerSettings(Settings):
         return value
 
     def auths(self, principal: str) -> list[dict[str, Any]]:
-        """The tables of `auth` that hold for a principal."""
+        """The tables of `auth` that apply to a principal."""
         found = self.local_auth if principal == types.LOCAL and self.local_auth is not None else self.auth
         return found if isinstance(found, list) else [found] if found else []
 

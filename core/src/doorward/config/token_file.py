@@ -1,4 +1,4 @@
-"""The tokens of `[[principals.NAME.tokens]]`, read again when the configuration file changes: none needs a restart."""
+"""The tokens of `[[principals.NAME.tokens]]`, read again when the configuration file changes, without a restart."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from doorward.model.errors import ConfigError
 
 
 class TokenFile:
-    """The tokens that a configuration has now, by their hashes, each with its principal."""
+    """The tokens of the configuration by their hashes, each with its principal."""
 
     def __init__(self, loaded: Loaded) -> None:
         self._loaded = loaded
@@ -27,11 +27,11 @@ class TokenFile:
         self._known = _rights(loaded.principals or {})
 
     def changed(self) -> bool:
-        """Whether the file is another one than was read."""
+        """Whether the file has changed since it was read."""
         return self._found() != self._stamp
 
     def refresh(self) -> None:
-        """Read the file if it has changed. While it cannot be read, what it said before holds."""
+        """Read the file if it has changed. While it cannot be read, the tokens that it had before stay valid."""
         if (found := self._found()) == self._stamp:
             return
         try:
@@ -41,7 +41,7 @@ class TokenFile:
                 "tokens_not_read",
                 file=str(self._loaded.path),
                 why=str(error),
-                hint="Those that it had before are still good.",
+                hint="The tokens that it had before are still valid.",
             )
         self._stamp = found
 
@@ -59,8 +59,7 @@ class TokenFile:
         return tables
 
     def _read(self) -> Iterator[tuple[str, tuple[str, TokenSettings]]]:
-        """The tokens in the file. Not those of principals whose rights there are others than those that this process
-        knows."""
+        """The tokens in the file, without new ones of principals whose rights have changed since the start."""
         tables = self._tables()
         rights = _rights(tables)
         for name, table in tables.items():
@@ -85,5 +84,5 @@ class TokenFile:
 
 
 def _rights(tables: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """All but the tokens."""
+    """The tables of principals without their tokens."""
     return {name: {key: value for key, value in table.items() if key != "tokens"} for name, table in tables.items()}

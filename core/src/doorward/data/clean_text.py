@@ -1,5 +1,4 @@
-"""Texts of strangers as people and models may read them: with nothing in them that cannot be seen, or that turns around
-what can."""
+"""Makes untrusted text safe to read: removes characters that are invisible or that change the direction of text."""
 
 from __future__ import annotations
 
@@ -13,10 +12,10 @@ from doorward.data.json_writing import dump
 from doorward.model.types import Compiled, Function, Skipped, Suggestion
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-_])")
-"""What a terminal takes for a command (ECMA-48)."""
+"""Commands to a terminal (ECMA-48)."""
 
 _UNSEEN = (
-    # none, or private
+    # controls, surrogates, no characters, private use
     "\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ue000-\uf8ff\ufdd0-\ufdef\ufff0-\ufffb\ufffe\uffff\U000e0000-\U0010ffff"
     # format
     "\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U00013430-\U0001345f"
@@ -25,42 +24,42 @@ _UNSEEN = (
 _HIDDEN = re.compile(f"[{_UNSEEN}]")
 _ODD = re.compile(f"[{_UNSEEN}\t\r\u2028\u2029]")
 _ESCAPED = re.compile(rb"\\(?:u00|[bfrt])|\x7f")
-"""How JSON may write such a character in ASCII."""
+"""How such a character may look in ASCII JSON."""
 
 _BREAKS = re.compile("\r\n|[\u2028\u2029]")
 _BLANKS = re.compile("[\t\r]")
-_TEXTS = ("description", "title", "$comment")
-"""Keywords of a schema that hold a text, where they do."""
+_TEXT_KEYWORDS = ("description", "title", "$comment")
+"""Keywords of a schema whose value is a text (if it is a string)."""
 
-_NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
-"""Those that hold schemas by names, which may be such as the keywords'."""
+_SCHEMAS_BY_NAME_KEYWORDS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+"""Keywords that hold schemas by name. The names may look like keywords."""
 
-_ONE = ("name", "id", "summary", "description", "route")
-_MANY = ("tags", "headers", "aliases")
-"""Fields of a function that hold a text, or texts."""
+_TEXT_FIELDS = ("name", "id", "summary", "description", "route")
+_TEXT_LIST_FIELDS = ("tags", "headers", "aliases")
+"""The fields of a function that hold one text, and those that hold several."""
 
-_SAID = 500
-"""Characters of values that are told in a description."""
+_MAX_VALUES_CHARACTERS = 500
+"""Characters of escaped values that are added to a description."""
 
-_VALUES = ("enum", "const", "default", "example", "examples", "dependentRequired")
-"""Those that hold values, which are to be sent as they are."""
+_VALUE_KEYWORDS = ("enum", "const", "default", "example", "examples", "dependentRequired")
+"""Keywords that hold values, which must be sent unchanged."""
 
 
 def clean_text(text: str) -> str:
-    """A text without commands to terminals, control characters, direction marks, tags, selectors, and whatever else has
-    no shape; line breaks stay, tabs and returns become blanks."""
+    """A text without terminal commands, control characters, direction marks, tags, variation selectors and other
+    invisible characters. Line breaks stay; tabs and carriage returns become spaces."""
     if not _ODD.search(text):
         return text
     return _HIDDEN.sub("", _BLANKS.sub(" ", _BREAKS.sub("\n", _ESCAPE.sub("", text))))
 
 
 def visible(text: str) -> str:
-    """A value as it is shown in our own words: what cannot be seen, or turns the rest around, by its escape."""
+    """A value for our own messages: invisible characters and direction marks are written as escapes."""
     return _ODD.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def clean_schema(schema: Any) -> Any:
-    """A schema whose texts are clean. Names and values stay: they are what is sent."""
+    """A schema with clean texts. Names and values stay, because they are sent to the upstream."""
     match schema:
         case Mapping():
             return {key: _clean_part(key, value) for key, value in schema.items()}
@@ -70,16 +69,16 @@ def clean_schema(schema: Any) -> Any:
 
 
 def _clean_part(key: str, value: Any) -> Any:
-    if key in _TEXTS and isinstance(value, str):
+    if key in _TEXT_KEYWORDS and isinstance(value, str):
         return clean_text(value)
-    if key in _NAMED and isinstance(value, Mapping):
+    if key in _SCHEMAS_BY_NAME_KEYWORDS and isinstance(value, Mapping):
         return {name: clean_schema(part) for name, part in value.items()}
-    return value if key in _VALUES else clean_schema(value)
+    return value if key in _VALUE_KEYWORDS else clean_schema(value)
 
 
 def shown_schema(schema: Any) -> Any:
-    """A schema as a client may show it. Values that cannot be seen, or turn others around, stand in the description
-    instead, escaped; they may be sent as ever. Members with such names are left out."""
+    """A schema that a client may show. Values with invisible characters or direction marks are moved to the
+    description, escaped; they may still be sent. Members with such names are left out."""
     match schema:
         case Mapping():
             plain = {key: value for key, value in schema.items() if not _ODD.search(str(key))}
@@ -89,7 +88,9 @@ def shown_schema(schema: Any) -> Any:
                 shown.pop("additionalProperties", None)
             if odd:
                 said = json.dumps(odd)[1:-1].replace("\x7f", r"\u007f")
-                shown["description"] = clean_text(f"{schema.get('description', '')} ({said[:_SAID]})").strip()
+                shown["description"] = clean_text(
+                    f"{schema.get('description', '')} ({said[:_MAX_VALUES_CHARACTERS]})"
+                ).strip()
             return shown
         case list() | tuple():
             return [shown_schema(part) for part in schema]
@@ -99,23 +100,23 @@ def shown_schema(schema: Any) -> Any:
 
 
 def _is_value(key: str, value: Any) -> bool:
-    """Whether a keyword holds a value, or values, rather than schemas."""
+    """Whether a keyword holds values rather than schemas."""
     inner = value if isinstance(value, (list, tuple)) else (value,)
-    return key in _VALUES or (
-        key not in ("required", *_TEXTS) and not any(isinstance(part, (Mapping, list, tuple)) for part in inner)
+    return key in _VALUE_KEYWORDS or (
+        key not in ("required", *_TEXT_KEYWORDS) and not any(isinstance(part, (Mapping, list, tuple)) for part in inner)
     )
 
 
 def _shown_part(key: str, value: Any) -> Any:
-    if key in _NAMED and isinstance(value, Mapping):
+    if key in _SCHEMAS_BY_NAME_KEYWORDS and isinstance(value, Mapping):
         return {name: shown_schema(part) for name, part in value.items() if not _is_odd(name)}
     if key == "required" and isinstance(value, (list, tuple)):
         return [name for name in value if not _is_odd(name)]
-    return value if key in _VALUES else shown_schema(value)
+    return value if key in _VALUE_KEYWORDS else shown_schema(value)
 
 
 def clean_compile(compiled: Compiled) -> Compiled:
-    """What a source made of its server, all texts clean, whichever source it was."""
+    """The result of a compile with clean texts, whichever source it comes from."""
     return replace(
         compiled,
         functions=[_clean_function(function) for function in compiled.functions],
@@ -134,20 +135,20 @@ def _clean_suggestion(suggestion: Suggestion) -> Suggestion:
 
 
 def _clean_function(function: Function) -> Function:
-    texts = [getattr(function, field) for field in _ONE] + [
-        text for field in _MANY for text in getattr(function, field)
+    texts = [getattr(function, field) for field in _TEXT_FIELDS] + [
+        text for field in _TEXT_LIST_FIELDS for text in getattr(function, field)
     ]
     parameters, returns = _clean(function.parameters), _clean(function.returns)
     if parameters is function.parameters and returns is function.returns and not any(map(_ODD.search, texts)):
         return function
-    clean: dict[str, Any] = {field: clean_text(getattr(function, field)) for field in _ONE}
-    clean |= {field: tuple(map(clean_text, getattr(function, field))) for field in _MANY}
+    clean: dict[str, Any] = {field: clean_text(getattr(function, field)) for field in _TEXT_FIELDS}
+    clean |= {field: tuple(map(clean_text, getattr(function, field))) for field in _TEXT_LIST_FIELDS}
     return replace(function, parameters=parameters, returns=returns, **clean)
 
 
 def _clean(schema: Any) -> Any:
-    """The same schema if there is nothing to clean; any value may be had of one that is nested too deeply to be looked
-    at."""
+    """A clean schema; the same object if there is nothing to clean. One that is nested too deeply becomes the schema
+    that allows any value."""
     try:
         return clean_schema(schema) if _is_odd(schema) else schema
     except RecursionError:
@@ -155,7 +156,7 @@ def _clean(schema: Any) -> Any:
 
 
 def _is_odd(schema: Any) -> bool:
-    """Whether there is anything to clean in a schema, found as fast as most need it: they are ASCII."""
+    """Whether a schema has anything to clean. Fast for most schemas, because they are ASCII."""
     try:
         text = dump(schema)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Long lists in pages. A cursor says where the next one begins."""
+"""Splits long lists into pages. A cursor says where the next page begins."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ T = TypeVar("T")
 
 
 def cursor_at(offset: int) -> str:
-    """The cursor of the page that begins there."""
+    """The cursor of the page that begins at an offset."""
     return base64.urlsafe_b64encode(str(offset).encode()).decode()
 
 
 def offset_of(cursor: str | None) -> int:
-    """Where a page begins; without a cursor it is the first. Raises: InvalidArguments for a cursor that is none."""
+    """The offset of a page; the first page has no cursor. Raises: InvalidArguments if this is not a cursor."""
     if not cursor:
         return 0
     try:
@@ -29,8 +29,10 @@ def offset_of(cursor: str | None) -> int:
 
 
 def page(whole: Sequence[T], limit: int | None, cursor: str | None) -> tuple[Sequence[T], str]:
-    """At most `limit` parts of a list, and the cursor of the next page; empty if there is none. Raises:
-    InvalidArguments."""
+    """At most `limit` items of a list, and the cursor of the next page, which is empty if there is none.
+
+    Raises: InvalidArguments.
+    """
     start = offset_of(cursor)
     end = len(whole) if limit is None else start + limit
     return whole[start:end], cursor_at(end) if end < len(whole) else ""

@@ -1,22 +1,22 @@
-"""The headers of answers, as far as a program may see them."""
+"""The headers of an answer that a program may see."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
-MOST_BYTES = 32 * 2**10
-"""Of the headers of one answer, names included. Servers send less."""
+MAX_HEADERS_BYTES = 32 * 2**10
+"""Bytes of the headers of one answer, names included. Servers send less."""
 
 _CREDENTIALS = re.compile(
     r"cookie|authenticat|authoriz|(^|-)auth(-|$)|secret|passw|credential|session|signature|csrf|xsrf|jwt|(^|-)key(-|$)|api-?key"
     r"|^(?!.*(next|page|continu|cursor|scroll|start|sync|change|resume)).*token$"
 )
-"""In names of headers that make whoever has them somebody, or ask to become so. A `next-token` turns pages."""
+"""Names of headers that identify somebody, or ask for it. (A `next-token` is for pages.)"""
 
 _NAME = re.compile(r"(?!(.*[0-9]){4})[a-z0-9_-]{1,50}")
-"""What a header is called. One that a server makes of what it was sent, in small letters by now, would not be found by
-the scrubber."""
+"""Plausible names of headers. A server might make up a name from a secret that it was sent; in small letters the
+scrubber would not find it."""
 
 _CONNECTION = {
     "connection",
@@ -31,10 +31,10 @@ _CONNECTION = {
 
 
 def shown_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers that may be shown, by their names in small letters: none that is a credential or about the
-    connection, and no more than is read with sense."""
+    """The headers that may be shown, by their names in small letters: no credentials, nothing about the connection, and
+    at most `MAX_HEADERS_BYTES`."""
     found: dict[str, str] = {}
-    room = MOST_BYTES
+    room = MAX_HEADERS_BYTES
     for name, value in headers.items():
         name = name.lower()
         room -= len(name) + len(value)
@@ -44,5 +44,5 @@ def shown_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_hidden_header(name: str) -> bool:
-    """Whether a header of this name, in small letters, is not a program's to see."""
+    """Whether programs must not see the header with this name, which is in small letters."""
     return name in _CONNECTION or bool(_CREDENTIALS.search(name))

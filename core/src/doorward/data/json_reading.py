@@ -1,8 +1,8 @@
-"""Reading JSON of any size, while others have their turn.
+"""Reads JSON of any size without blocking other threads.
 
-No reader of JSON lets go of the interpreter while it works: 64 MiB took up to 0.4 seconds, in which nobody was served,
-in a thread too. So what is large is read in a thread, and piece by piece: no step of it works on more than `PIECE`
-characters.
+No JSON reader releases the interpreter lock while it works: 64 MiB took up to 0.4 seconds, in which nobody was served,
+even from a thread. So large texts are read in a thread and piece by piece: no step works on more than
+`PIECE_CHARACTERS`.
 """
 
 from __future__ import annotations
@@ -14,19 +14,18 @@ from collections.abc import Callable
 from json import JSONDecodeError
 from typing import Any
 
-PIECE = 2**16
-"""Characters that are worked on at once."""
-DEEPEST = 500
-"""Levels below which what is read piece by piece is `…`."""
-_LEAST = 256
-"""Characters that are looked at if more of them were none that could be read at once."""
-_DIGITS = 4000
-"""Of an integer; one with more stays text."""
-_BLINDLY = 50
-"""Objects and lists that are gone into without a look at whether they can be read at once, after that could not be done
-often."""
-_AT_ONCE = 900
-"""Levels of nesting that the reader of the standard library cannot take."""
+PIECE_CHARACTERS = 2**16
+"""Characters that one step works on."""
+MAX_DEPTH = 500
+"""Levels of nesting; in a text that is read piece by piece, `…` stands for anything deeper."""
+_MIN_PIECE_CHARACTERS = 256
+"""The smallest piece, tried after larger ones could not be read at once."""
+_MAX_INTEGER_DIGITS = 4000
+"""An integer with more digits stays text."""
+_CONTAINERS_ENTERED_BLINDLY = 50
+"""Objects and lists that are entered without trying to read them at once, after that has failed often."""
+_CONTAINERS_ENTERED_WHEN_DEEP = 900
+"""The same after the standard library's reader has given up because of the depth of nesting."""
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"[-+.0-9eE]*")
@@ -34,25 +33,26 @@ _CHARACTERS = re.compile(r'(?:[^"\\]+|\\u[0-9a-fA-F]{4}|\\[^u])*')
 _HALF = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
 """The first half of a surrogate pair."""
 _AFTER = frozenset(" \t\n\r,]}:")
-"""What may follow a value."""
+"""Characters that may follow a value."""
 
 
 def decoded(data: bytes, encoding: str = "utf-8") -> str:
-    """Text of any size; what is none is replaced. Raises: LookupError, ValueError for an encoding that is none of
-    text."""
-    if len(data) <= PIECE:
+    """The text of bytes of any size; invalid bytes are replaced. Raises: LookupError or ValueError if the encoding is
+    not one for text."""
+    if len(data) <= PIECE_CHARACTERS:
         return data.decode(encoding, "replace")
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     return "".join(
-        decoder.decode(data[at : at + PIECE], final=at + PIECE >= len(data)) for at in range(0, len(data), PIECE)
+        decoder.decode(data[at : at + PIECE_CHARACTERS], final=at + PIECE_CHARACTERS >= len(data))
+        for at in range(0, len(data), PIECE_CHARACTERS)
     )
 
 
 def read_json(
     text: str | bytes, *, number: Callable[[str], Any] = float, constant: Callable[[str], Any] = lambda name: None
 ) -> Any:
-    """The value of a JSON text. `number` reads what is no integer, `constant` what is no JSON, NaN and infinities. An
-    integer of thousands of digits stays text; half a surrogate pair stays what it is.
+    """The value of a JSON text. `number` reads numbers that are not integers; `constant` reads NaN and infinities,
+    which are not JSON. An integer of thousands of digits stays text, and half a surrogate pair is kept.
 
     Raises: ValueError.
     """
@@ -60,8 +60,8 @@ def read_json(
 
 
 class _Reader:
-    """One text. A value that fits into a piece is read at once; larger objects and lists are gone into, member by
-    member."""
+    """Reads one text. A value that fits into a piece is read at once; larger objects and lists are entered, and read
+    member by member."""
 
     def __init__(self, text: str, number: Callable[[str], Any], constant: Callable[[str], Any]) -> None:
         options: Any = {"parse_float": number, "parse_constant": constant, "strict": False}
@@ -70,7 +70,7 @@ class _Reader:
         decoder = json.JSONDecoder(parse_int=_integer, **options)
         self._scan_long = decoder.scan_once
         self._text, self._at = text, 0
-        self._piece, self._start, self._width = "", 0, PIECE
+        self._piece, self._start, self._width = "", 0, PIECE_CHARACTERS
         self._go_in = 0
 
     def read(self) -> Any:
@@ -97,7 +97,7 @@ class _Reader:
                     break
                 if mark != ("]" if isinstance(container, list) else "}"):
                     raise self._wrong("no , and no end")
-                value = containers.pop() if len(containers) < DEEPEST else (containers.pop(), "…")[1]
+                value = containers.pop() if len(containers) < MAX_DEPTH else (containers.pop(), "…")[1]
                 keys.pop()
             else:
                 if self._peek():
@@ -105,19 +105,19 @@ class _Reader:
                 return value
 
     def _value(self) -> tuple[bool | None, Any]:
-        """The value that comes next, and whether it is complete: of one that is not, only its beginning was read."""
+        """Whether the next value is complete, and the value: only the beginning of an incomplete one was read."""
         mark = self._peek()
         if not (self._go_in and mark in ("[", "{")):
             for again in (False, True):
                 if again or not self._start <= self._at < self._start + len(self._piece):
-                    self._width = min(self._width * 2, PIECE)  # the piece was read through
+                    self._width = min(self._width * 2, PIECE_CHARACTERS)  # the piece was read to its end
                     self._piece, self._start = self._text[self._at : self._at + self._width], self._at
                 try:
                     value, end = self._scanned(self._at - self._start)
                 except (StopIteration, JSONDecodeError):
                     pass
                 except RecursionError:
-                    self._go_in = _AT_ONCE
+                    self._go_in = _CONTAINERS_ENTERED_WHEN_DEEP
                     break
                 else:
                     if self._piece[end : end + 1] in _AFTER or self._start + end == len(self._text):
@@ -125,9 +125,9 @@ class _Reader:
                         return True, value
                 if self._start == self._at:
                     break
-            if self._width <= 2 * _LEAST:  # nothing but beginnings: to look at each of them costs more than to go in
-                self._go_in = max(self._go_in, _BLINDLY)
-            self._width = max(self._width // 4, _LEAST)
+            if self._width <= 2 * _MIN_PIECE_CHARACTERS:  # only beginnings: to try each costs more than to enter
+                self._go_in = max(self._go_in, _CONTAINERS_ENTERED_BLINDLY)
+            self._width = max(self._width // 4, _MIN_PIECE_CHARACTERS)
         self._go_in = max(self._go_in - 1, 0)
         if mark in ("[", "{"):
             self._at += 1
@@ -143,12 +143,12 @@ class _Reader:
             return self._scan_long(self._piece, at)
 
     def _peek(self) -> str:
-        """The next character that is no space; empty at the end."""
+        """The next character that is not a space; empty at the end of the text."""
         while True:
-            found = _SPACE.match(self._text, self._at, self._at + PIECE)
+            found = _SPACE.match(self._text, self._at, self._at + PIECE_CHARACTERS)
             assert found is not None
             self._at = found.end()
-            if self._at - found.start() < PIECE:
+            if self._at - found.start() < PIECE_CHARACTERS:
                 return self._text[self._at : self._at + 1]
 
     def _key(self, container: Any) -> Any:
@@ -165,7 +165,7 @@ class _Reader:
     def _string(self) -> str:
         parts, at, whole = [], self._at + 1, len(self._text)
         while True:
-            window = min(at + PIECE, whole)
+            window = min(at + PIECE_CHARACTERS, whole)
             found = _CHARACTERS.match(self._text, at, window)
             assert found is not None
             end, part = found.end(), found[0]
@@ -185,10 +185,10 @@ class _Reader:
 
     def _number(self) -> Any:
         start = self._at
-        while (found := _NUMBER.match(self._text, self._at, self._at + PIECE)) and found[0]:
+        while (found := _NUMBER.match(self._text, self._at, self._at + PIECE_CHARACTERS)) and found[0]:
             self._at = found.end()
         text = self._text[start : self._at]
-        if len(text) <= _DIGITS:
+        if len(text) <= _MAX_INTEGER_DIGITS:
             raise self._wrong("no value")
         return text
 
@@ -197,4 +197,4 @@ class _Reader:
 
 
 def _integer(digits: str) -> int | str:
-    return int(digits) if len(digits) <= _DIGITS else digits
+    return int(digits) if len(digits) <= _MAX_INTEGER_DIGITS else digits

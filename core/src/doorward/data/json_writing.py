@@ -1,7 +1,7 @@
-"""Writing JSON of any size, while others have their turn.
+"""Writes JSON of any size without blocking other threads for long.
 
-The writer is C: while it works, no other thread of this process does. So what is large is written in a thread
-(`offload.py`), and in pieces of some milliseconds.
+The writer is C code that keeps the interpreter lock: while it works, no other thread does. So large values are written
+in a thread (`offload.py`), and in pieces of a few milliseconds.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from pydantic_core import to_json
 
 from doorward.model.types import File
 
-MOST_PARTS = 1_000_000
-"""Of one value that a program returns or is answered: what is larger is no answer, and would keep the host busy for
-seconds."""
+MAX_PARTS = 1_000_000
+"""Parts of a value that a program returns or gets. A larger one is useless as an answer, and would keep the host busy
+for seconds."""
 
 PIECE_BYTES = 2**20
 PIECE_PARTS = 10_000
 
 
 def exceeds(value: Any, most: int) -> bool:
-    """Whether a value has more than `most` parts (a thousand characters are one), found without walking all of it."""
+    """Whether a value has more than `most` parts (a thousand characters are one), without a walk through all of it."""
     todo, parts = [value], 0
     while todo:
         node = todo.pop()
@@ -48,7 +48,7 @@ def exceeds(value: Any, most: int) -> bool:
 
 
 def dump(value: Any) -> bytes:
-    """A plain value (bytes may be in it) as compact JSON."""
+    """A plain value, which may contain bytes, as compact JSON."""
     return b"".join(_written(value)) if exceeds(value, PIECE_PARTS // 10) else _dump(value)
 
 
@@ -79,7 +79,7 @@ def _written(value: Any) -> Iterator[bytes]:
 
 
 def _pieces(items: Iterable[tuple[Any, Any]], kind: type) -> Iterator[Iterable[bytes]]:
-    """The inside of a list or a dictionary: small items together, large ones alone."""
+    """The inside of a list or a dictionary, in pieces: small items together, large ones alone."""
     small: list[Any] = []
     room = PIECE_PARTS
     for item, part in items:

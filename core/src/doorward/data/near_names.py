@@ -1,4 +1,4 @@
-"""What a function may be called that is asked for by a name that none has."""
+"""Suggests names: for a name that no function has, those that are most like it."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Iterable
 
 from doorward.data.words import split_words
 
-_LONGEST = 100
-"""Characters of a name that are looked at: comparing takes time that grows with their square."""
+_MAX_NAME_CHARACTERS = 100
+"""Characters of a name that are compared: the time grows with their square."""
 
 
 def is_misspelt(name: str, other: str) -> bool:
-    """Whether each word of a name is one of the other's, or nearly so."""
-    words = _words(other[:_LONGEST])
-    return all(difflib.get_close_matches(word, words, n=1, cutoff=0.75) for word in _words(name[:_LONGEST]))
+    """Whether each word of a name is also a word of the other, or nearly one."""
+    words = _words(other[:_MAX_NAME_CHARACTERS])
+    return all(difflib.get_close_matches(word, words, n=1, cutoff=0.75) for word in _words(name[:_MAX_NAME_CHARACTERS]))
 
 
 def nearest(name: str, known: Iterable[str], most: int = 5, worth: dict[str, float] | None = None) -> list[str]:
-    """Those of the known names, qualified ones or not, that have most in common with one: whole words in any order, and
-    letters. Some are `worth` more."""
-    name = name[:_LONGEST]
+    """The known names (qualified or not) that have most in common with `name`: whole words in any order, and letters.
+    `worth` is added to the score of some."""
+    name = name[:_MAX_NAME_CHARACTERS]
     worth, wanted = worth or {}, _words(name)
-    bare = {each: each.rpartition(".")[2][:_LONGEST] for each in known}
+    bare = {each: each.rpartition(".")[2][:_MAX_NAME_CHARACTERS] for each in known}
     alike = set(difflib.get_close_matches(name, set(bare.values()), n=2 * most, cutoff=0.7))
     scores = {}
     for each, own in bare.items():

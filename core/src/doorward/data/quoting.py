@@ -1,4 +1,4 @@
-"""Words of others within ours: what an upstream says must not be taken for what Doorward says."""
+"""Quotes text of others in our messages, so that nobody takes the words of an upstream for those of Doorward."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from http import HTTPStatus
 from doorward.model.errors import DoorwardError
 
 _OURS = re.compile(
-    r"\W*(error|hint|note|printed|calls|again|session|artefact|in line "
-    r"\d+|\w+Error|\w+Exceeded|\w*Refused)\b.*:|\[cut:",
+    r"\W*(error|hint|note|printed|calls|again|session|artefact|in line \d+"
+    r"|\w+Error|\w+Exceeded|\w*Refused)\b.*:|\[cut:",
     re.IGNORECASE,
 )
-"""How lines of our answers begin."""
+"""Beginnings of the lines of our own answers."""
 _BREAKS = {ord(character): f"\\u{ord(character):04x}" for character in "\x85\u2028\u2029"}
 """Line breaks that JSON leaves as they are."""
 
 
 def quoted(text: str) -> str:
-    """What somebody else said, as it stands within a message: in quotation marks, on one line. A JSON string, for in
-    those the scrubber knows every secret."""
+    """Text of somebody else for a message of ours: in quotation marks, on one line. It is a JSON string, because the
+    scrubber finds every secret in JSON strings."""
     return json.dumps(text, ensure_ascii=False).translate(_BREAKS)
 
 
 def status(code: int) -> str:
-    """A status of HTTP with the words of RFC 9110: those of an answer are its server's."""
+    """An HTTP status with the words of RFC 9110, because the words in an answer are chosen by its server."""
     try:
         return f"{code} {HTTPStatus(code).phrase}"
     except ValueError:
@@ -33,13 +33,13 @@ def status(code: int) -> str:
 
 
 def indented(text: str) -> str:
-    """A text of ours, whose further lines stand apart from lines that begin something else."""
+    """A text of ours with its further lines indented, so that they do not look like a new entry."""
     return "\n  ".join(text.splitlines())
 
 
 def apart(text: str) -> str:
-    """A text of a program or an upstream as a part of our answer: as it is, if none of its lines could be taken for one
-    of ours."""
+    """A text of a program or an upstream as part of our answer: unchanged if none of its lines looks like one of ours,
+    else each line is marked with `>`."""
     lines = text.splitlines()
     return "\n".join(f"> {line}" for line in lines) if any(map(_OURS.match, lines)) else text
 

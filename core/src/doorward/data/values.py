@@ -1,4 +1,4 @@
-"""Values on their way to the agent: made plain, measured, and cut when they are too large."""
+"""Prepares values for the agent: makes them plain, measures them, and cuts them when they are too large."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from doorward.model.types import File
 _PIECE_CHARACTERS = 2**20
 _HALF = re.compile("[\ud800-\udfff]")
 
-DEEPEST = 100
-"""Nesting beyond which a value is shown as text: JSON readers of clients are not made for more."""
+MAX_DEPTH = 100
+"""Levels of nesting; `…` stands for anything deeper, because JSON readers of clients cannot take more."""
 
 
 def plain(value: Any, depth: int = 0, *, keep: Container[type] = (), held: Callable[[File], Any] | None = None) -> Any:
-    """A value as plain JSON: tuples and sets become lists, keys text, dates ISO 8601, `bytes` base64 text, an `int` of
-    more than 64 bits text, unless `keep` names its type; NaN and infinities text; everything else its `repr`. With
-    `held`, bytes and files anywhere become what it makes of them."""
+    """A value as plain JSON. Tuples and sets become lists; keys, NaN and infinities text; dates ISO 8601; `bytes`
+    base64 and an `int` of more than 64 bits text, unless `keep` names the type; everything else its `repr`. `held`, if
+    given, replaces bytes and files at any level."""
     if isinstance(value, str):
         return value if value.isascii() else _whole(value)
     if value is None or isinstance(value, bool):
@@ -31,7 +31,7 @@ def plain(value: Any, depth: int = 0, *, keep: Container[type] = (), held: Calla
         return value if int in keep or abs(value) < 2**63 else str(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         return "…"
     if isinstance(value, Mapping):
         return {
@@ -52,7 +52,7 @@ def plain(value: Any, depth: int = 0, *, keep: Container[type] = (), held: Calla
 
 
 def _whole(text: str) -> str:
-    """A text without halves of surrogate pairs, which are no JSON."""
+    """A text without halves of surrogate pairs, which JSON does not allow."""
     pieces = [text[at : at + _PIECE_CHARACTERS] for at in range(0, len(text), _PIECE_CHARACTERS)]
     if all(_HALF.search(piece) is None for piece in pieces):
         return text
@@ -60,7 +60,7 @@ def _whole(text: str) -> str:
 
 
 def shape(value: Any) -> str:
-    """What a value is, in a few words: `list[1042] of dict with id, title, …`."""
+    """The shape of a value in a few words: `list[1042] of dict with id, title, …`."""
     match value:
         case dict():
             keys = ", ".join(str(k)[:40] for k in list(value)[:8])
@@ -74,30 +74,29 @@ def shape(value: Any) -> str:
 
 
 def size(text: str) -> int:
-    """Bytes of a text, in UTF-8."""
+    """Size of a text in bytes of UTF-8."""
     return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
 
 
 def beginning(text: str, most_bytes: int) -> str:
-    """The beginning of a text that has at most so many bytes, in whole characters."""
+    """The beginning of a text: whole characters of at most so many bytes together."""
     if len(text) <= most_bytes and size(text) <= most_bytes:
         return text
     return text[:most_bytes].encode(errors="surrogatepass")[:most_bytes].decode(errors="ignore")
 
 
 def cut(value: Any, budget: int) -> Any:
-    """The beginning of a value whose JSON fits in about `budget` bytes; what is left out is told in its place."""
+    """A value cut so that its JSON has about `budget` bytes at most; a note stands in place of each part left out."""
     return _cut(value, budget)[0]
 
 
 def _cut(value: Any, budget: int) -> tuple[Any, int]:
-    """The cut value and what of the budget is left."""
+    """The cut value, and the rest of the budget."""
     match value:
         case str():
             kept = beginning(value, max(budget - 2, 20))
-            return (value if kept == value else f"{kept}… ({len(value) - len(kept)} more characters)"), budget - size(
-                kept
-            ) - 2
+            shown = value if kept == value else f"{kept}… ({len(value) - len(kept)} more characters)"
+            return shown, budget - size(kept) - 2
         case list():
             items: list[Any] = []
             for item in value:

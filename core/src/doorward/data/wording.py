@@ -1,5 +1,4 @@
-"""Small pieces of the texts that agents read: one line, a comment, a literal, and what there is no room for in a few
-words."""
+"""Small pieces of the texts that agents read: a line, a comment, a literal, a summary of what does not fit."""
 
 from __future__ import annotations
 
@@ -11,10 +10,10 @@ from typing import Any
 
 from doorward.data.clean_text import clean_text, visible
 
-KEY = 100
-"""Characters of a field's name; one that is longer is not shown."""
+MAX_KEY_CHARACTERS = 100
+"""Characters of the name of a field; one with a longer name is not shown."""
 
-PYTHON = {
+PYTHON_TYPES = {
     "string": "str",
     "integer": "int",
     "number": "float",
@@ -23,16 +22,16 @@ PYTHON = {
     "array": "list",
     "object": "dict",
 }
-"""The types of JSON as Python calls them."""
+"""Types of JSON and their names in Python."""
 
 _SENTENCE = re.compile(r"(?<!\be\.g)(?<!\bi\.e)[.!?] ")
 
-_NAMES = 200
-"""Characters of the names of fields that are not shown."""
+_MAX_NAMES_CHARACTERS = 200
+"""Characters for the names of the fields that did not fit."""
 
 
 def clean(text: Any, limit: int) -> str:
-    """One printable line of at most `limit` characters, cut after a sentence or else a word: `…` says so."""
+    """One printable line of at most `limit` characters. A longer one is cut after a sentence or word, with `…`."""
     if not isinstance(text, str) or not (text := text.strip()):
         return ""
     line = " ".join("".join(c if c.isprintable() else " " for c in clean_text(text[: 4 * limit])).split())
@@ -43,7 +42,7 @@ def clean(text: Any, limit: int) -> str:
 
 
 def commented(code: str, about: str, note: str) -> str:
-    """A line of code with what is to be said of it."""
+    """A line of code with a comment."""
     comment = f"{about} ({note})" if about and note else about or note
     return f"{code}  # {comment}" if comment else code
 
@@ -71,23 +70,23 @@ def literal(value: Any, limit: int = 60, nesting: int = 4) -> str | None:
 
 
 def python_types(types: Iterable[str]) -> str:
-    """Types of JSON as the annotation of their union."""
-    names = dict.fromkeys(PYTHON.get(each, each) for each in types)
+    """Types of JSON as a Python annotation: their union."""
+    names = dict.fromkeys(PYTHON_TYPES.get(each, each) for each in types)
     return " | ".join(sorted(names, key=lambda name: name == "None"))
 
 
 def enumerated(keys: Iterable[str], limit: int) -> str:
-    """The first of these names."""
-    return clean(", ".join(key[:KEY] for key in islice(keys, limit // 2 + 2)), limit)
+    """As many of these names as fit."""
+    return clean(", ".join(key[:MAX_KEY_CHARACTERS] for key in islice(keys, limit // 2 + 2)), limit)
 
 
 def more_fields(keys: Collection[str]) -> str:
-    """The line below those fields of a class for which there was room."""
-    return f"    # … {len(keys)} more field{'s' * (len(keys) > 1)}: {enumerated(keys, _NAMES)}"
+    """The last line of a class that has more fields than fit."""
+    return f"    # … {len(keys)} more field{'s' * (len(keys) > 1)}: {enumerated(keys, _MAX_NAMES_CHARACTERS)}"
 
 
 def examples(values: Sequence[str]) -> str:
-    """The first of many values."""
+    """The first few of many values, and how many more there are."""
     shown = list(values[:1])
     for value in values[1:]:
         if sum(map(len, shown)) + len(value) > 60:
@@ -98,12 +97,12 @@ def examples(values: Sequence[str]) -> str:
 
 
 def as_above(keys: Sequence[str], above: Collection[str], how: str) -> str:
-    """The line in the place of fields that a text has already, by name or by the names of the others there."""
+    """The line that replaces fields which the text has shown before: it names them, or all others if shorter."""
     listed, others = ", ".join(keys), ", ".join(key for key in above if key not in set(keys))
     which = f", all but {others}" if others else ", all of them"
     return f"    # {clean(how + (which if len(which) < len(listed) else f': {listed}'), 600)}"
 
 
 def size(lines: Iterable[str]) -> int:
-    """Characters of lines."""
+    """Characters of these lines, with their line breaks."""
     return sum(len(line) + 1 for line in lines)

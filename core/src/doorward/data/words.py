@@ -1,46 +1,45 @@
-"""Words as agents ask and as APIs name them: split, without their endings, without filler."""
+"""Splits the words of questions and names for the search, and finds their stems."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
 
-LONGEST = 40
-"""Characters of a word that count."""
+MAX_WORD_CHARACTERS = 40
+"""Characters of a word that count; the rest is ignored."""
 
-FILLER = frozenset(
+STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
-        """
-    a about all am an and any anybody anyone api are as at be been but by can could d did do does each endpoint every everybody
-    everyone everything for from function given had has have her here him his how i if in into is it its just ll me method my need no
-    not of on one onto or our out please re s shall she should so some somebody someone something somewhere specific t than that the
-    their them then there these they this those to us using ve via want was we were what whatever when where which who whom whose why
-    will with without would you your
+        """a about all am an and any anybody anyone api are as at be been but by can could d did do does each endpoint
+        every everybody everyone everything for from function given had has have her here him his how i if in into is it
+        its just ll me method my need no not of on one onto or our out please re s shall she should so some somebody
+        someone something somewhere specific t than that the their them then there these they this those to us using ve
+        via want was we were what whatever when where which who whom whose why will with without would you your
         """,
     )
 )
-"""Words that say nothing of what is asked for."""
+"""Words that do not say what a question is about."""
 
 _APART = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
 _WORD = re.compile(r"[^\W_]+")
 _ASCII_WORD = re.compile(r"[A-Z]{2,}s?(?![a-z])[0-9]*|[A-Z]?[a-z0-9]+|[A-Z](?=[A-Z][a-z])|[A-Za-z0-9]+")
 
 Phrase = tuple[str, ...]
-"""Stems that stand together."""
+"""Stems of words that stand together."""
 
 
 def split_words(text: str) -> list[str]:
-    """`issuesListForRepo /repos/{owner}` → issues, list, for, repo, repos, owner: camelCase and signs apart."""
+    """`issuesListForRepo /repos/{owner}` → issues, list, for, repo, repos, owner: split at camelCase and signs."""
     found = _ASCII_WORD.findall(text) if text.isascii() else _WORD.findall(_APART.sub(" ", text))
     return " ".join(found).lower().split()
 
 
 @lru_cache(30_000)
 def stem(word: str) -> str:
-    """A word without the endings of English, the same for what belongs together: `deployments`, `deployed`, `deploy`.
-    Lighter than Porter's: `organization` and `organ`, `customer` and `custom` stay apart."""
-    word = word[:LONGEST]
+    """A word without its English endings, so that related words are equal: `deployments`, `deployed`, `deploy`. Lighter
+    than Porter's stemmer: `organization` and `organ`, `customer` and `custom` stay apart."""
+    word = word[:MAX_WORD_CHARACTERS]
     if len(word) < 3 or not word.isascii() or word[0].isdigit():
         return word
     word = _singular(word)
@@ -71,5 +70,5 @@ def _singular(word: str) -> str:
 
 
 def stems(text: str, most: int) -> list[str]:
-    """The different words of a text, without endings, at most so many: a text that repeats a word gains nothing."""
+    """The stems of a text's words, each once and at most so many: to repeat a word gains nothing."""
     return list(dict.fromkeys(map(stem, split_words(text[: most * 12]))))[:most]

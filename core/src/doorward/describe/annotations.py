@@ -11,7 +11,17 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from doorward.data.wording import KEY, PYTHON, as_above, clean, commented, enumerated, literal, more_fields, size
+from doorward.data.wording import (
+    MAX_KEY_CHARACTERS,
+    PYTHON_TYPES,
+    as_above,
+    clean,
+    commented,
+    enumerated,
+    literal,
+    more_fields,
+    size,
+)
 from doorward.describe.classes import Above, Class, Field
 from doorward.describe.schemas import NESTING, Reader, kinds, listed, strings, table, variants
 from doorward.describe.unions import union, value_of
@@ -169,7 +179,7 @@ class Types:
             and re.fullmatch(r"[\w-]{1,24}", form)
         ):
             self._notes[form] = form
-        return PYTHON.get(kind, "Any")
+        return PYTHON_TYPES.get(kind, "Any")
 
     def _object(self, schema: Schema, name: str, hint: str, nesting: int) -> str:
         properties = self._reader.properties(schema, hidden=self._hidden)
@@ -244,7 +254,11 @@ class Types:
     def _class(self, made: Class) -> str:
         """The text of a class: without descriptions if they do not fit, and without some fields if those do not."""
         required = strings(made.schema.get("required")) if self.sending else set()
-        found = {k: v for k, v in self._reader.properties(made.schema, hidden=self._hidden).items() if len(k) <= KEY}
+        found = {
+            k: v
+            for k, v in self._reader.properties(made.schema, hidden=self._hidden).items()
+            if len(k) <= MAX_KEY_CHARACTERS
+        }
         plain = all(is_plain(k) and not k.startswith("__") and k not in self._taken for k in found)
         start, end = f"class {made.name}(TypedDict, total=False):", ""
         if not plain:
@@ -258,7 +272,7 @@ class Types:
             about = clean(said, self._comments)
             self.is_shortened |= about.endswith("…") or (bool(said) and not about)
             written = f"Required[{text}]" if key in required else text
-            code = f"    {key}: {written}" if plain else f"    {literal(key, 10 * KEY)}: {written},"
+            code = f"    {key}: {written}" if plain else f"    {literal(key, 10 * MAX_KEY_CHARACTERS)}: {written},"
             return Field(code, commented(text, "", note), about, note)
 
         state = self._state()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from doorward.data.wording import PYTHON, python_types
+from doorward.data.wording import PYTHON_TYPES, python_types
 from doorward.describe.value_text import told
 from doorward.model.types import Function, Schema
 
@@ -57,4 +57,4 @@ def _wanted(schema: Any) -> set[str]:
     """The types that a resolved schema names, where they are all that it allows."""
     kinds = schema.get("type") if isinstance(schema, dict) else None
     named = {kinds} if isinstance(kinds, str) else set(kinds) if isinstance(kinds, list) else set()
-    return named if named <= PYTHON.keys() else set()
+    return named if named <= PYTHON_TYPES.keys() else set()

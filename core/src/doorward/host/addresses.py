@@ -1,4 +1,4 @@
-"""Which addresses are public, and which are part of the network that Doorward stands in."""
+"""Tells public addresses from those of this machine and of the network around it."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from doorward.host.loopback import is_loopback
 
 LOOPBACK_ADDRESS = "a loopback"
 PRIVATE_ADDRESS = "a private or reserved"
-"""What `not_public` says of these, in words that go before "address"."""
+"""Answers of `not_public`, to be followed by the word "address"."""
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_SPECIAL = [
+_SPECIAL_NETWORKS = [
     ipaddress.ip_network(text)
     for text in (
         *("100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15"),
         *("64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16", "fec0::/10"),
     )
 ]
-"""Of the registries of special addresses (RFC 6890 and later): what not every Python's `is_global` knows."""
+"""Special addresses (RFC 6890 and later) that `is_global` of some Python versions does not know."""
 
-MOST_ADDRESSES = 16
-"""Of one host that are looked at."""
+MAX_ADDRESSES = 16
+"""Addresses of one host that are used; more are ignored."""
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -34,14 +34,14 @@ async def resolved(host: str, port: int) -> list[str]:
     try:
         answers = await anyio.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
     except UnicodeError as error:
-        raise OSError(f"{host[:100]!r} is no name of a host: {error}") from None
-    return list(dict.fromkeys(str(address[0]) for *_, address in answers))[:MOST_ADDRESSES]
+        raise OSError(f"{host[:100]!r} is not the name of a host: {error}") from None
+    return list(dict.fromkeys(str(address[0]) for *_, address in answers))[:MAX_ADDRESSES]
 
 
 def not_public(address: str) -> str:
-    """What an IP address is that is not public: `LOOPBACK_ADDRESS`, "a link-local" …; "" for a public one.
+    """The kind of an IP address that is not public: `LOOPBACK_ADDRESS`, "a link-local" …; "" for a public one.
 
-    One that carries another (IPv4-mapped, NAT64, 6to4) is what that one is.
+    An address that carries another one (IPv4-mapped, NAT64, 6to4) is judged by that one.
     """
     try:
         ip: IPAddress = ipaddress.ip_address(address.partition("%")[0])
@@ -61,15 +61,17 @@ def not_public(address: str) -> str:
         return "a multicast"
     if ip.is_unspecified:
         return "the unspecified"
-    if not ip.is_global or ip.is_reserved or any(ip in network for network in _SPECIAL):
+    if not ip.is_global or ip.is_reserved or any(ip in network for network in _SPECIAL_NETWORKS):
         return PRIVATE_ADDRESS
     return ""
 
 
 def not_public_name(host: str) -> str:
-    """The same of a host of a URL, as far as it can be told without asking for its addresses: of addresses, and of
-    `localhost`. Names below that one lead here as a rule: they are not public, but not every machine keeps to it, so
-    `is_loopback` does not trust them."""
+    """The same for the host of a URL, without a look-up: for addresses, and for `localhost`.
+
+    Names below `localhost` usually lead to this machine, so they are not public. Not every machine keeps to that rule,
+    so `is_loopback` does not trust them.
+    """
     if is_loopback(host) or host.endswith(".localhost"):
         return LOOPBACK_ADDRESS
     try:

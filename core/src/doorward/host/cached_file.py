@@ -12,29 +12,30 @@ T = TypeVar("T")
 
 
 def stamp(found: os.stat_result) -> tuple[int, ...]:
-    """What is another one when a file has changed."""
+    """A value that changes whenever the file changes."""
     return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
 class CachedFile(Generic[T]):
-    """What `parse` makes of a file. A link is followed each time, so it may be turned to another file."""
+    """The result of `parse` for a file, kept until the file changes. A link is followed each time, so it may be pointed
+    at another file."""
 
-    def __init__(self, file: Path, parse: Callable[[bytes], T], most: int) -> None:
-        self.file, self._parse, self._most = file, parse, most
+    def __init__(self, file: Path, parse: Callable[[bytes], T], max_bytes: int) -> None:
+        self.file, self._parse, self._max_bytes = file, parse, max_bytes
         self._read: tuple[tuple[int, ...], T] | None = None
 
     def get(self) -> T:
-        """Raises: OSError, also for what is no regular file or has more than `most` bytes; what `parse` raises."""
+        """Raises: OSError, also if this is not a regular file or has more than `max_bytes`; and what `parse` raises."""
         found = self.file.stat()
         if self._read is None or self._read[0] != stamp(found):
             self._read = stamp(found), self._parse(self._bytes(found))
         return self._read[1]
 
     def _bytes(self, found: os.stat_result) -> bytes:
-        if not stat.S_ISREG(found.st_mode):  # a pipe or a device may keep us waiting for ever
-            raise OSError(0, "it is no regular file")
+        if not stat.S_ISREG(found.st_mode):  # a pipe or a device could make us wait for ever
+            raise OSError(0, "it is not a regular file")
         with self.file.open("rb") as opened:
-            content = opened.read(self._most + 1)
-        if len(content) > self._most:
-            raise OSError(0, f"it has more than {self._most // 1024} KiB")
+            content = opened.read(self._max_bytes + 1)
+        if len(content) > self._max_bytes:
+            raise OSError(0, f"it has more than {self._max_bytes // 1024} KiB")
         return content

@@ -1,5 +1,4 @@
-"""Files that are written whole or not at all, files that nobody else has a hand in, and paths as the configuration has
-them."""
+"""Files that are written whole or not at all, files and folders of this user alone, locks between processes."""
 
 from __future__ import annotations
 
@@ -15,17 +14,17 @@ from typing import Any
 
 from doorward.model.errors import ConfigError
 
-PATIENCE = 30.0
-"""Seconds to wait for another process that is at the same file."""
+LOCK_WAIT_SECONDS = 30.0
+"""Seconds to wait for another process that works on the same file."""
 
-_CAREFUL = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_SAFE_OPEN_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 
 
 def write(file: Path, content: bytes, *, private: bool = False, follow: bool = True) -> None:
-    """Make a file, and its folder, or replace it. A link stays one, and a file's mode stays; `private` is for its owner
-    only. Without `follow` it takes the place of whatever has its name, in a folder that is ours.
+    """Make a file and its folder, or replace the file. A link stays a link, and a file keeps its mode; `private` makes
+    a file that only its owner can read. Without `follow`, a link is replaced too, and the folder must be ours.
 
-    Raises: ConfigError; the file is as it was then.
+    Raises: ConfigError; then the file is unchanged.
     """
     file = file.resolve() if follow else file
     new = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
@@ -34,14 +33,12 @@ def write(file: Path, content: bytes, *, private: bool = False, follow: bool = T
             file.parent.mkdir(parents=True, exist_ok=True)
         else:
             own_folder(file.parent)
-        there = (
-            file.exists()
-        )  # what it holds may be for its owner only: so is what takes its place, from the first byte on
-        with open(
-            os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private or there else 0o666), "wb"
-        ) as opened:
+        replaces = file.exists()
+        # The old file may be for its owner only. Then the new one must be, from the first byte on.
+        mode = 0o600 if private or replaces else 0o666
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as opened:
             opened.write(content)
-        if there and not private:
+        if replaces and not private:
             shutil.copymode(file, new)
         new.replace(file)
     except OSError as error:
@@ -51,36 +48,35 @@ def write(file: Path, content: bytes, *, private: bool = False, follow: bool = T
 
 
 def own_folder(folder: Path) -> None:
-    """Make a folder for this user only, or take one that is there: who else may write in it could put links in the
-    place of our files.
+    """Make a folder for this user only, or check one that exists: anyone else who may write in it could replace our
+    files by links.
 
-    Raises: ConfigError if it is another user's, or others may write in it; OSError.
+    Raises: ConfigError if it belongs to another user, or others may write in it; OSError.
     """
-    for missing in reversed(
-        [each for each in (folder, *folder.parents) if not each.exists()]
-    ):  # mkdir would make its parents for all
+    # One by one, because `mkdir(parents=True)` would make the parents readable by everyone.
+    for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
         missing.mkdir(exist_ok=True, mode=0o700)
     if not folder.is_dir():
         raise ConfigError(
-            "cannot be used: it is no folder", place=str(folder), hint="Remove it, or choose another path."
+            "cannot be used: it is not a folder", place=str(folder), hint="Remove it, or choose another path."
         )
     if folder.is_symlink():
         _check_owner(folder.lstat(), folder, others=(0,))
     found = folder.stat()
     _check_owner(found, folder)
     if os.name == "posix" and stat.S_IMODE(found.st_mode) & 0o022:
-        hint = f"See whether all in it is yours, then: chmod 700 {folder}"
+        hint = f"Check that everything in it is yours, then: chmod 700 {folder}"
         raise ConfigError("other users may write in this folder, so it is not used", place=str(folder), hint=hint)
 
 
 def own_file(file: Path, flags: int) -> int:
-    """A descriptor of a regular file of this user, which nobody else can read; with `os.O_CREAT` it is made if there is
-    none. No link is followed, and no device or pipe touched.
+    """A descriptor of a regular file of this user that no other user can read; with `os.O_CREAT` the file is made if
+    there is none. Links are not followed, devices and pipes not touched.
 
-    Raises: ConfigError if there is anything else in its place; OSError.
+    Raises: ConfigError if anything else is in its place; OSError.
     """
     check_own(file)
-    number = os.open(file, flags | _CAREFUL, 0o600)
+    number = os.open(file, flags | _SAFE_OPEN_FLAGS, 0o600)
     try:
         _check_file(found := os.fstat(number), file)
         if os.name == "posix" and stat.S_IMODE(found.st_mode) & 0o077:
@@ -92,7 +88,7 @@ def own_file(file: Path, flags: int) -> int:
 
 
 def check_own(file: Path) -> bool:
-    """Whether there is a file. It is not opened: to close a second descriptor would drop the locks that SQLite holds.
+    """Whether there is a file. It is not opened: to close a second descriptor drops the locks that SQLite holds.
 
     Raises: ConfigError if it is anything but a regular file of this user; OSError.
     """
@@ -105,7 +101,7 @@ def check_own(file: Path) -> bool:
 
 def _check_file(found: os.stat_result, file: Path) -> None:
     if not stat.S_ISREG(found.st_mode):
-        what = "a link" if stat.S_ISLNK(found.st_mode) else "no regular file"
+        what = "a link" if stat.S_ISLNK(found.st_mode) else "not a regular file"
         raise ConfigError(
             f"is {what}, so it is not touched", place=str(file), hint="Remove it, or configure the path of a file."
         )
@@ -117,13 +113,16 @@ def _check_file(found: os.stat_result, file: Path) -> None:
 
 def _check_owner(found: os.stat_result, path: Path, others: tuple[int, ...] = ()) -> None:
     if os.name == "posix" and found.st_uid not in (os.geteuid(), *others):
-        hint = "Give it to the user who runs Doorward (chown), or choose another path; the state folder's is DOORWARD_STATE_DIR."
+        hint = (
+            "Give it to the user who runs Doorward (chown), or choose another path; "
+            "the state folder's is DOORWARD_STATE_DIR."
+        )
         raise ConfigError(f"belongs to another user ({found.st_uid}), so it is not used", place=str(path), hint=hint)
 
 
 def flocked(number: int, patience: float = 0.0) -> bool:
-    """Whether an open file is ours alone, of all processes that ask so, within some seconds. Where the system cannot
-    tell, it is."""
+    """Lock an open file. Returns: whether no other process holds this lock after `patience` seconds at the latest; True
+    where the system has no such locks."""
     try:
         from fcntl import LOCK_EX, LOCK_NB, flock
     except ImportError:
@@ -142,11 +141,11 @@ def flocked(number: int, patience: float = 0.0) -> bool:
 
 
 @contextlib.contextmanager
-def alone(file: Path, patience: float = PATIENCE) -> Iterator[None]:
-    """No other process changes a file meanwhile that asks for the same: what one adds, or takes away, the other would
-    undo. Where the system cannot, nobody is kept waiting.
+def alone(file: Path, patience: float = LOCK_WAIT_SECONDS) -> Iterator[None]:
+    """A block in which no other process changes a file, if all use this: else one would undo the other's changes. Where
+    the system has no such locks, nobody waits.
 
-    Raises: ConfigError if another process does not come to an end.
+    Raises: ConfigError if another process does not release it in time.
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
@@ -160,7 +159,7 @@ def alone(file: Path, patience: float = PATIENCE) -> Iterator[None]:
 
 
 def beside(config: Path, value: Any) -> Any:
-    """A path that exists, or a list of such, as seen from the configuration's folder; anything else as it is."""
+    """A path that exists, or a list of them, relative to the configuration's folder; any other value unchanged."""
     if isinstance(value, list):
         return [beside(config, each) for each in value]
     if not isinstance(value, str) or not Path(value).exists():

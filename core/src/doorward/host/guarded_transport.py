@@ -1,8 +1,7 @@
-"""Connections for plugins: pooled, HTTP/1.1 or 2, by TCP to addresses that were checked, through a proxy, or over a
-Unix socket.
+"""HTTP connections for plugins: pooled, HTTP/1.1 or 2, to checked addresses, through a proxy or a Unix socket.
 
-Built on what httpcore2 makes public only: a check that rested on the innards of a library would be gone without a sound
-the day that they change.
+It uses only the public interface of httpcore2: a check that relied on internals of a library could vanish silently when
+they change.
 """
 
 from __future__ import annotations
@@ -16,32 +15,31 @@ import anyio
 import httpcore2
 import httpx2
 
-MOST_CONNECTIONS = 100
-_IDLE = 20
-"""Connections that are kept while idle."""
-_EXPIRY = 20.0
-"""Seconds that an idle connection is kept."""
-_NEXT_ADDRESS = 0.25
-"""Seconds until the next address of a host is tried as well (RFC 8305 section 5)."""
+MAX_CONNECTIONS = 100
+_MAX_IDLE_CONNECTIONS = 20
+"""Idle connections that are kept."""
+_MAX_IDLE_SECONDS = 20.0
+"""Seconds for which an idle connection is kept."""
+_NEXT_ADDRESS_SECONDS = 0.25
+"""Seconds until the next address of a host is tried too (RFC 8305 section 5)."""
 
 
 class Destinations(Protocol):
-    """Who says where connections may go."""
+    """Decides where connections may go."""
 
     async def addresses(self, host: str, port: int) -> list[str]:
-        """The addresses of a host that a connection may be made to, in their order.
+        """The addresses of a host to which a connection may be made, in their order.
 
-        Raises: DoorwardError if it may be made to none; OSError if the name cannot be resolved.
+        Raises: DoorwardError if there is none; OSError if the name cannot be resolved.
         """
 
     async def by_proxy(self, host: str, port: int) -> None:
-        """Raises: DoorwardError if a proxy, which resolves names itself, may not be asked for this one."""
+        """Raises: DoorwardError if a proxy, which resolves names itself, may not be asked for this host."""
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Sends each request to where it may go: the addresses that were judged are the very ones that are connected to,
-    whatever a name server says next. `by_socket` says which Unix socket carries what goes to a URL. `http2` is for
-    https only."""
+    """Sends requests only to allowed addresses. A connection is made to the very address that was checked, whatever a
+    name server says next. `by_socket` names the Unix socket for a URL, if there is one. `http2` is for https only."""
 
     def __init__(
         self,
@@ -88,9 +86,9 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         if (key := path or scheme) not in self._pools:
             self._pools[key] = httpcore2.AsyncConnectionPool(
                 ssl_context=httpcore2.default_ssl_context() if scheme == "https" else None,
-                max_connections=MOST_CONNECTIONS,
-                max_keepalive_connections=_IDLE,
-                keepalive_expiry=_EXPIRY,
+                max_connections=MAX_CONNECTIONS,
+                max_keepalive_connections=_MAX_IDLE_CONNECTIONS,
+                keepalive_expiry=_MAX_IDLE_SECONDS,
                 http2=self._http2 and scheme == "https",
                 uds=path,
                 network_backend=None if path else _Network(self._destinations),
@@ -98,20 +96,22 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         return self._pools[key]
 
     async def _by_proxy(self, proxy: str, request: httpx2.Request) -> httpx2.Response:
-        """The proxy resolves names; what can be told from here is checked first."""
+        """The proxy resolves names itself; whatever can be checked from here is checked first."""
         await self._destinations.by_proxy(
             request.url.host, request.url.port or (443 if request.url.scheme == "https" else 80)
         )
         if proxy not in self._proxied:
             limits = httpx2.Limits(
-                max_connections=MOST_CONNECTIONS, max_keepalive_connections=_IDLE, keepalive_expiry=_EXPIRY
+                max_connections=MAX_CONNECTIONS,
+                max_keepalive_connections=_MAX_IDLE_CONNECTIONS,
+                keepalive_expiry=_MAX_IDLE_SECONDS,
             )
             self._proxied[proxy] = httpx2.AsyncHTTPTransport(proxy=proxy, http2=self._http2, limits=limits)
         return await self._proxied[proxy].handle_async_request(request)
 
 
 class _Network(httpcore2.AsyncNetworkBackend):
-    """TCP connections to the addresses that were judged."""
+    """TCP connections to checked addresses."""
 
     def __init__(self, destinations: Destinations) -> None:
         self._destinations = destinations
@@ -137,7 +137,7 @@ class _Network(httpcore2.AsyncNetworkBackend):
         return await self._first(addresses, port, timeout)
 
     async def _first(self, addresses: list[str], port: int, timeout: float | None) -> httpcore2.AsyncNetworkStream:
-        """The first connection that is made to one of the addresses, each tried a little after the one before."""
+        """The first connection to one of the addresses; each is tried a little after the one before."""
         made: list[httpcore2.AsyncNetworkStream] = []
         errors: list[Exception] = []
 
@@ -154,7 +154,7 @@ class _Network(httpcore2.AsyncNetworkBackend):
                 for address in addresses:
                     over = anyio.Event()
                     group.start_soon(attempt, address, over)
-                    with anyio.move_on_after(_NEXT_ADDRESS):
+                    with anyio.move_on_after(_NEXT_ADDRESS_SECONDS):
                         await over.wait()
         except BaseException:
             await _closed(made)
@@ -190,7 +190,7 @@ class _Stream(httpx2.AsyncByteStream):
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Errors of httpcore2 as those of httpx2, which have the same names."""
+    """Turns errors of httpcore2 into those of httpx2, which have the same names."""
     try:
         yield
     except Exception as error:

@@ -14,7 +14,7 @@ from typing import Any
 
 
 class _Stderr:
-    """Standard error. What cannot be written there, on a full disk for example, stops nothing of what is only told."""
+    """Standard error, whose failures are ignored: a full disk, for example, must not stop what is only being logged."""
 
     def write(self, text: str) -> int:
         with contextlib.suppress(OSError, ValueError):
@@ -47,33 +47,32 @@ class _Log:
 log = _Log()
 
 
-MOST = 10
-"""Lines of one kind in a `PERIOD` that are written where strangers can cause them."""
+MAX_LINES = 10
+"""Lines of one kind, among those that strangers can cause, that are written in `PERIOD_SECONDS`."""
 
-PERIOD = 60.0
-"""Seconds."""
+PERIOD_SECONDS = 60.0
 
 
 class Bounded:
-    """Counts lines by their kind: whoever can cause lines must not fill a disk."""
+    """Counts lines by their kind, so that nobody who can cause lines can fill a disk."""
 
     def __init__(self) -> None:
         self._kinds: dict[Any, tuple[float, int]] = {}
 
     def left_out(self, kind: Any) -> int | None:
-        """How many were left out before this one; nothing if it is left out itself. Kinds must be few."""
+        """How many lines were left out before this one; `None` if this one is left out. There must be few kinds."""
         now = time.monotonic()
         began, count = self._kinds.get(kind, (now, 0))
-        if now - began < PERIOD:
+        if now - began < PERIOD_SECONDS:
             self._kinds[kind] = began, count + 1
-            return 0 if count < MOST else None
+            return 0 if count < MAX_LINES else None
         self._kinds[kind] = now, 1
-        return max(0, count - MOST)
+        return max(0, count - MAX_LINES)
 
 
 class _Seldom:
-    """The logger for what strangers can cause: a few lines of each event a minute; the next one says how many were
-    `left_out`."""
+    """The logger for events that strangers can cause: a few lines of each event a minute; the next line says how many
+    were `left_out`."""
 
     def __init__(self) -> None:
         self._bounded = Bounded()

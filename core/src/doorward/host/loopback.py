@@ -1,15 +1,15 @@
-"""Which hosts are this machine."""
+"""Tells whether a host is this machine."""
 
 from __future__ import annotations
 
 import ipaddress
 
 IN_URLS = ("localhost", "127.0.0.1", "[::1]")
-"""The usual ones, as they stand in URLs."""
+"""The usual names of this machine in URLs."""
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach what listens there. An IPv6 address has no brackets."""
+    """Whether only this machine can reach a service on this host. An IPv6 address is given without brackets."""
     if host == "localhost":
         return True
     try:

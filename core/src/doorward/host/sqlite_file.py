@@ -1,9 +1,7 @@
-"""A SQLite file of ours: made whole or not at all, brought to its present layout, judged when it fails, put aside when
-it is broken.
+"""A SQLite file of Doorward: made whole or not at all, brought to its present layout, put aside when it is broken.
 
-It has a write-ahead log: nobody who reads waits for who writes. A connection to a file that was removed goes on with
-what it was. `sqlite-utils` makes and changes the tables. To import it takes a tenth of a second or more, so nothing
-else needs it.
+It has a write-ahead log, so readers do not wait for writers. A connection to a file that was removed goes on with the
+old content.
 """
 
 from __future__ import annotations
@@ -13,57 +11,30 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from doorward.host import files
 from doorward.host.logs import log
+from doorward.host.sqlite_layout import SqliteLayout
 from doorward.model.errors import ConfigError, StateError
 
-if TYPE_CHECKING:
-    from sqlite_utils import Database
+MIN_FREE_BYTES = 2**17
+"""Free bytes of a disk below which it counts as full."""
 
-LEAST_ROOM = 2**17
-"""Bytes of a disk below which it is called full."""
-
-_BESIDE = ("-wal", "-shm", "-journal")
-"""What SQLite puts beside a file. An old one would be taken for that of a new file."""
+_COMPANION_SUFFIXES = ("-wal", "-shm", "-journal")
+"""The files that SQLite puts beside a file. An old one would be taken for a part of a new file."""
 
 _BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-@dataclass(frozen=True, slots=True)
-class SqliteLayout:
-    """The tables of a file. The first of `steps` makes them in an empty file, which has the version `first` then
-    (SQLite's `user_version`); each further one brings a file from one version to the next. A file of any other version
-    is begun anew."""
-
-    steps: tuple[Callable[[Database], None], ...]
-    probe: str
-    """A statement that every file of this layout can answer at once."""
-
-    first: int = 1
-    application: int = 0
-    """SQLite's `application_id`."""
-
-    made: str = ""
-    """What all steps come to, as SQL: for a file that is made while somebody waits, who need not wait for sqlite-utils,
-    too. A test of the layout's owner holds both together."""
-
-    @property
-    def version(self) -> int:
-        return self.first + len(self.steps) - 1
-
-
-class Held(ConfigError):
-    """Another process is making or removing files in the folder: to try again helps."""
+class FileHeld(ConfigError):
+    """Another process is making or removing files in the folder. To try again helps."""
 
 
 class SqliteFile:
-    """The file of one layout at a path. One that is of no use is renamed to `NAME.ASIDE`, and the log says `event`."""
+    """A file of one layout at a path. A file that is of no use is renamed to `NAME.ASIDE`, and the log says `event`."""
 
     def __init__(
         self, path: Path, layout: SqliteLayout, *, event: str, hint: str, aside: Callable[[], str] = lambda: "broken"
@@ -73,10 +44,10 @@ class SqliteFile:
         self._event, self._hint, self._aside = event, hint, aside
 
     def opened(self, wait: float) -> sqlite3.Connection:
-        """A connection that waits so many seconds for its turn. A file that is missing, broken or of no layout of ours
-        is made anew.
+        """A connection that waits up to `wait` seconds for its turn. A file that is missing, broken or of another
+        layout is made anew.
 
-        Raises: sqlite3.Error and OSError, see `said`; Held; ConfigError if it is not ours.
+        Raises: sqlite3.Error and OSError, see `said`; FileHeld; ConfigError if the file is not ours.
         """
         for _ in range(3):
             if db := self.found(wait):
@@ -85,14 +56,14 @@ class SqliteFile:
         raise sqlite3.OperationalError("it is changed by another program all the time")
 
     def found(self, wait: float) -> sqlite3.Connection | None:
-        """The same, of a file that is there. One that is of no use is put aside, and none is made."""
+        """The same for a file that exists. One that is of no use is put aside, and no new one is made."""
         if not self.present():
             return None
         which = self.place()
         db = self.connect(wait)
         try:
-            if self._is_current(db):
-                with contextlib.suppress(sqlite3.OperationalError):  # an older one that is in use: the next time
+            if self._layout.update(db):
+                with contextlib.suppress(sqlite3.OperationalError):  # an older file that is in use: try the next time
                     db.execute("PRAGMA journal_mode = WAL")
                 return db
             why: object = "it has another layout"
@@ -109,22 +80,19 @@ class SqliteFile:
         return None
 
     def connect(self, wait: float) -> sqlite3.Connection:
-        """To a file that is there: none is made by opening it."""
+        """A connection to a file that exists. None is made by opening it."""
         return sqlite3.connect(
             f"{self._uri}?mode=rw", uri=True, timeout=wait, isolation_level=None, check_same_thread=False
         )
 
     def as_it_was(self) -> sqlite3.Connection | None:
-        """While the file cannot be had: what it was, without what is in its log, if that can be read."""
+        """What the file holds without its log, if that can be read: for while the file itself cannot be had."""
         try:
             if self.present():
                 db = sqlite3.connect(
                     f"{self._uri}?immutable=1", uri=True, isolation_level=None, check_same_thread=False
                 )
-                if (
-                    _version(db) == (self._layout.application, self._layout.version)
-                    and db.execute(self._layout.probe).fetchone()
-                ):
+                if self._layout.is_current(db):
                     return db
                 db.close()
         except (sqlite3.Error, OSError):
@@ -136,7 +104,7 @@ class SqliteFile:
         return f"file:{quote(str(self.path))}"
 
     def check(self, wait: float) -> None:
-        """Look whether all of the file can be read; put it aside if it is broken. Raises: as `opened`."""
+        """Read the whole file, and put it aside if it is broken. Raises: as `opened`."""
         if not self.present():
             return
         which, found = self.place(), "ok"
@@ -151,7 +119,7 @@ class SqliteFile:
             self.put_aside(found, which, wait)
 
     def place(self) -> tuple[int, int] | None:
-        """Which file is there now; `None` if there is none, or one of which all was taken away."""
+        """Which file is there now, as device and inode; `None` if there is none, or an empty one."""
         try:
             found = self.path.stat()
         except OSError:
@@ -159,29 +127,31 @@ class SqliteFile:
         return (found.st_dev, found.st_ino) if found.st_size else None
 
     def written(self) -> int:
-        """When the file itself was written to."""
+        """When the file itself was last written to, in nanoseconds; 0 if there is none."""
         try:
             return self.path.stat().st_mtime_ns
         except OSError:
             return 0
 
     def present(self) -> bool:
-        """Whether there is a file with something in it, in a folder that is ours; nobody else can read it from now on.
+        """Whether there is a file that is not empty. Makes sure that no other user can read it.
 
-        Raises: ConfigError if it is not ours; OSError."""
+        Raises: ConfigError if the file or its folder is not ours; OSError."""
         files.own_folder(self.path.parent)
         for file in _beside(self.path):
             files.check_own(file)
         if not files.check_own(self.path):
             return False
         if os.name == "posix" and self.path.stat().st_mode & 0o077:
-            self.path.chmod(
-                0o600
-            )  # not opened: to close a second descriptor would drop the locks of a connection in this process
+            # Not by a descriptor: to close a second one drops the locks of a connection in this process.
+            self.path.chmod(0o600)
         return self.place() is not None
 
     def put_aside(self, why: object, which: tuple[int, int] | None, wait: float) -> None:
-        """Rename a file that is of no use, with what belongs to it, if it is still that one. Raises: Held, OSError."""
+        """Rename a file that is of no use and the files beside it, if it is still the file `which`.
+
+        Raises: FileHeld, OSError.
+        """
         aside = self.path.with_name(f"{self.path.name}.{self._aside()}")
         with self._alone(wait):
             if self.place() != which:  # another process has made it anew
@@ -193,17 +163,17 @@ class SqliteFile:
         log.warning(self._event, path=str(self.path), moved_to=str(aside), why=str(why), hint=self._hint)
 
     def remove(self) -> list[Path]:
-        """Remove the file and what belongs to it. Returns: what was there. Raises: ConfigError, OSError."""
+        """Remove the file and the files beside it. Returns: those that were there. Raises: ConfigError, OSError."""
         with files.alone(self.path):
             return _remove(self.path)
 
     def said(self, error: Exception) -> StateError:
-        """What is wrong with a file that cannot be used now."""
+        """The error for a person: why the file cannot be used now, and what to do."""
         if self.is_busy(error):
             return StateError(
                 f"{self.path}: another process holds it locked", hint="Try again. If it stays so, find that process."
             )
-        if _code(error) == sqlite3.SQLITE_FULL or self._is_full():  # to read needs a little room, too
+        if _code(error) == sqlite3.SQLITE_FULL or self._is_full():  # reading needs a little room, too
             return StateError(
                 f"{self.path}: the disk is full", hint="Make room where the state folder is, or set DOORWARD_STATE_DIR."
             )
@@ -211,21 +181,21 @@ class SqliteFile:
 
     @staticmethod
     def is_broken(error: Exception) -> bool:
-        """Whether the file itself is bad; otherwise it is locked, or cannot be written, or the disk is full."""
+        """Whether the file itself is bad. Otherwise it is locked, or cannot be written, or the disk is full."""
         if not isinstance(error, sqlite3.Error):
             return False
         if not hasattr(error, "sqlite_errorcode"):
-            return "decode" in str(error)  # a text that is none
+            return "decode" in str(error)  # a text that is not UTF-8
         return _code(error) in _BROKEN or "no such table" in str(error) or "no such column" in str(error)
 
     @staticmethod
     def is_busy(error: Exception) -> bool:
-        """Whether another process holds the file just now."""
-        return isinstance(error, Held) or _code(error) in _BUSY
+        """Whether another process holds the file at the moment."""
+        return isinstance(error, FileHeld) or _code(error) in _BUSY
 
     def _is_full(self) -> bool:
         try:
-            return shutil.disk_usage(self.path.parent).free < LEAST_ROOM
+            return shutil.disk_usage(self.path.parent).free < MIN_FREE_BYTES
         except OSError:
             return False
 
@@ -235,23 +205,13 @@ class SqliteFile:
             try:
                 stack.enter_context(files.alone(self.path, 2 * wait))
             except ConfigError:
-                raise Held(
+                raise FileHeld(
                     "another process changes files in its folder", place=str(self.path), hint="Try again."
                 ) from None
             yield
 
-    def _is_current(self, db: sqlite3.Connection) -> bool:
-        """Whether the file has the present layout, or has it now."""
-        application, version = _version(db)
-        if application != self._layout.application or not self._layout.first <= version <= self._layout.version:
-            return False
-        if version < self._layout.version:
-            self._advance(db)
-        db.execute(self._layout.probe).fetchone()
-        return True
-
     def _make(self, wait: float) -> None:
-        """Make an empty one beside its place, and put it there whole: processes that start together share one."""
+        """Make an empty file beside its place, and rename it when complete: processes that start together share it."""
         with self._alone(wait):
             if self.place() is not None:
                 return
@@ -262,50 +222,18 @@ class SqliteFile:
                 os.close(files.own_file(new, os.O_RDWR | os.O_CREAT | os.O_EXCL))
                 with contextlib.closing(sqlite3.connect(new, isolation_level=None)) as db:
                     db.execute("PRAGMA journal_mode = WAL")
-                    self._advance(db)
+                    self._layout.apply(db)
                 new.rename(self.path)
             finally:
                 _remove(new)
-
-    def _advance(self, db: sqlite3.Connection) -> None:
-        """Take the steps that a file has not taken yet, all or none."""
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            version = _version(db)[1]  # another process may have been quicker
-            if self._layout.made and version == 0:
-                for statement in self._layout.made.split(";"):
-                    db.execute(statement)
-            else:
-                self._take(db, self._layout.steps[max(0, version + 1 - self._layout.first) :])
-            db.execute(f"PRAGMA application_id = {self._layout.application}")
-            db.execute(f"PRAGMA user_version = {self._layout.version}")
-            db.execute("COMMIT")
-        except BaseException:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
-            raise
-
-    @staticmethod
-    def _take(db: sqlite3.Connection, steps: tuple[Callable[[Database], None], ...]) -> None:
-        from sqlite_utils import Database
-
-        tables = Database(
-            db, recursive_triggers=False, execute_plugins=False
-        )  # its plugins are none that somebody configured
-        for step in steps:
-            step(tables)
 
 
 def _code(error: Exception) -> int:
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
-def _version(db: sqlite3.Connection) -> tuple[int, int]:
-    return db.execute("PRAGMA application_id").fetchone()[0], db.execute("PRAGMA user_version").fetchone()[0]
-
-
 def _beside(path: Path) -> list[Path]:
-    return [path.with_name(f"{path.name}{end}") for end in _BESIDE]
+    return [path.with_name(f"{path.name}{end}") for end in _COMPANION_SUFFIXES]
 
 
 def _remove(path: Path) -> list[Path]:

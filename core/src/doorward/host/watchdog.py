@@ -1,5 +1,4 @@
-"""What ends other processes when this one cannot: a worker that computes, a server that does not end at the end of its
-input."""
+"""Ends child processes when this process is gone: a busy worker, or a server that ignores the end of its input."""
 
 from __future__ import annotations
 
@@ -20,9 +19,10 @@ done
 
 
 class Watchdog:
-    """A shell that is told through a pipe which processes are in its charge. At the pipe's end, which comes when this
-    process is gone however it went, it runs `end`: lines for a shell, with the numbers in `$left`. It has a session of
-    its own, so what kills our process group leaves it be. Where there is no shell (Windows), nothing is done."""
+    """A shell that is told through a pipe which processes it guards. The pipe ends when this process is gone, for
+    whatever reason; then the shell runs `end`: shell commands, with the process numbers in `$left`. The shell has a
+    session of its own, so a signal to our process group does not reach it. Where there is no shell (Windows), nothing
+    is done."""
 
     def __init__(self, end: str) -> None:
         self._script = _SCRIPT + end
@@ -30,27 +30,27 @@ class Watchdog:
         self._shell: subprocess.Popen[bytes] | None = None
 
     def guard(self, number: int) -> None:
-        """Take a process, or a group, in charge."""
+        """Guard a process, or a process group."""
         if number not in self._charges:
             self._charges.add(number)
             self._tell(f"+ {number}\n")
 
     def release(self, number: int) -> None:
-        """It needs no ending any more, and its number may soon be another's."""
+        """Guard a process no longer: it has ended, and another may soon get its number."""
         if number in self._charges:
             self._charges.remove(number)
             self._tell(f"- {number}\n")
 
     def rest(self) -> None:
-        """End the shell if nothing is in its charge; it is started anew with the next."""
+        """End the shell if it guards nothing; the next process starts a new one."""
         if not self._charges:
             self.close()
 
     def close(self) -> None:
-        """End the shell, and nothing else."""
+        """End the shell, but none of the processes."""
         shell, self._shell = self._shell, None
         if shell is not None and shell.stdin is not None:
-            shell.kill()  # first: the end of its pipe is its sign
+            shell.kill()  # first, because the end of the pipe is its signal to act
             shell.stdin.close()
             shell.wait()
 
@@ -66,7 +66,7 @@ class Watchdog:
         if (sh := shutil.which("sh")) is None:
             return
         quiet, path = subprocess.DEVNULL, {"PATH": "/usr/bin:/bin"}
-        self._shell = subprocess.Popen(  # noqa: S603 - the words of whoever guards
+        self._shell = subprocess.Popen(  # noqa: S603 - the caller wrote the script
             [sh, "-c", self._script],
             bufsize=0,
             stdin=subprocess.PIPE,

@@ -1,7 +1,7 @@
-"""What a driver, or its settings, may be able to do besides what its protocol asks for.
+"""Optional abilities of drivers and of their settings, beyond what the protocols require.
 
-Core asks with `isinstance`, so a driver that has the members has the ability. One that names the protocol as a base is
-checked by its author's type checker as well.
+Core asks with `isinstance`, so a driver that has the members has the ability. If its class names the protocol as a
+base, the author's type checker checks it as well.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class HasSettings(Protocol):
-    """A driver class, or a hook plugin, whose part of the configuration core validates with this model."""
+    """A driver class or a hook plugin with a model by which core validates its part of the configuration."""
 
     Settings: type[Settings]
 
@@ -27,16 +27,16 @@ class HasSettings(Protocol):
 
 @runtime_checkable
 class TellsChanges(Protocol):
-    """A source that calls `ServerContext.changed` itself, if this is true: one that has been compiled is not asked for
-    its fingerprint when a gateway starts."""
+    """A source that calls `ServerContext.changed` itself. If `tells_changes` is true, a server that has been compiled
+    is not asked for its fingerprint when a gateway starts."""
 
     tells_changes: bool
 
 
 @runtime_checkable
 class OffersFunctions(Protocol):
-    """A source class whose servers each have these functions besides those that `compile` finds (`server` is filled
-    in). They are called like those, and neither listed nor found."""
+    """A source class that gives each of its servers these functions as well as those that `compile` finds (`server` is
+    filled in). They are called like any other, but neither listed nor found by a search."""
 
     offers: Sequence[Function]
 
@@ -46,38 +46,38 @@ class OffersFunctions(Protocol):
 
 @runtime_checkable
 class HasUrl(Protocol):
-    """Settings that say where their server is. An auth sends its credentials there and nowhere else."""
+    """Settings that say where the server is. An auth sends its credentials there and nowhere else."""
 
     url: str | None
 
 
 @runtime_checkable
 class HasBaseUrl(Protocol):
-    """The same, of an API whose paths stand in a document."""
+    """The same for an API whose paths stand in a document."""
 
     base_url: str | None
 
 
 @runtime_checkable
 class HasOrigins(Protocol):
-    """Settings that name URLs of what else belongs to their server."""
+    """Settings that name further URLs which belong to the server."""
 
     origins: Sequence[str]
 
 
 @runtime_checkable
 class HasWorkingFolder(Protocol):
-    """Settings that may name the folder in which the process of their server works."""
+    """Settings that may name the working folder of the server's process."""
 
     cwd: str | None
 
 
-# Of auths. Each method returns a sentence about what is there now. Raises: ConfigError, ServerError.
+# Of auths. Each method returns a sentence about the state it leaves or finds. Raises: ConfigError, ServerError.
 
 
 @runtime_checkable
 class SupportsLogin(Protocol):
-    """An auth to which a person logs in, by `doorward login SERVER`."""
+    """An auth that a person logs in to, with `doorward login SERVER`."""
 
     async def login(self, person: LoginPrompt) -> str: ...
 
@@ -91,14 +91,14 @@ class SupportsLogout(Protocol):
 
 @runtime_checkable
 class SupportsLoginCheck(Protocol):
-    """An auth that looks what it has, for `doorward doctor`."""
+    """An auth that can say which credentials it has, for `doorward doctor`."""
 
     async def check(self) -> str: ...
 
 
 @runtime_checkable
 class SupportsClose(Protocol):
-    """An auth that gives back what `create_auth` has opened. Called once."""
+    """An auth that can close what `create_auth` has opened. Called once."""
 
     async def close(self) -> None: ...
 
@@ -115,23 +115,23 @@ class HasSlots(Protocol):
 
 @runtime_checkable
 class HasWait(Protocol):
-    """An executor that says for how many seconds a run waits for a sandbox at most."""
+    """An executor that says how many seconds a run waits for a sandbox at most."""
 
     wait: float
 
 
 @runtime_checkable
 class SupportsBuild(Protocol):
-    """An executor that needs something made once (an image, an environment), for `doorward sandbox build`. It tells its
-    steps, and returns a sentence that says what was made."""
+    """An executor for which something must be built once (an image, an environment), by `doorward sandbox build`. It
+    reports its steps with `tell`, and returns a sentence that says what was built."""
 
     async def build(self, tell: Callable[[str], None]) -> str: ...
 
 
 @runtime_checkable
 class SupportsMachineCheck(Protocol):
-    """An executor that says, in sentences, what it uses on this machine, for `doorward doctor` and `doorward sandbox
-    probe`."""
+    """An executor that can say in sentences what it uses on this machine: for `doorward doctor` and
+    `doorward sandbox probe`."""
 
     async def check(self) -> Sequence[str]: ...
 

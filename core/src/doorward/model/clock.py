@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Clock:
-    """What a run's deadlines are measured by: `time.monotonic()`, less the time for which it stood still."""
+    """Measures the deadlines of a run: `time.monotonic()` less the time for which it stood still."""
 
     def __init__(self) -> None:
         self._stood = 0.0
@@ -21,17 +21,17 @@ class Clock:
         self._scopes: dict[anyio.CancelScope, float] = {}
 
     def now(self) -> float:
-        """What it shows."""
+        """The time that the clock shows, in seconds."""
         return time.monotonic() - self.stood
 
     @property
     def stood(self) -> float:
-        """Seconds for which it stood still, altogether and so far."""
+        """Seconds for which it has stood still so far, in all."""
         return self._stood + (time.monotonic() - self._since if self._holding else 0.0)
 
     @contextlib.contextmanager
     def until(self, deadline: float) -> Iterator[anyio.CancelScope]:
-        """A block that is cancelled when the clock shows `deadline`; it is left quietly then, as by
+        """A block that is cancelled when the clock shows `deadline`. It raises nothing, like
         `anyio.move_on_after`."""
         import anyio
 
@@ -45,7 +45,7 @@ class Clock:
 
     @contextlib.contextmanager
     def still(self) -> Iterator[None]:
-        """A block for which the clock stands still. Such blocks may overlap."""
+        """A block during which the clock stands still. Such blocks may overlap."""
         if not self._holding:
             self._since = time.monotonic()
         self._hold(1)

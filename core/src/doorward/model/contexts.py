@@ -1,5 +1,4 @@
-"""What a plugin is told when it is made: a source of its server, all others of their settings and for whom they
-work."""
+"""What a plugin is given when it is made: a source learns about its server, other plugins about their settings."""
 
 from __future__ import annotations
 
@@ -29,11 +28,11 @@ class ServerContext(Generic[SettingsT]):
 
     `settings` is an instance of the driver's own `Settings`, as `ServerContext[MySettings]` says. `folder` is where the
     configuration file lies: relative paths start there. `auth` makes the configured `httpx2.Auth` (`None`: no
-    credentials); it is called late, because that is what imports the auth plugin. `state` is a folder of the server's
-    own that the source may create. `changed` is for a source that learns of it that its functions are others now: they
-    are compiled anew in the background, and clients are told. `scrub` takes secrets out of a text that the source
-    keeps. `suggest` is the hint for a call that lacks credentials, if no auth is configured, else empty. `definition`
-    gives one of the last compile, by its name.
+    credentials); call it late, because it imports the auth plugin. `state` is a folder for this server alone, which the
+    source may create. A source calls `changed` when it learns that its functions have changed: they are compiled anew
+    in the background, and clients are told. `scrub` takes secrets out of a text that the source keeps. `suggest` is the
+    hint for a call that lacks credentials; it is empty if an auth is configured. `definition` gives a definition of the
+    last compile by its name.
     """
 
     name: str
@@ -49,17 +48,18 @@ class ServerContext(Generic[SettingsT]):
 
 @dataclass(frozen=True)
 class PluginContext(Generic[SettingsT]):
-    """What auth, cache, executor and hook plugins are told: their validated settings (`PluginContext[MySettings]`), the
-    state folder, and for whom they work (`name`: the server for auth, else the plugin's own name). `url` is where that
-    server is, as its source's settings say (`url`, else `base_url`), and `source` the type of that; empty where they do
-    not. `origins`: URLs of what else belongs to that server, as its source's settings say (`origins`). `redact` has a
-    value that was fetched (a token) scrubbed from every output; tell it every time that one comes or goes, for only the
-    latest are kept in mind.
+    """What auth, cache, executor and hook plugins are told.
 
-    `principal` is whose credentials an auth is for: `local`, unless the server is `per_principal`; `presented` is the
-    access token that they brought last over HTTP, to be exchanged (RFC 8693), if they brought one; `per_principal` is
-    what the server's setting says. `vault_key` is for an auth that keeps what it has fetched in the state folder: it
-    reveals what encrypts it there, if the configuration says so.
+    `settings` are their validated settings (`PluginContext[MySettings]`), `state` is the state folder, `name` the name
+    of the server for an auth, else the plugin's own. `url` is where that server is (the `url`, else the `base_url` of
+    its source's settings), `source` the type of its source, `origins` are further URLs that belong to it; each is empty
+    where the settings do not say. `redact` has a fetched value (a token) scrubbed from every output. Call it each time
+    that one comes or goes, because only the latest are remembered.
+
+    `principal` says whose credentials an auth is for: `local`, unless the server is `per_principal` (the server's
+    setting). `presented` is the access token that the principal brought last over HTTP, if any, to be exchanged
+    (RFC 8693). `vault_key` is for an auth that keeps fetched values in the state folder: it reveals the key that
+    encrypts them, if one is configured.
     """
 
     name: str
@@ -75,6 +75,5 @@ class PluginContext(Generic[SettingsT]):
     per_principal: bool = False
 
     def with_settings(self, settings: Other) -> PluginContext[Other]:
-        """The same for a driver that has these settings: one that builds on another driver gives it what that one
-        knows."""
+        """This context with other settings, for a driver that builds on another one and hands its context on."""
         return replace(cast("PluginContext[Any]", self), settings=settings)

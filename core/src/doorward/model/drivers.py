@@ -32,27 +32,27 @@ class Source(Protocol):
     def __init__(self, server: ServerContext) -> None: ...
 
     async def fingerprint(self) -> str:
-        """A string that changes whenever what `compile` reads has changed (a hash of the document). Called
-        before `compile` on the same instance, which may keep what it read.
+        """A string that changes whenever the input of `compile` has changed: a hash of the document, for example.
+        Called before `compile` on the same instance, which may keep what it has read.
 
-        Raises: ServerError or ConfigError if the document or the upstream cannot be had.
+        Raises: ServerError or ConfigError if the document or the upstream cannot be reached.
         """
         ...
 
     async def compile(self) -> Compiled:
-        """All functions of the server. One bad operation is listed in `skipped`; it never loses the others.
+        """All functions of the server. A bad operation is listed in `skipped`; the others are not lost with it.
 
-        Raises: ConfigError if nothing at all can be made of what is there.
+        Raises: ConfigError if the document or the upstream is of no use at all.
         """
         ...
 
     async def call(self, call: Call) -> Any:
         """Perform one call, whose arguments fit the function's schema, within `call.time_left` seconds.
 
-        Returns: a plain JSON value, or `bytes`; or a `Reply` that holds either and says more of it. Bytes within lists
-        and objects are artefacts too, each a `File` where its media type or name is known.
-        Raises: ApiError or ServerError; InvalidArguments for what the schema cannot say. Anything else counts as a
-        defect of the source.
+        Returns: a plain JSON value or `bytes`, or a `Reply` that holds either and says more about it. Bytes within
+        lists and objects become artefacts too; each is a `File` where its media type or name is known.
+        Raises: ApiError or ServerError; InvalidArguments for rules that the schema cannot express. Anything else counts
+        as a defect of the source.
         """
         ...
 
@@ -72,28 +72,31 @@ class Auth(Protocol):
     def __init__(self, context: PluginContext) -> None: ...
 
     def create_auth(self) -> httpx2.Auth:
-        """The object that HTTP clients of this server use. Called once a server, before its first request.
+        """The object that HTTP clients of this server use. Called once for each server, before its first request.
         Secrets are revealed when a request is made (`await secret.get()`), not here.
 
-        Raises: ConfigError if the settings cannot work together.
+        Raises: ConfigError if the settings contradict each other.
         """
         ...
 
 
 class Cache(Protocol):
-    """Keeps programs for `run_cached_code`. A program belongs to its principal; nobody else can name it."""
+    """Keeps programs for `run_cached_code`. A program belongs to its principal; no other can name it."""
 
     Settings: ClassVar[type[Settings]]
 
     def __init__(self, context: PluginContext) -> None: ...
 
     async def put(self, program: CachedProgram) -> str:
-        """Keep a program. Returns the id in effect: that of an equal program (same principal and digest) kept
-        before, whose time then starts anew, else `program.cache_id`."""
+        """Keep a program.
+
+        Returns: the id under which it is kept. If an equal program (same principal and digest) is there already, that
+        is its id, and its lifetime starts anew; else it is `program.cache_id`.
+        """
         ...
 
     async def get(self, cache_id: str, principal: str) -> CachedProgram | None:
-        """The program, or `None` if there is none of that id (any more) for that principal."""
+        """The program, or `None` if that principal has none with this id (any more)."""
         ...
 
     async def close(self) -> None:
@@ -103,9 +106,12 @@ class Cache(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What an executor can run and how it isolates. `isolation` is a sentence for people; `packages` are importable
-    besides the standard library; `files`: programs have a folder of their own, with `./in` and `./out`; `one_process`:
-    they may start no other process, where nothing would count the memory of all."""
+    """What an executor can run and how it isolates.
+
+    `isolation` is a sentence for people. `packages` can be imported besides the standard library. `files`: programs
+    have a folder of their own, with `./in` and `./out`. `one_process`: programs may not start another process, because
+    nothing could limit the memory of all of them together.
+    """
 
     language: str
     isolation: str
@@ -116,16 +122,16 @@ class Capabilities:
     notes: str = ""
     one_process: bool = False
     limits: Mapping[str, str] = field(default_factory=dict)
-    """Which limit is enforced by what, for example `{"memory": "cgroup"}`."""
+    """What enforces which limit, for example `{"memory": "cgroup"}`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aliases:
-    """What one program's text needs of other systems' names.
+    """The names of other systems that one program uses.
 
-    `modules` are import names, dotted ones too, each with the server that it means (as `Door.members` knows it; empty:
-    a package that holds others). `before` is Python that makes the names which are simply there; a program's own are
-    left alone.
+    `modules` are import names, dotted ones too, each with the server that it means (as `Door.members` knows it; empty
+    for a package that only holds others). `before` is Python code that defines the names which a program uses without
+    importing them; names that the program defines itself are left alone.
     """
 
     modules: Mapping[str, str] = field(default_factory=dict)
@@ -139,15 +145,15 @@ class Door(Protocol):
     """
 
     def members(self, server: str) -> Sequence[str] | None:
-        """The function names of a server that this program may import; `None` if there is no such server.
-        `doorward` is the server of the discovery functions, always there."""
+        """The names of the functions of a server that this program may import; `None` if there is no such server.
+        `doorward`, the server of the discovery functions, is always there."""
         ...
 
     async def call(self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Make one call, `function` as `server.name`. Many may be in flight.
+        """Make one call; `function` is `server.name`. Many may be in flight.
 
         Returns: a plain JSON value; bytes where `doorward.read` reads a file that is neither JSON nor text.
-        Raises: DoorwardError; to be raised in the program at the place of the call, with this message.
+        Raises: DoorwardError, to be raised with this message in the program, at the place of the call.
         """
         ...
 
@@ -156,23 +162,23 @@ class Door(Protocol):
         ...
 
     def aliases(self, code: str, *, everything: bool = False) -> Aliases:
-        """What this program needs of other systems' names for servers and helpers (`everything`: what any program
-        might, for an executor whose modules are made once)."""
+        """The names of other systems for servers and helpers that this program uses. `everything`: those that any
+        program might use, for an executor that makes its modules once."""
         ...
 
     def print(self, text: str) -> bool:
-        """Keep printed output. False: the limit is reached, the rest is dropped."""
+        """Keep printed output. Returns: False if the limit is reached, and the rest is dropped."""
         ...
 
     def open(self, uri: str) -> File:
-        """An artefact of the run's principal, by its URI `doorward://results/ID`.
+        """An artefact of the run's principal by its URI, `doorward://results/ID`.
 
         Raises: InvalidArguments if there is none (any more).
         """
         ...
 
     def keep(self, content: bytes, type: str, name: str = "") -> Artefact:
-        """Keep a file that the program made: its media type, and its name without folders.
+        """Keep a file that the program made. `type` is its media type, `name` its name without folders.
 
         Raises: LimitExceeded if it is too large, or the run has kept too many.
         """
@@ -180,19 +186,19 @@ class Door(Protocol):
 
 
 class Sandbox(Protocol):
-    """One isolated place in which one client's programs run, one after the other."""
+    """One isolated place in which the programs of one client run, one after the other."""
 
     async def run(self, program: Program, door: Door) -> ProgramResult:
-        """Run one program to its end. Cancelled at the deadline or when the client goes: then everything that
-        the program started must be gone before this returns, and the sandbox cannot be used again.
+        """Run one program to its end. This is cancelled at the deadline, or when the client goes: then everything that
+        the program started must be gone before it returns, and the sandbox cannot be used again.
 
-        Raises: Unsupported if the program needs what this executor cannot do; SandboxDied if the sandbox
-        died; LimitExceeded if a limit ended it. What the program itself raises is `ProgramResult.error`.
+        Raises: Unsupported if the program needs something that this executor cannot do; SandboxDied if the sandbox
+        died; LimitExceeded if a limit ended it. An error of the program itself is `ProgramResult.error`.
         """
         ...
 
     async def close(self) -> None:
-        """End it and everything in it. Idempotent."""
+        """End the sandbox and everything in it. May be called more than once."""
         ...
 
 
@@ -207,14 +213,14 @@ class Executor(Protocol):
     def __init__(self, context: PluginContext) -> None: ...
 
     def capabilities(self) -> Capabilities:
-        """What it can run and how it isolates. Known without starting anything."""
+        """What the executor can run and how it isolates, found without starting anything."""
         ...
 
     async def open(self, program: Program, *, session: bool = False) -> Sandbox:
         """A sandbox that no other client has used, for one run, or for a session of runs that keep their
         variables. `program` is the first that will run in it.
 
-        Raises: ExecutorError if isolation cannot be had on this machine, saying why and what to install.
+        Raises: ExecutorError if this machine cannot isolate; it says why, and what to install.
         """
         ...
 

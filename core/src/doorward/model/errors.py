@@ -1,7 +1,7 @@
 """Every error that a person or an agent can meet, with its advice.
 
-A message says what is wrong and where; `hint` says what to do. Messages never hold a secret: what an upstream
-says passes the scrubber before it becomes a message.
+A message says what is wrong and where; `hint` says what to do. Messages never hold a secret: the text of
+an upstream passes the scrubber before it becomes a message.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class DoorwardError(Exception):
     """The base of all errors that Doorward raises on purpose.
 
-    `kind` says whose turn it is: the program's author (`program`, `guard`, `limit`), the operator (`policy`,
+    `kind` says who can mend it: the program's author (`program`, `guard`, `limit`), the operator (`policy`,
     `executor`, `config`) or the upstream (`server`).
     """
 
@@ -64,8 +64,8 @@ class InvalidArguments(DoorwardError):
 
 
 class InvalidProgram(DoorwardError):
-    """The program cannot be run as it is: syntax, size, or parameters that it does not have. `type` is what Python
-    raises for that, `line` where it is."""
+    """The program has an error of syntax, is too large, or does not have the given parameters. `type` is the exception
+    that Python raises for that, `line` where it happened."""
 
     def __init__(self, message: str, *, hint: str | None = None, line: int | None = None, type: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -86,7 +86,7 @@ class GuardRefused(DoorwardError):
 
 
 class SecretWithheld(GuardRefused):
-    """An answer is withheld, for it holds a credential that the program itself has written."""
+    """An answer is withheld because it holds a credential that the program itself has written."""
 
 
 class LimitExceeded(DoorwardError):
@@ -96,7 +96,7 @@ class LimitExceeded(DoorwardError):
 
 
 class Busy(LimitExceeded):
-    """No sandbox got free in time: others have them, or the principal has as many as they may. Nothing has run."""
+    """No sandbox became free in time: others use them, or the principal has the most allowed. Nothing has run."""
 
 
 class ExecutorError(DoorwardError):
@@ -111,8 +111,8 @@ class SandboxDied(ExecutorError):
 
 
 class Unsupported(ExecutorError):
-    """This executor cannot run this program; another one may. Raised only for what it cannot do at all. `line` is
-    where in the program, `module` the one that it imports and that is not there."""
+    """This executor cannot run this program at all, but another one may. `line` is the line of the program that needs
+    more, `module` the missing module if that is an import."""
 
     def __init__(self, message: str, *, hint: str | None = None, line: int | None = None, module: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -121,16 +121,15 @@ class Unsupported(ExecutorError):
 
 
 class ServerError(DoorwardError):
-    """The upstream could not be reached or did not answer properly. `auth` is what it seems to want, where it refused
-    for want of credentials and said so."""
+    """The upstream could not be reached or did not answer properly. `auth` are suggestions, where the upstream refused
+    because credentials are missing and said which."""
 
     kind = "server"
     auth: Sequence[Suggestion] = ()
 
 
 class LoginRefused(ServerError):
-    """Whoever gives credentials says no, or nobody has asked yet (who logs in): asking again with the same secrets will
-    not help."""
+    """The issuer of credentials refused, or no person has logged in yet: a new try with the same secrets is useless."""
 
 
 class ToolError(ServerError):
@@ -140,8 +139,8 @@ class ToolError(ServerError):
 class ApiError(ServerError):
     """An HTTP API answered with an error.
 
-    `status` is the HTTP status code; `body` the decoded answer; `retry_after` the seconds to wait where the
-    API says so (RFC 9110 section 10.2.3).
+    `status` is the HTTP status code, `body` the decoded answer, `retry_after` the seconds to wait, where the API says
+    so (RFC 9110 section 10.2.3).
     """
 
     def __init__(

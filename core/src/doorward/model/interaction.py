@@ -1,4 +1,4 @@
-"""To whom a driver may turn while it works: the person who logs in, and the client that asked for a run."""
+"""The people and programs that a driver may ask while it works: a person who logs in, the client of a run."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from typing import Any, Protocol
 
 
 class LoginPrompt(Protocol):
-    """Who logs in: the person before the terminal."""
+    """The person at the terminal who logs in."""
 
     def tell(self, text: str) -> None:
-        """Say what goes on, or what to do."""
+        """Show a line: what happens now, or what to do."""
         ...
 
     async def open(self, url: str) -> None:
-        """Have them visit a page: in a browser if there is one, else they are told the address."""
+        """Open a page in the browser if there is one; else show its address."""
         ...
 
     async def ask(self, question: str) -> str | None:
-        """A line that they paste; `None` if they are not to be asked, because an answer comes by another way."""
+        """The line that the person types or pastes; `None` if the person is not asked because the answer comes by
+        another way."""
         ...
 
 
@@ -26,13 +27,12 @@ class Client(Protocol):
     """The MCP client that asked for a run, as far as a source may turn to it while a call lasts."""
 
     async def progress(self, done: float, total: float | None = None, message: str = "") -> None:
-        """Tell how far a call is, in whatever unit. Nothing happens if the client did not ask to be told."""
+        """Report how far a call is, in any unit. Does nothing if the client did not ask for progress."""
         ...
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Have the client, or the person before it, answer a request of an upstream, `elicitation/create` or
-        `sampling/createMessage`; parameters and answer are plain JSON as MCP has them. The deadline of the run stands
-        still meanwhile.
+        """Pass a request of an upstream (`elicitation/create` or `sampling/createMessage`) to the client, or to the
+        person who uses it. Parameters and answer are plain JSON as in MCP. The run's clock stands still meanwhile.
 
         Raises: ServerError if the client cannot answer such a request, or is gone; LimitExceeded if it took too long.
         """

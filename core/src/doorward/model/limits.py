@@ -1,6 +1,6 @@
-"""What one run may use: the one place in which a limit has its name, its default and its meaning.
+"""The limits of one run: the one place where each has its name, its default and its meaning.
 
-`[limits]` of the configuration follows from it, and a test holds the documentation to it.
+`[limits]` of the configuration is made from it, and a test compares the documentation with it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ def _limit(default: float, meaning: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one run may use. Seconds and counts have the names that they have in `[limits]`; `…_bytes` is the size `…`
-    there."""
+    """What one run may use. A field has the name of its key in `[limits]`; only a size ends in `_bytes` here."""
 
     timeout: float = _limit(30.0, "Seconds a run may take, if the caller does not say")
     max_timeout: float = _limit(300.0, "The most seconds that a caller may ask for")
@@ -34,6 +33,5 @@ class Limits:
 
     @property
     def questions(self) -> int:
-        """Times that a program may turn to its host for anything: calls, refused ones among them, and what it looks
-        up."""
+        """How often a program may ask its host for anything: its calls, also refused ones, and its look-ups."""
         return 20 * self.calls + 1000

@@ -1,4 +1,4 @@
-"""What upstreams call things → Python names. The same rule for every source, so that names can be guessed."""
+"""Python names for what upstreams offer, by the same rule for every source, so that names can be guessed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Container, Iterable, Sequence
 from typing import NamedTuple
 
-_TAKEN = {*keyword.kwlist, *keyword.softkwlist, *dir(builtins)} - {
+_RESERVED_NAMES = {*keyword.kwlist, *keyword.softkwlist, *dir(builtins)} - {
     "_",
     "type",
     "id",
@@ -23,17 +23,16 @@ _TAKEN = {*keyword.kwlist, *keyword.softkwlist, *dir(builtins)} - {
     "match",
     "case",
 }
-"""Names that a function may not hide. Everyday parameter names that happen to be builtins are left alone."""
+"""Names that a function must not hide. Builtins that are also everyday parameter names (`id`, `type`) are allowed."""
 
-_LONGEST = 400
-"""Characters of an id that are looked at: a name is cut to 100."""
-
+_MAX_ID_CHARACTERS = 400
+"""The rest of an id is ignored: a name is cut to 100 characters anyway."""
 
 _ACRONYM = re.compile(r"([A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
-"""Behind it a word begins: `HTTPServer`, but not `URLs`."""
+"""The last letter before a new word: the `P` of `HTTPServer`, but none of `URLs`."""
 
 _ACRONYM_ONCE = re.compile(r"([A-Z])(?=[A-Z][a-z])")
-"""As earlier versions had it: `listURLs` was `list_ur_ls`."""
+"""The rule of earlier versions, by which `listURLs` was `list_ur_ls`."""
 
 _VERBS = {
     "list",
@@ -52,15 +51,15 @@ _VERBS = {
     "post",
 }
 _VERBS |= {"delete", "remove", "set"}
-"""They say what to do and not with which: no name alone."""
+"""Words that say what to do but not with what: none of them alone is a good name."""
 
 
 def python_name(text: str, *, fallback: str = "unnamed", acronym: re.Pattern[str] = _ACRONYM) -> str:
     """A snake_case ASCII identifier: `getForecast` → `get_forecast`, `repos/list-tags` → `repos_list_tags`.
 
-    Keywords and builtins get a trailing underscore, a leading digit a leading one.
+    A keyword or builtin gets a trailing underscore, a name that starts with a digit a leading one.
     """
-    plain = unicodedata.normalize("NFKD", text[:_LONGEST]).encode("ascii", "ignore").decode()
+    plain = unicodedata.normalize("NFKD", text[:_MAX_ID_CHARACTERS]).encode("ascii", "ignore").decode()
     if not re.search(r"[A-Za-z0-9]", plain):
         plain = f"{fallback}_{_digest(text)}" if text else fallback
     apart = acronym.sub(r"\1_", plain)
@@ -68,12 +67,12 @@ def python_name(text: str, *, fallback: str = "unnamed", acronym: re.Pattern[str
     name = re.sub(r"[^a-z0-9]+", "_", apart.lower()).strip("_")[:100].rstrip("_")
     if name[0].isdigit():
         name = f"_{name}"
-    return f"{name}_" if name in _TAKEN else name
+    return f"{name}_" if name in _RESERVED_NAMES else name
 
 
 def unique_names(ids: Iterable[str]) -> dict[str, str]:
-    """A Python name for each id, whatever their order. Where several ids would share a name, one has it: that which
-    already reads so, else the shortest; the others carry a suffix made of their own id."""
+    """A Python name for each id; their order does not matter. Where several ids would share a name, one gets it: the id
+    that already equals it, else the shortest. The others get a suffix made from their own id."""
     groups: dict[str, list[str]] = {}
     for text in dict.fromkeys(ids):
         groups.setdefault(python_name(text), []).append(text)
@@ -89,7 +88,7 @@ def unique_names(ids: Iterable[str]) -> dict[str, str]:
 
 
 def suffixed(plain: str, text: str, taken: Container[str]) -> str:
-    """A name that is not taken for an id whose own one is: with a digest of the id, so that it depends on no other."""
+    """A free name for an id whose plain name is taken: with a digest of the id, so that it depends on no other id."""
     name, again = f"{plain}_{_digest(text)}", ""
     while name in taken:
         again += "+"
@@ -98,7 +97,7 @@ def suffixed(plain: str, text: str, taken: Container[str]) -> str:
 
 
 class Named(NamedTuple):
-    """A function by its name, and by what does not change with the names of others: id and route."""
+    """The name of a function, with its id and route, which do not depend on the names of other functions."""
 
     name: str
     id: str
@@ -106,11 +105,11 @@ class Named(NamedTuple):
 
 
 def _brief(id: str, route: str) -> str:
-    """The name of an id without what that repeats of its route: of `read_user_users__user_id__get`, as FastAPI makes it
-    of the function `read_user` for `GET /users/{user_id}`, that is `read_user`. One that is only path and method has
-    the method in front, like a route."""
+    """The name of an id without the parts that only repeat its route. FastAPI makes the id
+    `read_user_users__user_id__get` from the function `read_user` and `GET /users/{user_id}`; its brief name is
+    `read_user`. The name of an id that is only path and method starts with the method, as in a route."""
     method, _, path = route.partition(" ")
-    if not path or len(route) > _LONGEST or not id.lower().endswith(method.lower()):
+    if not path or len(route) > _MAX_ID_CHARACTERS or not id.lower().endswith(method.lower()):
         return python_name(id)
     repeated = re.sub(r"\W", "_", path)
     own = id.removesuffix(f"{repeated}_{method.lower()}")
@@ -122,15 +121,15 @@ def _brief(id: str, route: str) -> str:
 
 
 def brief_names(made: Sequence[Named]) -> list[str]:
-    """The names of functions without what their ids repeat of their routes, where no other could be called so."""
+    """The brief names of functions (see `_brief`), where no other function could have that name; else the full ones."""
     briefs = [_brief(f.id, f.route) if f.name == python_name(f.id) else f.name for f in made]
     claimed = Counter(name for f, brief in zip(made, briefs, strict=True) for name in {f.name, brief})
     return [brief if claimed[brief] == 1 else f.name for f, brief in zip(made, briefs, strict=True)]
 
 
 def other_names(functions: Sequence[Named]) -> list[tuple[str, ...]]:
-    """By what else each function is meant: what its id reads in full, and what earlier versions made of it; nothing
-    that another is called, or would be."""
+    """Further names for each function: its full name, and the name that earlier versions gave it. None of them is, or
+    would be, the name of another function."""
     found = []
     for f in functions:
         ids = (
@@ -148,10 +147,10 @@ def other_names(functions: Sequence[Named]) -> list[tuple[str, ...]]:
 
 
 def kept_names(made: Sequence[Named], before: Iterable[Named]) -> list[str]:
-    """The names of freshly made functions, where those that were there before keep theirs: who is new gives way.
+    """The names of newly compiled functions. Functions that were there before keep their names; new ones get others.
 
-    A name that cannot come of the id or the route (a hook has given it) is not kept, nor what an id reads in full where
-    its name is brief.
+    A name that does not come from the id or the route (a hook has given it) is not kept. Nor is the full name of an id
+    that has a brief one now.
     """
     places: dict[str, dict[str, int]] = {}
     for index, function in enumerate(made):
@@ -188,8 +187,8 @@ def _comes_of(name: str, function: Named) -> bool:
 
 
 def qualified(text: str) -> str:
-    """The catalog's name for what a person or another system writes: `my-api.x` and `mcp__my-api__x` are `my_api.x`,
-    because a function carries the name by which programs import its server. In patterns, ranges (`[a-m]`) stay."""
+    """The catalog's name for a name that a person or another system writes: `my-api.x` and `mcp__my-api__x` become
+    `my_api.x`, the name by which programs import the server. Ranges in patterns (`[a-m]`) stay."""
     if text.startswith("mcp__"):
         text = text[5:].replace("__", ".", 1)
     server, dot, name = text.partition(".")
@@ -201,7 +200,7 @@ def qualified(text: str) -> str:
 
 
 def is_plain(name: object) -> bool:
-    """Whether this can be written as it is, as a parameter or a field. (Other alphabets Python would normalise.)"""
+    """Whether a name can be a parameter or a field without a change. (Python would normalise other alphabets.)"""
     if not isinstance(name, str) or len(name) > 110 or name == "__debug__":
         return False
     return name.isascii() and name.isidentifier() and not keyword.iskeyword(name)
@@ -209,7 +208,7 @@ def is_plain(name: object) -> bool:
 
 def class_name(text: str) -> str:
     """`nullable-simple-user` → `NullableSimpleUser`; of a dotted name, the last part."""
-    parts = re.findall(r"[A-Za-z0-9]+", text[:_LONGEST].rstrip(".").rpartition(".")[2])
+    parts = re.findall(r"[A-Za-z0-9]+", text[:_MAX_ID_CHARACTERS].rstrip(".").rpartition(".")[2])
     name = "".join(part[0].upper() + part[1:] for part in parts)[:60]
     return name if name[:1].isalpha() and not keyword.iskeyword(name) else f"Model{name}"
 
@@ -219,7 +218,7 @@ def _digest(text: str) -> str:
 
 
 def some(names: Collection[str], room: int = 400) -> str:
-    """The names that have room in so many characters, and how many more there are; `none` if there is none."""
+    """As many names as fit into `room` characters, and how many more there are; `none` if the list is empty."""
     shown: list[str] = []
     for name in names:
         room -= len(name) + 2

@@ -1,5 +1,5 @@
-"""What a configuration's `${…}` are to the base of all settings: something resolves them, and some texts do so
-themselves, later."""
+"""The two ways in which `${…}` in a configuration gets its value: a resolver expands it while the settings are read,
+or a text resolves it itself when it is used."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Resolver(Protocol):
-    """What knows the values of references."""
+    """Knows the values of references."""
 
     def expand(self, template: str) -> str:
         """The text with its references replaced. Raises: MissingSecret."""
@@ -18,5 +18,4 @@ class ResolvedLater:
     """A text of the configuration that resolves its references itself, when it is used: `Template` and `Secret`."""
 
     called = ""
-    """The key under which it stands in a table: the name of a header or a variable tells whether what is written there
-    is a secret."""
+    """The key of this text in its table. The name of a header or a variable tells whether its value is a secret."""

@@ -1,4 +1,4 @@
-"""The base of what plugins say that they can be configured with."""
+"""The base class of all settings, those of plugins included."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from doorward.model.references import ResolvedLater, Resolver
 class Settings(BaseModel):
     """The base of every part of the configuration, plugins' `Settings` included.
 
-    Unknown keys are refused. `${…}` in strings is expanded while reading, but for fields of type `Template` and
-    `Secret`, which are resolved when used.
+    Unknown keys are refused. `${…}` in a string is expanded when the configuration is read. Only fields of type
+    `Template` and `Secret` are resolved when they are used.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, arbitrary_types_allowed=True)
 
     @model_validator(mode="after")
     def _call(self) -> Self:
-        """Tell what stands in a table what it is called there."""
+        """Tell each text in a table its key."""
         for table in vars(self).values():
             for key, value in table.items() if isinstance(table, dict) else ():
                 if isinstance(value, ResolvedLater):
@@ -44,7 +44,7 @@ class Settings(BaseModel):
 
 
 def expand(value: Any, secrets: Resolver) -> Any:
-    """A value of the file with its references replaced. Raises: MissingSecret."""
+    """A value of the configuration with its references replaced. Raises: MissingSecret."""
     match value:
         case str():
             return secrets.expand(value)
@@ -57,7 +57,7 @@ def expand(value: Any, secrets: Resolver) -> Any:
 
 
 def _resolved_later(annotation: Any) -> bool:
-    """Whether a field's strings are somebody else's to expand: templates, nested settings, plugins' parts."""
+    """Whether something else expands the strings of a field: templates, nested settings, the tables of plugins."""
     if annotation is Any or (isinstance(annotation, type) and issubclass(annotation, (ResolvedLater, Settings))):
         return True
     return any(_resolved_later(part) for part in get_args(annotation))

@@ -16,12 +16,13 @@ Schema = Mapping[str, Any]
 """A JSON Schema 2020-12. `{"$ref": "#/$defs/NAME"}` means the definition NAME of the function's server."""
 
 Kind = Literal["program", "guard", "policy", "limit", "executor", "server", "config"]
-"""Of an error: whose turn it is."""
+"""The kinds of errors, by who can mend them."""
+
 ARTEFACT_URI = "doorward://results/"
-"""What the URI of each artefact begins with."""
+"""The beginning of the URI of each artefact."""
 
 LOCAL = "local"
-"""The principal of everyone who is not on the HTTP transport: the user who started the process."""
+"""The principal of all requests that do not come over HTTP: the user who started the process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +31,12 @@ class Function:
 
     `name` is a Python identifier, unique in its server; `id` is what the upstream calls it. `parameters` is a JSON
     Schema of type object whose properties are the keyword arguments. `returns` is the schema of the result, `None` if
-    nobody knows it. `route` (`"GET /repos/{owner}"`) is for patterns and search. `names` says what the upstream calls
-    those parameters that have another name here; a call may use either. `sends_null` says that None for an optional
-    parameter reaches the source although its schema does not have null; else it is left out. `headers` are the names of
-    those that an answer is said to have beside its value. `aliases` are further names by which programs and patterns
-    may mean it. `open`: the upstream may take arguments that nothing names, if the operator says so (`extra`). `data`
-    is the source's own: whatever it needs to perform the call; plain JSON, never a secret.
+    it is unknown. `route` (`"GET /repos/{owner}"`) is for patterns and search. `names` maps parameters that have
+    another name here to their names in the upstream; a call may use either. `sends_null`: None for an optional
+    parameter reaches the source even if the schema does not allow null; else it is left out. `headers` are the names of
+    the headers that an answer is documented to have. `aliases` are further names for programs and patterns. `open`: the
+    upstream may take undeclared arguments, if the operator allows them (`extra`). `data` is whatever the source needs
+    to perform the call: plain JSON, never a secret.
     """
 
     server: str
@@ -76,10 +77,11 @@ class Skipped:
 class Suggestion:
     """What a server seems to want as `auth`.
 
-    `auth` are the tables, with `${…}` where credentials go: variables whose names the source chooses, never the
-    document, in whose own texts `$${` stands for `${`. `says` is what it is, as in "an API key in the header X-Key".
-    `serves` is how many of the functions that need credentials it is enough for. `elsewhere` are URLs of other origins
-    than the API's to which a secret would go: such a suggestion is never put to use without the operator.
+    `auth` are the tables, with `${…}` in place of credentials. The source chooses the names of these variables, never
+    the document; in texts of the document `$${` stands for `${`. `says` describes the suggestion: "an API key in the
+    header X-Key". `serves` counts the functions for which it is enough, of those that need credentials. `elsewhere` are
+    URLs to which a secret would go although they have another origin than the API: such a suggestion is never used
+    unless the operator agrees.
     """
 
     auth: Sequence[Mapping[str, Any]]
@@ -90,8 +92,8 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What a source made of its server. `definitions` are the schemas that `$ref`s name, by NAME. `needing_auth` is how
-    many functions need credentials, `auth` what would open them, the best first."""
+    """The result of compiling a server. `definitions` are the schemas that `$ref`s name, by NAME. `needing_auth` counts
+    the functions that need credentials; `auth` are suggestions that would open them, the best first."""
 
     functions: Sequence[Function]
     definitions: Mapping[str, Schema] = field(default_factory=dict)
@@ -104,9 +106,9 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What an agent wants run. `params` are values for the program's parameters; `functions` narrows, by names and
-    wildcards, what it may call (`None`: all that policy allows); `deadline` is a `time.monotonic()`, later if its
-    client is asked meanwhile.
+    """A program that an agent wants to run. `params` are values for its parameters; `functions` narrows by names and
+    wildcards what it may call (`None`: all that the policy allows); `deadline` is a `time.monotonic()`, which moves on
+    while the client is asked something.
     """
 
     code: str
@@ -121,11 +123,11 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call out of a sandbox (or of the command line) on its way to a source. `deadline` is a time on the run's
-    `clock`, which stands still while the client is asked; `client` is who asked for the run, where that is an MCP
-    client. `allows` says whether the run may call another function of the server as well, by its original id and its
-    route: for a source to which the call may turn out to be that one's. `link` is that of the `Reply` which this call
-    gets the next page of; no program can give one."""
+    """One call from a sandbox (or from the command line) on its way to a source. `deadline` is a time on the run's
+    `clock`, which stands still while the client is asked something; `client` is the MCP client that asked for the run,
+    if one did. `allows` says whether the run may also call another function of the server, by its original id and
+    route: for a source that may find that the call is really one of that function. `link` is the `Reply.link` of the
+    page before; no program can set it."""
 
     function: Function
     arguments: Mapping[str, Any]
@@ -145,16 +147,15 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a source may return of a call, where it knows more than the value.
+    """What a source returns from a call if it knows more than the value.
 
-    `type` is the media type and `name` the file name of bytes; `next` are the keyword arguments of the call of the same
-    function that gets the next page, `None` if there is none or none is known; `link` is what the source wants to have
-    with them, as `Call.link`, where arguments cannot say it. `left` is why a next page that there is cannot be had: the
-    end of a sentence. `items` are the keys that lead to the list of which a page is made, where the source knows it for
-    sure.
+    `type` is the media type and `name` the file name of bytes. `next` are the arguments by which the same function gets
+    the next page, `None` if there is no such page or the source does not know one; `link` is given back with them, as
+    `Call.link`, for what arguments cannot say. `left` says why a next page exists but cannot be fetched: the end of a
+    sentence. `items` are the keys that lead to the list in a page, where the source knows them for sure.
 
-    `status` is the HTTP status, and `headers` are what the answer has besides its value. Programs get them by
-    `doorward.reply`, credentials left out, names in small letters.
+    `status` is the HTTP status, `headers` are those of the answer. Programs get them by `doorward.reply`, without
+    credentials, their names in small letters.
     """
 
     value: Any
@@ -170,7 +171,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """Bytes among the arguments of a call that a program passed by a handle: an artefact of its own.
+    """Bytes with what is known about them: an artefact that a program passed by its handle, or a part of an answer.
 
     `type` is their media type and `name` the file name, where they are known.
     """
@@ -182,7 +183,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """How a call went: sizes and times, never contents."""
+    """How a call went: its size and duration, never its content."""
 
     ok: bool
     ms: float
@@ -193,9 +194,9 @@ class CallRecord:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a guard says of a program. `line` counts from 1; `instead` is what to do instead. `refuse` decides whether
-    the program is stopped or the author only told. `error` is what Python raises for it, where that is wrong with the
-    program itself: `SyntaxError`."""
+    """One objection of a guard to a program. `line` counts from 1; `instead` says what to do instead. `refuse`: the
+    program is stopped; else its author is only told. `error` is the exception that Python itself would raise, such as
+    `SyntaxError`."""
 
     message: str
     line: int | None = None
@@ -235,8 +236,8 @@ class ProgramResult:
 
 @dataclass(frozen=True, slots=True)
 class Artefact:
-    """A large value or bytes kept on the host: `doorward://results/…`, a media type, a size in bytes, and the name of
-    the file where it is one."""
+    """A large value or bytes kept on the host. `uri` is `doorward://results/…`, `type` the media type, `bytes` the
+    size, `name` the file name, if there is one."""
 
     uri: str
     type: str
@@ -254,7 +255,7 @@ class CallCount(TypedDict):
 
 
 class Truncated(TypedDict):
-    """What a value was before it was cut, where all of it is, and how a program reads it."""
+    """What a value was before it was cut, where the whole value is, and how a program reads it."""
 
     shape: str
     bytes: int
@@ -264,7 +265,7 @@ class Truncated(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What `execute_code`, `run_cached_code`, `doorward run --json` and `Gateway.execute` answer."""
+    """The answer of `execute_code`, `run_cached_code`, `doorward run --json` and `Gateway.execute`."""
 
     ok: bool
     value: Any = None
@@ -283,9 +284,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class CachedProgram:
-    """A program kept for `run_cached_code`. `params` are its parameters with the values of the run that was
-    kept; `uses` maps each function that it called to the hash of its schema then. `digest` is the same for the
-    same code and narrowing, so that a program kept twice keeps its id."""
+    """A program kept for `run_cached_code`. `params` are its parameters, with the values of that run; `uses` maps each
+    function that it called to the hash of its schema at that time. `digest` is the same for the same code and
+    `functions`, so that a program kept twice keeps its id."""
 
     cache_id: str
     principal: str

@@ -1,5 +1,5 @@
-"""How hooks are called: by pluggy, with each implementation, wrappers too, for itself. One that fails is named, keeps
-nobody from being told, and lets nothing pass that it was to judge."""
+"""Calls hooks with pluggy, and isolates each implementation, hook wrappers too. If one fails, the error names it, the
+others are still called, and whatever it should have judged does not pass."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Hooks(pluggy.PluginManager):
             self.add_hookspecs(spec)
 
     def register(self, plugin: Any, name: str | None = None) -> str | None:
-        """Register a plugin, each implementation of which may fail for itself."""
+        """Register a plugin, and isolate each of its implementations from the others."""
         registered = super().register(plugin, name)
         for caller in self.get_hookcallers(plugin) or ():
             is_first = bool(caller.spec and caller.spec.opts["firstresult"])
@@ -35,7 +35,7 @@ class Hooks(pluggy.PluginManager):
 
 
 class Answer(list[Any]):
-    """What one plugin adds."""
+    """The objects that one plugin adds, with its name."""
 
     plugin = "a hook wrapper"
 
@@ -54,9 +54,10 @@ def _isolate(implementation: Any, hook: str, is_first: bool) -> None:
 
 
 def _failed(hook: str, plugin: str, error: Exception) -> Any:
-    """What stands for the answer of an implementation that failed, so that what it was to judge does not pass.
+    """The answer in place of an implementation that failed: one with which nothing passes that it should have judged.
 
-    Raises: its own error, or PluginError, where there is no such answer. It does not quote what may hold a secret.
+    Raises: the plugin's own error, or PluginError, if there is no such answer. PluginError does not quote the failure,
+    which may hold a secret.
     """
     said = isinstance(error, ConfigError if hook == "resolve_secret" else DoorwardError)
     is_logged = hook in OBSERVERS + ADDITIONS or not (said or hook == "resolve_secret")
@@ -77,8 +78,8 @@ def _failed(hook: str, plugin: str, error: Exception) -> Any:
 
 
 def _isolated(run: Callable[..., Any], failed: Callable[[Exception], Any], adding: str) -> Callable[..., Any]:
-    """An implementation that fails for itself; what it adds, by the plugin's name, is all there when it has
-    answered."""
+    """An implementation whose failure does not reach the others. With `adding`, the plugin's name, its answer is read
+    completely here, and marked with that name."""
 
     def called(*given: Any, **named: Any) -> Any:
         try:
@@ -96,8 +97,8 @@ def _isolated(run: Callable[..., Any], failed: Callable[[Exception], Any], addin
 def _isolated_wrapper(
     wrap: Callable[..., Any], failed: Callable[[Exception], Any], is_first: bool
 ) -> Callable[..., Any]:
-    """The same of a wrapper: those that it wraps are called all the same, and its failure stands beside, or before,
-    what they answer."""
+    """The same for a wrapper: the implementations that it wraps are called anyway. The answer for its failure is added
+    to theirs, or replaces it if `is_first`."""
 
     def wrapped(*given: Any, **named: Any) -> Generator[None, Any, Any]:
         inside, mine, answers, raised = None, None, None, None
@@ -127,7 +128,7 @@ def _isolated_wrapper(
 
 
 def _of_new_style(wrap: Callable[..., Any]) -> Callable[..., Any]:
-    """A wrapper of pluggy's old style, which gets a `Result`, as one of the new."""
+    """Turns a wrapper of pluggy's old style, which gets a `Result`, into one of the new style."""
 
     def wrapped(*given: Any, **named: Any) -> Generator[None, Any, Any]:
         inside = wrap(*given, **named)

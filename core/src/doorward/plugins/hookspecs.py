@@ -22,31 +22,31 @@ hookimpl = pluggy.HookimplMarker("doorward")
 class SourceHooks:
     @hookspec
     def source_compiled(self, server: str, functions: list[Function]) -> None:
-        """Change the functions of a server in place. Fires after its source compiled, before it is stored."""
+        """Change the functions of a server in place. Fires after the compile, before they are stored."""
 
 
 class AuthHooks:
     @hookspec
     def auth_chosen(self, server: str, auth: str) -> None:
-        """Be told which auth type serves a server. Fires once a server, before its first request."""
+        """Learn which auth type a server uses. Fires once for each server, before its first request."""
 
     @hookspec(firstresult=True)
     def resolve_secret(self, scheme: str, name: str) -> str | None:
-        """The value of `${scheme:name}`; `None` if it is not yours. Fires when the value is first needed."""
+        """The value of `${scheme:name}`; `None` if the scheme is not yours. Fires when the value is first needed."""
 
 
 class GuardHooks:
     @hookspec
     def guard_program(self, program: Program) -> Sequence[Finding] | None:
-        """What is wrong with a program; any finding with `refuse` stops it. Fires before a sandbox is opened."""
+        """What is wrong with a program. Any finding with `refuse` stops it. Fires before a sandbox is opened."""
 
     @hookspec(firstresult=True)
     def guard_call(self, call: Call) -> str | None:
-        """Why a call may not be made; the first answer refuses. Fires after policy, before credentials."""
+        """Why a call may not be made. The first answer refuses it. Fires after the policy, before credentials."""
 
     @hookspec(firstresult=True)
     def guard_result(self, call: Call, result: Any) -> str | None:
-        """Why a result may not enter the sandbox; the first answer refuses. Fires before scrubbing."""
+        """Why a result may not enter the sandbox. The first answer refuses it. Fires before scrubbing."""
 
 
 class CacheHooks:
@@ -58,17 +58,17 @@ class CacheHooks:
 class ExecutorHooks:
     @hookspec
     def run_started(self, program: Program) -> None:
-        """Be told that a program passed the guards. Fires before its sandbox is opened."""
+        """Learn that a program has passed the guards. Fires before its sandbox is opened."""
 
     @hookspec
     def run_finished(self, program: Program, outcome: Outcome) -> None:
-        """Be told how a program ended. Fires once for each run, refused ones included."""
+        """Learn how a program ended. Fires once for each run, refused ones included."""
 
 
 class ObserverHooks:
     @hookspec
     def call_finished(self, call: Call, record: CallRecord) -> None:
-        """Be told how a call went. Fires once for each call that named an existing function."""
+        """Learn how a call went. Fires once for each call of an existing function."""
 
 
 class ServerHooks:
@@ -87,25 +87,26 @@ class ServerHooks:
 
     @hookspec(firstresult=True)
     def token_verifier(self) -> Any | None:
-        """Who may come in over HTTP: an object with `async def verify_token(token) -> AccessToken | None` (the SDK's
-        `mcp.server.auth.provider.AccessToken`, its `subject` the principal). Fires once, before it serves by HTTP."""
+        """A verifier of tokens on the HTTP transport: an object with `async def verify_token(token) -> AccessToken |
+        None` (the SDK's `mcp.server.auth.provider.AccessToken`, whose `subject` is the principal). Fires once, before
+        the server listens."""
 
     @hookspec
     def mcp_server(self, server: Any, changed: Callable[[Any], Awaitable[None]]) -> None:
         """Add handlers or middleware to the SDK's low-level `server`; `await changed(event)` tells clients that
-        something is different now. Fires once, before it serves."""
+        something has changed. Fires once, before it serves."""
 
 
 class CommandHooks:
     @hookspec
     def doctor_checks(self) -> Sequence[tuple[str, bool, str]] | None:
-        """More lines for `doorward doctor`: (what was checked, is it well, what to do). Fires when it runs."""
+        """More lines for `doorward doctor`: (what was checked, whether it is well, what to do). Fires when it runs."""
 
 
 SPECS = (SourceHooks, AuthHooks, GuardHooks, CacheHooks, ExecutorHooks, ObserverHooks, ServerHooks, CommandHooks)
 
 OBSERVERS = ("auth_chosen", "run_started", "run_finished", "call_finished")
-"""Hooks that are told of what has happened, which a failure does not undo."""
+"""Hooks that only learn what has happened. Their failure changes nothing."""
 
 ADDITIONS = ("mcp_tools", "mcp_prompts", "mcp_resources", "mcp_server", "doctor_checks")
-"""Hooks that add something, without which the rest works."""
+"""Hooks that add something. Without it, everything else still works."""

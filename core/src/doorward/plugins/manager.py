@@ -1,4 +1,4 @@
-"""stevedore finds, pluggy calls. Drivers are asked for by name; hook plugins are loaded in the configured order."""
+"""Loads plugins with stevedore: drivers by name when they are needed, hook plugins in the configured order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class _FromIndex:
-    """Makes a stevedore manager read our index in place of its cache file."""
+    """Makes a stevedore manager read our index instead of its cache file."""
 
     index: Index
 
@@ -48,7 +48,7 @@ class Plugins:
 
     @property
     def hook(self) -> Any:
-        """pluggy's relay, by which every hook is called: `plugins.hook.guard_call(call=…)`."""
+        """pluggy's relay, through which every hook is called: `plugins.hook.guard_call(call=…)`."""
         return self.manager.hook
 
     @overload
@@ -62,9 +62,9 @@ class Plugins:
     @overload
     def driver(self, kind: str, name: str) -> Any: ...
     def driver(self, kind: str, name: str) -> Any:
-        """The driver class of a kind by its word in the configuration. Imports it, and nothing else.
+        """The driver class of a kind by its name in the configuration. Imports no other plugin.
 
-        Raises: PluginError if it is missing, given twice, does not import or is for another plugin API.
+        Raises: PluginError if it is missing, installed twice, does not import or is for another plugin API.
         """
         return self._drivers(kind, name)
 
@@ -80,9 +80,9 @@ class Plugins:
     def load_hooks(self, names: Sequence[str], make: Callable[[str, Any], Any]) -> None:
         """Load hook plugins, to be called in this order; `make(name, loaded)` turns a class into its instance.
 
-        Raises: PluginError at the first that cannot be used: a guard that is configured must guard.
+        Raises: PluginError at the first one that cannot be used, because a configured guard must guard.
         """
-        for name in reversed(names):  # pluggy calls what was registered last first
+        for name in reversed(names):  # pluggy calls the plugin first that was registered last
             entry = self._entry("plugin", name)
             kind = type("Hooks", (_FromIndex, NamedExtensionManager), {"index": Index([entry])})
             loaded = self._load(
@@ -98,7 +98,7 @@ class Plugins:
                 raise PluginError(f"plugin {name!r} of {entry.given_by} does not fit its hook: {error}") from None
 
     def load_configured(self, loaded: Loaded, state: Path) -> None:
-        """Load the hook plugins that a configuration names. One that is only a default may be missing.
+        """Load the hook plugins of a configuration. One that only a default names may be missing.
 
         Raises: PluginError, ConfigError.
         """
@@ -119,8 +119,7 @@ class Plugins:
         self.load_hooks([n for n in loaded.config.plugins if chosen or self.index.named("plugin", n)], made)
 
     def each(self, hook: str, use: Callable[[Any], Any], **given: Any) -> list[Any]:
-        """What each plugin adds by a hook, as `use` makes it. What that cannot use is logged, and keeps nobody from
-        adding something."""
+        """The additions of all plugins by a hook, each converted by `use`. One that fails is logged and left out."""
         found = []
         for answer in getattr(self.hook, hook)(**given):
             try:
@@ -132,16 +131,19 @@ class Plugins:
         return found
 
     def change(self, server: str, functions: list[Function]) -> None:
-        """Let plugins change the functions of a server. Raises: DoorwardError, when all were asked, if one has failed:
-        what it was to take away must not be stored."""
+        """Let plugins change the functions of a server.
+
+        Raises: DoorwardError if one has failed, after all were called: functions that it should have removed must not
+        be stored.
+        """
         for failure in self.hook.source_compiled(server=server, functions=functions):
             if isinstance(failure, DoorwardError):
                 raise failure
 
     def resolve_secret(self, scheme: str, name: str) -> str | None:
-        """What a plugin answers for `${scheme:name}`.
+        """The answer of a plugin for `${scheme:name}`.
 
-        Raises: ConfigError, as the plugin says it; PluginError, which does not quote it, if it fails otherwise;
+        Raises: ConfigError of the plugin; PluginError, which does not quote it, if it fails in another way;
         MissingSecret if no plugin of this scheme is loaded.
         """
         found: str | None = self.hook.resolve_secret(scheme=scheme, name=name)
@@ -171,7 +173,7 @@ class Plugins:
         what = f"{entry.kind} {entry.name!r} of {entry.given_by}"
         try:
             loaded = load()
-        except Exception as error:  # a plugin may fail in any way; the message names it
+        except Exception as error:  # a plugin may fail in any way, and the message names the plugin
             raise PluginError(
                 f"{what} does not import: {type(error).__name__}: {error}",
                 hint=f"Reinstall or upgrade {entry.distribution}.",
@@ -189,23 +191,21 @@ _PROTOCOLS = {"source": Source, "auth": Auth, "cache": Cache, "executor": Execut
 
 
 def _members(kind: str) -> list[str]:
-    """What a driver of a kind must have: what its protocol names."""
+    """The members that a driver of a kind must have: those of its protocol."""
     protocol = _PROTOCOLS.get(kind)
-    return (
-        [name for name in (*protocol.__annotations__, *vars(protocol)) if not name.startswith("_")] if protocol else []
-    )
+    members = (*protocol.__annotations__, *vars(protocol)) if protocol else ()
+    return [name for name in members if not name.startswith("_")]
 
 
-_NAMING = {"executor": "sandbox", "auth": "auth", "cache": "cache", "plugin": "guard"}
-"""By our naming rule, the word that stands in a distribution's name before that of its driver or hooks; sources have
-none."""
+_NAME_PREFIXES = {"executor": "sandbox", "auth": "auth", "cache": "cache", "plugin": "guard"}
+"""By our naming rule, the word before the plugin's name in the name of its distribution. Sources have none."""
 
 
 def to_install(kind: str, name: str, installed: Sequence[str]) -> str:
-    """What to install, or which name was meant. Only distributions that core itself names as extras: a guess could name
-    anybody's."""
+    """A hint: what to install, or which name was meant. It names only distributions that are extras of core, because a
+    guessed name could belong to anybody."""
     packages = [re.split(r"[^\w-]", requirement)[0] for requirement in requires("doorward") or ()]
-    called = f"doorward-{_NAMING[kind]}-" if kind in _NAMING else "doorward-"
+    called = f"doorward-{_NAME_PREFIXES[kind]}-" if kind in _NAME_PREFIXES else "doorward-"
     for package in (f"{called}{name.replace('_', '-')}", f"doorward-{name.replace('_', '-')}"):
         if package in packages:
             return f"`pip install {package}` brings it."
@@ -213,7 +213,9 @@ def to_install(kind: str, name: str, installed: Sequence[str]) -> str:
         re.search(rf"extra == [\"']{re.escape(name)}[\"']", requirement) for requirement in requires("doorward") or ()
     ):
         return f"`pip install doorward[{name}]` brings it."
-    ours = [package.removeprefix(called) for package in packages if kind in _NAMING and package.startswith(called)]
+    ours = [
+        package.removeprefix(called) for package in packages if kind in _NAME_PREFIXES and package.startswith(called)
+    ]
     if near := difflib.get_close_matches(name, [*installed, *ours], n=1, cutoff=0.7):
         return f"Did you mean {near[0]!r}?" + ("" if near[0] in installed else f" {to_install(kind, near[0], ())}")
     return "Install the distribution that brings it; `pip install doorward[standard]` brings the usual ones."

@@ -1,4 +1,4 @@
-"""What plugins add to the MCP server, and how they know whose request it is."""
+"""Tools, prompts and resources that plugins add to the MCP server, and the principal of a request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from doorward.model.types import LOCAL
 
 PRINCIPAL = "doorward.principal"
-"""The key of the ASGI scope under which the HTTP entrance says who asks."""
+"""The key in the ASGI scope under which the HTTP entrance puts the principal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +17,9 @@ class RawTool:
     """An MCP tool that a plugin adds by the hook `mcp_tools`. `tool` is an `mcp_types.Tool`; `call` gets the SDK's
     request context and the arguments, and answers an `mcp_types.CallToolResult`.
 
-    `context.session` reports progress and asks clients of the older era. One of the newer era is asked by an
-    `InputRequiredResult`; its next request has `context.params["inputResponses"]`, and in
-    `context.params["requestState"]` what the result had as its state: that is sealed on the way to the client and back.
+    `context.session` reports progress, and sends requests to clients of the older protocol era. A client of the newer
+    era is asked by an `InputRequiredResult`. Its next request has `context.params["inputResponses"]`, and in
+    `context.params["requestState"]` the state of that result, which is sealed on its way to the client and back.
     """
 
     tool: Any
@@ -38,17 +38,17 @@ class RawPrompt:
 @dataclass(frozen=True, slots=True)
 class RawResource:
     """MCP resources that a plugin adds by the hook `mcp_resources`. `resource` is an `mcp_types.Resource`, or a
-    `ResourceTemplate` for all that fit its RFC 6570 template; `read` gets the SDK's request context and the URI, and
-    answers an `mcp_types.ReadResourceResult` (or asks, as `RawTool` does)."""
+    `ResourceTemplate` for all URIs that fit its RFC 6570 template; `read` gets the SDK's request context and the URI,
+    and answers an `mcp_types.ReadResourceResult` (or asks, as `RawTool` does)."""
 
     resource: Any
     read: Callable[[Any, str], Awaitable[Any]]
 
 
 def principal_of(ctx: Any) -> str:
-    """Whose request it is, by the SDK's request context: `local` over stdio, and over HTTP where no client is
-    authenticated.
+    """The principal of a request, from the SDK's request context: `local` over stdio, and over HTTP without
+    authentication.
 
-    Raises: KeyError for a request by HTTP that did not come through the entrance.
+    Raises: KeyError for an HTTP request that did not pass the entrance.
     """
     return LOCAL if ctx.request is None else str(ctx.request.scope[PRINCIPAL])

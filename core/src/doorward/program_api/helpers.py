@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.calls.artefacts import PREFIX, content_of, handle
 from doorward.config.config import module_name
-from doorward.data.json_writing import MOST_PARTS, exceeds
+from doorward.data.json_writing import MAX_PARTS, exceeds
 from doorward.data.offload import aside
 from doorward.model.errors import InvalidArguments, LimitExceeded, UnknownName
 from doorward.program_api.pagination import MOST_PAGES, items, pages
@@ -134,8 +134,8 @@ class Helpers:
         if (size := len(opened.content)) > (most := run.program.limits.result_bytes):
             raise LimitExceeded(f"the file has {size} bytes, more than {most}", hint="Pass its handle on instead.")
         content = await aside(partial(content_of, opened), size)
-        if exceeds(content, MOST_PARTS):
-            raise LimitExceeded(f"the file has more than {MOST_PARTS:,} values", hint="Pass its handle on instead.")
+        if exceeds(content, MAX_PARTS):
+            raise LimitExceeded(f"the file has more than {MAX_PARTS:,} values", hint="Pass its handle on instead.")
         return content
 
     async def path(self, run: HelperContext, file: Any) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from doorward.access.slots import BEFORE, Slots, SlotSandbox
+from doorward.access.slots import NOTICE_SECONDS, Slots, SlotSandbox
 from doorward.config.config import Loaded, validate
 from doorward.config.settings import Config
 from doorward.data.quoting import in_a_line
@@ -99,7 +99,7 @@ class Executors:
         if (slots := self._slots.get(name)) is None:
             most = executor.slots if isinstance(executor, HasSlots) else _SLOTS
             slots = self._slots[name] = Slots(name, most, executor.wait if isinstance(executor, HasWait) else _WAIT)
-        await slots.take(program.principal, program.deadline - time.monotonic() - BEFORE)
+        await slots.take(program.principal, program.deadline - time.monotonic() - NOTICE_SECONDS)
         try:
             return SlotSandbox(await executor.open(program, session=session), slots, program.principal)
         except BaseException:

@@ -14,7 +14,7 @@ import anyio
 from doorward.calls.artefacts import MOST_FILES, handle_to, kind_of, named_in
 from doorward.calls.embedded import shortened, with_files
 from doorward.data import values
-from doorward.data.json_writing import MOST_PARTS, dump, exceeds
+from doorward.data.json_writing import MAX_PARTS, dump, exceeds
 from doorward.data.offload import done, is_large
 from doorward.describe import outcome_text
 from doorward.host.logs import log
@@ -233,9 +233,9 @@ class _Value:
 
 def _read(value: Any, redactor: Redactor, readable: float) -> _Value:
     """Files that stand as base64 in a value of more than `readable` bytes are files. Raises: LimitExceeded."""
-    if exceeds(value, MOST_PARTS):
+    if exceeds(value, MAX_PARTS):
         hint = "Filter or aggregate in the program, and return what you need."
-        raise LimitExceeded(f"the value has more than {MOST_PARTS:,} parts", hint=hint)
+        raise LimitExceeded(f"the value has more than {MAX_PARTS:,} parts", hint=hint)
     read = _Value()
 
     def held(file: File) -> Any:

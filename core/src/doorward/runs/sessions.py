@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from doorward.access.slots import BEFORE
+from doorward.access.slots import NOTICE_SECONDS
 from doorward.model.errors import (
     Busy,
     ExecutorError,
@@ -101,7 +101,7 @@ class Session:
         try:
             self._lock.acquire_nowait()
         except anyio.WouldBlock:
-            with anyio.move_on_after(program.deadline - time.monotonic() - BEFORE) as waiting:
+            with anyio.move_on_after(program.deadline - time.monotonic() - NOTICE_SECONDS) as waiting:
                 await self._lock.acquire()
             if waiting.cancelled_caught:
                 hint = "Nothing has run: wait for it, or open another session."

@@ -1,4 +1,4 @@
-"""Where `${…}` comes from, and what keeps such values out of every output.
+"""Where the values of `${…}` come from, and what keeps them out of every output.
 
 Never a login: those belong to auths.
 """

@@ -1,7 +1,6 @@
-"""Secrets in the texts of a configuration: found by what they are called, by what they look like, and by where they
-stand.
+"""Finds secrets in the texts of a configuration: by their names, by their looks, and by their places.
 
-What is taken for a secret and is none costs a line in `.env`. So in doubt it is one.
+In doubt a text counts as a secret: a mistake costs no more than a line in `.env`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from doorward.secrets import references
 
 Keep = Callable[[str, str], str]
-"""Keeps a secret under a name like the one that is proposed; answers the reference to it."""
+"""Keeps a secret under a name like the proposed one, and returns the reference to it."""
 
 _NAMED = re.compile(
     r"token|secret|passw|passphrase|pwd|credential|bearer|cookie|signature|dsn|webhook|auth(?!or(?!iz))|(api|access|private)[-_]?key"
@@ -28,23 +27,23 @@ _NOT_NAMED = re.compile(
     r"|^(max|num|public)[-_]",
     re.IGNORECASE,
 )
-"""About a secret, and none: `TOKEN_URL`, `AUTH_TYPE`."""
+"""Names of things that have to do with a secret but are none: `TOKEN_URL`, `AUTH_TYPE`."""
 
 _HARMLESS = re.compile(
     r"(?i)|true|false|yes|no|on|off|none|null|\d{1,3}|(~|\.{1,2})?[/\\].*\.\w{1,5}|[a-z]:[\\/].*|https?://[^@?]*"
 )
-"""Values that are no secrets whatever their name: switches, small numbers, names of files, plain URLs."""
+"""Values that are never secrets, whatever their name: switches, small numbers, file names, plain URLs."""
 
-_KNOWN = (
+_KNOWN_TOKENS = (
     r"gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{16,}|[srp]k_(live|test)_\w{10,}|xox[abeprs]-[\w-]{10,}|xapp-[\w-]{10,}"
     r"|A[KS]IA[A-Z0-9]{16}|AIza[\w-]{30,}|ya29\.[\w-]{20,}|hf_\w{20,}|npm_\w{20,}|py" r"pi-[\w-]{20,}|figd_[\w-]{20,}"
     r"|lin_api_\w{20,}|ntn_\w{20,}|secret_\w{20,}|dop_v1_\w{20,}|SG\.[\w-]{16,}\.[\w-]{16,}|shp(at|ss|ca|pa)_\w{16,}|tvly-[\w-]{16,}|pplx-\w{20,}|BSA\w{20,}|gsk_\w{20,}"
     r"|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|sbp_\w{20,}|dapi[0-9a-f]{32}|ATATT[\w=-]{20,}"
 )  # fmt: skip
-"""How tokens of known services begin."""
+"""Tokens of known services, by their beginnings."""
 
 _WORDS = re.compile(r"([A-Za-z]+([-_. /]|\Z))+|\d{0,11}|https?://[^@?]*")
-"""What is no secret where only a vague name speaks for it: `X-Keyspace: production`."""
+"""Values that are no secrets if only a vague name suggests it: `X-Keyspace: production`."""
 _WORD = r"[\w.-]*"
 _USERINFO = re.compile(
     r"(?<=://)(?P<user>[^/@:\s?#]*):(?P<secret>[^/@\s]+)(?=@)|(?<=://)(?P<only>[^/@:\s?#$]{16,})(?=@)"
@@ -53,25 +52,25 @@ _PAIR = re.compile(
     rf"(?:(?<=[?&;,\s])|^)-{{0,2}}(?P<name>{_WORD})(?P<between>=|:(?!//)\s*|%3D)(?P<scheme>(?:Bearer|Basic|Token)\s+)?(?P<secret>[^\s&;,#]+)",
     re.IGNORECASE,
 )
-_TOKEN = re.compile(rf"(?<![\w$-])\$*(?:{_KNOWN})(?![\w-])")
+_TOKEN = re.compile(rf"(?<![\w$-])\$*(?:{_KNOWN_TOKENS})(?![\w-])")
 _CHUNK = re.compile(r"(?<![\w+:@/.=$-])\$*[\w+=-]{20,}+(?![/.:@])|(?<=/)[A-Za-z0-9]{20,}+(?=[/?#]|$)")
-"""With the `$` before them, which would escape the reference that takes their place."""
+"""Includes the `$` before a secret, which would escape the reference that takes its place."""
 
 _BETWEEN = re.compile(r"[\W_]+")
 _RUN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
-_LONGEST_RUNS = 4
-"""Characters of a kind in a row, on average, in what a machine has drawn; words and dates have more."""
+_MAX_RUN_CHARACTERS = 4
+"""Characters of one kind in a row, on average, in random text; words and dates have more."""
 
 _SCHEME = re.compile(r"((?:Bearer|Basic|Token|ApiKey)\s+)(.+)", re.IGNORECASE | re.DOTALL)
 
 
 def is_named_secret(name: str) -> bool:
-    """Whether what is called so is one: `GITHUB_TOKEN`, `X-Api-Key`, `--password`."""
+    """Whether a name is that of a secret: `GITHUB_TOKEN`, `X-Api-Key`, `--password`."""
     return bool(_NAMED.search(name)) and not _NOT_NAMED.search(name)
 
 
 def is_random(text: str) -> bool:
-    """Whether a text looks as if a machine had drawn it: a long run of letters and digits in no order."""
+    """Whether a text looks random: a long run of letters and digits in no order."""
     for chunk in re.findall(r"[A-Za-z0-9+]{20,}", text):
         counts = Counter(chunk)
         entropy = -sum(n / len(chunk) * math.log2(n / len(chunk)) for n in counts.values())
@@ -82,17 +81,16 @@ def is_random(text: str) -> bool:
 
 
 def is_drawn(text: str) -> bool:
-    """Whether a value that was fetched looks drawn by a machine, also in pieces: of a UUID or base64url the runs are
-    short, too."""
+    """Whether a fetched value looks random, also in pieces: the runs in a UUID or in base64url are short too."""
     runs = _RUN.findall(_BETWEEN.sub("", text))
     return is_random(text) or (
-        text.isascii() and len(text) >= 20 and 0 < sum(map(len, runs)) <= _LONGEST_RUNS * len(runs)
+        text.isascii() and len(text) >= 20 and 0 < sum(map(len, runs)) <= _MAX_RUN_CHARACTERS * len(runs)
     )
 
 
 def hide_whole(text: str, keep: Keep, *, name: str) -> str:
-    """A value that is a secret, but for a word before it (`Bearer`), as a reference. One that has references, or
-    nothing in it, stays."""
+    """The reference for a value that is a secret as a whole; a word before it (`Bearer`) stays. A value that is empty
+    or has references is not changed."""
     if not references.is_plain(text) or not text:
         return text
     scheme = _SCHEME.fullmatch(text)
@@ -100,8 +98,8 @@ def hide_whole(text: str, keep: Keep, *, name: str) -> str:
 
 
 def hide(text: str, keep: Keep, *, name: str = "", guess: bool = True) -> str:
-    """The text of a value with references in place of secrets. `name` is what the value is called, if it is called
-    anything. `guess`: what only looks random is one, too."""
+    """A value with references in place of its secrets. `name` is the name of the value, if it has one. `guess`: text
+    that only looks random counts as a secret too."""
     if references.is_plain(text) and "://" not in text and is_named_secret(name) and not _HARMLESS.fullmatch(text):
         return hide_whole(text, keep, name=name)
 
@@ -117,8 +115,8 @@ def hide(text: str, keep: Keep, *, name: str = "", guess: bool = True) -> str:
 
 
 def literals(text: str, name: str) -> set[str]:
-    """The secrets that a text itself holds, which is called `name`: a header, a variable. Also what they are made of:
-    the words of basic credentials, the values of cookies."""
+    """The secrets in a text with the name `name` (of a header, a variable), and their parts: the password in basic
+    credentials, the values of cookies."""
     found: set[str] = set()
 
     def keep(_: str, secret: str) -> str:
@@ -142,16 +140,11 @@ def literals(text: str, name: str) -> set[str]:
 
 
 def hide_arguments(words: Sequence[str], keep: Keep) -> Iterator[str]:
-    """The words of a command line, one for one; `--token VALUE` is two of them."""
+    """The words of a command line with references in place of secrets. `--token VALUE` is two words."""
     option = ""
     for word in words:
-        if (
-            option
-            and not word.startswith("-")
-            and references.is_plain(word)
-            and not _HARMLESS.fullmatch(word)
-            and "://" not in word
-        ):
+        may_be_secret = not word.startswith("-") and references.is_plain(word) and "://" not in word
+        if option and may_be_secret and not _HARMLESS.fullmatch(word):
             yield _kept(keep, option, word)
         else:
             yield hide(word, keep)
@@ -160,32 +153,25 @@ def hide_arguments(words: Sequence[str], keep: Keep) -> Iterator[str]:
 
 
 def _userinfo(found: re.Match[str], keep: Keep) -> str:
-    if found["only"]:
-        return (
-            keep("token", found["only"])
-            if is_random(found["only"]) or _TOKEN.fullmatch(found["only"])
-            else found["only"]
-        )
-    return (
-        found[0] if not references.is_plain(found["secret"]) else f"{found['user']}:{keep('password', found['secret'])}"
-    )
+    """`https://TOKEN@…`, `https://user:password@…`."""
+    if only := found["only"]:
+        return keep("token", only) if is_random(only) or _TOKEN.fullmatch(only) else only
+    if not references.is_plain(found["secret"]):
+        return found[0]
+    return f"{found['user']}:{keep('password', found['secret'])}"
 
 
 def _pair(found: re.Match[str], keep: Keep) -> str:
     """`--api-key=…`, `TOKEN=…`, `?key=…`, `Authorization: Bearer …`, `Password=…;`."""
     secret = found["secret"]
-    if (
-        not is_named_secret(found["name"])
-        or not references.is_plain(secret)
-        or _HARMLESS.fullmatch(secret)
-        or "://" in secret
-    ):
+    may_be_secret = references.is_plain(secret) and "://" not in secret
+    if not is_named_secret(found["name"]) or not may_be_secret or _HARMLESS.fullmatch(secret):
         return found[0]
     return found[0].removesuffix(secret) + keep(found["name"], secret)
 
 
 def _outside(pattern: re.Pattern[str], text: str, replace: Callable[[str], str]) -> str:
-    """The text with what matches replaced, but within references."""
+    """A text with all matches replaced, except within references."""
     return "".join(
         piece if is_reference else pattern.sub(lambda found: replace(found[0]), piece)
         for piece, is_reference in references.split(text)
@@ -193,5 +179,5 @@ def _outside(pattern: re.Pattern[str], text: str, replace: Callable[[str], str])
 
 
 def _kept(keep: Keep, name: str, secret: str) -> str:
-    """What is kept is the secret itself, not how the configuration would write it."""
+    """Keep the secret itself, without the escapes of the configuration."""
     return keep(name, references.unescaped(secret))

@@ -1,9 +1,9 @@
-"""Finds secrets, in all their forms, in one pass over a text whose time does not depend on them.
+"""Finds secrets, in all their forms, in one pass over a text. The time that it takes does not depend on the secrets.
 
-A search that compares letters is fast where the text differs early and slow where it nearly fits: its time tells the
-secret. Here each window of the text is hashed with keys of this process, and a form counts only if its last and its
-first window are there, which cover all of it. Nobody without the keys can tell a text that nearly fits from any other.
-The work is numpy's, which lets other threads run meanwhile.
+A search that compares letters is fast if the text differs early, and slow if it nearly matches: its time reveals the
+secret. Here each window of the text is hashed with keys of this process. A form matches only if both its first and its
+last window are there, which together cover all of it. Without the keys, nobody can tell a text that nearly matches from
+any other. numpy does the work, and lets other threads run meanwhile.
 """
 
 from __future__ import annotations
@@ -22,26 +22,25 @@ if TYPE_CHECKING:
     Hashes = NDArray[np.uint32]
     Numbers = NDArray[np.int64]
 
-WINDOWS = (128, 64, 32, 16, 8, 6)
-"""Bytes of a form that are looked up, its last and its first: the largest that it has, which is more than half of
-it."""
-SHORTEST = WINDOWS[-1]
+WINDOW_BYTES = (128, 64, 32, 16, 8, 6)
+"""Sizes of windows. The first and the last window of a form are looked up, in the largest size that fits: so each is
+more than half of the form."""
+MIN_FORM_BYTES = WINDOW_BYTES[-1]
 
 _DRAWN, _DIGEST_KEY = os.urandom(4 * (256 + 8)), os.urandom(32)
-"""The keys of this process. Drawn when it starts: two threads that are the first to search must not draw two."""
+"""The keys of this process. They are drawn at import, so that two threads cannot draw different ones."""
 
-_OVERLAP = 2 * WINDOWS[0] - 1
-"""Bytes before a piece that are hashed with it: the first window of a form may stand there."""
+_OVERLAP_BYTES = 2 * WINDOW_BYTES[0] - 1
+"""Bytes before a piece that are hashed with it, because the first window of a form may be there."""
 _PIECE_BYTES = 2**16
-"""Of the text at once: its hashes stay in the processor's cache."""
-_FEWEST_BITS = 16
-"""Of a hash, by which windows that are surely none of a form's are passed over; more of them where there are many
-forms."""
+"""Bytes of the text that are searched at once: their hashes fit into the processor's cache."""
+_MIN_HASH_BITS = 16
+"""Leading bits of a hash by which windows that match no form are skipped; more of them if there are many forms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A form in a text: where it stands, and the number of the secret that it is one of."""
+    """A form found in a text: where it is, and the number of its secret."""
 
     start: int
     end: int
@@ -49,8 +48,8 @@ class Match:
 
 
 class Marks(NamedTuple):
-    """Some forms as they are remembered: the hashes of their last and first windows, their lengths, digests of them,
-    and the numbers of their secrets. The forms themselves are not kept."""
+    """What is remembered of some forms: the hashes of their last and first windows, their lengths, their digests, and
+    the numbers of their secrets. The forms themselves are not kept."""
 
     tails: Hashes
     heads: Hashes
@@ -60,19 +59,19 @@ class Marks(NamedTuple):
 
 
 def warm_up() -> None:
-    """Import numpy ahead, which takes a tenth of a second, in a thread: the first secret is met in the event loop."""
+    """Import numpy in a thread, ahead of the first secret in the event loop: it takes a tenth of a second."""
     _keys()
 
 
 class Forms:
-    """The forms of one secret, by the sizes of their windows."""
+    """The forms of one secret, by the size of their windows."""
 
     def __init__(self, forms: Iterable[bytes]) -> None:
         import numpy as np
 
         found: dict[int, list[bytes]] = {}
-        for form in {form for form in forms if len(form) >= SHORTEST}:
-            found.setdefault(next(w for w in WINDOWS if len(form) >= w), []).append(form)
+        for form in {form for form in forms if len(form) >= MIN_FORM_BYTES}:
+            found.setdefault(next(w for w in WINDOW_BYTES if len(form) >= w), []).append(form)
         self.by_window = {
             window: Marks(
                 _each(window, [form[-window:] for form in those]),
@@ -86,29 +85,29 @@ class Forms:
 
 
 class Needles:
-    """The forms of some secrets, to be found together. Never changed once it is made: threads may share it."""
+    """The forms of several secrets, found together. Never changed after it is made, so threads may share it."""
 
     def __init__(self, secrets: Sequence[Forms]) -> None:
         self.secrets = len(secrets)
-        self._tables = [_Table(w, secrets) for w in WINDOWS if any(w in forms.by_window for forms in secrets)]
+        self._tables = [_Table(w, secrets) for w in WINDOW_BYTES if any(w in forms.by_window for forms in secrets)]
         self._longest = max((table.window for table in self._tables), default=0)
 
     def __bool__(self) -> bool:
         return bool(self._tables)
 
     def find(self, text: bytes) -> Iterator[Match]:
-        """All forms in a text."""
+        """All forms that are in a text."""
         if not self._tables:
             return
         for begin in range(0, len(text), _PIECE_BYTES):
-            start = max(0, begin - _OVERLAP)
+            start = max(0, begin - _OVERLAP_BYTES)
             hashes = _hashes(memoryview(text)[start : begin + _PIECE_BYTES], self._longest)
             for table in self._tables:
                 yield from table.matches(text, hashes[table.window], start, begin)
 
 
 class _Table:
-    """The forms of one size of windows, sorted by the hash of their last one."""
+    """The forms with one size of windows, sorted by the hash of the last window."""
 
     def __init__(self, window: int, secrets: Sequence[Forms]) -> None:
         import numpy as np
@@ -127,13 +126,13 @@ class _Table:
         )
         _, same = np.unique(tails, return_counts=True)
         self._most = int(same.max())
-        bits = min(24, max(_FEWEST_BITS, len(digests).bit_length() + 6))
+        bits = min(24, max(_MIN_HASH_BITS, len(digests).bit_length() + 6))
         self._shift = np.uint32(32 - bits)
         self._may_be = np.zeros(2**bits, dtype=np.bool_)
         self._may_be[tails >> self._shift] = True
 
     def matches(self, text: bytes, hashes: Hashes, start: int, begin: int) -> Iterator[Match]:
-        """Forms that end behind `begin`, among the windows of the text from `start` on."""
+        """The forms that end after `begin`, among the windows of the text from `start` on."""
         import numpy as np
 
         if not len(hashes):
@@ -141,8 +140,7 @@ class _Table:
         marks = self._marks
         skip = begin - start - self.window + 1 if begin else 0
         places = np.flatnonzero(self._may_be[hashes[skip:] >> self._shift]) + skip
-        # As many as a text can hold side by side are looked at in any case, so that it takes no longer where there are
-        # some.
+        # As many places as a text can hold side by side are always examined, so that matches cost no extra time.
         room = len(hashes) // self.window + 1
         if len(places) < room:
             found, places = places, np.zeros(room, np.int64)
@@ -154,7 +152,7 @@ class _Table:
                 which = np.minimum(low + same, len(marks.tails) - 1)
                 heads = some + self.window - marks.lengths[which]
                 fits = (marks.tails[which] == hashes[some]) & (some >= skip)
-                # The first window of a form of more than two windows may stand before what is hashed here.
+                # The first window of a form that is longer than two windows may be before the hashed part.
                 fits &= (hashes[np.maximum(heads, 0)] == marks.heads[which]) | ((heads < 0) & (heads + start >= 0))
                 yield from self._sure(text, some[fits] + start + self.window, which[fits])
 
@@ -166,12 +164,12 @@ class _Table:
 
 
 def _each(window: int, parts: Sequence[bytes]) -> Hashes:
-    """The hashes of texts of one window each."""
+    """The hashes of texts that are one window long."""
     return _hashes(b"".join(parts), window)[window][::window]
 
 
 def _hashes(text: bytes | memoryview, longest: int) -> dict[int, Hashes]:
-    """The hashes of all windows of each size up to the longest: those of a window are made of those of its halves."""
+    """The hashes of all windows, by size up to the longest. The hash of a window is made from those of its halves."""
     import numpy as np
 
     letters, keys = _keys()
@@ -189,7 +187,7 @@ def _hashes(text: bytes | memoryview, longest: int) -> dict[int, Hashes]:
 
 @cache
 def _keys() -> tuple[Hashes, Hashes]:
-    """What stands for each byte, and odd factors."""
+    """A random number for each byte, and odd factors."""
     import numpy as np
 
     drawn = np.frombuffer(_DRAWN, np.uint32)

@@ -1,4 +1,4 @@
-"""The secrets that the settings of one server may name, remembered as its."""
+"""The secrets that the settings of one server may name. Revealed values are remembered as secrets of that server."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Callable
 from doorward.model.errors import MissingSecret
 from doorward.secrets.redaction import Redactor
 from doorward.secrets.references import Reference
-from doorward.secrets.scrubber import MOST_FETCHED, MOST_OF_ALL, NOBODYS, Owner, Scope
+from doorward.secrets.scrubber import MAX_FETCHED_VALUES, MAX_SHARED_VALUES, NO_OWNER, Owner, Scope
 from doorward.secrets.store import Secrets, Template
 
 
 class OwnedSecrets(Secrets):
-    """The secrets that settings of one server may name, or those of one principal there. What is revealed is remembered
-    by the scrubber of all, as theirs."""
+    """The secrets that the settings of one server may name, or those of one principal there. The shared scrubber
+    remembers revealed values, with their owner."""
 
     def __init__(
         self, shared: Secrets, whose: Owner, own: Callable[[str], Template | str | None] | None = None
     ) -> None:
-        """`own`: what the principal's own secrets are, by their keys; they are there as `${principal:KEY}`."""
+        """`own` returns a secret of the principal by its key, for `${principal:KEY}`."""
         self._shared, self._whose, self._own = shared, whose, own
 
     def _is_principals(self, reference: Reference) -> bool:
@@ -28,7 +28,7 @@ class OwnedSecrets(Secrets):
         return self._is_principals(reference) or self._shared._takes_time(reference)
 
     def _is_to_hide(self, reference: Reference, remember: bool) -> bool:
-        # What is their own and secret is remembered where it is revealed; their name is no secret.
+        # A principal's own secrets are remembered where they are revealed. Their name is no secret.
         return not self._is_principals(reference) and self._shared._is_to_hide(reference, remember)
 
     async def _fetch(self, reference: Reference) -> str | None:
@@ -49,7 +49,7 @@ class OwnedSecrets(Secrets):
 
     @property
     def _of_template(self) -> Secrets:
-        """What the principal's own templates may name. Theirs are remembered as their own, not as nobody's."""
+        """The secrets that the principal's own templates may name. Their values belong to the principal."""
         return OwnedSecrets(self._shared, self._whose)
 
     def _revealed(self, reference: Reference, value: str) -> str:
@@ -66,14 +66,12 @@ class OwnedSecrets(Secrets):
             )
         return found
 
-    def remember(self, value: str, *, of: str = "", most: int = MOST_FETCHED, whose: Owner = NOBODYS) -> None:
+    def remember(self, value: str, *, of: str = "", most: int = MAX_FETCHED_VALUES, whose: Owner = NO_OWNER) -> None:
         whose = self._whose._replace(is_credential=whose.is_credential)
         if not whose.principal:
             self._shared.remember(value, of=of, most=most, whose=whose)
-        elif (
-            value.strip() != whose.principal
-        ):  # who may choose their name could take any word out of the answers of all
-            self._shared.remember(value, of=of and f"of principals: {of}", most=MOST_OF_ALL, whose=whose)
+        elif value.strip() != whose.principal:  # else a principal's chosen name could remove any word from all answers
+            self._shared.remember(value, of=of and f"of principals: {of}", most=MAX_SHARED_VALUES, whose=whose)
 
     def redactor(self, scope: Scope | None = None) -> Redactor:
         return self._shared.redactor(scope)

@@ -1,4 +1,4 @@
-"""Takes secrets out of texts, bytes and values."""
+"""Removes secrets from texts, bytes and values."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from doorward.secrets.variants import as_bytes
 
 REDACTED = "[secret]"
 
-_MOST_MATCHES = 50_000
-"""Secrets in one text; of one with more nothing is left, for to note them all would take gigabytes."""
+_MAX_MATCHES = 50_000
+"""Secrets in one text. A text with more is replaced as a whole, because to note them all would take gigabytes."""
 
-_BETWEEN = b"\xff"
-"""Between the texts of a value that are searched as one: UTF-8 never has it, so nothing is found across two of them."""
+_SEPARATOR = b"\xff"
+"""Separates the texts of a value that are searched together. UTF-8 never contains it, so no match spans two texts."""
 
 
 class Redactor:
-    """Finds some secrets, and replaces them by `[secret]`. Never changed once it is made: threads may use it."""
+    """Finds secrets and replaces them by `[secret]`. Never changed after it is made, so threads may share it."""
 
     def __init__(self, needles: Needles, credentials: Set[int] = frozenset()) -> None:
-        """`credentials`: the numbers of those secrets that are some, and not the name of a user."""
+        """`credentials`: the numbers of those secrets that are credentials, and not a user's name for example."""
         self._needles = needles
         self.credentials = credentials
 
@@ -31,9 +31,9 @@ class Redactor:
         return bool(self._needles)
 
     def found(self, content: bytes) -> set[int]:
-        """The secrets that stand in a text, by their numbers."""
+        """The numbers of the secrets that are in a text."""
         found: set[int] = set()
-        for match in islice(self._needles.find(content), _MOST_MATCHES):
+        for match in islice(self._needles.find(content), _MAX_MATCHES):
             found.add(match.secret)
             if len(found) == self._needles.secrets:
                 break
@@ -55,13 +55,13 @@ class Redactor:
         return _replaced(content, spans) if spans else content
 
     def _spans(self, content: bytes) -> list[tuple[int, int]] | None:
-        """Where secrets stand in a text, those that overlap as one; `None` if they are almost everywhere."""
-        matches = list(islice(self._needles.find(content), _MOST_MATCHES))
-        return None if len(matches) == _MOST_MATCHES else _merged(matches)
+        """The places of secrets in a text, overlapping ones merged; `None` if there are too many."""
+        matches = list(islice(self._needles.find(content), _MAX_MATCHES))
+        return None if len(matches) == _MAX_MATCHES else _merged(matches)
 
     def value(self, value: Any, dumped: bytes | None = None) -> Any:
         """A JSON value (or bytes) without secrets in keys, strings and numbers; the same object if there are none.
-        `dumped`, its JSON, saves the walk when it is clean."""
+        `dumped` is its JSON, if known: it saves a walk through a clean value."""
         if not self._needles:
             return value
         if isinstance(value, bytes):
@@ -71,7 +71,7 @@ class Redactor:
         if dumped is not None and not self.found(dumped):
             return value
         texts = [as_bytes(text) for text in _texts(value)]
-        spans = self._spans(_BETWEEN.join(texts))
+        spans = self._spans(_SEPARATOR.join(texts))
         if spans is None:
             return REDACTED
         if not spans:
@@ -125,7 +125,7 @@ def _rebuilt(value: Any, numbers: Iterator[int], changed: dict[int, str]) -> Any
         case str():
             return changed.get(next(numbers), value)
         case dict() if not value:
-            return value  # the same one: that of a file is filled when the file is kept
+            return value  # the same object, because the one of a file is filled when the file is kept
         case dict():
             return {_rebuilt(k, numbers, changed): _rebuilt(v, numbers, changed) for k, v in value.items()}
         case list() | tuple():

@@ -1,10 +1,9 @@
-"""How `${…}` is written: `${NAME}`, `${NAME:-default}`, `${scheme:name}`; `$${` is a plain `${`, also within a
-reference.
+"""The syntax of `${…}`: `${NAME}`, `${NAME:-default}`, `${scheme:name}`; `$${` is a plain `${`, anywhere.
 
-A scheme's name ends at the brace that closes the reference: blanks, quotes, colons and `:-` are parts of it, and so are
-braces in pairs (two levels deep). It has no default, and references are not nested.
+The name after a scheme ends at the brace that closes the reference. It may contain blanks, quotes, colons, `:-`, and
+pairs of braces (two levels deep). It has no default, and references are not nested.
 
-Text of strangers gets into a configuration by `escaped` or `joined`, and by nothing else.
+Untrusted text gets into a configuration only by `escaped` or `joined`.
 """
 
 from __future__ import annotations
@@ -33,44 +32,42 @@ class Reference:
 
 
 def is_credential(variable: str) -> bool:
-    """Whether the value of a variable of this name is scrubbed wherever it is used, be it in a setting that is no
-    credential."""
+    """Whether the value of a variable with this name is always scrubbed, even in a setting that is not a credential."""
     return bool(_CREDENTIAL.search(variable))
 
 
 def has_references(text: str) -> bool:
-    """Whether anything in a text is to be replaced."""
+    """Whether a text has anything to replace."""
     return _REFERENCE.search(text) is not None
 
 
 def find(text: str) -> Iterator[Reference]:
-    """The references of a text. Raises: MissingSecret if something in it is none."""
+    """The references in a text. Raises: MissingSecret if one is malformed."""
     return (_read(match) for match in _REFERENCE.finditer(text) if match[0] != "$${")
 
 
 def replace(text: str, value: Callable[[Reference], str]) -> str:
-    """The text with `value` in place of each reference. Raises: MissingSecret if something in it is none."""
+    """A text with the result of `value` in place of each reference. Raises: MissingSecret if one is malformed."""
     return _REFERENCE.sub(lambda match: "${" if match[0] == "$${" else value(_read(match)), text)
 
 
 def is_plain(text: str) -> bool:
-    """Whether a text, as it is written, has no reference and nothing that looks like a broken one: `$${` may be in
-    it."""
+    """Whether a text has no reference, not even a malformed one. It may have `$${`."""
     return all(match[0] == "$${" for match in _REFERENCE.finditer(text))
 
 
 def escaped(text: str) -> str:
-    """Any text as it is written so that it stands for itself: replacing gives it back, and resolves nothing."""
+    """A text escaped so that `replace` gives back the text and resolves nothing."""
     return text.replace("${", "$${")
 
 
 def unescaped(text: str) -> str:
-    """What a text without references stands for."""
+    """The meaning of a text without references: the reverse of `escaped`."""
     return text.replace("$${", "${")
 
 
 def to_variable(name: str, default: str | None = None) -> Reference:
-    """`${NAME}`, or with a default that stands for itself. Raises: ValueError if that cannot be written."""
+    """The reference `${NAME}`, or one with a literal default. Raises: ValueError if it cannot be written."""
     text = f"${{{name}}}" if default is None else f"${{{name}:-{escaped(default)}}}"
     made = Reference(text, "", name, default)
     try:
@@ -82,8 +79,8 @@ def to_variable(name: str, default: str | None = None) -> Reference:
 
 
 def joined(parts: Iterable[str | Reference]) -> str:
-    """Texts that stand for themselves, and references between them, as one text. Raises: ValueError for what cannot be
-    written: a `$` right before a reference would escape it."""
+    """Literal texts and references, written as one text. Raises: ValueError if that is impossible: a `$` right before a
+    reference would escape it."""
     made = plain = ""
     for part in parts:
         if isinstance(part, str):
@@ -96,7 +93,7 @@ def joined(parts: Iterable[str | Reference]) -> str:
 
 
 def split(text: str) -> Iterator[tuple[str, bool]]:
-    """A text in pieces, and whether each is a reference: as it is written, so that the pieces make up the text."""
+    """The pieces of a text, unchanged, and whether each is a reference."""
     start = 0
     for match in _REFERENCE.finditer(text):
         if match[0] != "$${":
@@ -108,7 +105,7 @@ def split(text: str) -> Iterator[tuple[str, bool]]:
 
 def _read(match: re.Match[str]) -> Reference:
     name, default = match["ref"] or match["name"] or "", match["default"]
-    if match["odd"] or "${" in f"{name} {default}".replace("$${", ""):  # the text itself may be a password
+    if match["odd"] or "${" in f"{name} {default}".replace("$${", ""):  # not quoted below: it may be a password
         raise MissingSecret(
             "a ${…} in it is no reference",
             hint="Write ${NAME}, ${NAME:-default} or ${scheme:name}, none within another, braces in pairs; $${ is a "

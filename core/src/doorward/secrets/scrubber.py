@@ -1,5 +1,4 @@
-"""The scrubber: what keeps secrets and fetched tokens out of every output, also where an API echoes them in another
-encoding."""
+"""The scrubber: keeps secrets and fetched tokens out of every output, also those that an API echoes re-encoded."""
 
 from __future__ import annotations
 
@@ -16,57 +15,60 @@ from doorward.secrets.needles import Forms, Needles
 from doorward.secrets.redaction import Redactor
 from doorward.secrets.variants import forms
 
-MOST_OF_MESSAGE = 1000
-"""Characters of an error's message."""
-MOST_OF_BODY = 200_000
-"""Bytes of an error's body that a program sees."""
-SHORTEST = 6
-"""Revealed values of fewer characters are not scrubbed: removing `test` would ruin ordinary answers."""
+MAX_MESSAGE_CHARACTERS = 1000
+"""A longer message of an error is cut."""
+MAX_BODY_BYTES = 200_000
+"""A program sees no more of the body of an error."""
+MIN_SECRET_CHARACTERS = 6
+"""Shorter values are not scrubbed: to remove `test` would ruin ordinary answers."""
 _ORDINARY = re.compile(r"(?=.{0,11}\Z)(([A-Z]?[a-z]+|[A-Z]+)([-_. /]|\Z))+|\d{0,11}")
-"""Fetched values that are not scrubbed: an API that sets a cookie to `description`, or to a person's number, would take
-that out of the answers of all. No token is like that."""
-MOST_FETCHED = 32
-"""Values of one reference, or fetched ones (tokens) of one auth, that are scrubbed: the latest. Those that went before
-have long ended."""
-MOST_OF_ALL = 1000
-"""The same of all principals together: each has a few, and adds them again with each request."""
-LEAST_BITS = 50
-"""Of a secret that is searched for in what programs make themselves. One that can be guessed would be found there by
-guessing: a program may write a million passwords, and see which is taken out."""
-_MOST_REDACTORS = 256
+"""Fetched values that are not scrubbed: an API that sets a cookie to `description`, or to a person's number, would
+remove that from all answers. No token looks like that."""
+MAX_FETCHED_VALUES = 32
+"""Values of one reference, or fetched values (tokens) of one auth, that are scrubbed: the latest ones. Earlier ones
+have expired long ago."""
+MAX_SHARED_VALUES = 1000
+"""The same for all principals together: each has a few values, and adds them again with each request."""
+MIN_UNGUESSABLE_BITS = 50
+"""Entropy from which on a secret cannot be guessed. In text that programs write, only such secrets are searched for: a
+program could write a million passwords, and see which one is removed."""
+_MAX_REDACTORS = 256
 
 
 class Owner(NamedTuple):
-    """Whose a secret is: of a server (its module's name), of a principal there, or of a principal alone. What is no
-    credential, such as a user's name, is taken out of answers like one; but programs may know it, and write it."""
+    """The owner of a secret: a server (by its module's name), a principal at a server, or a principal alone.
+
+    A value that is not a credential, such as a user's name, is removed from answers too; but programs may know it and
+    write it.
+    """
 
     server: str = ""
     principal: str = ""
     is_credential: bool = True
 
 
-NOBODYS = Owner()
+NO_OWNER = Owner()
 
 
-class Conceal(Protocol):
-    """Scrubs a value from now on, as long as it is among the latest that this was told."""
+class Redact(Protocol):
+    """Scrubs a value from now on, as long as it is one of the latest values given to this."""
 
-    def __call__(self, value: str, whose: Owner = NOBODYS) -> None: ...
+    def __call__(self, value: str, whose: Owner = NO_OWNER) -> None: ...
 
 
 class Scope(NamedTuple):
-    """Which secrets may stand in a text."""
+    """Which secrets may occur in a text."""
 
     servers: frozenset[str]
     principal: str
     made_by_program: bool = False
-    """Whether a program wrote the text: then no secret of other principals has reached it, and none that can be guessed
-    is searched for."""
+    """Whether a program wrote the text: then it cannot hold secrets of other principals, and secrets that can be
+    guessed are not searched for."""
 
     def covers(self, known: _Known) -> bool:
-        """Whether it is one of them. A server may read what was sent to another, in a file perhaps: credentials of all
-        that cannot be guessed are among those of its answers."""
-        if known.bits < LEAST_BITS:
+        """Whether a secret may occur in the text. A server may know what was sent to another server, from a file
+        perhaps: so its answers may hold any credential that cannot be guessed."""
+        if known.bits < MIN_UNGUESSABLE_BITS:
             return not self.made_by_program and any(self._has(owner) for owner in known.owners)
         return any((owner.is_credential and not self.made_by_program) or self._has(owner) for owner in known.owners)
 
@@ -79,20 +81,20 @@ class Scope(NamedTuple):
 
 
 def answers_of(server: str, principal: str = "") -> Scope:
-    """What may stand in what a server says to a principal: all secrets that it was sent, whoever's, and what others
-    were sent."""
+    """The scope of a server's answers to a principal: all secrets sent to that server, for any principal, and the
+    unguessable ones sent to others."""
     return Scope(frozenset({server}), principal)
 
 
 def made_by(principal: str, servers: frozenset[str]) -> Scope:
-    """What may stand in what a principal's programs make themselves: what these servers, which they have called, were
-    sent for them."""
+    """The scope of text that a principal's programs write: secrets sent for that principal to the servers that the
+    programs have called."""
     return Scope(servers, principal, made_by_program=True)
 
 
 @dataclass(slots=True)
 class _Known:
-    """A value that is scrubbed: its forms, how hard it is to guess, and whose it is, as often as they said so."""
+    """A value that is scrubbed: its forms, how hard it is to guess, and its owners with the times that each gave it."""
 
     forms: Forms
     bits: float
@@ -100,42 +102,42 @@ class _Known:
 
 
 class Scrubber:
-    """Remembers what must not be seen, and takes it out of texts, values and errors."""
+    """Remembers secrets, and removes them from texts, values and errors."""
 
     def __init__(self) -> None:
         self._known: dict[str, _Known] = {}
         self._forever: set[tuple[str, Owner]] = set()
-        self._latest: dict[tuple[str, str], Conceal] = {}
+        self._latest: dict[tuple[str, str], Redact] = {}
         self._redactors: dict[Scope | None, Redactor] = {}
 
-    def remember(self, value: str, *, of: str = "", most: int = MOST_FETCHED, whose: Owner = NOBODYS) -> None:
-        """Scrub this value from now on, in every encoding that `variants` lists. `of`: what it is a value of, if that
-        may change: its `most` latest values are scrubbed."""
+    def remember(self, value: str, *, of: str = "", most: int = MAX_FETCHED_VALUES, whose: Owner = NO_OWNER) -> None:
+        """Scrub a value from now on, in every encoding that `variants` lists. `of` names the reference that has this
+        value, if it may change: then its `most` latest values are scrubbed."""
         for text in {value, value.strip()}:
             if of:
-                if (of, whose.server) not in self._latest:  # one for all principals there
+                if (of, whose.server) not in self._latest:  # one for all principals of a server
                     self._latest[of, whose.server] = self._window(most)
                 self._latest[of, whose.server](text, whose)
             elif (text, whose) not in self._forever:
                 self._forever.add((text, whose))
                 self._add(text, whose)
 
-    def redaction(self, most: int = MOST_FETCHED) -> Conceal:
-        """A `remember` for what is fetched again and again: the `most` values that it was told last are scrubbed, but
-        for ordinary words. What does not look drawn by a machine (`application/json` in a cookie) programs may know.
-        For as long as there is the scrubber: make few of them."""
+    def redaction(self, most: int = MAX_FETCHED_VALUES) -> Redact:
+        """A `remember` for values that are fetched again and again: the `most` latest values are scrubbed, except
+        ordinary words. Programs may know a value that does not look random (`application/json` in a cookie). It lives
+        as long as the scrubber, so make few of them."""
         latest = self._window(most)
 
-        def redact(value: str, whose: Owner = NOBODYS) -> None:
+        def redact(value: str, whose: Owner = NO_OWNER) -> None:
             if not _ORDINARY.fullmatch(value):
                 latest(value, whose._replace(is_credential=is_drawn(value)))
 
         return redact
 
-    def _window(self, most: int) -> Conceal:
+    def _window(self, most: int) -> Redact:
         kept: dict[tuple[str, Owner], None] = {}
 
-        def redact(value: str, whose: Owner = NOBODYS) -> None:
+        def redact(value: str, whose: Owner = NO_OWNER) -> None:
             if (value, whose) in kept:
                 del kept[value, whose]
             else:
@@ -149,7 +151,7 @@ class Scrubber:
         return redact
 
     def _add(self, text: str, whose: Owner) -> None:
-        if len(text) < SHORTEST:
+        if len(text) < MIN_SECRET_CHARACTERS:
             return
         if text not in self._known:
             self._known[text] = _Known(Forms(forms(text)), bits(text), Counter())
@@ -167,9 +169,9 @@ class Scrubber:
         self._redactors.clear()
 
     def redactor(self, scope: Scope | None = None) -> Redactor:
-        """What takes out the secrets of a scope; without one all that are known, for what the operator reads."""
+        """A redactor for the secrets of a scope; without a scope for all known secrets."""
         if (found := self._redactors.get(scope)) is None:
-            if len(self._redactors) >= _MOST_REDACTORS:
+            if len(self._redactors) >= _MAX_REDACTORS:
                 self._redactors.clear()
             known = [known for known in self._known.values() if scope is None or scope.covers(known)]
             credentials = frozenset(
@@ -179,30 +181,28 @@ class Scrubber:
         return found
 
     def scrub(self, text: str, scope: Scope | None = None) -> str:
-        """`text` with what was revealed replaced by `[secret]`."""
+        """A text with all revealed secrets replaced by `[secret]`."""
         return self.redactor(scope).text(text)
 
     def scrub_value(self, value: Any) -> Any:
-        """A JSON value (or bytes) scrubbed in keys, strings and numbers."""
+        """A JSON value (or bytes) without secrets in keys, strings and numbers."""
         return self.redactor().value(value)
 
     def scrub_error(self, error: DoorwardError, scope: Scope | None = None) -> None:
-        """An error without what was revealed, see `redact_error`."""
+        """Remove secrets from an error, see `redact_error`."""
         redact_error(error, self.redactor(scope))
 
 
 def redact_error(error: DoorwardError, redactor: Redactor) -> None:
-    """Take secrets out of an error's message, hint and body, and only then cut them: half of a credential would not be
-    found."""
+    """Remove secrets from the texts of an error, and only then cut these: half a credential is not found."""
     text = redactor.text(error.message)
-    error.message = text if len(text) <= MOST_OF_MESSAGE else f"{text[:MOST_OF_MESSAGE]} …"
+    error.message = text if len(text) <= MAX_MESSAGE_CHARACTERS else f"{text[:MAX_MESSAGE_CHARACTERS]} …"
     error.hint = redactor.text(error.hint) if error.hint else None
     error.args = (error.message,)
     if getattr(error, "body", None) is not None:
-        error.body = cut(redactor.value(plain(error.body, keep=(int,))), MOST_OF_BODY)  # type: ignore[attr-defined]
+        error.body = cut(redactor.value(plain(error.body, keep=(int,))), MAX_BODY_BYTES)  # type: ignore[attr-defined]
 
 
 def bits(value: str) -> float:
-    """At most how hard a value is to guess, as bits: what its length, and the number of its different characters,
-    allow."""
+    """An upper bound for the entropy of a value, from its length and the number of its different characters."""
     return len(value) * math.log2(len(set(value))) if value else 0.0

@@ -1,7 +1,7 @@
-"""Where `${…}` values come from.
+"""Resolves `${…}`.
 
-A value is resolved when it is first needed, never while compiling. What was revealed is remembered by the scrubber,
-which removes it from results, errors, logs and audit.
+A value is resolved when it is first needed, never while compiling. The scrubber remembers each revealed value, and
+removes it from results, errors, logs and audit.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
     from pydantic_core.core_schema import CoreSchema, ValidationInfo
 
-MOST_BYTES = 64 * 1024
-"""Size of a file with a secret."""
-MOST_OF_DOTENV = 4 * 2**20
-THREADS = 8
-"""Values that plugins fetch at the same time."""
+MAX_SECRET_FILE_BYTES = 64 * 1024
+"""The largest file of `${file:…}`."""
+MAX_DOTENV_BYTES = 4 * 2**20
+MAX_FETCH_THREADS = 8
+"""Values that plugins may fetch at the same time."""
 
 
 class Secrets(Scrubber):
-    """The values of `${VAR}`, `${VAR:-default}`: the environment, then `.env`; of `${file:path}`; of other schemes by
-    plugins' hooks."""
+    """The values of references: `${VAR}` and `${VAR:-default}` from the environment, else from `.env`; `${file:path}`
+    from files; other schemes from the hooks of plugins."""
 
     def __init__(
         self,
@@ -45,9 +45,9 @@ class Secrets(Scrubber):
         environ: Mapping[str, str] | None = None,
         resolve: Callable[[str, str], str | None] | None = None,
     ) -> None:
-        """`folder`: where relative paths of `${file:…}` start; that of `.env` if it is not given."""
+        """`folder`: where relative paths of `${file:…}` start; if not given, the folder of `.env`."""
         super().__init__()
-        self._dotenv = CachedFile(dotenv, _variables, MOST_OF_DOTENV) if dotenv else None
+        self._dotenv = CachedFile(dotenv, _variables, MAX_DOTENV_BYTES) if dotenv else None
         self._folder = folder or (dotenv.parent if dotenv else Path())
         self._environ = os.environ if environ is None else environ
         self._files: dict[str, CachedFile[str]] = {}
@@ -63,9 +63,9 @@ class Secrets(Scrubber):
         credential: bool = False,
         fetched: Mapping[str, str | None] | None = None,
     ) -> str:
-        """`template` with its references replaced. `remember` makes the scrubber know each value. `credential`: the
-        whole is one, not only what is called so. `fetched`: values that are there already, by the text of their
-        reference. A plugin that takes its time keeps the caller waiting: see `get`.
+        """A text with its references replaced. `remember`: the scrubber remembers each value. `credential`: each value
+        counts as a credential, whatever its name. `fetched`: values that are known already, by the text of their
+        reference. The caller waits even for a slow plugin: `get` does not block.
 
         Raises: MissingSecret, naming the reference and where to set it; ConfigError for a file that cannot be read.
         """
@@ -85,8 +85,8 @@ class Secrets(Scrubber):
         return references.replace(template, value)
 
     async def get(self, template: str, *, credential: bool = False) -> str:
-        """`expand`, with `remember`. What a plugin fetches is fetched once for all who ask at the same time, in a
-        thread.
+        """`expand` with `remember`, without blocking: plugins fetch values in threads, each value once for all callers
+        that ask at the same time.
 
         Raises: MissingSecret, ConfigError.
         """
@@ -105,16 +105,18 @@ class Secrets(Scrubber):
 
         key = reference.scheme, reference.name
         if key not in self._fetching:
-            self._threads = self._threads or anyio.CapacityLimiter(THREADS)
+            self._threads = self._threads or anyio.CapacityLimiter(MAX_FETCH_THREADS)
             work = anyio.to_thread.run_sync(self._value, reference, abandon_on_cancel=True, limiter=self._threads)
-            # A task of its own: who asked first may be gone before the answer.
+            # A task of its own, because the first caller may be gone before the answer comes.
             self._fetching[key] = asyncio.ensure_future(work)
             self._fetching[key].add_done_callback(
                 lambda done: (self._fetching.pop(key), done.cancelled() or done.exception())
             )
         try:
             return await asyncio.shield(self._fetching[key])
-        except ConfigError as error:  # a new one for each: the trace of one that was raised grows
+        except (
+            ConfigError
+        ) as error:  # a new error for each caller, because a traceback grows each time that it is raised
             raise type(error)(error.message, hint=error.hint) from None
 
     def _value(self, reference: Reference) -> str | None:
@@ -130,7 +132,7 @@ class Secrets(Scrubber):
     def _file_value(self, reference: Reference) -> str:
         path = self._folder / Path(reference.name).expanduser()
         file = self._files.setdefault(
-            reference.name, CachedFile(path, lambda content: content.decode().rstrip("\r\n"), MOST_BYTES)
+            reference.name, CachedFile(path, lambda content: content.decode().rstrip("\r\n"), MAX_SECRET_FILE_BYTES)
         )
         try:
             return file.get()
@@ -142,7 +144,7 @@ class Secrets(Scrubber):
             raise MissingSecret(f"{reference.text} is no text in UTF-8", hint=f"Put the value into {path}.") from None
 
     def _dotenv_values(self) -> dict[str, str]:
-        """`.env`, read again when it changes, so that rotated values are picked up."""
+        """The variables of `.env`, read again when it changes, so that rotated values are picked up."""
         if self._dotenv is None or not os.path.lexists(self._dotenv.file):
             return {}
         try:
@@ -151,7 +153,7 @@ class Secrets(Scrubber):
             raise ConfigError(f"cannot be read: {error}", place=str(self._dotenv.file)) from None
 
     def variables(self, prefix: str) -> dict[str, str]:
-        """The variables that start with `prefix`; the real environment wins over `.env`."""
+        """The variables whose names start with `prefix`; the real environment wins over `.env`."""
         both = {**self._dotenv_values(), **self._environ}
         return {k: v for k, v in both.items() if k.startswith(prefix)}
 
@@ -187,15 +189,15 @@ class Template(ResolvedLater):
         self._secrets = secrets or Secrets()
 
     def reveal(self) -> str:
-        """The value now, for where nobody can wait: see `get`. What its references stand for is scrubbed from every
-        output from here on.
+        """The value now, for code that cannot await: see `get`. From now on, the values of its references are scrubbed
+        from every output.
 
         Raises: MissingSecret, ConfigError.
         """
         return self._used(self._secrets.expand(self.raw, remember=True, credential=self._is_credential))
 
     async def get(self) -> str:
-        """The value now. Where a plugin has to fetch it (a command, a keyring), nobody else waits for that.
+        """The value now. If a plugin must fetch it (a command, a keyring), nobody else waits for that.
 
         Raises: MissingSecret, ConfigError.
         """
@@ -208,13 +210,13 @@ class Template(ResolvedLater):
 
     @cached_property
     def _literals(self) -> set[str]:
-        """What the configuration holds itself of it that is secret."""
+        """The secrets that the configuration file itself holds in this text."""
         from doorward.secrets.detection import literals
 
         return literals(self.raw, self.called)
 
     def remember(self, value: str) -> None:
-        """Scrub something that was made of this value (an encoded header, a fetched token) as well."""
+        """Also scrub a value that was made from this one: an encoded header, a fetched token."""
         self._secrets.remember(value, of=f"made of {self.raw}", whose=Owner(is_credential=self._is_credential))
 
     def missing(self) -> str | None:
@@ -238,7 +240,7 @@ class Template(ResolvedLater):
         from pydantic_core import core_schema
 
         def build(value: Any, handler: Callable[[Any], str], info: ValidationInfo) -> Template:
-            if isinstance(value, cls):  # of a plugin's settings that another's are made of
+            if isinstance(value, cls):  # from the settings of another plugin
                 return value
             context = info.context or {}
             return cls(handler(value), context.get("secrets"), context.get("place", ""))
@@ -251,7 +253,7 @@ class Template(ResolvedLater):
 
 
 class Secret(Template):
-    """A `Template` that is a credential: the whole value is scrubbed, also where the file holds it literally."""
+    """A `Template` that is a credential: the whole value is scrubbed, even if the file holds it literally."""
 
     _is_credential = True
 

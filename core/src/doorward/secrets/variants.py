@@ -1,4 +1,4 @@
-"""How a secret may come back from an API that echoes it: the encodings in which it is still found."""
+"""The encodings in which an API may echo a secret, and in which it is still found."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator
 from urllib.parse import quote, quote_plus
 
-from doorward.secrets.needles import SHORTEST
+from doorward.secrets.needles import MIN_FORM_BYTES
 
 
 def forms(value: str) -> Iterator[bytes]:
-    """Every variant as it stands in a text, in the JSON of one, and in a file of Latin-1."""
+    """Every variant as it is in a text, in JSON, and in a Latin-1 file."""
     for variant in variants(value):
         yield as_bytes(variant)
         if not (variant.isalnum() and variant.isascii()):
@@ -62,13 +62,13 @@ def variants(value: str) -> Iterator[str]:
     yield base64.b32encode(raw).decode().rstrip("=")
     for alphabet in (base64.b64encode, base64.urlsafe_b64encode):
         for offset in range(3):
-            # Inside a longer base64 text the value starts at any of three offsets; its edges mix with neighbours.
+            # Inside a longer base64 text a value starts at one of three offsets, and its edges mix with its neighbours.
             text = alphabet(b"\0" * offset + raw).decode().rstrip("=")
             inner = text[(0, 2, 3)[offset] : len(text) - (1 if (len(raw) + offset) % 3 else 0)]
-            if len(inner) >= SHORTEST:
+            if len(inner) >= MIN_FORM_BYTES:
                 yield inner
 
 
 def as_bytes(text: str) -> bytes:
-    """UTF-8. An environment variable may hold what is none."""
+    """A text as UTF-8, even with lone surrogates, which an environment variable may hold."""
     return text.encode(errors="surrogatepass")

@@ -17,7 +17,7 @@ from doorward.model.errors import ConfigError
 from doorward.model.settings import Settings
 from doorward.model.types import LOCAL
 from doorward.plugins.manager import Plugins
-from doorward.secrets.scrubber import MOST_FETCHED, MOST_OF_ALL, Conceal, Owner
+from doorward.secrets.scrubber import MAX_FETCHED_VALUES, MAX_SHARED_VALUES, Owner, Redact
 
 if TYPE_CHECKING:
     import httpx2
@@ -31,7 +31,7 @@ class Auths:
         self._plugins = plugins
         self._principals = principals
         self._state = state
-        self._redactions: dict[str, Conceal] = {}
+        self._redactions: dict[str, Redact] = {}
         self._opened: dict[tuple[str, str], list[Auth]] = {}
 
     def drivers(self, server: Server, principal: str = LOCAL) -> list[tuple[type[Auth], Settings]]:
@@ -61,7 +61,7 @@ class Auths:
             server.name not in self._redactions
         ):  # one for all who come and go: what it was told is kept as long as there is the scrubber
             self._redactions[server.name] = self._loaded.secrets.redaction(
-                MOST_OF_ALL if server.settings.per_principal else MOST_FETCHED
+                MAX_SHARED_VALUES if server.settings.per_principal else MAX_FETCHED_VALUES
             )
         whose = principal if server.settings.per_principal else ""
         context = PluginContext(

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from doorward.data.words import FILLER, Phrase, split_words, stem
+from doorward.data.words import STOP_WORDS, Phrase, split_words, stem
 
 LONGEST = 2000
 """Characters of a question that are read."""
@@ -71,7 +71,7 @@ def _wanted(words: list[str]) -> tuple[frozenset[str], bool]:
         return READS, True
     verbs = _dictionary().verbs
     for number, word in enumerate(words):
-        if word not in FILLER:
+        if word not in STOP_WORDS:
             phrase = tuple(map(stem, words[number : number + 2]))
             kinds = verbs.get(phrase) or verbs.get(phrase[:1])
             return (kinds, True) if kinds else (READS, False)
@@ -82,7 +82,9 @@ def _concepts(words: list[str]) -> Iterable[Concept]:
     """The longest phrases that the dictionary knows, and single words. Filler only if there is nothing else."""
     groups, longest = _dictionary().groups, _dictionary().longest
     stemmed = tuple(map(stem, words))
-    filler = {stem(word) for word in words if word in FILLER} if any(word not in FILLER for word in words) else set()
+    filler = (
+        {stem(word) for word in words if word in STOP_WORDS} if any(word not in STOP_WORDS for word in words) else set()
+    )
     seen: set[Phrase] = set()
     at = 0
     while at < len(words):

@@ -17,7 +17,7 @@ from functools import lru_cache
 
 from doorward.catalog.search.question import READS, Concept, Question
 from doorward.catalog.store import Only, SearchIndex
-from doorward.data.words import FILLER, Phrase, stem
+from doorward.data.words import STOP_WORDS, Phrase, stem
 
 CANDIDATES = 90
 """Functions that are looked at."""
@@ -59,7 +59,7 @@ VERB = 0.5
 
 _CALLED, _FACTS, _SERVER = ("name", "noun", "route", "tags"), ("facts",), ("server",)
 _BRIEF, _LONG = ("server", "name", "noun", "summary", "route", "tags"), ("description", "parameters")
-_UNSAID = FILLER | {
+_UNSAID = STOP_WORDS | {
     stem(verb) for verb in ("list", "get", "read", "show", "retrieve", "create", "add", "update", "replace", "patch")
 }
 _UNSAID |= {"put", "post", "delet", "remov", "set", "v1", "v2", "v3", "rest"}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.cli.common import Project
 from doorward.cli.configuring.project import starter
-from doorward.config.config import RESERVED, module_name
+from doorward.config.config import RESERVED_NAMES, module_name
 from doorward.config.settings import ServerSettings
 from doorward.host import files
 from doorward.model.errors import ConfigError, MissingSecret, PluginError
@@ -133,7 +133,7 @@ def server_name(text: str, taken: Container[str] = ()) -> str:
     plain = re.sub(r"[^\w-]+", "-", plain).strip("-_")[:60].rstrip("-_") or "server"
     if not plain[0].isalpha():
         plain = f"mcp-{plain}"
-    if module_name(plain) in RESERVED or keyword.iskeyword(module_name(plain)):
+    if module_name(plain) in RESERVED_NAMES or keyword.iskeyword(module_name(plain)):
         plain = f"{plain}-mcp"
     name, number = plain, 1
     while module_name(name) in taken:
