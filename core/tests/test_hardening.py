@@ -27,7 +27,8 @@ from doorward import (
 from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import Artefacts
 from doorward.describe.outcome_text import as_text
-from doorward.runs.program_text import awaited, parameters
+from doorward.runs.awaited_calls import awaited
+from doorward.runs.parameters import parameters
 from doorward.secrets.scrubber import MOST_OF_BODY
 
 from .conftest import CONFIG, InProcess, MemoryCache, Weather

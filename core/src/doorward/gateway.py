@@ -26,8 +26,7 @@ from doorward.config import config
 from doorward.config.config import Loaded
 from doorward.config.distribution import find_index
 from doorward.config.index import Index
-from doorward.host import files
-from doorward.model.errors import ConfigError, DoorwardError
+from doorward.model.errors import DoorwardError
 from doorward.model.interaction import Client
 from doorward.model.types import LOCAL, File, Limits, Outcome, Program
 from doorward.plugins.manager import Plugins
@@ -38,9 +37,10 @@ from doorward.program_api.modules import Modules
 from doorward.runs import program_text
 from doorward.runs.admission import Admission
 from doorward.runs.executors import Executors
-from doorward.runs.program_cache import ProgramCache, again
+from doorward.runs.outcomes import failure
+from doorward.runs.program_cache import ProgramCache, repeated
 from doorward.runs.run_context import RunContext
-from doorward.runs.runner import Runs, failure
+from doorward.runs.runner import Runs
 from doorward.runs.sessions import Session, Sessions
 from doorward.secrets import needles
 from doorward.servers.background_refresh import BackgroundRefresh, recover, steadily
@@ -62,12 +62,7 @@ class Gateway:
         self.config = loaded.config
         self.plugins = plugins
         self.secrets = loaded.secrets
-        self.state = loaded.state_folder()
-        try:
-            files.own_folder(self.state)
-        except OSError as error:
-            why = f"cannot be made the state folder: {error.strerror}"
-            raise ConfigError(why, place=str(self.state), hint="Set DOORWARD_STATE_DIR.") from None
+        self.state = loaded.make_state_folder()
         self.limits: Limits = self.config.limits.of_run()
         self.secrets.resolve = plugins.resolve_secret
         plugins.load_configured(loaded, self.state)
@@ -91,7 +86,7 @@ class Gateway:
         )
         self._sessions = Sessions(most=self.config.limits.sessions, idle=self.config.limits.session_idle)
         self._runs = Runs(self.executors, plugins, self.secrets)
-        self._admission = Admission(self.limits, self.broker.withholding, plugins)
+        self._admission = Admission(self.limits, self._artefacts, self.broker.withholding, plugins)
         self._kept = ProgramCache(loaded, plugins, self.catalog, self.state)
         self._compiled = anyio.Event()
 
@@ -212,17 +207,13 @@ class Gateway:
             self._admission.admit(principal)
             await self.ready()
             code = program_text.received(code, self.limits.code_bytes)
-            known = program_text.parameters_if_readable(code)
-            values = self._artefacts.in_params(params or {}, principal)
-            program_text.check({k: v for k, v in values.items() if k in known}, known)
-            program_text.check_names(values)
-            program = self._admission.program(
-                code, principal, params=values, description=description, functions=functions, timeout=timeout
+            program, known = self._admission.prepared(
+                code, principal, params, description=description, functions=functions, timeout=timeout
             )
             session = await self._sessions.get(session_id, principal) if session_id else None
         except DoorwardError as error:
             return self._admission.refused(error, code, principal)
-        return await self._run(program, {**known, **program.params}, session, client)
+        return await self._run(program, known, session, client)
 
     async def run_cached(
         self,
@@ -239,25 +230,11 @@ class Gateway:
             self._admission.admit(principal)
             await self.ready()
             kept = await self._kept.get(cache_id, principal)
-            values = self._artefacts.in_params(params or {}, principal)
-            program_text.check(values, kept.params)
-            values = {**kept.params, **values}
-            program = self._admission.program(
-                kept.code,
-                principal,
-                params=values,
-                description=kept.description,
-                functions=kept.functions,
-                timeout=timeout,
-            )
+            program = self._admission.cached(kept, principal, params, timeout)
         except DoorwardError as error:
             return self._admission.refused(error, "", principal)
         outcome = await self._run(program, None, None, client)
-        return (
-            replace(outcome, cache_id=cache_id, next=again(cache_id, {**kept.params, **(params or {})}))
-            if outcome.ok
-            else outcome
-        )
+        return repeated(outcome, cache_id, {**kept.params, **(params or {})})
 
     async def call(self, function: str, arguments: Mapping[str, Any] | None = None, *, principal: str = LOCAL) -> Any:
         """Make one call through the door, without a sandbox. Raises: DoorwardError."""

@@ -63,7 +63,7 @@ class Runtime:
     async def _docs(self, run: HelperContext, server: str, tool: str | None = None, detail: str = "summary") -> Any:
         module = self._discovery.module(server, run.program.principal)
         if tool is not None:
-            return self._entry(self._broker.find(f"{module}.{tool}", run.program.principal), detail)
+            return self._entry(self._broker.functions.find(f"{module}.{tool}", run.program.principal), detail)
         return await self._listed(run, module, lambda function: self._entry(function, detail))
 
     async def _search_docs(self, run: HelperContext, query: str, limit: int = 5, detail: str = "summary") -> Any:
@@ -104,7 +104,7 @@ class Runtime:
 
     async def _tool_schema(self, run: HelperContext, name: str) -> Any:
         try:
-            return self._named(self._broker.find(self._qualified(run, name), run.program.principal))
+            return self._named(self._broker.functions.find(self._qualified(run, name), run.program.principal))
         except UnknownName:
             return None
 

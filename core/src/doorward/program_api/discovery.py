@@ -141,7 +141,7 @@ class Discovery:
 
     def _card(self, name: str, principal: str) -> dict[str, Any]:
         try:
-            function = self._broker.find(name, principal)
+            function = self._broker.functions.find(name, principal)
         except DoorwardError as error:
             if (
                 part := self.cards.card(str(name))
@@ -160,7 +160,7 @@ class Discovery:
 
     def list_in(self, name: str, principal: str) -> tuple[str, ...]:
         """The key of the list that a function answers, where its schema has only one. Raises: UnknownName."""
-        function = self._broker.find(name, principal)
+        function = self._broker.functions.find(name, principal)
         return declared(function, self.definitions(function.server)) if function.returns else ()
 
     def seen(self, function: Function) -> Observation | None:
@@ -173,7 +173,7 @@ class Discovery:
         """What `server.function#Class` means: one class of a function's types in full."""
         name, mark, asked = name.rpartition("#")
         try:
-            function = self._broker.find(name, principal) if mark else None
+            function = self._broker.functions.find(name, principal) if mark else None
         except DoorwardError:
             return None
         if function is None:

@@ -18,7 +18,7 @@ from doorward.model.contexts import PluginContext
 from doorward.model.drivers import Cache
 from doorward.model.errors import ConfigError, DoorwardError, InvalidProgram, UnknownName
 from doorward.model.types import CachedProgram, Outcome, Program
-from doorward.runs import program_text
+from doorward.runs.parameters import json_type
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
@@ -146,10 +146,15 @@ class ProgramCache:
         return self._cache
 
 
+def repeated(outcome: Outcome, cache_id: str, params: Mapping[str, Any]) -> Outcome:
+    """The outcome of a kept program that ran with these values: it stays under its id."""
+    return replace(outcome, cache_id=cache_id, next=again(cache_id, params)) if outcome.ok else outcome
+
+
 def again(cache_id: str, params: Mapping[str, Any]) -> str:
     """The exact call to make next time. Of large parameters, which keep their values if they are left out, there are
     the names."""
     shown = {k: v for k, v in list(params.items())[:10] if len(dump(v)) <= 200}
-    others = [f"{k}: {program_text.json_type(v)}" for k, v in params.items() if k not in shown]
+    others = [f"{k}: {json_type(v)}" for k, v in params.items() if k not in shown]
     more = f"  # and {', '.join(others[:20])}{' …' if len(others) > 20 else ''}" if others else ""
     return f"run_cached_code({json.dumps(cache_id)}, {json.dumps(shown, ensure_ascii=False)}){more}"

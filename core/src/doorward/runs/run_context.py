@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from doorward.calls.arguments import MOST_PARTS
-from doorward.calls.artefacts import MOST_FILES, base_name
 from doorward.compat.aliases import aliases
 from doorward.data.json_writing import exceeds
 from doorward.data.values import beginning, size
 from doorward.describe.answered import Answered
 from doorward.model.clock import Clock
-from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded, UnknownName
+from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded
 from doorward.model.types import Artefact, CallCount, Failure, File, Program, Reply
+from doorward.runs.run_files import RunFiles
 
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
@@ -36,8 +35,6 @@ MOST_NOTES = 20
 MOST_FAILURES = 100
 """Failed calls of one run that are kept, to know them again in the program's error."""
 
-_MEDIA_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}(; ?charset=[\w-]{1,40})?", re.ASCII)
-
 
 class RunContext:
     """A run, as the host knows it while it lasts, and the `Door` that its sandbox gets. What it keeps survives the
@@ -47,27 +44,8 @@ class RunContext:
     """
 
     __slots__ = (
-        "_answers",
-        "_artefacts",
-        "_broker",
-        "_client",
-        "_clock",
-        "_counts",
-        "_failures",
-        "_file_bytes",
-        "_files",
-        "_made",
-        "_modules",
-        "_noted",
-        "_notes",
-        "_printed",
-        "_program",
-        "_room",
-        "_schema_hashes",
-        "_session",
-        "_slots",
-        "_store",
-        "_withheld",
+        "_answers", "_broker", "_client", "_clock", "_counts", "_failures", "_files", "_made", "_modules", "_noted",
+        "_notes", "_printed", "_program", "_room", "_schema_hashes", "_session", "_slots", "_withheld",
     )  # fmt: skip
 
     def __init__(
@@ -86,7 +64,7 @@ class RunContext:
         self._program = program
         self._broker = broker
         self._modules = modules
-        self._store = artefacts
+        self._files = RunFiles(program, artefacts)
         self._session = session
         self._clock = Clock()
         self._client = RunClient(client, self._clock, program.limits.asking) if client else None
@@ -97,9 +75,6 @@ class RunContext:
         self._failures: dict[str, DoorwardError] = {}
         self._answers = Answered()
         self._withheld: SecretWithheld | None = None
-        self._artefacts: list[Artefact] = []
-        self._files = 0
-        self._file_bytes = 0
         self._notes: list[str] = []
         self._noted: set[str] = set()
         self._printed: list[str] = []
@@ -135,7 +110,7 @@ class RunContext:
 
     def near(self, server: str, name: str) -> str:
         """What to say of functions like one that a server has not."""
-        return self._broker.near(f"{server}.{name}", self._program.principal)
+        return self._broker.functions.near(f"{server}.{name}", self._program.principal)
 
     # Its calls
 
@@ -276,43 +251,24 @@ class RunContext:
         return about in self._noted
 
     def keep(self, content: bytes, type: str, name: str = "") -> Artefact:
-        self._files += 1
-        self._file_bytes += len(content)
-        if self._files > MOST_FILES:
-            raise LimitExceeded(
-                f"the run left more than {MOST_FILES} files", hint="Put them into one, an archive for example."
-            )
-        if self._file_bytes > self._program.limits.result_bytes:
-            hint = "Leave what is needed, and compress it."
-            raise LimitExceeded(f"the run left files of more than {self._program.limits.result_bytes} bytes", hint=hint)
-        artefact = self.hold(
-            content, type if _MEDIA_TYPE.fullmatch(type) else "application/octet-stream", base_name(name)
-        )
-        self._artefacts.append(artefact)
-        return artefact
+        return self._files.leave(content, type, name)
 
     def hold(self, content: str | bytes, type: str, name: str = "", *, is_text: bool = False) -> Artefact:
-        """Keep for its principal what the host itself made of this run: the rest of a large value, an answer that is
-        bytes."""
-        return self._store.keep(content, type, self._program.principal, name, is_text=is_text)
+        """Keep something that the host itself made of this run for its principal: the rest of a large value, or an
+        answer of bytes."""
+        return self._files.hold(content, type, name, is_text=is_text)
 
     def left(self, named: Sequence[str] = ()) -> tuple[Artefact, ...]:
-        """What the answer of this run lists: the files that it left, and those that its value names, not what only
-        passed by."""
-        own = {artefact.uri: artefact for artefact in self._artefacts}
-        found = (self._store.about(uri, self._program.principal) for uri in named if uri not in own)
-        return (*own.values(), *filter(None, found))
+        """The files that the answer of this run lists: those that it left and those that its value names, not others
+        that it used."""
+        return self._files.left(named)
 
     def open(self, uri: str) -> File:
         """An artefact of this run's principal, by its URI.
 
         Raises: InvalidArguments if there is none (any more).
         """
-        try:
-            return self._store.open(uri, self._program.principal)
-        except UnknownName as error:
-            hint = "Pass the handle of a file or result that this program, or an earlier one of yours, was answered; each is kept for a while."
-            raise InvalidArguments(error.message, hint=hint) from None
+        return self._files.open(uri)
 
     # Its session
 

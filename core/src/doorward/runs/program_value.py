@@ -1,0 +1,76 @@
+"""The value of a program, as its answer may show it: plain JSON, with large bytes as files and without credentials."""
+
+from __future__ import annotations
+
+import mimetypes
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from doorward.calls.artefacts import MOST_FILES, handle_to, kind_of, named_in
+from doorward.calls.embedded import with_files
+from doorward.data import values
+from doorward.data.json_writing import MOST_PARTS, dump, exceeds
+from doorward.model.errors import LimitExceeded
+from doorward.model.types import File
+from doorward.secrets.redaction import Redactor
+
+if TYPE_CHECKING:
+    from doorward.runs.run_context import RunContext
+
+Written = tuple[bytes, list[str]]
+"""A value's JSON, and the URIs of the artefacts that it names."""
+
+_MAX_BASE64_BYTES = 256
+"""Bytes in a value are shown as base64 up to this size; more of them are kept as a file."""
+
+_AS_BASE64 = "bytes in the value stand there as base64"
+
+
+@dataclass(slots=True)
+class ProgramValue:
+    """A program's value made plain, as it is written; the bytes in it, each with the empty dictionary that stands for
+    them; and the credentials in all of it, by their numbers. `note`: what is to be said of it."""
+
+    value: Any = None
+    note: str = ""
+    written: Written = (b"", [])
+    files: list[tuple[dict[str, Any], bytes]] = field(default_factory=list)
+    secrets: set[int] = field(default_factory=set)
+
+
+def read_value(value: Any, redactor: Redactor, readable: float) -> ProgramValue:
+    """Files that stand as base64 in a value of more than `readable` bytes are files. Raises: LimitExceeded."""
+    if exceeds(value, MOST_PARTS):
+        hint = "Filter or aggregate in the program, and return what you need."
+        raise LimitExceeded(f"the value has more than {MOST_PARTS:,} parts", hint=hint)
+    read = ProgramValue()
+
+    def held(file: File) -> Any:
+        if len(file.content) <= _MAX_BASE64_BYTES or len(read.files) == MOST_FILES:
+            read.note = _AS_BASE64
+            return values.plain(file.content)
+        read.secrets |= redactor.found(file.content)
+        read.files.append(({}, file.content))
+        return read.files[-1][0]
+
+    read.value = values.plain(value, held=held)
+    read.written = written(read.value)
+    read.secrets |= redactor.found(read.written[0])
+    if len(read.written[0]) > readable:
+        note = read.note
+        read.value = with_files(read.value, read.written[0], held)
+        read.note = note  # base64 that the program itself wrote is no news to it
+    return read
+
+
+def keep_bytes(content: bytes, number: int, run: RunContext) -> dict[str, Any]:
+    """The handle of bytes in a program's value, which nobody could read there."""
+    type = kind_of(content)
+    artefact = run.hold(content, type, f"value-{number}{mimetypes.guess_extension(type) or ''}")
+    return handle_to(artefact)
+
+
+def written(value: Any) -> Written:
+    """A plain value as it is written."""
+    dumped = dump(value)
+    return dumped, named_in(dumped)
