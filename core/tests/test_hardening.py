@@ -188,7 +188,7 @@ async def test_waiting_for_a_slow_server_is_not_charged(
     doorward_host: Any, later: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run's time begins with the run, not with another server's first compile."""
-    monkeypatch.setattr("doorward.gateway.PATIENCE", float("inf"))
+    monkeypatch.setattr("doorward.gateway.COMPILE_WAIT_SECONDS", float("inf"))
 
     class Slow(Weather):
         async def compile(self) -> Compiled:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Admission:
-    """Asked before every run."""
+    """Decides before every run whether it may begin."""
 
     def __init__(self, limits: Limits, artefacts: Artefacts, withholding: Withholding, plugins: Plugins) -> None:
         self._limits = limits
@@ -32,7 +32,7 @@ class Admission:
         self._plugins = plugins
 
     def admit(self, principal: str) -> None:
-        """Count this run. Raises: LimitExceeded if the principal may start no more now."""
+        """Count this run. Raises: LimitExceeded if the principal may start no more runs now."""
         self._rate.admit(principal)
         self._withholding.admit(principal)
 
@@ -82,7 +82,7 @@ class Admission:
         return Program(code, params or {}, description, narrowing(functions), principal, limits, run, deadline)
 
     def refused(self, error: DoorwardError, code: str, principal: str) -> Outcome:
-        """The outcome of a run that did not begin; observers are told of it too."""
+        """The outcome of a run that did not begin; observers get it, too."""
         outcome = Outcome(False, error=failure(error))
         self._plugins.hook.run_finished(program=Program(code, principal=principal), outcome=outcome)
         return outcome

@@ -1,4 +1,4 @@
-"""Which calls in a program give a value that is awaited, for executors that cannot tell as the program runs."""
+"""Finds the calls in a program whose value is awaited, for executors that cannot tell while the program runs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from doorward.runs.program_text import line_starts, parse
 
 
 def awaited(code: str) -> set[tuple[int, int]]:
-    """Where the calls stand whose value is awaited or handed to asyncio, as (start, end) in bytes of UTF-8.
+    """The places of calls whose value is awaited or passed to asyncio, as (start, end) in bytes of UTF-8.
 
-    A catalog function is called plainly or with `await`; an executor that cannot hand out a value that is both
-    asks here which one a call is. Followed are `await f()`, the arguments of `asyncio.…(…)`, names and lists that
-    reach those, and plain functions that return such a call.
+    A catalog function is called plainly or with `await`. An executor that cannot return a value for both asks here
+    which one a call needs. Followed are `await f()`, the arguments of `asyncio.…(…)`, names and lists that reach
+    those, and plain functions that return such a call.
     """
     if "await" not in code and "asyncio" not in code:
         return set()
@@ -46,7 +46,7 @@ def awaited(code: str) -> set[tuple[int, int]]:
 
 
 def _awaiting(node: ast.AST) -> list[ast.expr]:
-    """The expressions that this node wants to be awaitable."""
+    """The expressions that must be awaitable for this node."""
     match node:
         case ast.Await(value=value):
             return [value]
@@ -86,8 +86,8 @@ def _parts(node: ast.expr) -> list[ast.expr]:
 
 
 def _flows(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """What flows into a name: assigned, appended or looped; into `f()`: what a plain function returns (an async one
-    awaits for itself)."""
+    """Names with the values that flow into them: assigned, appended or looped over. Into the name `f()` flows what the
+    plain function `f` returns (an async one awaits for itself)."""
     match node:
         case ast.Assign(targets=targets, value=value):
             for target in targets:
@@ -113,7 +113,7 @@ def _flows(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _own(function: ast.FunctionDef) -> Iterator[ast.AST]:
-    """The nodes of a function, without those of the functions in it."""
+    """The nodes of a function, without those of functions inside it."""
     todo: list[ast.AST] = list(function.body)
     while todo:
         node = todo.pop()

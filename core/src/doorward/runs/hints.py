@@ -1,4 +1,4 @@
-"""What an agent should do about a failure: near names, the right signature, another executor."""
+"""Hints for failures: similar names, the right signature, another executor."""
 
 from __future__ import annotations
 
@@ -21,26 +21,24 @@ _NO_ATTRIBUTE = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 _NO_IMPORT = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 _NO_NAME = re.compile(r"name '(\w+)' is not defined")
-_NO_NETWORK = re.compile(
-    "Network is (?:unreachable|down)|Address family not supported|Name or service not known|Temporary failure in name "
-    "resolution"
-    "|Failed to resolve|Failed to establish a new connection|Cannot connect to host"
+_NETWORK_MESSAGE = re.compile(
+    "Network is (?:unreachable|down)|Address family not supported|Name or service not known|"
+    "Temporary failure in name resolution|"
+    "Failed to resolve|Failed to establish a new connection|Cannot connect to host"
 )
-_OF_NETWORKS = {
-    "gaierror",
-    "URLError",
-    "ConnectError",
-    "ConnectionError",
-    "ConnectionRefusedError",
-    "ClientConnectorError",
-}
-"""Of the standard library, requests, httpx and aiohttp."""
-_STARTS = re.compile(r"\bsubprocess\b|\bos\.(?:exec|spawn|posix_spawn)")
-_FILES = "Write files to the folder that the program starts in, those to be kept to ./out; nothing else may be changed."
+_NETWORK_ERRORS = {
+    "gaierror", "URLError", "ConnectError", "ConnectionError", "ConnectionRefusedError", "ClientConnectorError",
+}  # fmt: skip
+"""Error types of the standard library, requests, httpx and aiohttp."""
+
+_STARTS_PROCESS = re.compile(r"\bsubprocess\b|\bos\.(?:exec|spawn|posix_spawn)")
+_WHERE_TO_WRITE = (
+    "Write files to the folder that the program starts in, those to be kept to ./out; nothing else may be changed."
+)
 
 
 def complete(error: Failure, run: RunContext, program: Program, executors: Executors, executor: str) -> Failure:
-    """The failure with the source of its frames, whose fault it was, and a hint if it has none."""
+    """The failure with the source lines of its frames, the failed call that caused it, and a hint if it has none."""
     lines = program.code.splitlines()
     frames = tuple(f if f.source else Frame(f.line, f.function, _source(lines, f.line)) for f in error.frames)
     error = replace(error, frames=frames)
@@ -59,16 +57,19 @@ def complete(error: Failure, run: RunContext, program: Program, executors: Execu
 
 
 def _of_the_sandbox(error: Failure, program: Program, executors: Executors, executor: str) -> str | None:
-    """What an error of the system means in a sandbox."""
+    """A hint for an error of the operating system in a sandbox."""
     text, can = error.message, executors.get(executor).capabilities()
     if error.type == "PermissionError" and text.endswith("Operation not permitted") and can.one_process:
-        return "A program may start no process here, for no control group would count the memory of more than one. Threads are allowed."
-    if error.type == "FileNotFoundError" and _STARTS.search(program.code) and executors.shows_paths(executor):
+        return (
+            "A program may start no process here, for no control group would count the memory of more than one. "
+            "Threads are allowed."
+        )
+    if error.type == "FileNotFoundError" and _STARTS_PROCESS.search(program.code) and executors.shows_paths(executor):
         return f"Commands are in a sandbox only where the operator shows them: `[executors.{executor}] paths`."
     if error.type == "ModuleNotFoundError" and (match := _NO_MODULE.search(text)):
         package = match[1].partition(".")[0]
         return executors.lacks(executor, package) if server_meant(match[1]) == package else None
-    if not can.network and (error.type in _OF_NETWORKS or _NO_NETWORK.search(text)):
+    if not can.network and (error.type in _NETWORK_ERRORS or _NETWORK_MESSAGE.search(text)):
         return "There is no network in a sandbox: call the functions of the catalog."
     if any(said in text for said in ("No space left on device", "Disk quota exceeded", "File too large")):
         return "The disk of the sandbox is full: keep less in files."
@@ -82,7 +83,7 @@ def _of_the_sandbox(error: Failure, program: Program, executors: Executors, exec
         return "A handle is no path: doorward.read(handle) is what the file holds, doorward.path(handle) where it is."
     if error.type == "PermissionError" or "Read-only file system" in text:
         return (
-            _FILES
+            _WHERE_TO_WRITE
             if can.files
             else "There are no files here: doorward.read(handle) is what one holds; return bytes to leave one."
         )
@@ -124,8 +125,8 @@ def _hint(error: Failure, run: RunContext) -> str | None:
 
 
 def no_server(name: str, run: RunContext) -> str:
-    """What to say of a module that is not there, or of a server by an alias: whether one of that name is broken, or
-    which there are."""
+    """A hint for a module, or an alias of a server, that does not exist: that server is broken, or these are similar
+    names."""
     asked = server_meant(name)
     why, alike = run.absent(asked)
     if why:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def succeeded(value: Any, written: Written, run: RunContext, **more: Any) -> Outcome:
-    """The outcome of a plain value: cut if that is much, with a handle to all of it."""
+    """The outcome with a plain value. A large value is cut, and a handle leads to the whole."""
     truncated: Truncated | None = None
     dumped, named = written
     if len(dumped) > run.program.limits.inline_bytes:
@@ -35,7 +35,7 @@ def succeeded(value: Any, written: Written, run: RunContext, **more: Any) -> Out
 
 
 def failure(error: DoorwardError, type: str = "") -> Failure:
-    """An error of ours as the failure of a run."""
+    """One of our own errors as the failure of a run."""
     known = type or (error.type if isinstance(error, InvalidProgram) else "") or error.__class__.__name__
     line = error.line if isinstance(error, (InvalidProgram, Unsupported)) else None
     return Failure(error.kind, known, error.message, line, hint=error.hint)

@@ -1,4 +1,4 @@
-"""The parameters of a program: found in its source, checked, and bound to new values.
+"""Finds the parameters of a program in its source, checks new values for them, and binds them.
 
 A new value never becomes source text; see `bind`.
 """
@@ -16,13 +16,14 @@ from doorward.runs.accumulators import changed
 from doorward.runs.program_text import line_starts, parse
 
 PARAMETER_PREFIX = "__param_"
-"""What an overridden literal reads as in `bind`'s text; executors bind the value to this name."""
+"""In the text that `bind` returns, the name in the place of a replaced literal begins so; executors bind the value to
+that name."""
 
 
 def parameters(code: str) -> dict[str, Any]:
-    """The parameters of a program with their defaults: top-level assignments of JSON literals, plain or annotated, to a
-    name that no other top-level literal is assigned to. What begins empty and is changed is none: the program gathers
-    it.
+    """The parameters of a program with their defaults: top-level assignments of JSON literals, plain or annotated, to
+    names that get no other literal at the top level. A variable that begins empty and is changed later is no
+    parameter: the program fills it.
 
     Raises: InvalidProgram.
     """
@@ -32,7 +33,8 @@ def parameters(code: str) -> dict[str, Any]:
 
 
 def parameters_if_readable(code: str) -> dict[str, Any]:
-    """The parameters; none of what cannot be read: guards or the executor say what is wrong with it, and where."""
+    """The parameters; none if the program cannot be parsed: guards or the executor say what is wrong with it, and
+    where."""
     try:
         return parameters(code)
     except InvalidProgram:
@@ -54,7 +56,7 @@ def _literals(tree: ast.Module) -> dict[str, tuple[ast.expr, Any]]:
         try:
             value = ast.literal_eval(node)
             if json.loads(json.dumps(value, allow_nan=False)) != value:
-                continue  # a tuple or a key that is no text would come back as something else
+                continue  # a tuple, or a key that is not text, would come back as something else
         except (ValueError, TypeError, RecursionError, MemoryError, SyntaxError):
             continue
         again |= {name} & found.keys()
@@ -63,9 +65,9 @@ def _literals(tree: ast.Module) -> dict[str, tuple[ast.expr, Any]]:
 
 
 def check(given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-    """Whether new values fit a program's parameters, by name and by the JSON type of their defaults.
+    """Check new values against a program's parameters, by name and by the JSON type of their defaults.
 
-    Raises: InvalidProgram naming the parameter, near names, and what is expected.
+    Raises: InvalidProgram with the parameter, similar names, and what is expected.
     """
     for name, value in given.items():
         if name not in known:
@@ -110,8 +112,8 @@ def json_type(value: Any) -> str:
 
 
 def bind(code: str, params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """For executors that take only text: the program with each overridden literal replaced by a reserved name, and
-    the values to bind before it starts. Lines stay where they are. Parameters that the program does not assign are
+    """For executors that take only text: the program with a reserved name in the place of each replaced literal, and
+    the values to bind before it starts. Line numbers stay the same. Parameters that the program does not assign are
     bound under their own names.
     """
     literals = _literals(parse(code)) if params else {}

@@ -14,7 +14,7 @@ _CHAIN = re.compile(r"(?:\.\s*\w+\s*){500}")
 def parse(code: str) -> ast.Module:
     """The syntax tree.
 
-    Raises: InvalidProgram with line and source if it is no Python, or nested too deeply to be read.
+    Raises: InvalidProgram with line and source if it is not Python, or nested too deeply to be parsed.
     """
     if _CHAIN.search(code):
         raise InvalidProgram("the program has a dotted name of more than 500 parts")
@@ -29,8 +29,11 @@ def parse(code: str) -> ast.Module:
 
 
 def received(code: str, most: int) -> str:
-    """A program as it came, with lines and places counted alike everywhere. Raises: GuardRefused if it has more than
-    `most` bytes."""
+    """A program as it was sent, without a byte order mark and with plain line ends, so that its lines have the same
+    numbers everywhere.
+
+    Raises: GuardRefused if it has more than `most` bytes.
+    """
     if (size := len(code.encode(errors="surrogatepass"))) > most:
         raise GuardRefused(
             f"the program has {size} bytes, more than {most}", hint="Send less code; pass data as params."
@@ -39,11 +42,11 @@ def received(code: str, most: int) -> str:
 
 
 def sets_result(code: str) -> bool:
-    """Whether the program may set the global `result`, in whatever statement; false for what does not parse."""
+    """Whether any statement of the program may set the global `result`; false if the program does not parse."""
     try:
         nodes: list[ast.AST] = [ast.parse(code)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False  # an executor may know more of Python than we do
+        return False  # an executor may know more Python than we do
     while nodes:
         match nodes.pop():
             case (
@@ -67,7 +70,7 @@ def sets_result(code: str) -> bool:
 
 
 def line_starts(text: bytes) -> list[int]:
-    """The places in a text at which its lines begin."""
+    """The offset of each line in a text."""
     starts, at = [0], 0
     for line in text.split(b"\n"):
         at += len(line) + 1

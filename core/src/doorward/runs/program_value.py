@@ -6,7 +6,7 @@ import mimetypes
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from doorward.calls.artefacts import MOST_FILES, handle_to, kind_of, named_in
+from doorward.calls.artefacts import MAX_FILES, handle_to, kind_of, named_in
 from doorward.calls.embedded import with_files
 from doorward.data import values
 from doorward.data.json_writing import MOST_PARTS, dump, exceeds
@@ -23,13 +23,13 @@ Written = tuple[bytes, list[str]]
 _MAX_BASE64_BYTES = 256
 """Bytes in a value are shown as base64 up to this size; more of them are kept as a file."""
 
-_AS_BASE64 = "bytes in the value stand there as base64"
+_BASE64_NOTE = "bytes in the value stand there as base64"
 
 
 @dataclass(slots=True)
 class ProgramValue:
-    """A program's value made plain, as it is written; the bytes in it, each with the empty dictionary that stands for
-    them; and the credentials in all of it, by their numbers. `note`: what is to be said of it."""
+    """A program's value as plain JSON, and as text (`written`); the bytes in it, each with the empty dictionary that
+    takes their place; the numbers of the credentials in all of it; and a note about it."""
 
     value: Any = None
     note: str = ""
@@ -39,15 +39,18 @@ class ProgramValue:
 
 
 def read_value(value: Any, redactor: Redactor, readable: float) -> ProgramValue:
-    """Files that stand as base64 in a value of more than `readable` bytes are files. Raises: LimitExceeded."""
+    """Make a program's value plain. In a value of more than `readable` bytes, base64 of files becomes files, too.
+
+    Raises: LimitExceeded.
+    """
     if exceeds(value, MOST_PARTS):
         hint = "Filter or aggregate in the program, and return what you need."
         raise LimitExceeded(f"the value has more than {MOST_PARTS:,} parts", hint=hint)
     read = ProgramValue()
 
     def held(file: File) -> Any:
-        if len(file.content) <= _MAX_BASE64_BYTES or len(read.files) == MOST_FILES:
-            read.note = _AS_BASE64
+        if len(file.content) <= _MAX_BASE64_BYTES or len(read.files) == MAX_FILES:
+            read.note = _BASE64_NOTE
             return values.plain(file.content)
         read.secrets |= redactor.found(file.content)
         read.files.append(({}, file.content))
@@ -59,18 +62,18 @@ def read_value(value: Any, redactor: Redactor, readable: float) -> ProgramValue:
     if len(read.written[0]) > readable:
         note = read.note
         read.value = with_files(read.value, read.written[0], held)
-        read.note = note  # base64 that the program itself wrote is no news to it
+        read.note = note  # the program knows of base64 that it wrote itself
     return read
 
 
 def keep_bytes(content: bytes, number: int, run: RunContext) -> dict[str, Any]:
-    """The handle of bytes in a program's value, which nobody could read there."""
+    """Keep the bytes in a program's value, which are unreadable there. Returns: their handle."""
     type = kind_of(content)
     artefact = run.hold(content, type, f"value-{number}{mimetypes.guess_extension(type) or ''}")
     return handle_to(artefact)
 
 
 def written(value: Any) -> Written:
-    """A plain value as it is written."""
+    """The JSON of a plain value, with the artefacts that it names."""
     dumped = dump(value)
     return dumped, named_in(dumped)

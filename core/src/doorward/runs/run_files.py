@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from doorward.calls.artefacts import MOST_FILES, base_name
+from doorward.calls.artefacts import MAX_FILES, base_name
 from doorward.model.errors import InvalidArguments, LimitExceeded, UnknownName
 from doorward.model.types import Artefact, File, Program
 
@@ -32,9 +32,9 @@ class RunFiles:
         """Keep a file that the program leaves. Raises: LimitExceeded."""
         self._count += 1
         self._bytes += len(content)
-        if self._count > MOST_FILES:
+        if self._count > MAX_FILES:
             raise LimitExceeded(
-                f"the run left more than {MOST_FILES} files", hint="Put them into one, an archive for example."
+                f"the run left more than {MAX_FILES} files", hint="Put them into one, an archive for example."
             )
         if self._bytes > (most := self._program.limits.result_bytes):
             hint = "Leave what is needed, and compress it."

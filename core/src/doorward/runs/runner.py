@@ -1,4 +1,4 @@
-"""Running a program: the executor that can, within the limits, and what came of it as an `Outcome`."""
+"""Runs a program in the first executor that can, within its limits, and returns an `Outcome`."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from doorward.secrets.store import Secrets
 
 
-_READABLE = 1 / 8
-"""Of what an answer shows: from there on bytes and base64 in it are not shown as text."""
+_READABLE_SHARE = 1 / 8
+"""Share of an answer's size; in longer text, bytes and base64 are cut or become files."""
 
-_SHOWN = 2**16
-"""Characters of an error that may be shown, shortened."""
+_SHOWN_ERROR_CHARS = 2**16
+"""Characters of an error that are shortened and shown."""
 
-_SEARCHED = 2**20
-"""Characters of an error that are searched for credentials; less of it is shown."""
+_SEARCHED_ERROR_CHARS = 2**20
+"""Characters of an error that are searched for credentials: more than are shown."""
 
 
 class Runs:
@@ -111,8 +111,10 @@ class Runs:
         return None
 
     async def _execute(self, program: Program, run: RunContext, session: Session | None) -> tuple[str, ProgramResult]:
-        """The name of the executor, and how the program ended in it. A program moves on to the next executor only
-        if it has made no call yet."""
+        """The name of the executor, and the result of the program there.
+
+        A program moves on to the next executor only if it has made no call yet.
+        """
         declined: list[tuple[str, ExecutorError]] = []
         for name in [session.executor] if session and session.executor else self._executors.names:
             run.print_anew()
@@ -156,16 +158,12 @@ class Runs:
     async def _finish(
         self, program: Program, run: RunContext, ended: ProgramResult, notes: list[str], executor: str, started: float
     ) -> Outcome:
-        """What came of a run, within its time: a large value is read in a thread."""
+        """The outcome of a run, made within the run's time; a large value is read in a thread."""
         common: dict[str, Any] = {"calls": run.calls(), "executor": executor}
         redactor = self._secrets.redactor(made_by(program.principal, run.reached))
-        printed, error, read, readable = (
-            run.printed,
-            ended.error,
-            ProgramValue(),
-            _READABLE * program.limits.inline_bytes,
-        )
-        said = f"{error.message[:_SEARCHED]} {error.hint or ''}" if error else ""
+        readable = _READABLE_SHARE * program.limits.inline_bytes
+        printed, error, read = run.printed, ended.error, ProgramValue()
+        said = f"{error.message[:_SEARCHED_ERROR_CHARS]} {error.hint or ''}" if error else ""
         found = await done(redactor.found, as_bytes(f"{printed} {said}"), large=is_large(printed, said))
         if error is None:
             try:
@@ -193,16 +191,18 @@ class Runs:
                         place.update(keep_bytes(content, number, run))
                     read.written = await done(written, read.value, large=is_large(read.value))
                 return succeeded(read.value, read.written, run, ms=_ms_since(started), **common)
-            except LimitExceeded as exceeded:  # it is larger than what can be kept
+            except LimitExceeded as exceeded:  # it is too large to be kept
                 error = failure(exceeded)
-        error = replace(error, message=shortened(error.message[:_SHOWN])[:8000], hint=(error.hint or "")[:4000] or None)
+        error = replace(
+            error, message=shortened(error.message[:_SHOWN_ERROR_CHARS])[:8000], hint=(error.hint or "")[:4000] or None
+        )
         error = hints.complete(error, run, program, self._executors, executor)
-        left = tuple(file for file in run.left() if file.bytes)  # an empty one it had only opened
+        left = tuple(file for file in run.left() if file.bytes)  # an empty file was only opened
         return Outcome(False, error=error, artefacts=left, ms=_ms_since(started), **common)
 
     def _withheld(self, program: Program, run: RunContext, found: set[int]) -> DoorwardError | None:
-        """Why nothing is shown of a run: it holds a credential, or was answered one that it had written, or too many of
-        the principal's did so, also meanwhile."""
+        """The reason to show nothing of a run: it made a credential, was answered one that it had written, or this
+        happened to its principal too often, perhaps in another run meanwhile."""
         try:
             run.withholding.admit(program.principal)
         except LimitExceeded as refused:
