@@ -240,7 +240,7 @@ class Stuck:
 async def test_keeping_holds_no_answer(weather: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer does not wait for a cache that does not answer, and says that the program was not kept; the next ones
     do not even ask."""
-    monkeypatch.setattr("doorward.runs.program_cache.KEEPING", 0.05)
+    monkeypatch.setattr("doorward.runs.program_cache.KEEP_WAIT_SECONDS", 0.05)
     weather.install("cache", "stuck", Stuck)
     Stuck.asked = 0
     async with weather.gateway(CONFIG.replace('"none"', '"stuck"')) as gate:

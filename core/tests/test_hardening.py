@@ -27,8 +27,8 @@ from doorward import (
 from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import Artefacts
 from doorward.describe.outcome_text import as_text
-from doorward.runs.program_text import awaited, parameters
-from doorward.secrets.scrubber import MAX_BODY_BYTES
+from doorward.runs.awaited_calls import awaited
+from doorward.runs.parameters import parameters
 
 from .conftest import CONFIG, InProcess, MemoryCache, Weather
 
@@ -187,7 +187,7 @@ async def test_waiting_for_a_slow_server_is_not_charged(
     doorward_host: Any, later: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run's time begins with the run, not with another server's first compile."""
-    monkeypatch.setattr("doorward.gateway.PATIENCE", float("inf"))
+    monkeypatch.setattr("doorward.gateway.COMPILE_WAIT_SECONDS", float("inf"))
 
     class Slow(Weather):
         async def compile(self) -> Compiled:

@@ -1,6 +1,6 @@
-"""What who writes an engine for what is kept imports, besides `doorward` itself: one for the catalog, or for artefacts.
+"""What authors of storage engines import besides `doorward`: for engines of the catalog or of artefacts.
 
-`Gateway.open(stores=Stores(…))` puts engines to use; the testing kit has a conformance class for each.
+`Gateway.open(stores=Stores(…))` uses an engine; the testing kit has a conformance class for each kind.
 """
 
 from __future__ import annotations

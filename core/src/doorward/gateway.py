@@ -26,8 +26,7 @@ from doorward.config import config
 from doorward.config.config import Loaded
 from doorward.config.distribution import find_index
 from doorward.config.index import Index
-from doorward.host import files
-from doorward.model.errors import ConfigError, DoorwardError
+from doorward.model.errors import DoorwardError
 from doorward.model.interaction import Client
 from doorward.model.types import LOCAL, File, Limits, Outcome, Program
 from doorward.plugins.manager import Plugins
@@ -38,9 +37,10 @@ from doorward.program_api.modules import Modules
 from doorward.runs import program_text
 from doorward.runs.admission import Admission
 from doorward.runs.executors import Executors
-from doorward.runs.program_cache import ProgramCache, again
+from doorward.runs.outcomes import failure
+from doorward.runs.program_cache import ProgramCache, repeated
 from doorward.runs.run_context import RunContext
-from doorward.runs.runner import Runs, failure
+from doorward.runs.runner import Runs
 from doorward.runs.sessions import Session, Sessions
 from doorward.secrets import needles
 from doorward.servers.background_refresh import BackgroundRefresh, recover, steadily
@@ -50,8 +50,8 @@ from doorward.servers.registry import Servers
 from doorward.servers.skills import Skills
 from doorward.stores import Stores
 
-PATIENCE = 10.0
-"""Seconds that a caller waits for servers that have never been compiled."""
+COMPILE_WAIT_SECONDS = 10.0
+"""Seconds that a caller waits for servers that have not been compiled yet."""
 
 
 class Gateway:
@@ -62,13 +62,9 @@ class Gateway:
         self.config = loaded.config
         self.plugins = plugins
         self.secrets = loaded.secrets
-        self.state = loaded.state_folder()
-        try:
-            files.own_folder(self.state)
-        except OSError as error:
-            why = f"cannot be made the state folder: {error.strerror}"
-            raise ConfigError(why, place=str(self.state), hint="Set DOORWARD_STATE_DIR.") from None
-        self.limits: Limits = self.config.limits.of_run()
+        self.state = loaded.make_state_folder()
+        limits = self.config.limits
+        self.limits: Limits = limits.of_run()
         self.secrets.resolve = plugins.resolve_secret
         plugins.load_configured(loaded, self.state)
         stores = stores or Stores.in_folder(self.state)
@@ -77,21 +73,18 @@ class Gateway:
         self.skills = Skills(loaded, self.principals, self.state)
         self.servers = Servers(loaded, plugins, self.catalog, self.skills, self.principals, self.state)
         self.executors = Executors(loaded, plugins, self.state)
-        self.broker = Broker(
-            self.catalog, self.servers, Policy(self.config.policy, self.principals), plugins, self.secrets
-        )
+        policy = Policy(self.config.policy, self.principals)
+        self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets)
         cards = HelperCards(HELPERS)
         self.discovery = Discovery(self.catalog, self.servers, self.broker, cards, self.executors.told, self.limits)
         ours = Helpers(self.discovery, self.servers, self.skills)
         others = Runtime(self.discovery, self.catalog, self.servers, self.broker)
         self.modules = Modules(self.catalog, self.servers, self.discovery, {MODULE: ours.all, RUNTIME: others.all})
         self.exposed = DirectTools(self.servers, self.catalog)
-        self._artefacts = Artefacts(
-            stores.artefacts, most=self.config.limits.kept, seconds=self.config.limits.kept_seconds
-        )
-        self._sessions = Sessions(most=self.config.limits.sessions, idle=self.config.limits.session_idle)
+        self._artefacts = Artefacts(stores.artefacts, most=limits.kept, seconds=limits.kept_seconds)
+        self._sessions = Sessions(most=limits.sessions, idle=limits.session_idle)
         self._runs = Runs(self.executors, plugins, self.secrets)
-        self._admission = Admission(self.limits, self.broker.withholding, plugins)
+        self._admission = Admission(self.limits, self._artefacts, self.broker.withholding, plugins)
         self._kept = ProgramCache(loaded, plugins, self.catalog, self.state)
         self._compiled = anyio.Event()
 
@@ -109,9 +102,9 @@ class Gateway:
     ) -> AsyncIterator[Gateway]:
         """Open a configuration (default `doorward.toml`), and close everything at the end.
 
-        Servers whose configuration or document has changed are compiled in the background (`compile`): whoever asks for
-        functions waits for those that have none yet. `environ` stands for this process's variables, `index` for what is
-        installed, `stores` for where things are kept.
+        Servers whose configuration or document has changed are compiled in the background (`compile`); a caller that
+        asks for functions waits for servers that have none yet. `environ` replaces the variables of this process,
+        `index` the installed plugins, `stores` the places where data is kept.
 
         Raises: ConfigError, PluginError. A broken server does not raise; `servers()` tells.
         """
@@ -154,8 +147,8 @@ class Gateway:
     async def list_servers(
         self, *, limit: int | None = None, cursor: str | None = None, principal: str = LOCAL
     ) -> dict[str, Any]:
-        """The servers with their functions (some names, the count) or what is wrong with them, all or a page; and the
-        executors."""
+        """The servers, all or a page of them, and the executors. A server has the count and some names of its
+        functions, or its error."""
         await self.ready()
         return self.discovery.servers(principal, limit=limit, cursor=cursor) | {"executors": self.executors.describe()}
 
@@ -169,7 +162,7 @@ class Gateway:
         cursor: str | None = None,
         principal: str = LOCAL,
     ) -> dict[str, Any]:
-        """Functions that fit the words, best first. Raises: UnknownName, InvalidArguments."""
+        """Functions that match the words, best first. Raises: UnknownName, InvalidArguments."""
         await self.ready()
         return self.discovery.search(
             query, principal=principal, server=server, read_only=read_only, limit=limit, cursor=cursor
@@ -181,7 +174,7 @@ class Gateway:
         return self.discovery.describe(names, principal)
 
     def capabilities(self, principal: str = LOCAL) -> str:
-        """What a principal can do here, in a paragraph."""
+        """A paragraph about what a principal can do here."""
         return self.discovery.capabilities(principal)
 
     async def compile(
@@ -204,25 +197,22 @@ class Gateway:
         principal: str = LOCAL,
         client: Client | None = None,
     ) -> Outcome:
-        """Run a program. `params` are values for its parameters, files by their handles; `functions` narrows what it
-        may call; `session_id` is that of an open session, or `"new"`; `client` can be told of progress and asked by
-        what the program calls. What goes wrong is in the outcome, never raised.
+        """Run a program. An error is in the outcome, never raised.
+
+        `params` are values for its parameters, files by their handles; `functions` limits what it may call;
+        `session_id` is the id of an open session, or `"new"`; `client` gets progress and requests from its calls.
         """
         try:
             self._admission.admit(principal)
             await self.ready()
             code = program_text.received(code, self.limits.code_bytes)
-            known = program_text.parameters_if_readable(code)
-            values = self._artefacts.in_params(params or {}, principal)
-            program_text.check({k: v for k, v in values.items() if k in known}, known)
-            program_text.check_names(values)
-            program = self._admission.program(
-                code, principal, params=values, description=description, functions=functions, timeout=timeout
+            program, known = self._admission.prepared(
+                code, principal, params, description=description, functions=functions, timeout=timeout
             )
             session = await self._sessions.get(session_id, principal) if session_id else None
         except DoorwardError as error:
             return self._admission.refused(error, code, principal)
-        return await self._run(program, {**known, **program.params}, session, client)
+        return await self._run(program, known, session, client)
 
     async def run_cached(
         self,
@@ -233,36 +223,21 @@ class Gateway:
         principal: str = LOCAL,
         client: Client | None = None,
     ) -> Outcome:
-        """Run a kept program again with other values for its parameters. Refused if a function that it uses has
-        changed since."""
+        """Run a kept program with other values for its parameters, unless a function that it uses has changed."""
         try:
             self._admission.admit(principal)
             await self.ready()
             kept = await self._kept.get(cache_id, principal)
-            values = self._artefacts.in_params(params or {}, principal)
-            program_text.check(values, kept.params)
-            values = {**kept.params, **values}
-            program = self._admission.program(
-                kept.code,
-                principal,
-                params=values,
-                description=kept.description,
-                functions=kept.functions,
-                timeout=timeout,
-            )
+            program = self._admission.cached(kept, principal, params, timeout)
         except DoorwardError as error:
             return self._admission.refused(error, "", principal)
         outcome = await self._run(program, None, None, client)
-        return (
-            replace(outcome, cache_id=cache_id, next=again(cache_id, {**kept.params, **(params or {})}))
-            if outcome.ok
-            else outcome
-        )
+        return repeated(outcome, cache_id, {**kept.params, **(params or {})})
 
     async def call(self, function: str, arguments: Mapping[str, Any] | None = None, *, principal: str = LOCAL) -> Any:
         """Make one call through the door, without a sandbox. Raises: DoorwardError."""
         await self.ready()
-        return await self._door(self._admission.program("", principal)).call(function, (), dict(arguments or {}))
+        return await self._context(self._admission.program("", principal)).call(function, (), dict(arguments or {}))
 
     async def answer(
         self,
@@ -272,15 +247,14 @@ class Gateway:
         principal: str = LOCAL,
         client: Client | None = None,
     ) -> Outcome:
-        """One call as a run: it counts as one, its value is cut if it is large, and what goes wrong is in the
-        outcome."""
+        """Make one call as a run: it counts as one, a large value is cut, and an error is in the outcome."""
         try:
             self._admission.admit(principal)
             await self.ready()
         except DoorwardError as error:
             return Outcome(False, error=failure(error))
-        door = self._door(self._admission.program("", principal), client=client)
-        return await self._runs.answer(door, function, dict(arguments or {}))
+        run = self._context(self._admission.program("", principal), client=client)
+        return await self._runs.answer(run, function, dict(arguments or {}))
 
     def result(self, uri: str, *, principal: str = LOCAL) -> Page:
         """A page of an artefact. Raises: UnknownName."""
@@ -294,13 +268,13 @@ class Gateway:
         """End a session, and a program that runs in it. Raises: UnknownName."""
         await self._sessions.end(self._sessions.find(session_id, principal))
 
-    def _door(self, program: Program, session: Session | None = None, client: Client | None = None) -> RunContext:
+    def _context(self, program: Program, session: Session | None = None, client: Client | None = None) -> RunContext:
         return RunContext(program, self.broker, self.modules, self._artefacts, session, client)
 
     async def _run(
         self, program: Program, known: Mapping[str, Any] | None, session: Session | None, client: Client | None
     ) -> Outcome:
-        outcome = await self._runs.run(program, self._door(program, session, client), session)
+        outcome = await self._runs.run(program, self._context(program, session, client), session)
         if session is not None:
             await self._sessions.leave(session)
             outcome = replace(outcome, session_id="" if session.dead else session.id)
@@ -311,10 +285,9 @@ class Gateway:
     # The background
 
     async def ready(self) -> None:
-        """Wait until every server has been compiled once under the present configuration, but not for long: one that
-        does not answer must not keep the others."""
+        """Wait for the first compilation of all servers, but not for long: one may not answer at all."""
         if not self._compiled.is_set():
-            with anyio.move_on_after(PATIENCE):
+            with anyio.move_on_after(COMPILE_WAIT_SECONDS):
                 await self._compiled.wait()
         self.catalog.refresh()
         recover(self.servers, self.catalog)

@@ -1,4 +1,4 @@
-"""Where a gateway keeps what it stores: the one place that knows which engines do it."""
+"""The stores of a gateway. No other module knows which engines keep them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from doorward.catalog.store import CatalogStore
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The catalog, with what was seen of results, and artefacts. (Kept programs are with the configured cache.)"""
+    """The catalog, which includes observed result shapes, and the artefacts. (The configured cache keeps programs.)"""
 
     catalog: CatalogStore
     artefacts: ArtefactStore
 
     @classmethod
     def in_folder(cls, state: Path) -> Stores:
-        """The catalog in a file of the state folder, artefacts in memory."""
+        """A catalog in a file of the state folder, and artefacts in memory."""
         return cls(SqliteCatalog(state / "catalog.db"), MemoryArtefacts())

@@ -86,7 +86,7 @@ def place(doorward_host: Any) -> Any:
 
 
 def door(gate: Gateway, principal: str) -> Any:
-    return gate._door(gate._admission.program("", principal))
+    return gate._context(gate._admission.program("", principal))
 
 
 async def said(work: Any) -> str:

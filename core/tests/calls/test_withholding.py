@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from doorward import ApiError, Call, Compiled, Function, ServerContext
 from doorward.calls import withholding
-from doorward.calls.withholding import MOST_WITHHELD, Withholding
+from doorward.calls.withholding import MAX_WITHHELD, Withholding
 from doorward.describe.outcome_text import as_dict
 from doorward.secrets import needles as needles_module
 from doorward.secrets.needles import Forms, Needles
@@ -185,7 +185,7 @@ async def test_an_answer_does_not_tell_a_right_guess(opened: Any, token: str, fu
 async def test_after_a_few_such_answers_a_principals_programs_are_refused(opened: Any, caplog: Any, capfd: Any) -> None:
     """Each tells a guesser one bit. Others go on; the log tells the operator; time lifts it."""
     async with opened(STRONG) as gate:
-        for _ in range(MOST_WITHHELD):
+        for _ in range(MAX_WITHHELD):
             assert (await gate.execute(USES + f"result = {STRONG!r}", principal="alice")).error.type == "SecretWithheld"
         refused = await gate.execute("result = 1", principal="alice")
         assert (refused.ok, refused.error.kind) == (False, "limit")
@@ -193,7 +193,7 @@ async def test_after_a_few_such_answers_a_principals_programs_are_refused(opened
         assert (await gate.execute("result = 1", principal="local")).ok
         assert (await gate.execute("result = 1", principal="eve")).ok
     out, err = capfd.readouterr()
-    assert (out + err).count("secret_withheld") == MOST_WITHHELD
+    assert (out + err).count("secret_withheld") == MAX_WITHHELD
     assert STRONG not in out + err
 
 
@@ -227,10 +227,10 @@ async def test_runs_at_once_are_counted_together(opened: Any) -> None:
 
     async with opened(STRONG) as gate:
         slow = [gate.execute(USES + f"import asyncio\nawait asyncio.sleep(0.2)\nresult = {value!r}", principal="alice")
-                for value in [STRONG] * MOST_WITHHELD + ["innocent"] * 5]  # fmt: skip
+                for value in [STRONG] * MAX_WITHHELD + ["innocent"] * 5]  # fmt: skip
         outcomes = await asyncio.gather(*slow)
-    assert [outcome.error and outcome.error.type for outcome in outcomes].count("SecretWithheld") == MOST_WITHHELD
-    assert not any(outcome.ok for outcome in outcomes[MOST_WITHHELD:])
+    assert [outcome.error and outcome.error.type for outcome in outcomes].count("SecretWithheld") == MAX_WITHHELD
+    assert not any(outcome.ok for outcome in outcomes[MAX_WITHHELD:])
 
 
 async def test_a_file_has_a_name_to_guess_with(opened: Any) -> None:
@@ -251,7 +251,7 @@ async def test_a_file_has_a_name_to_guess_with(opened: Any) -> None:
 def test_a_day_lifts_the_refusal() -> None:
     now = [0.0]
     counted = Withholding(clock=lambda: now[0])
-    for _ in range(MOST_WITHHELD):
+    for _ in range(MAX_WITHHELD):
         counted.withheld("alice", "what", "weather")
     with pytest.raises(withholding.LimitExceeded):
         counted.admit("alice")

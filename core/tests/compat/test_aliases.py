@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from doorward import Call, Compiled, Function, Settings, ToolError
-from doorward.compat.aliases import THERE, aliases, server_meant
+from doorward.compat.aliases import PREDEFINED_NAMES, aliases, server_meant
 
 from ..conftest import CONFIG
 
@@ -153,7 +153,7 @@ def test_servers_names_come_first() -> None:
 @pytest.mark.anyio
 async def test_every_name_that_is_there_is_a_helper(box: Any) -> None:
     async with box.gateway(CONFIG) as gate:
-        assert set(THERE) < set(gate.modules.members("doorward.runtime", None))
+        assert set(PREDEFINED_NAMES) < set(gate.modules.members("doorward.runtime", None))
         assert "call_tool" not in gate.modules.members("doorward", None)
 
 

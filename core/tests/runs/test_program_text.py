@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from doorward.model.errors import InvalidProgram
-from doorward.runs.program_text import awaited, bind, check, parameters
+from doorward.runs.awaited_calls import awaited
+from doorward.runs.parameters import bind, check, parameters
 from hypothesis import given
 from hypothesis import strategies as st
 

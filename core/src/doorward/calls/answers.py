@@ -1,12 +1,14 @@
-"""What a call answered, on its way into the sandbox: made plain, bounded, and without credentials. Large answers are
-for a thread."""
+"""The answer of a call on its way into the sandbox: made plain, bounded, and without credentials.
+
+Large answers are read in a thread.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from doorward.calls.artefacts import MOST_FILES, base_name
+from doorward.calls.artefacts import MAX_FILES, base_name
 from doorward.data.json_writing import MAX_PARTS, dump, exceeds
 from doorward.data.values import plain
 from doorward.model.errors import LimitExceeded
@@ -14,14 +16,14 @@ from doorward.model.types import File
 from doorward.secrets.redaction import Redactor
 from doorward.secrets.variants import as_bytes
 
-_NAME = 200
+_MAX_NAME_CHARS = 200
 """Characters of a file's name."""
 
 
 @dataclass(slots=True)
 class Answer:
-    """A plain value; its size in bytes; the files in it, each with the empty dictionary that stands for it; the
-    credentials that were taken out of it, by their numbers."""
+    """A plain value; its size in bytes; the files in it, each with the empty dictionary that takes its place; the
+    numbers of the credentials that were taken out of it."""
 
     value: Any = None
     size: int = 0
@@ -30,14 +32,14 @@ class Answer:
 
 
 def read(result: Any, function: str, most_bytes: int, redactor: Redactor) -> Answer:
-    """What a program may see of a result. Raises: LimitExceeded."""
+    """A result as a program may see it. Raises: LimitExceeded."""
     if exceeds(result, MAX_PARTS):
         raise LimitExceeded(f"{function} answered more than {MAX_PARTS:,} values", hint="Ask for less: pages, filters.")
     answer = Answer()
 
     def held(file: File) -> dict[str, Any]:
-        if len(answer.files) >= MOST_FILES:
-            raise LimitExceeded(f"{function} answered more than {MOST_FILES} files", hint="Ask for less at once.")
+        if len(answer.files) >= MAX_FILES:
+            raise LimitExceeded(f"{function} answered more than {MAX_FILES} files", hint="Ask for less at once.")
         answer.size += len(file.content)
         _check_size(function, answer.size, most_bytes)
         answer.files.append(({}, file))
@@ -60,7 +62,7 @@ def read(result: Any, function: str, most_bytes: int, redactor: Redactor) -> Ans
                 file,
                 content=redactor.content(file.content) if found else file.content,
                 type=redactor.text(file.type) or "application/octet-stream",
-                name=base_name(redactor.text(file.name)[:_NAME]),
+                name=base_name(redactor.text(file.name)[:_MAX_NAME_CHARS]),
             ),
         )
     return answer
@@ -74,7 +76,7 @@ def _check_size(function: str, size: int, most: int) -> None:
 
 
 def secrets_in(arguments: Any, redactor: Redactor) -> set[int]:
-    """The credentials that stand in the arguments of a call, files included, by their numbers."""
+    """The numbers of the credentials in the arguments of a call, files included."""
     files: list[File] = []
     written = dump(plain(arguments, held=files.append))
     return redactor.found(written).union(*(redactor.found(file.content) | _in_name(file, redactor) for file in files))

@@ -1,5 +1,8 @@
-"""The arguments of a call against the function's JSON Schema; an error says which, what was expected, and shows the
-right signature, or the parameter or class that is wrong in it."""
+"""Checks the arguments of a call against the JSON Schema of the function.
+
+An error says which argument is wrong and what was expected. It shows the right signature, or the parameter or class in
+question.
+"""
 
 from __future__ import annotations
 
@@ -25,17 +28,20 @@ from doorward.servers.corrections import advice
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
 
-MOST_PARTS = 200_000
-"""Of the arguments of one call."""
+MAX_ARGUMENT_PARTS = 200_000
+"""Values in the arguments of one call."""
 
-_MOST = 1024
-_SHOWN = 2
-"""Mistakes to which it is shown what is right."""
+_MAX_VALIDATORS = 1024
+"""Compiled validators that are kept."""
 
-_EXPLAINED = 100
-"""Parts of the arguments in which every mistake is looked for, which takes long in many; else the first one is told."""
-_FORGIVEN = 10_000
-"""The same, to tell nulls from mistakes."""
+_MAX_CLASSES_SHOWN = 2
+"""Mistakes for which the error shows the right class."""
+
+_MAX_PARTS_EXPLAINED = 100
+"""Arguments of more values get only their first mistake explained: finding every mistake in them takes long."""
+
+_MAX_PARTS_WITH_NULLS = 10_000
+"""The same limit where the first mistake is a null, which may be none."""
 
 _validators: OrderedDict[tuple[int, str], tuple[Function, Any]] = OrderedDict()
 
@@ -66,11 +72,11 @@ def bind(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any], cat
 
 
 def opened(call: Call, open: Callable[[str], File]) -> dict[str, Any]:
-    """The arguments of a call with a `File` for each handle in them, `{"artefact": "doorward://results/…"}`; for the
-    URI alone, or `{"content": bytes or text, "name"?, "type"?}`, only where the function takes bytes, since elsewhere
-    it may be meant as it is.
+    """The arguments of a call with a `File` in the place of each handle, `{"artefact": "doorward://results/…"}`.
 
-    `open` gets the file of a URI, which has a name and another type if the handle says so.
+    Where the function takes bytes, a bare URI and `{"content": bytes or text, "name"?, "type"?}` become files, too;
+    elsewhere they may be ordinary values. `open` gets the file of a URI; the handle may give it a name and another
+    type.
     """
     properties = call.function.parameters.get("properties", {})
     return {name: _opened(value, open, _bytes_there(properties.get(name)), 0) for name, value in call.arguments.items()}
@@ -94,13 +100,13 @@ def _opened(value: Any, open: Callable[[str], File], bytes_there: bool, depth: i
 
 
 def takes_file(function: Function, name: str) -> bool:
-    """Whether this parameter of the function, as such, is a file."""
+    """Whether this parameter itself is a file."""
     schema = function.parameters.get("properties", {}).get(name)
     return any(part.get("format") == "binary" for part in _offered(schema))
 
 
 def _bytes_there(schema: Any) -> bool:
-    """Whether a parameter, or what it lists, may be a file."""
+    """Whether a parameter, or an item of its list, may be a file."""
     offered = _offered(schema)
     return any(part.get("format") == "binary" for each in offered for part in (each, *_offered(each.get("items"))))
 
@@ -116,14 +122,14 @@ def _offered(schema: Any) -> list[Mapping[str, Any]]:
 
 
 def fits(function: Function, name: str, value: Any, catalog: Catalog) -> bool:
-    """Whether a value may be this parameter of the function."""
+    """Whether a value is valid for this parameter of the function."""
     return not any(
         list(error.instance_path)[:1] == [name] for error in _validator(function, catalog).iter_errors({name: value})
     )
 
 
 def _omissible(function: Function, name: str, catalog: Catalog) -> bool:
-    """Whether None for a parameter means that it has no value: it is optional, and null is none of its schema's."""
+    """Whether None for a parameter means that it has no value: it is optional, and its schema does not allow null."""
     parameters = function.parameters
     return (
         name in parameters.get("properties", {})
@@ -135,14 +141,14 @@ def _omissible(function: Function, name: str, catalog: Catalog) -> bool:
 def _mistakes(
     function: Function, bound: Mapping[str, Any], names: Sequence[str], catalog: Catalog
 ) -> tuple[Mistakes, list[str]]:
-    """What is wrong with arguments, bytes being texts to JSON Schema; and how the operator can have them accepted."""
+    """The mistakes in arguments, and what the operator can do to have them accepted. JSON Schema sees bytes as text."""
     import jsonschema_rs
 
     value, validator = plain(bound, keep=(int,)), _validator(function, catalog)
     try:
         validator.validate(value)
     except jsonschema_rs.ValidationError as error:
-        if exceeds(value, _FORGIVEN if of_null(error, value) else _EXPLAINED):
+        if exceeds(value, _MAX_PARTS_WITH_NULLS if of_null(error, value) else _MAX_PARTS_EXPLAINED):
             errors = [error]
         else:
             errors = [e for e in validator.iter_errors(value) if not of_null(e, value)]
@@ -155,10 +161,10 @@ def _mistakes(
 
 
 def _renamed(function: Function, said: str, place: Sequence[Any], bound: Mapping[str, Any], catalog: Catalog) -> str:
-    """What is said of an argument, with the parameter that was meant: one that the API calls the same, or of a near
-    name, which it fits."""
+    """A mistake about an argument, with the parameter that was probably meant: the value fits it, and its name is
+    similar or the same in the API."""
     name = place[0] if len(place) == 1 else ""
-    if name not in bound or "did you mean" in said or exceeds(bound[name], _FORGIVEN):
+    if name not in bound or "did you mean" in said or exceeds(bound[name], _MAX_PARTS_WITH_NULLS):
         return said
     others = [other for other in function.parameters.get("properties", {}) if other not in bound]
     same = [other for other in others if function.names.get(other, other) == function.names.get(name, name)]
@@ -171,7 +177,7 @@ def _definitions(function: Function, catalog: Catalog) -> Definitions:
 
 
 def _validator(function: Function, catalog: Catalog) -> Any:
-    """A compiled validator, kept while the function's record is."""
+    """A compiled validator, kept as long as the function's record."""
     key = (id(catalog), function.qualified)
     kept = _validators.get(key)
     if kept and kept[0] is function:
@@ -182,18 +188,18 @@ def _validator(function: Function, catalog: Catalog) -> Any:
     names_only = {**schema, "properties": dict.fromkeys(function.parameters.get("properties", {}), True)}
     validator: Any = None
     for candidate in (lambda: schema, lambda: _without_patterns(schema), lambda: names_only, lambda: True):
-        with contextlib.suppress(ValueError, RecursionError):  # a document's own schemas may be none
+        with contextlib.suppress(ValueError, RecursionError):  # a schema of the document may be invalid
             validator = jsonschema_rs.Draft202012Validator(candidate(), validate_formats=False)
             break
     _validators[key] = (function, validator)
-    if len(_validators) > _MOST:
+    if len(_validators) > _MAX_VALIDATORS:
         _validators.popitem(last=False)
     return validator
 
 
 def _without_patterns(schema: Any) -> Any:
-    """The schema without regular expressions: dialects differ, and one that we cannot compile must not undo the
-    rest."""
+    """The schema without regular expressions: dialects differ, and one that does not compile must not disable the
+    other checks."""
     if isinstance(schema, Mapping):
         return {k: _without_patterns(v) for k, v in schema.items() if not (k == "pattern" and isinstance(v, str))}
     return [_without_patterns(v) for v in schema] if isinstance(schema, list) else schema
@@ -202,10 +208,10 @@ def _without_patterns(schema: Any) -> Any:
 def _invalid(
     function: Function, catalog: Catalog, why: str, places: Sequence[Sequence[Any]] = ((),)
 ) -> InvalidArguments:
-    """With the classes that the wrong parts of arguments should be of, and the lines of parameters that are of none;
-    with the whole signature where no parameter is known to be meant."""
+    """The error with a hint: the classes of the wrong values, and the lines of parameters without a class; or the whole
+    signature if it is unknown which parameter was meant."""
     definitions = partial(catalog.definition, function.server)
-    classes = {tuple(place): class_at(function, definitions, place) for place in places[:_SHOWN]}
+    classes = {tuple(place): class_at(function, definitions, place) for place in places[:_MAX_CLASSES_SHOWN]}
     bare = {next(iter(place), "") for place, text in classes.items() if not text}
     lines = parameter_lines(function, definitions, bare)
     told = ["\n".join(["In the signature:", *lines]) if lines else ""]

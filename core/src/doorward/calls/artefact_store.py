@@ -1,5 +1,4 @@
-"""Where artefacts are kept: in memory, because they may hold what an API answered, and must be gone with the
-process."""
+"""Stores artefacts: in memory, because they may hold answers of an API and must disappear with the process."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class StoredArtefact:
-    """An artefact as it is kept, `until` a time. `is_text`: the bytes are UTF-8, whose pages are texts."""
+    """An artefact in a store, kept `until` a time. `is_text`: the bytes are UTF-8, and its pages are text."""
 
     content: bytes
     type: str
@@ -25,26 +24,26 @@ class StoredArtefact:
 
 
 class ArtefactStore(Protocol):
-    """What each principal keeps, by id. It is asked from the event loop."""
+    """The artefacts of each principal, by id. It is called from the event loop."""
 
     def put(self, principal: str, id: str, artefact: StoredArtefact) -> None:
-        """Keep one under an id that nothing has yet."""
+        """Keep an artefact under a new id."""
 
     def get(self, principal: str, id: str) -> StoredArtefact | None:
-        """What this principal keeps under this id."""
+        """The artefact of this principal with this id."""
 
     def held(self) -> Mapping[str, int]:
-        """The bytes that each principal keeps, of those who keep something."""
+        """The bytes kept for each principal; principals without artefacts are left out."""
 
     def drop_until(self, now: float) -> None:
-        """Let go what is kept until now or less."""
+        """Remove artefacts whose time is over."""
 
     def drop_oldest(self, principal: str) -> int:
-        """Let go what a principal has kept for longest. Returns: its bytes."""
+        """Remove the oldest artefact of a principal. Returns: its size in bytes."""
 
 
 class MemoryArtefacts:
-    """An `ArtefactStore` that is gone with the process."""
+    """An `ArtefactStore` that disappears with the process."""
 
     def __init__(self) -> None:
         self._kept: dict[str, dict[str, StoredArtefact]] = {}  # of each principal, the oldest first

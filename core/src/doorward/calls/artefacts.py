@@ -1,4 +1,4 @@
-"""Large values and bytes that programs made or received: kept for a while, handed out in pages."""
+"""Large values and bytes that programs made or received, kept for a while and read in pages."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ from doorward.model.errors import InvalidArguments, LimitExceeded, UnknownName
 from doorward.model.types import ARTEFACT_URI, Artefact, File
 
 PREFIX = ARTEFACT_URI
-PAGE = 32 * 2**10
-"""Bytes of a page; that of a text ends with a whole character."""
+PAGE_BYTES = 32 * 2**10
+"""Bytes of a page; a page of text ends with a whole character."""
 
-
-MOST_FILES = 100
+MAX_FILES = 100
 """Files that one run may leave, or one answer may hold."""
 
-_UNKNOWN = "application/octet-stream"
-_STARTS = {
+_UNKNOWN_TYPE = "application/octet-stream"
+_TYPES_BY_START = {
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"\xff\xd8\xff": "image/jpeg",
     b"GIF8": "image/gif",
@@ -35,16 +34,16 @@ _STARTS = {
     b"PK\x03\x04": "application/zip",
     b"\x1f\x8b": "application/gzip",
 }
-_NAMED = re.compile(rb'"(doorward://results/[\w-]{1,100})"')
-_JSON = re.compile(r"[\w.+-]+/(?:[\w.+-]+\+)?json")
-_TEXT = re.compile(
+_URI_IN_JSON = re.compile(rb'"(doorward://results/[\w-]{1,100})"')
+_JSON_TYPE = re.compile(r"[\w.+-]+/(?:[\w.+-]+\+)?json")
+_TEXT_TYPE = re.compile(
     r"text/.*|application/(?:[\w.+-]+\+)?(?:json|xml|(?:x-)?yaml|(?:x-)?ndjson|jsonl|csv|javascript|sql|toml)"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A part of an artefact: `content` from `offset` on, of `total`; `next` is the URI of the part behind it."""
+    """A part of an artefact: `content` from `offset` on, of `total` bytes; `next` is the URI of the part after it."""
 
     content: str | bytes
     type: str
@@ -54,7 +53,7 @@ class Page:
 
 
 def base_name(name: str) -> str:
-    """A file name that harms nobody who saves it: no folders, no control characters, at most 200 characters."""
+    """A file name that is safe to save under: no folders, no control characters, at most 200 characters."""
     name = "".join(c for c in clean_text(re.split(r"[/\\]", name)[-1]) if c.isprintable())
     return "" if name.strip(". ") == "" else name[-200:]
 
@@ -73,45 +72,48 @@ def handle(value: Any) -> str | None:
 
 
 def kind_of(content: bytes) -> str:
-    """The media type of bytes of which nobody says it, by how they begin."""
+    """The media type of bytes that came without one, judged by their first bytes."""
     if content.startswith(b"RIFF"):
-        return "image/webp" if content[8:12] == b"WEBP" else _UNKNOWN
-    if kind := next((kind for start, kind in _STARTS.items() if content.startswith(start)), None):
+        return "image/webp" if content[8:12] == b"WEBP" else _UNKNOWN_TYPE
+    if kind := next((kind for start, kind in _TYPES_BY_START.items() if content.startswith(start)), None):
         return kind
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(content[:PAGE])
+        codecs.getincrementaldecoder("utf-8")().decode(content[:PAGE_BYTES])
     except UnicodeDecodeError:
-        return _UNKNOWN
-    return _UNKNOWN if b"\0" in content[:PAGE] else "text/plain"
+        return _UNKNOWN_TYPE
+    return _UNKNOWN_TYPE if b"\0" in content[:PAGE_BYTES] else "text/plain"
 
 
 def named_in(dumped: bytes) -> list[str]:
-    """The URIs of artefacts that stand in a value's JSON as texts of their own, the first `MOST_FILES` of them."""
+    """The URIs of artefacts that are whole strings in a value's JSON, the first `MAX_FILES` of them."""
     found: dict[str, None] = {}
-    for match in _NAMED.finditer(dumped):
+    for match in _URI_IN_JSON.finditer(dumped):
         found[match[1].decode()] = None
-        if len(found) == MOST_FILES:
+        if len(found) == MAX_FILES:
             break
     return list(found)
 
 
 def content_of(file: File) -> Any:
-    """What is in a file: JSON as its value, text as text, else bytes."""
+    """The content of a file: JSON as its value, text as text, anything else as bytes."""
     kind = file.type.partition(";")[0].strip().lower()
-    if _JSON.fullmatch(kind):
+    if _JSON_TYPE.fullmatch(kind):
         with contextlib.suppress(ValueError):
             return read_json(file.content)
-    return decoded(file.content) if _TEXT.fullmatch(kind) else file.content
+    return decoded(file.content) if _TEXT_TYPE.fullmatch(kind) else file.content
 
 
 def handle_to(artefact: Artefact) -> dict[str, Any]:
-    """What programs and agents get for it."""
+    """The handle that programs and agents get for an artefact."""
     named = {"name": artefact.name} if artefact.name else {}
     return {"artefact": artefact.uri, "type": artefact.type, "bytes": artefact.bytes, **named}
 
 
 class Artefacts:
-    """What is kept, bounded by bytes altogether and by seconds each; the oldest of whoever holds most go first."""
+    """The artefacts of all principals, bounded in total bytes and in seconds each.
+
+    The oldest artefacts of the principal that holds most are removed first.
+    """
 
     def __init__(
         self, store: ArtefactStore, *, most: int, seconds: float, clock: Callable[[], float] = time.monotonic
@@ -124,8 +126,8 @@ class Artefacts:
     def keep(
         self, content: str | bytes, type: str, principal: str, name: str = "", *, is_text: bool = False
     ) -> Artefact:
-        """Keep it and say where. The id cannot be guessed and works for its principal only. `is_text`: the bytes are
-        UTF-8, whose pages are texts."""
+        """Keep content under a new id, which cannot be guessed and works for its principal only. `is_text`: the bytes
+        are UTF-8, and their pages are text. Raises: LimitExceeded."""
         if isinstance(content, str):
             content, is_text = content.encode(errors="replace"), True
         if len(content) > self._most:
@@ -136,7 +138,8 @@ class Artefacts:
         return Artefact(PREFIX + id, type, len(content), name)
 
     def _make_room(self, size: int, principal: str) -> None:
-        """Let go what is over, then the oldest of whoever holds most: what one keeps costs nobody else theirs."""
+        """Remove artefacts whose time is over, then the oldest of the principal that holds most: nobody loses artefacts
+        because another keeps many."""
         self._store.drop_until(self._clock())
         held = Counter(self._store.held())
         while held.total() + size > self._most:
@@ -146,7 +149,7 @@ class Artefacts:
                 del held[holder]
 
     def about(self, uri: str, principal: str) -> Artefact | None:
-        """What `doorward://results/ID` names, if it is there for that principal."""
+        """The artefact that `doorward://results/ID` names, if this principal has it."""
         try:
             kept = self._find(uri, principal)
         except UnknownName:
@@ -154,9 +157,9 @@ class Artefacts:
         return Artefact(uri, kept.type, kept.size, kept.name)
 
     def open(self, uri: str, principal: str) -> File:
-        """All of what `doorward://results/ID` names, text as UTF-8.
+        """The whole artefact that `doorward://results/ID` names; text is encoded as UTF-8.
 
-        Raises: UnknownName if there is nothing of that name for that principal (any more).
+        Raises: UnknownName if this principal has no such artefact (any more).
         """
         kept = self._find(uri, principal)
         return File(kept.content, kept.type, kept.name)
@@ -164,7 +167,7 @@ class Artefacts:
     def in_params(self, params: Mapping[str, Any], principal: str) -> dict[str, Any]:
         """The parameters of a program, with the URI in place of each handle of a file.
 
-        Raises: InvalidArguments for one of nothing, or of what is not the principal's.
+        Raises: InvalidArguments for a handle of an artefact that this principal does not have.
         """
         plain = dict(params)
         for name, value in params.items():
@@ -179,13 +182,13 @@ class Artefacts:
     def page(self, uri: str, principal: str) -> Page:
         """The page that `doorward://results/ID?offset=N` names.
 
-        Raises: UnknownName if there is nothing of that name for that principal (any more).
+        Raises: UnknownName if this principal has no such artefact (any more).
         """
         kept = self._find(uri, principal)
         name, _, query = uri.removeprefix(PREFIX).partition("?")
         start = query.removeprefix("offset=")
         offset = min(int(start), kept.size) if start.isdecimal() and len(start) < 16 else 0
-        end = offset + PAGE
+        end = offset + PAGE_BYTES
         if kept.is_text:
             offset, end = _whole_character(kept.content, offset), _whole_character(kept.content, end)
         part = kept.content[offset:end]

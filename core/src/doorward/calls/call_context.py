@@ -1,4 +1,4 @@
-"""What a call needs of the run that makes it, which is a `RunContext` of the room `runs`."""
+"""What a call needs to know of its run. `RunContext` in the room `runs` implements it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class CallContext(Protocol):
-    """A run, as its calls know it: whose it is, what it may still do, and whom they tell what came of them."""
+    """A run as its calls see it: its principal, its limits, and where calls report what came of them."""
 
     @property
     def program(self) -> Program: ...
@@ -25,33 +25,33 @@ class CallContext(Protocol):
 
     @property
     def made(self) -> int:
-        """The calls that count so far, this one included."""
+        """The calls counted so far, this one included."""
         ...
 
     @property
     def failed(self) -> int:
-        """The calls that failed so far, of which the first are counted."""
+        """The failed calls so far, up to a limit."""
         ...
 
     @property
     def withheld(self) -> SecretWithheld | None:
-        """Why this run is answered nothing any more."""
+        """Why this run gets no more answers."""
         ...
 
     def withhold(self, why: SecretWithheld) -> None:
-        """Answer this run nothing any more."""
+        """Give this run no more answers."""
         ...
 
     def same_schema(self, function: str, schema_hash: str) -> str:
-        """What a function promised when this run called it first; that is now, if it has not yet."""
+        """The schema hash of a function at the first call of this run; if this is the first, the one given."""
         ...
 
     def answered(self, function: str, value: Any, size: int) -> None:
-        """Keep in mind what a function answered, to explain mistakes about it."""
+        """Remember the answer of a function, to explain mistakes about it."""
         ...
 
     def count(self, function: str, *, ok: bool, ms: float) -> None:
-        """Add a call that was made to the run's account."""
+        """Count a call that was made."""
         ...
 
     def open(self, uri: str) -> File:
@@ -63,9 +63,9 @@ class CallContext(Protocol):
         ...
 
     def note(self, text: str, *, about: str = "") -> None:
-        """Tell the reader of the run's answer something beside its value; `about` what, so that it is told once."""
+        """Add a note to the answer of the run; `about` says what it is about, so that it is noted once."""
         ...
 
     def noted(self, about: str) -> bool:
-        """Whether something was told about this."""
+        """Whether there is a note about this."""
         ...

@@ -1,5 +1,7 @@
-"""The client of a run, as its calls turn to it: what they tell is added up and bounded, and while it is asked the clock
-stands still."""
+"""Progress and requests from the calls of a run to its client.
+
+Progress of all calls is added up and bounded. The run's clock stops while the client is asked.
+"""
 
 from __future__ import annotations
 
@@ -17,25 +19,25 @@ from doorward.model.errors import LimitExceeded, ServerError
 from doorward.model.interaction import Client
 
 METHODS = ("elicitation/create", "sampling/createMessage")
-"""What a client can be asked."""
+"""The requests that a client can get."""
 
-_MESSAGE = 1000
-"""Characters of a message."""
+_MAX_MESSAGE_CHARS = 1000
+"""Characters of a progress message."""
 
-_QUESTION = 4000
-"""Characters of a question to a person: who asks must not scroll out of sight."""
+_MAX_QUESTION_CHARS = 4000
+"""Characters of a question to a person: the name of the server that asks must stay in sight."""
 
-_MOST_ASKED = 10_000
-"""Parts of a question, its form included."""
+_MAX_QUESTION_PARTS = 10_000
+"""Values in a question, its form included."""
 
-_READ = ("message", "title", "description")
-"""What a person reads of a question."""
+_SHOWN_FIELDS = ("message", "title", "description")
+"""The fields of a question that a person reads."""
 
-_FREELY = 100
-"""Times that a run may tell of progress as often as it likes."""
+_FREE_REPORTS = 100
+"""Progress reports that a run may send without a pause between them."""
 
-_PAUSE = 0.1
-"""Seconds between the times after that."""
+_PAUSE_SECONDS = 0.1
+"""Seconds between later progress reports."""
 
 
 class RunClient:
@@ -50,21 +52,21 @@ class RunClient:
         self._last = 0.0
 
     def of_call(self, server: str, scrub: Callable[[Any], Any]) -> Client:
-        """The client for one call to a server. `scrub` takes secrets out of what is said to it."""
+        """The client for one call to a server. `scrub` takes secrets out of everything sent to it."""
         return _CallClient(self, server, scrub)
 
     async def progress(self, call: object, done: float, total: float | None, message: str) -> None:
-        """Tell how far all calls are together; how much there is to do is told if every one of them has said it."""
+        """Report the progress of all calls together, and its total if every call has given one."""
         if not _amount(done):
             return
         self._calls[call] = done, total if _amount(total) else None
         now = time.monotonic()
-        if self._told >= _FREELY and now - self._last < _PAUSE:
+        if self._told >= _FREE_REPORTS and now - self._last < _PAUSE_SECONDS:
             return
         self._told, self._last = self._told + 1, now
         totals = [total for _, total in self._calls.values()]
         whole = None if None in totals else sum(totals)  # type: ignore[arg-type]
-        await self._client.progress(sum(done for done, _ in self._calls.values()), whole, message[:_MESSAGE])
+        await self._client.progress(sum(done for done, _ in self._calls.values()), whole, message[:_MAX_MESSAGE_CHARS])
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         if method not in METHODS:
@@ -80,7 +82,7 @@ class RunClient:
 
 
 class _CallClient:
-    """A `doorward.Client` of one call."""
+    """The `doorward.Client` of one call."""
 
     def __init__(self, run: RunClient, server: str, scrub: Callable[[Any], Any]) -> None:
         self._run = run
@@ -88,31 +90,31 @@ class _CallClient:
         self._scrub = scrub
 
     async def progress(self, done: float, total: float | None = None, message: str = "") -> None:
-        await self._run.progress(self, done, total, self._scrub(clean_text(str(message)[: 2 * _MESSAGE])))
+        await self._run.progress(self, done, total, self._scrub(clean_text(str(message)[: 2 * _MAX_MESSAGE_CHARS])))
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         said = dict(params)
         if method == "elicitation/create":
-            if exceeds(said, _MOST_ASKED):
+            if exceeds(said, _MAX_QUESTION_PARTS):
                 raise ServerError(f"{self._server} asks for more at once than a person can answer")
             if said.get("mode") == "url" and not str(said.get("url")).lower().startswith(("https://", "http://")):
                 raise ServerError(f"{self._server} asks a person to open what is no web page")
             said = self._scrub(_plainly({key: value for key, value in said.items() if key != "_meta"}))
             if isinstance(said.get("message"), str):
-                said["message"] = (
-                    f"{self._server} asks: {said['message'][:_QUESTION]}"  # a person must know which server it is
-                )
+                # A person must know which server asks.
+                said["message"] = f"{self._server} asks: {said['message'][:_MAX_QUESTION_CHARS]}"
         else:
             said = self._scrub(said)
         return await self._run.ask(method, said)
 
 
 def _plainly(value: Any) -> Any:
-    """A question whose texts are just that: nothing in them moves a cursor, hides, or turns around what stands before
-    it."""
+    """A question in plain text: nothing in it moves a cursor, hides text or reverses its direction."""
     match value:
         case dict():
-            return {k: clean_text(v) if k in _READ and isinstance(v, str) else _plainly(v) for k, v in value.items()}
+            return {
+                k: clean_text(v) if k in _SHOWN_FIELDS and isinstance(v, str) else _plainly(v) for k, v in value.items()
+            }
         case list():
             return [_plainly(item) for item in value]
     return value

@@ -1,5 +1,4 @@
-"""The next page where its source says nothing of it: an answer that has `next_range`, of a function that takes
-`range`."""
+"""Finds the next page where the source gives none: the answer has `next_range`, and the function takes `range`."""
 
 from __future__ import annotations
 
@@ -15,36 +14,38 @@ from doorward.model.types import Function
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
 
-LONGEST = 8000
-"""Characters of a value that gets the next page."""
+MAX_VALUE_CHARS = 8000
+"""Characters of a value that can ask for the next page."""
 
-_MORE = {"more", "hasmore", "hasnext", "hasnextpage", "ismore", "moreavailable"}
-_NEXT = re.compile(
+_HAS_MORE_NAMES = {"more", "hasmore", "hasnext", "hasnextpage", "ismore", "moreavailable"}
+_NEXT_NAMES = re.compile(
     "next(page|batch)?(|cursor|token|id|number|link|url|uri|href|path|offset|start|from|skip|index|position|range|row|key|marker|after|args|arguments)"
 )
-"""Plain names of fields that are about a next page, whatever the function."""
+"""Names of fields about a next page, whatever the function, as `_plain` writes them."""
+
+_EMPTY_VALUES: tuple[Any, ...] = (None, "", False, [], {})
 
 
 def following(
     function: Function, arguments: Mapping[str, Any], value: Any, catalog: Catalog
 ) -> tuple[dict[str, Any] | None, str]:
-    """The arguments that get the page after this answer: an argument `x` is what the answer calls `next_x`. Without
-    any: why not, as `Reply.left`, where there is a next one all the same."""
+    """The arguments for the page after this answer: argument `x` gets the value of `next_x` in the answer. If there are
+    none although there is a next page: the reason, as in `Reply.left`."""
     if not isinstance(value, dict):
         return None, ""
     told = {
         key: inner
         for key, inner in value.items()
-        if isinstance(key, str) and len(key) <= MAX_KEY_CHARACTERS and inner not in _NOTHING
+        if isinstance(key, str) and len(key) <= MAX_KEY_CHARACTERS and inner not in _EMPTY_VALUES
     }
-    if any(_plain(key) in _MORE and inner is False for key, inner in value.items()):
+    if any(_plain(key) in _HAS_MORE_NAMES and inner is False for key, inner in value.items()):
         return None, ""
     ours = {original: name for name, original in function.names.items()}
     given = {ours.get(name, name): inner for name, inner in arguments.items()}
     found = dict(_changes(function, told, catalog))
     if {**given, **found} == given:
         why = "it is what was asked for" if found else "the function has no parameter that fits it"
-    elif function.route and not function.read_only:  # of most MCP tools nobody knows what they are
+    elif function.route and not function.read_only:  # most MCP tools do not say whether they change something
         why = "the function may change something"
     else:
         return {**given, **found}, ""
@@ -54,18 +55,15 @@ def following(
         (
             key
             for key, inner in told.items()
-            if (_plain(key) in _MORE and inner is True) or _NEXT.fullmatch(_plain(key))
+            if (_plain(key) in _HAS_MORE_NAMES and inner is True) or _NEXT_NAMES.fullmatch(_plain(key))
         ),
         None,
     )
     return None, f"the answer has {clean(left, MAX_KEY_CHARACTERS)}, but {why}" if left else ""
 
 
-_NOTHING: tuple[Any, ...] = (None, "", False, [], {})
-
-
 def _changes(function: Function, told: Mapping[str, Any], catalog: Catalog) -> Iterator[tuple[str, Any]]:
-    """Each parameter with the value that an answer has for it."""
+    """Parameters with the new values that an answer has for them."""
     parameters = {_plain(name): name for name in function.parameters.get("properties", {})}
     for key, inner in told.items():
         plain = _plain(key)
@@ -73,7 +71,7 @@ def _changes(function: Function, told: Mapping[str, Any], catalog: Catalog) -> I
         if (
             name is None
             or not isinstance(inner, (str, int, float))
-            or (isinstance(inner, str) and len(inner) > LONGEST)
+            or (isinstance(inner, str) and len(inner) > MAX_VALUE_CHARS)
         ):
             continue
         said = (

@@ -1,4 +1,4 @@
-"""What an API refuses in arguments that fit its document: the class there, where its words name a place among them."""
+"""Explains refusals of arguments that match the API's document: if the error names a place, the class at that place."""
 
 from __future__ import annotations
 
@@ -12,31 +12,34 @@ from doorward.model.errors import ApiError, DoorwardError
 from doorward.model.types import Function
 
 _PATH = re.compile(r"[\w$#@./\[\]-]+")
-_BETWEEN = re.compile(r"[./\[\]]+")
-_AROUND = {"body", "json", "data", "payload", "input", "request", "requestbody", "query", "params", "$", "#", ""}
-"""What stands before the names of arguments (FastAPI, JSON pointers, JSONPath)."""
+_SEPARATORS = re.compile(r"[./\[\]]+")
+_WRAPPER_NAMES = {"body", "json", "data", "payload", "input", "request", "requestbody", "query", "params", "$", "#", ""}
+"""Parts of a path before the name of an argument (FastAPI, JSON pointers, JSONPath)."""
 
-_READ = 2000
-"""Characters of a message in which places are looked for."""
-_MOST = 10
-"""Places that are looked at."""
+_SEARCHED_CHARS = 2000
+"""Characters of a message that are searched for places."""
+
+_MAX_PLACES = 10
+"""Places that are tried."""
 
 
 def class_refused(function: Function, error: DoorwardError, definitions: Definitions) -> str:
-    """The class at the first place among the arguments that an answer of 400 to 499 names; "" if it names none."""
+    """The class at the first place in the arguments that an error of status 4xx names; empty if there is none."""
     if not isinstance(error, ApiError) or not 400 <= error.status < 500:
         return ""
-    places = [path for path in _PATH.findall(error.message[:_READ]) if _BETWEEN.search(path.strip("./[]"))][:_MOST]
+    places = [
+        path for path in _PATH.findall(error.message[:_SEARCHED_CHARS]) if _SEPARATORS.search(path.strip("./[]"))
+    ][:_MAX_PLACES]
     for path in places:
-        place = _place(function, _BETWEEN.split(path.rstrip("./[]"))[:NESTING], definitions)
+        place = _place(function, _SEPARATORS.split(path.rstrip("./[]"))[:NESTING], definitions)
         if place and (text := class_at(function, definitions, place)):
             return text
     return ""
 
 
 def _place(function: Function, parts: Sequence[str], definitions: Definitions) -> list[Any]:
-    """The place that a path means; none if the arguments have no such place, but for its last part, which may be what
-    is wrong."""
+    """The place that a path means; empty if the arguments have no such place. The last part need not exist: it may be
+    the mistake."""
     return next((place for place in _places(function, parts) if _is_there(function, place, definitions)), [])
 
 
@@ -44,7 +47,7 @@ def _places(function: Function, parts: Sequence[str]) -> Iterator[list[Any]]:
     ours = {theirs: name for name, theirs in function.names.items()}
     for at, part in enumerate(parts):
         yield [ours.get(part, part), *(int(p) if p.isdecimal() and len(p) < 9 else p for p in parts[at + 1 :] if p)]
-        if part.lower() not in _AROUND:
+        if part.lower() not in _WRAPPER_NAMES:
             break
 
 

@@ -1,9 +1,8 @@
-"""Answers that are withheld because a program has written a credential itself, and what comes of that.
+"""Withholds answers of programs that have written a credential themselves.
 
-A program is never given a credential. One that shows it all the same has guessed it, or has put it together from what
-an API answered. If it were shown as `[secret]`, a program could write a million guesses and see which of them is right.
-So the whole answer is
-withheld: that tells one bit. After a few of them the principal's programs are refused.
+A program is never given a credential. A program that has one all the same guessed it, or put it together from answers
+of an API. If it were shown as `[secret]`, a program could write a million guesses and see which one is right. So the
+whole answer is withheld, which tells one bit. After a few such answers the principal's programs are refused.
 """
 
 from __future__ import annotations
@@ -15,9 +14,11 @@ from collections.abc import Callable
 from doorward.host.logs import log
 from doorward.model.errors import LimitExceeded, SecretWithheld
 
-MOST_WITHHELD = 3
-"""Answers withheld from one principal after which their programs are refused."""
+MAX_WITHHELD = 3
+"""Withheld answers after which the programs of a principal are refused."""
+
 WINDOW_SECONDS = 86_400.0
+"""A withheld answer counts for a day."""
 
 
 class Withholding:
@@ -28,21 +29,27 @@ class Withholding:
         self._times: dict[str, deque[float]] = {}
 
     def admit(self, principal: str) -> None:
-        """Raises: LimitExceeded if too many answers were withheld from this principal of late."""
+        """Raises: LimitExceeded if too many answers were withheld from this principal within the window."""
         times = self._times.get(principal)
         while times and times[0] < self._clock() - WINDOW_SECONDS:
             times.popleft()
-        if times and len(times) >= MOST_WITHHELD:
-            hint = "The operator's log says of which server. A restart, or a day, lifts this; a credential that is hard to guess prevents it."
+        if times and len(times) >= MAX_WITHHELD:
+            hint = (
+                "The operator's log says of which server. A restart, or a day, lifts this; a credential that is hard "
+                "to guess prevents it."
+            )
             raise LimitExceeded(
                 f"{len(times)} answers of your programs held credentials: no more of them are run", hint=hint
             )
 
     def withheld(self, principal: str, what: str, servers: str) -> SecretWithheld:
-        """The error in the place of an answer; counted, and told to the operator."""
+        """The error that takes the place of an answer; it is counted and logged."""
         self._times.setdefault(principal, deque(maxlen=100)).append(self._clock())
         log.warning(
             "secret_withheld", principal=principal, what=what, servers=servers, count=len(self._times[principal])
         )
-        hint = f"Programs are never given credentials, and need none. After {MOST_WITHHELD} such answers no more programs are run."
+        hint = (
+            f"Programs are never given credentials, and need none. After {MAX_WITHHELD} such answers no more programs "
+            "are run."
+        )
         return SecretWithheld(f"{what} held a credential of {servers}, and is withheld", hint=hint)

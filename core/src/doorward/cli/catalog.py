@@ -168,7 +168,7 @@ async def _call(
         from doorward.calls.arguments import fits, takes_file
         from doorward.model.types import LOCAL
 
-        function = gate.broker.find(name, LOCAL)
+        function = gate.broker.functions.find(name, LOCAL)
         values = {
             key: _file(text[1:])
             if text.startswith("@") and takes_file(function, key)

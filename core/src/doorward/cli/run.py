@@ -127,10 +127,10 @@ def _new(folder: Path, name: str, number: int) -> BinaryIO:
 def _values(code: str, params: tuple[str, ...]) -> dict[str, Any]:
     """The parameters. A value for one whose default is text stays text: `--param id=12` fits `id = "7"`."""
     from doorward.model.errors import InvalidProgram
-    from doorward.runs import program_text
+    from doorward.runs.parameters import parameters
 
     try:
-        known = program_text.parameters(code)
+        known = parameters(code)
     except InvalidProgram:
         known = {}
     return {name: parsed(text, partial(_fits, known.get(name))) for name, text in pairs(params).items()}

@@ -1,5 +1,6 @@
-"""How programs written for other systems name servers and helpers, so that they run here as they are. This is the one
-table of it: executors take from `Door.aliases` what a program needs, and know no such name themselves.
+"""The names of servers and helpers in programs written for other systems, so that these run here unchanged.
+
+This is the only table of such names: executors get from `Door.aliases` what a program needs, and know none themselves.
 
 `from github.functions import f`; `mcp_servers["github"].f()`, `mcp_github.f()`, `from mcp.servers.github import f`;
 `from mcp import runtime`; `call_mcp_tool("mcp__github__f", {…})`. Our own way is `import github`.
@@ -13,22 +14,22 @@ from collections.abc import Callable, Iterable, Mapping
 from doorward.model.drivers import Aliases
 
 RUNTIME = "doorward.runtime"
-"""The module of other systems' helpers, by their own names; `runtime.py` makes them."""
+"""The module of other systems' helpers, under their own names; `runtime.py` implements them."""
 
-THERE = (
+PREDEFINED_NAMES = (
     "call_mcp_tool", "callMCPTool", "discover_mcp_tools", "discoverMCPTools",
     "search_tools", "searchTools", "get_tool_schema", "getToolSchema",
 )  # fmt: skip
 """Helpers that such programs use without an import."""
 
-_MENTIONED = re.compile(rf"\b(?:mcp(?:_\w+)?|functions|{'|'.join(THERE)})\b")
+_MENTIONED = re.compile(rf"\b(?:mcp(?:_\w+)?|functions|{'|'.join(PREDEFINED_NAMES)})\b")
 
 
 def aliases(
     code: str, servers: Mapping[str, str], has: Callable[[str, str], bool], *, everything: bool = False
 ) -> Aliases:
-    """What a program needs of this, or any program (`everything`). `servers` are the configured names by module name;
-    `has(server, name)` says whether that server has a function of this name. Servers' own names are never taken."""
+    """The aliases that a program needs, or all (`everything`). `servers` are the configured names by module name;
+    `has(server, name)` says whether that server has a function of this name. A server's own name is never replaced."""
     words = set(_MENTIONED.findall(code))
     if not words and not everything:
         return Aliases()
@@ -42,25 +43,25 @@ def aliases(
         modules |= {f"{module}.functions": module for module in asked if not has(module, "functions")}
     modules = {name: module for name, module in modules.items() if name not in servers and name != "mcp_servers"}
     there: dict[str, Iterable[str]] = {name: [f"import {name}"] for name in modules if name.startswith("mcp_")}
-    there |= {name: [f"from {RUNTIME} import {name}"] for name in THERE} | {"mcp_servers": _all(servers)}
+    there |= {name: [f"from {RUNTIME} import {name}"] for name in PREDEFINED_NAMES} | {"mcp_servers": _all(servers)}
     return Aliases(modules, "".join(_unless_there(name, there[name]) for name in sorted(words & there.keys())))
 
 
 def server_meant(name: str) -> str:
-    """The server that a name such as `mcp.servers.github`, `github.functions` or `mcp_github` would mean; else its
-    first part."""
+    """The server in a name such as `mcp.servers.github`, `github.functions` or `mcp_github`; else the first part of the
+    name."""
     found = re.fullmatch(r"mcp\.servers\.(\w+).*|mcp_(\w+)|(\w+).*", name)
     return next(filter(None, found.groups()), "") if found else name
 
 
 def _all(servers: Mapping[str, str]) -> Iterable[str]:
-    """Lines that make a dictionary of all servers, by their configured and their module names."""
+    """Lines of code that make a dictionary of all servers, by configured and by module names."""
     yield from (f"import {module} as mcp__{number}" for number, module in enumerate(servers))
     entries = {key: number for number, (module, name) in enumerate(servers.items()) for key in (name, module)}
     yield f"mcp_servers = {{{', '.join(f'{key!r}: mcp__{number}' for key, number in entries.items())}}}"
 
 
 def _unless_there(name: str, lines: Iterable[str]) -> str:
-    """Text that runs these lines if the name means nothing yet; it may be a session's own. (A type checker does not
-    read it.)"""
+    """Code that runs these lines if the name is not defined yet; a session may have defined it. (A type checker does
+    not see it.)"""
     return f"try:\n    eval('{name}')\nexcept NameError:\n" + "".join(f"    {line}\n" for line in lines)

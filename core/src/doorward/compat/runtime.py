@@ -1,4 +1,4 @@
-"""The helpers of other systems, by their own names and with answers of their shapes: what `doorward.runtime` means, see
+"""The helpers of other systems, with their own names and shapes of answers: the module `doorward.runtime`, see
 `aliases.py`."""
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 Form = Callable[[Function], dict[str, Any]]
 
-MOST = 500
+MAX_LISTED = 500
 """Functions that one answer lists."""
 
 
 class Runtime:
-    """`all` by name. Several names are one helper: whatever can be called plainly can be awaited as well."""
+    """The helpers, `all` by name. Several names may mean one helper: every plain call can be awaited as well."""
 
     def __init__(self, discovery: Discovery, catalog: Catalog, servers: Servers, broker: Broker) -> None:
         self._discovery = discovery
@@ -63,7 +63,7 @@ class Runtime:
     async def _docs(self, run: HelperContext, server: str, tool: str | None = None, detail: str = "summary") -> Any:
         module = self._discovery.module(server, run.program.principal)
         if tool is not None:
-            return self._entry(self._broker.find(f"{module}.{tool}", run.program.principal), detail)
+            return self._entry(self._broker.functions.find(f"{module}.{tool}", run.program.principal), detail)
         return await self._listed(run, module, lambda function: self._entry(function, detail))
 
     async def _search_docs(self, run: HelperContext, query: str, limit: int = 5, detail: str = "summary") -> Any:
@@ -77,7 +77,7 @@ class Runtime:
         return self._about(run, module, await self._listed(run, module, self._tool))
 
     async def _metadata(self, run: HelperContext) -> Any:
-        room = MOST
+        room = MAX_LISTED
         found: list[dict[str, Any]] = []
         for module in self._servers.names(run.program.principal):
             tools = await self._listed(run, module, lambda function: self._tool(function, schema=False), room)
@@ -96,7 +96,7 @@ class Runtime:
             return await self._search_tools(run, terms if isinstance(terms, str) else " ".join(map(str, terms)), 50)
         found: list[dict[str, Any]] = []
         for module in self._servers.names(run.program.principal):
-            found += await self._listed(run, module, self._named, MOST - len(found))
+            found += await self._listed(run, module, self._named, MAX_LISTED - len(found))
         return found
 
     async def _search_tools(self, run: HelperContext, query: str, limit: int = 10) -> Any:
@@ -104,7 +104,7 @@ class Runtime:
 
     async def _tool_schema(self, run: HelperContext, name: str) -> Any:
         try:
-            return self._named(self._broker.find(self._qualified(run, name), run.program.principal))
+            return self._named(self._broker.functions.find(self._qualified(run, name), run.program.principal))
         except UnknownName:
             return None
 
@@ -134,14 +134,16 @@ class Runtime:
 
     # Functions
 
-    async def _listed(self, run: HelperContext, module: str, form: Form, most: int = MOST) -> list[dict[str, Any]]:
-        """The first functions of a server, in this form; a note beside the program's value says that there are more."""
+    async def _listed(
+        self, run: HelperContext, module: str, form: Form, most: int = MAX_LISTED
+    ) -> list[dict[str, Any]]:
+        """The first functions of a server, in this form; a note in the answer of the run says if there are more."""
         if (count := len(self._catalog.names(module))) > most:
             run.note(f"{module} has {count} functions, of which {most} are listed; doorward.search finds others")
         found = []
         for function in list(islice(self._catalog.functions(module), most)):
             found.append(form(function))
-            await anyio.lowlevel.checkpoint()  # that takes long where schemas are large
+            await anyio.lowlevel.checkpoint()  # large schemas take long
         return found
 
     def _found(self, run: HelperContext, query: str, limit: int) -> Iterable[Function]:
@@ -171,7 +173,7 @@ class Runtime:
         return {"name": name, "description": _description(function), "parameters": self._schema(function)}
 
     def _schema(self, function: Function) -> dict[str, Any]:
-        """The parameters' schema, with what it refers to."""
+        """The schema of the parameters, with the definitions that it refers to."""
         reached = closure(function.parameters, lambda name: self._catalog.definition(function.server, name))
         return {**function.parameters, **({"$defs": reached} if reached else {})}
 

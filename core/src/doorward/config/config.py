@@ -21,6 +21,7 @@ from typing import Any, TypeVar, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from doorward.config.settings import Config, ServerSettings
+from doorward.host import files
 from doorward.host.cached_file import stamp
 from doorward.model.errors import ConfigError, MissingSecret
 from doorward.model.settings import Settings
@@ -84,6 +85,16 @@ class Loaded:
             return Path(os.path.abspath(self.folder / self.config.state.expanduser()))
         own = hashlib.sha256(f"{self.folder}/{self.file}".encode()).hexdigest()[:8]
         return _user_state() / f"{self.folder.name}-{own}"
+
+    def make_state_folder(self) -> Path:
+        """The state folder, which is there now and belongs to this user. Raises: ConfigError."""
+        folder = self.state_folder()
+        try:
+            files.own_folder(folder)
+        except OSError as error:
+            why = f"cannot be made the state folder: {error.strerror}"
+            raise ConfigError(why, place=str(folder), hint="Set DOORWARD_STATE_DIR.") from None
+        return folder
 
 
 def _user_state() -> Path:

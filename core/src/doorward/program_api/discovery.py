@@ -1,5 +1,4 @@
-"""What there is to call: listed, searched, described. The MCP tools, the CLI and programs (`import doorward`) all
-ask here."""
+"""Lists, searches and describes functions, for the MCP tools, the CLI and programs (`import doorward`)."""
 
 from __future__ import annotations
 
@@ -27,26 +26,27 @@ if TYPE_CHECKING:
     from doorward.describe.observation import Observation
     from doorward.servers.registry import Servers
 
-MOST_AT_ONCE = 5
-"""Functions that `get_functions` shows in one answer."""
+MAX_DESCRIBED = 5
+"""Functions that `get_functions` describes in one answer."""
 
-_MOST_NAMES = 40
+_MAX_NAMES = 40
 """Function names in the description of a server."""
 
-FEW = 20
-"""Servers of which each is shown with `FIRST` names of functions; of more, with `FIRST_OF_MANY`."""
+FEW_SERVERS = 20
+"""A list of more servers says less about each."""
 
-FIRST, FIRST_OF_MANY = 10, 3
+FIRST_NAMES, FIRST_NAMES_OF_MANY = 10, 3
+"""Names of functions shown with a server in a list of few, and of many."""
 
-ABOUT, ABOUT_OF_MANY = 200, 80
-"""Characters of what a server says of itself."""
+ABOUT_CHARS, ABOUT_CHARS_OF_MANY = 200, 80
+"""Characters of the description that a server gives of itself, likewise."""
 
-_WHY = 1000
-"""Characters of what is wrong with a server."""
+_ERROR_CHARS = 1000
+"""Characters of a server's error."""
 
 
 class Discovery:
-    """Read-only views of the catalog, bounded however large it is."""
+    """Read-only views of the catalog, bounded in size however large it is."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Discovery:
         executors: Callable[[], str],
         limits: Limits,
     ) -> None:
-        """`cards` tell of `import doorward`; `executors` says what programs run in."""
+        """`cards` describe `import doorward`; `executors` returns a description of the executors."""
         self._catalog = catalog
         self._servers = servers
         self._broker = broker
@@ -66,7 +66,7 @@ class Discovery:
         self._limits = limits
 
     def capabilities(self, principal: str) -> str:
-        """What can be done here, in a paragraph."""
+        """A paragraph about what a principal can do here."""
         return (
             f"Programs run in a sandbox without network and credentials "
             f"({self._executors() or 'no executor is installed'}). "
@@ -79,28 +79,31 @@ class Discovery:
         )
 
     def servers(self, principal: str, *, limit: int | None = None, cursor: str | None = None) -> dict[str, Any]:
-        """`{"servers": [{"name", "functions", "first", …}]}`: all servers of a principal, or a page of so many, then
-        with `"total"` and `"cursor"` if there are more. Of each: how many functions, some of their names, or what is
-        wrong with it.
+        """`{"servers": [{"name", "functions", "first", …}]}`: all servers of a principal, or a page of `limit`, with
+        `"total"` and `"cursor"` if there are more. A server has the count and the first names of its functions, or its
+        error.
 
-        Raises: InvalidArguments for a cursor that is none.
+        Raises: InvalidArguments for an invalid cursor.
         """
         usable = ((module, None) for module in self._servers.usable_by(principal))
         whole: list[tuple[str, DoorwardError | None]] = [*usable, *self._servers.wrong(principal).items()]
         shown, following = page(whole, limit, cursor)
-        few = len(whole) <= FEW
+        few = len(whole) <= FEW_SERVERS
         answer: dict[str, Any] = {
             "servers": [_broken(name, error) if error else self._server(name, few) for name, error in shown]
         }
         return answer | ({"total": len(whole), "cursor": following} if following else {})
 
     def _server(self, module: str, few: bool) -> dict[str, Any]:
-        report, first = self._catalog.report(module), self._catalog.first(module, FIRST if few else FIRST_OF_MANY)
+        report, first = (
+            self._catalog.report(module),
+            self._catalog.first(module, FIRST_NAMES if few else FIRST_NAMES_OF_MANY),
+        )
         shown = {"name": module, "functions": report.functions if report else 0, "first": list(first)}
         shown |= {} if report else {"note": "not compiled yet"}
         if error := self._servers.outdated.get(self._servers.modules[module]):
-            shown["note"] = f"as compiled before: {error}"[:_WHY]
-        about = clean(report.description, ABOUT if few else ABOUT_OF_MANY) if report else ""
+            shown["note"] = f"as compiled before: {error}"[:_ERROR_CHARS]
+        about = clean(report.description, ABOUT_CHARS if few else ABOUT_CHARS_OF_MANY) if report else ""
         return shown | ({"about": about} if about else {})
 
     def search(
@@ -115,7 +118,7 @@ class Discovery:
     ) -> dict[str, Any]:
         """`{"functions": [{"function", "summary", …}], "total": N, "cursor": …}`, best first.
 
-        Raises: InvalidArguments for a cursor that is none; UnknownName for a server that is none.
+        Raises: InvalidArguments for an invalid cursor; UnknownName for an unknown server.
         """
         usable = self._servers.names(principal) if server is None else [self.module(server, principal)]
         limit, offset = max(1, min(limit, 50)), offset_of(cursor)
@@ -127,21 +130,21 @@ class Discovery:
 
     def describe(self, names: Sequence[str], principal: str) -> list[dict[str, Any]]:
         """One to five functions in full: `{"function", "import", "signature", "text"}`, or `{"function", "error"}`.
-        With a name like `github.issues_create#Issue`, one class of their types in full: `{"function", "text"}`; with
-        that of a server, what it is.
+        A name like `github.issues_create#Issue` asks for one class of a function's types in full: `{"function",
+        "text"}`; the name of a server asks for a description of it.
 
         Raises: InvalidArguments for none or more than five.
         """
-        if not 1 <= len(names) <= MOST_AT_ONCE:
+        if not 1 <= len(names) <= MAX_DESCRIBED:
             raise InvalidArguments(
-                f"one to {MOST_AT_ONCE} functions at a time, got {len(names)}",
+                f"one to {MAX_DESCRIBED} functions at a time, got {len(names)}",
                 hint='For example ["github.issues_create"].',
             )
         return [self._card(name, principal) for name in names]
 
     def _card(self, name: str, principal: str) -> dict[str, Any]:
         try:
-            function = self._broker.find(name, principal)
+            function = self._broker.functions.find(name, principal)
         except DoorwardError as error:
             if (
                 part := self.cards.card(str(name))
@@ -159,21 +162,23 @@ class Discovery:
         }
 
     def list_in(self, name: str, principal: str) -> tuple[str, ...]:
-        """The key of the list that a function answers, where its schema has only one. Raises: UnknownName."""
-        function = self._broker.find(name, principal)
+        """The key of the only list in a function's result schema; empty if there are none or several.
+
+        Raises: UnknownName.
+        """
+        function = self._broker.functions.find(name, principal)
         return declared(function, self.definitions(function.server)) if function.returns else ()
 
     def seen(self, function: Function) -> Observation | None:
-        """What is known of the results of a function without a schema of them, or of which these say less than was
-        seen."""
+        """The observed results of a function, if it has no result schema or if they say more than it."""
         seen = self._broker.observed.of(function) if is_open(function) else None
         return seen if seen and (function.returns is None or seen.text) else None
 
     def _part(self, name: str, principal: str) -> dict[str, Any] | None:
-        """What `server.function#Class` means: one class of a function's types in full."""
+        """The answer for `server.function#Class`: one class of a function's types in full."""
         name, mark, asked = name.rpartition("#")
         try:
-            function = self._broker.find(name, principal) if mark else None
+            function = self._broker.functions.find(name, principal) if mark else None
         except DoorwardError:
             return None
         if function is None:
@@ -188,14 +193,14 @@ class Discovery:
         return found | {"error": f"{function.qualified} has no class {asked[:100]!r}. Its classes: {known}"}
 
     def _about(self, name: str, principal: str) -> dict[str, Any] | None:
-        """What a server is, if this is one's name."""
+        """The description of a server, if this is the name of one."""
         try:
             module = self.module(name, principal)
         except UnknownName:
             return None
         report, names = self._catalog.report(module), self._catalog.names(module)
-        listed = ", ".join(names[:_MOST_NAMES]) + (
-            f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        listed = ", ".join(names[:_MAX_NAMES]) + (
+            f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
         )
         lines = [f"{module}: {report.description[:1000]}" if report and report.description else module]
         lines += [f"{len(names)} functions: {listed or 'none'}"]
@@ -207,7 +212,7 @@ class Discovery:
         return {"function": module, "text": "\n".join([*lines, f"Write `import {module}`."])}
 
     def definitions(self, server: str) -> Definitions:
-        """What its functions refer to."""
+        """The definitions that the functions of a server refer to."""
         return lambda name: self._catalog.definition(server, name)
 
     def module(self, server: str, principal: str) -> str:
@@ -230,8 +235,8 @@ def _broken(name: str, error: DoorwardError) -> dict[str, Any]:
 
 
 def told(error: DoorwardError) -> str:
-    """What is wrong with a server."""
-    return in_a_line(error)[:_WHY]
+    """The error of a server in one line."""
+    return in_a_line(error)[:_ERROR_CHARS]
 
 
 def _hit(function: Function) -> dict[str, Any]:

@@ -1,7 +1,6 @@
-"""What is told of `doorward` and its helpers, by `get_functions` as by `help` in a program: their signatures and
-docstrings.
+"""Descriptions of `doorward` and its helpers, made of their signatures and docstrings.
 
-Those are texts for who writes programs. A helper needs nothing else here than to be one of `HELPERS`.
+`get_functions` and `help` in a program show them to the author of a program. Every helper in `HELPERS` gets one.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ if TYPE_CHECKING:
 MODULE = "doorward"
 
 ERRORS = {
-    "ApiError": """An HTTP API answered with a status of 400 or more: e.status, e.body (JSON as its value, else text), e.retry_after
-(seconds or None); str(e) says it all. `except doorward.ApiError as e`.""",
+    "ApiError": "An HTTP API answered with a status of 400 or more: e.status, e.body (JSON as its value, else text), "
+    "e.retry_after\n(seconds or None); str(e) says it all. `except doorward.ApiError as e`.",
     "ToolError": "A tool of an MCP server says that it failed; str(e) is its text, and there is nothing else to it.",
 }
-"""The classes, which sandboxes make themselves."""
+"""Descriptions of the error classes, which sandboxes define themselves."""
 
 
 class _Bare(str):
-    """An annotation, shown without quotes."""
+    """An annotation that is shown without quotes."""
 
     __slots__ = ()
 
@@ -46,8 +45,8 @@ class HelperCards:
         self.names = list(self._about)
 
     def card(self, asked: str) -> dict[str, Any] | None:
-        """What `doorward` or `doorward.NAME` is: `{"function", "import", "signature", "text"}`, or `{"function",
-        "error"}` with names that look like it. `None` for anything else."""
+        """The card of `doorward` or `doorward.NAME`: `{"function", "import", "signature", "text"}`, or `{"function",
+        "error"}` with similar names. `None` for anything else."""
         module, _, name = asked.partition(".")
         if module != MODULE:
             return None
@@ -64,7 +63,7 @@ class HelperCards:
         return {"function": asked, "import": "import doorward", "signature": self._heads[name], "text": text}
 
     def _listed(self) -> str:
-        """All of them, each with the first sentence about it."""
+        """All helpers, each with the first sentence of its description."""
         lines = (f"{self._calls.get(name, name)}: {_first(about)}" for name, about in self._about.items())
         return "\n".join(
             ['Helpers for programs (`import doorward`). More of each: get_functions(["doorward.pages"]).', *lines]
@@ -72,7 +71,7 @@ class HelperCards:
 
 
 def written(helper: Helper, *, types: bool = True) -> str:
-    """The signature of a helper, as programs call it: without the run that it gets."""
+    """The signature of a helper as programs call it, without the run."""
     whole = inspect.signature(helper)
 
     def shown(annotation: Any) -> Any:

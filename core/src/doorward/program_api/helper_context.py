@@ -1,4 +1,4 @@
-"""What a helper of `import doorward` needs of the run that asks for it, which is a `RunContext` of the room `runs`."""
+"""What a helper of `import doorward` needs to know of its run. `RunContext` in the room `runs` implements it."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ if TYPE_CHECKING:
     from doorward.model.types import File, Program, Reply
 
 Helper = Callable[..., Awaitable[Any]]
-"""It gets the run that asks, then what the program gives it."""
+"""Called with the run, then with the arguments of the program."""
 
 
 class HelperContext(Protocol):
-    """A run, as helpers know it."""
+    """A run as helpers see it."""
 
     @property
     def program(self) -> Program: ...
 
     @property
     def made(self) -> int:
-        """The calls that count so far, this one included."""
+        """The calls counted so far, this one included."""
         ...
 
     def helper_makes_calls(self) -> None:
-        """Count the calls that a helper makes, not the call of the helper."""
+        """Do not count the call of a helper, because the calls that it makes are counted."""
         ...
 
     async def call(self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -34,16 +34,16 @@ class HelperContext(Protocol):
     async def reply(
         self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, link: str = "", headers: bool = False
     ) -> Reply:
-        """Make one call, as `call` does; with its value comes what its source says of a next page, whose `link` the
-        call for that one gets. `headers`: those of the answer, too."""
+        """Make one call, as `call` does. The reply also says how to get the next page, if its source knows; the call
+        for that page gets the reply's `link`. `headers`: include those of the answer."""
         ...
 
     def following(self, function: str, arguments: Mapping[str, Any], value: Any) -> tuple[dict[str, Any] | None, str]:
-        """How the page after an answer is got, where its source says nothing of it."""
+        """The arguments for the page after an answer whose source does not give them."""
         ...
 
     def note(self, text: str) -> None:
-        """Tell the reader of the run's answer something beside its value."""
+        """Add a note to the answer of the run."""
         ...
 
     def open(self, uri: str) -> File:

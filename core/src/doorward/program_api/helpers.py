@@ -1,8 +1,7 @@
-"""What `import doorward` offers to programs: the public methods of `Helpers`, by their names. Each gets the run that
-asks.
+"""The helpers of `import doorward`: the public methods of `Helpers`, by their names. Each gets the run that calls it.
 
-Signature and docstring of a helper are what agents are told of it (`helper_cards`): the docstring begins with a
-sentence that says what it does.
+Agents read the signature and docstring of a helper (`helper_cards`). The docstring begins with a sentence that says
+what the helper does.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from doorward.config.config import module_name
 from doorward.data.json_writing import MAX_PARTS, exceeds
 from doorward.data.offload import aside
 from doorward.model.errors import InvalidArguments, LimitExceeded, UnknownName
-from doorward.program_api.pagination import MOST_PAGES, items, pages
+from doorward.program_api.pagination import MAX_PAGES, items, pages
 
 if TYPE_CHECKING:
     from doorward.program_api.discovery import Discovery
@@ -73,7 +72,7 @@ class Helpers:
         function: str,
         arguments: Mapping[str, Any] | None = None,
         *,
-        most: int = MOST_PAGES,
+        most: int = MAX_PAGES,
         **kwargs: Any,
     ) -> list[Any]:
         """Call a function once for each page. A list of whole answers, each as the function itself answers:
@@ -183,8 +182,8 @@ class Helpers:
         return await self._offered(run, server, "prompts/get", {"name": name, "arguments": dict(arguments or {})})
 
     async def _offered(self, run: HelperContext, server: str, id: str, arguments: Mapping[str, Any]) -> Any:
-        """Call what a server's source offers besides its functions. Raises: UnknownName if this one has no such
-        thing."""
+        """Call something that a server's source offers besides functions. Raises: UnknownName if it does not offer
+        that."""
         module = self._discovery.module(server, run.program.principal)
         if self._servers.offered(module, id) is None:
             hint = "MCP servers have them, where `include`, `exclude` and `read_only` of the configuration leave them."
@@ -206,11 +205,11 @@ class Helpers:
 
 
 HELPERS: Mapping[str, Helper] = {name: method for name, method in vars(Helpers).items() if not name.startswith("_")}
-"""All helpers, as functions that get their `Helpers` first."""
+"""All helpers, as functions whose first argument is their `Helpers`."""
 
 
 async def call(run: HelperContext, name: str, arguments: Mapping[str, Any]) -> Any:
-    """The one call that a helper makes."""
+    """Make the only call of a helper."""
     run.helper_makes_calls()
     return await run.call(name, (), arguments)
 
@@ -220,8 +219,11 @@ def _is_file(value: Any) -> bool:
 
 
 def _uri(file: Any) -> str:
-    """The URI in what a program names a file by. Raises: InvalidArguments."""
+    """The URI in a handle, or the URI itself. Raises: InvalidArguments."""
     if not _is_file(file):
-        hint = 'It has an "artefact"; its URI begins with doorward://results/. What is a text or a list already needs no reading.'
+        hint = (
+            'It has an "artefact"; its URI begins with doorward://results/. What is a text or a list already needs no '
+            "reading."
+        )
         raise InvalidArguments(f"a handle of a file is wanted, not {type(file).__name__}", hint=hint)
     return handle(file) or str(file)

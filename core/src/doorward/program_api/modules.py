@@ -1,4 +1,4 @@
-"""What `import` gives a program: the modules of servers, and those of helpers."""
+"""The modules that programs can import: those of servers, and those of helpers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ToolError(Exception): ...
 
 
 class Modules:
-    """Modules by name. `helpers` are those that no server has: `doorward`, and others within it."""
+    """Modules by name. `helpers` are the modules of no server: `doorward`, and others within it."""
 
     def __init__(
         self, catalog: Catalog, servers: Servers, discovery: Discovery, helpers: Mapping[str, Mapping[str, Helper]]
@@ -45,12 +45,12 @@ class Modules:
         return self._servers.usable_by(principal)
 
     def has(self, server: str, name: str) -> bool:
-        """Whether a server has a function of this very name."""
+        """Whether a server has a function of exactly this name."""
         return name in self._catalog.names(server)
 
     def members(self, server: str, principal: str) -> Sequence[str] | None:
-        """The names that `import server` may give a principal's program: its functions, also by further names, original
-        ones that can be written so among them."""
+        """The names in a server's module for a principal's program: its functions, their aliases, and original ids that
+        are Python names."""
         if (helpers := self.helpers.get(server)) is not None:
             return [*helpers, *(ERRORS if server == MODULE else ())]
         if not self._servers.usable(server, principal):
@@ -64,7 +64,7 @@ class Modules:
         return known[2]
 
     def stub(self, server: str, names: Sequence[str], principal: str) -> str:
-        """A `.pyi` text for some functions of a server; there are none of one that is not the principal's."""
+        """The text of a `.pyi` file for some functions of a server; empty if the principal cannot use it."""
         if (helpers := self.helpers.get(server)) is not None:
             head = f"from typing import Any\n{_ERRORS_STUB if server == MODULE else ''}"
             return head + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in helpers)
@@ -75,8 +75,10 @@ class Modules:
         return signatures.stub(known, self._discovery.definitions(server), self._discovery.seen) + again
 
     async def help(self, run: HelperContext, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """What `doorward.name(…)` answers a program. Raises: UnknownName; InvalidArguments; DoorwardError of a call
-        that it makes."""
+        """The answer of `doorward.name(…)` to a program.
+
+        Raises: UnknownName; InvalidArguments; DoorwardError of a call that the helper makes.
+        """
         helper = self._helper(name)
         try:
             inspect.signature(helper).bind(run, *args, **kwargs)
@@ -96,8 +98,8 @@ class Modules:
         raise UnknownName(card.get("error") or f"{MODULE}.{name} cannot be called by its name")
 
     def absent(self, server: str, principal: str) -> tuple[str, list[str]]:
-        """Of a server that a principal asked for and cannot use: what is wrong with it, if it is theirs, and names that
-        look like it."""
+        """For a server that a principal asked for and cannot use: its error, if it is one of theirs and broken, and
+        similar names."""
         wrong = {module_name(name): error for name, error in self._servers.wrong(principal).items()}
         if error := wrong.get(server):
             return told(error), []

@@ -1,4 +1,4 @@
-"""The pages of a function's answer, one after the other. Each is a call like any other: checked, counted, scrubbed."""
+"""Gets the pages of a function, one after the other. Each is a call like any other: checked, counted, scrubbed."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from doorward.model.types import Reply
     from doorward.program_api.helper_context import HelperContext
 
-MOST_PAGES = 100
-"""That `doorward.pages` gets unless it is told otherwise."""
+MAX_PAGES = 100
+"""Pages that `doorward.pages` gets unless the program says otherwise."""
 
 
-async def pages(run: HelperContext, function: Any, arguments: Mapping[str, Any], most: int = MOST_PAGES) -> list[Any]:
-    """The values of a function's pages, from that of `arguments` on: until its source knows of no next page, `most` are
-    there, or the run has no calls or room left. Where it stops early a note of the run says so.
+async def pages(run: HelperContext, function: Any, arguments: Mapping[str, Any], most: int = MAX_PAGES) -> list[Any]:
+    """The values of a function's pages, beginning with the page of `arguments`. It ends where the source has no next
+    page, after `most` pages, or when the run has no calls or room left; a note says if it stops early.
 
     Raises: DoorwardError of the call that fails; InvalidArguments if `function` names none.
     """
@@ -34,12 +34,12 @@ async def pages(run: HelperContext, function: Any, arguments: Mapping[str, Any],
 async def items(
     run: HelperContext, function: Any, arguments: Mapping[str, Any], most: int | None, declared: Sequence[str]
 ) -> list[Any]:
-    """What is in the pages of a function, at most so many. `declared` are the keys of the list, as its schema says it.
+    """The items in the pages of a function, at most `most`. `declared` are the keys of the list in its schema.
 
-    Raises: as `pages`, and InvalidArguments for an answer of which nobody knows which list it is about.
+    Raises: as `pages`, and InvalidArguments for an answer with several lists that could be meant.
     """
     found: list[Any] = []
-    async for reply in _replies(run, "items", function, arguments, MOST_PAGES):
+    async for reply in _replies(run, "items", function, arguments, MAX_PAGES):
         found += await done(_listed, function, reply, declared, large=is_large(reply.value))
         if most is not None and len(found) >= most:
             if len(found) > most or reply.next is not None:
@@ -73,8 +73,8 @@ async def _replies(
         reply = await run.reply(function, (), following, link=link)
         before, last = last, await done(dump, reply.value, large=is_large(reply.value))
         if count and last == before:
-            break  # an API that does not know the parameter answers the same for ever
-        if reply.next is None and not link and not reply.items:  # else the source knows how its answers page
+            break  # an API that ignores the parameter would answer the same for ever
+        if reply.next is None and not link and not reply.items:  # otherwise the source knows about its pages
             found, why = run.following(function, following, reply.value)
             reply = replace(reply, next=found, left="" if found else reply.left or why)
         yield reply

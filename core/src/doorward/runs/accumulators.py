@@ -1,29 +1,19 @@
-"""What a program gathers as it runs, as against what it is given."""
+"""Tells variables that a program fills as it runs from its parameters."""
 
 from __future__ import annotations
 
 import ast
 
-_CHANGING = {
-    "append",
-    "appendleft",
-    "add",
-    "extend",
-    "insert",
-    "update",
-    "setdefault",
-    "pop",
-    "popitem",
-    "remove",
-    "discard",
+_CHANGING_METHODS = {
+    "append", "appendleft", "add", "extend", "insert", "update", "setdefault", "pop", "popitem", "remove", "discard",
     "clear",
-}
+}  # fmt: skip
 """Methods of lists, sets and dictionaries that change them."""
 
 
 def changed(tree: ast.Module) -> set[str]:
-    """Names of the top level that the program changes: in place, by an operator, or by assigning to them again in a
-    loop or, where it says `global`, in a function."""
+    """Top-level names that the program changes: in place, with an operator, or by assigning to them again in a loop or,
+    after `global`, in a function."""
     found: set[str] = set()
     todo: list[tuple[ast.AST, bool, frozenset[str] | None]] = [(node, False, None) for node in tree.body]
     while todo:
@@ -34,7 +24,7 @@ def changed(tree: ast.Module) -> set[str]:
                 is_loop = True
             case ast.For() | ast.AsyncFor() | ast.While():
                 is_loop = True
-            case ast.Call(func=ast.Attribute(value=value, attr=method)) if method in _CHANGING:
+            case ast.Call(func=ast.Attribute(value=value, attr=method)) if method in _CHANGING_METHODS:
                 found |= _root(value)
             case ast.Subscript(value=value, ctx=ast.Store() | ast.Del()):
                 found |= _root(value)
@@ -47,7 +37,7 @@ def changed(tree: ast.Module) -> set[str]:
 
 
 def _root(value: ast.expr) -> set[str]:
-    """The name of what `out`, `out["a"]` or `out.setdefault("a", [])` is in."""
+    """The variable in `out`, `out["a"]` or `out.setdefault("a", [])`."""
     while True:
         match value:
             case ast.Subscript(value=inner) | ast.Attribute(value=inner) | ast.Call(func=inner):

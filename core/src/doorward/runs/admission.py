@@ -1,4 +1,4 @@
-"""How a run begins: whether its principal may start one, and the program with its limits; or why there is none."""
+"""How a run begins: whether its principal may start one, and the program with its parameters and limits."""
 
 from __future__ import annotations
 
@@ -11,27 +11,58 @@ from typing import TYPE_CHECKING, Any
 from doorward.access.policy import narrowing
 from doorward.access.rate_limit import RateLimit
 from doorward.model.errors import DoorwardError, InvalidArguments
-from doorward.model.types import Limits, Outcome, Program
-from doorward.runs.runner import failure
+from doorward.model.types import CachedProgram, Limits, Outcome, Program
+from doorward.runs.outcomes import failure
+from doorward.runs.parameters import check, check_names, parameters_if_readable
 
 if TYPE_CHECKING:
+    from doorward.calls.artefacts import Artefacts
     from doorward.calls.withholding import Withholding
     from doorward.plugins.manager import Plugins
 
 
 class Admission:
-    """Asked before every run."""
+    """Decides before every run whether it may begin."""
 
-    def __init__(self, limits: Limits, withholding: Withholding, plugins: Plugins) -> None:
+    def __init__(self, limits: Limits, artefacts: Artefacts, withholding: Withholding, plugins: Plugins) -> None:
         self._limits = limits
+        self._artefacts = artefacts
         self._rate = RateLimit(limits.rate)
         self._withholding = withholding
         self._plugins = plugins
 
     def admit(self, principal: str) -> None:
-        """Count this run. Raises: LimitExceeded if the principal may start no more now."""
+        """Count this run. Raises: LimitExceeded if the principal may start no more runs now."""
         self._rate.admit(principal)
         self._withholding.admit(principal)
+
+    def prepared(
+        self, code: str, principal: str, params: Mapping[str, Any] | None, **more: Any
+    ) -> tuple[Program, dict[str, Any]]:
+        """A new program, and all its parameters with their values; `more` as for `program`.
+
+        Raises: InvalidProgram, InvalidArguments.
+        """
+        known = parameters_if_readable(code)
+        values = self._artefacts.in_params(params or {}, principal)
+        check({name: value for name, value in values.items() if name in known}, known)
+        check_names(values)
+        return self.program(code, principal, params=values, **more), {**known, **values}
+
+    def cached(
+        self, kept: CachedProgram, principal: str, params: Mapping[str, Any] | None, timeout: float | None
+    ) -> Program:
+        """A kept program with other values for its parameters. Raises: InvalidProgram, InvalidArguments."""
+        values = self._artefacts.in_params(params or {}, principal)
+        check(values, kept.params)
+        return self.program(
+            kept.code,
+            principal,
+            params={**kept.params, **values},
+            description=kept.description,
+            functions=kept.functions,
+            timeout=timeout,
+        )
 
     def program(
         self,
@@ -51,7 +82,7 @@ class Admission:
         return Program(code, params or {}, description, narrowing(functions), principal, limits, run, deadline)
 
     def refused(self, error: DoorwardError, code: str, principal: str) -> Outcome:
-        """The outcome of a run that did not begin; observers are told of it too."""
+        """The outcome of a run that did not begin; observers get it, too."""
         outcome = Outcome(False, error=failure(error))
         self._plugins.hook.run_finished(program=Program(code, principal=principal), outcome=outcome)
         return outcome

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from doorward.access.slots import NOTICE_SECONDS, Slots, SlotSandbox
+from doorward.access.slots import Slots, SlotSandbox
 from doorward.config.config import Loaded, validate
 from doorward.config.settings import Config
 from doorward.data.quoting import in_a_line
@@ -24,21 +24,23 @@ if TYPE_CHECKING:
     from doorward.model.types import Program
     from doorward.plugins.manager import Plugins
 
-_SLOTS = 16
-"""Sandboxes at once of an executor that does not say how many it can have."""
+_DEFAULT_SLOTS = 16
+"""Sandboxes at once, for an executor that does not declare `slots`."""
 
-_WAIT = 30.0
-"""Seconds for which a run waits for one of them, where the executor does not say."""
+_DEFAULT_WAIT_SECONDS = 30.0
+"""Seconds that a run waits for a sandbox, for an executor that does not declare `wait`."""
 
-MOST_TOLD = 20
-"""Packages named in a line of text; the structured answer has them all."""
+MAX_PACKAGES_NAMED = 20
+"""Packages named in a line of text; the structured answer names all."""
 
 
 def _told(executor: Mapping[str, Any]) -> str:
     packages = executor["packages"]
     words = [executor["language"]]
     if packages:
-        words.append(f"packages: {', '.join(packages[:MOST_TOLD])}{' …' if len(packages) > MOST_TOLD else ''}")
+        words.append(
+            f"packages: {', '.join(packages[:MAX_PACKAGES_NAMED])}{' …' if len(packages) > MAX_PACKAGES_NAMED else ''}"
+        )
     if not executor["files"]:
         words.append("no files")
     if executor["network"]:
@@ -76,7 +78,7 @@ class Executors:
         self._slots: dict[str, Slots] = {}
 
     def get(self, name: str) -> Executor:
-        """The executor, made now if need be; starts nothing.
+        """The executor, made at its first use; nothing is started yet.
 
         Raises: PluginError as an ExecutorError, ConfigError.
         """
@@ -93,12 +95,16 @@ class Executors:
         return self._made[name]
 
     async def open(self, name: str, program: Program, *, session: bool = False) -> SlotSandbox:
-        """A sandbox of the executor, when it is its principal's turn to have one. Raises: Busy; what `get` and
-        `Executor.open` raise."""
+        """A sandbox of the executor, as soon as it is the principal's turn.
+
+        Raises: Busy; what `get` and `Executor.open` raise.
+        """
         executor = self.get(name)
         if (slots := self._slots.get(name)) is None:
-            most = executor.slots if isinstance(executor, HasSlots) else _SLOTS
-            slots = self._slots[name] = Slots(name, most, executor.wait if isinstance(executor, HasWait) else _WAIT)
+            most = executor.slots if isinstance(executor, HasSlots) else _DEFAULT_SLOTS
+            slots = self._slots[name] = Slots(
+                name, most, executor.wait if isinstance(executor, HasWait) else _DEFAULT_WAIT_SECONDS
+            )
         await slots.take(program.principal, program.deadline - time.monotonic() - NOTICE_SECONDS)
         try:
             return SlotSandbox(await executor.open(program, session=session), slots, program.principal)
@@ -107,11 +113,12 @@ class Executors:
             raise
 
     def advice(self, name: str = "", *, session: bool = False) -> str:
-        """What to do when no executor could run a program. `name`: the one that cannot go on with it; `session`: since
-        it is one of its session."""
+        """A hint for a program that no executor could run. `name` is the executor that has begun it and cannot go on;
+        `session` says that the program belongs to a session there."""
         if name and (elsewhere := [n for n in self.names if n != name] if session else self._after(name)):
             if session:
-                return f'Open a new session (session_id="new") whose first program needs this: {" or ".join(elsewhere)} may take it.'
+                takers = " or ".join(elsewhere)
+                return f'Open a new session (session_id="new") whose first program needs this: {takers} may take it.'
             return (
                 f"If this fails before any call, as an import at the top does, {elsewhere[0]} takes the program "
                 "(in a session: its first program)."
@@ -124,11 +131,11 @@ class Executors:
         return "Or ask the operator for an executor that runs full CPython and packages."
 
     def told(self) -> str:
-        """What each executor can do, in a few words."""
+        """The abilities of each executor, in a few words."""
         return "; ".join(f"{e['executor']}: {e.get('broken') or _told(e)}" for e in self.describe())
 
     def lacks(self, name: str, package: str) -> str:
-        """What to do about a package that this executor does not have."""
+        """A hint for a program that needs a package which this executor does not have."""
         full = isinstance(self._settings_of(name), HasPackages)
         if not full and self._after(name):
             return self.advice(name)
@@ -140,7 +147,7 @@ class Executors:
         return self.advice()
 
     def shows_paths(self, name: str) -> bool:
-        """Whether the operator can show files of the machine to the sandboxes of this executor."""
+        """Whether the operator can show files of the machine to sandboxes of this executor."""
         return isinstance(self._settings_of(name), HasPaths)
 
     def _settings_of(self, name: str) -> Settings:
@@ -148,11 +155,11 @@ class Executors:
         return self._settings[name]
 
     def _after(self, name: str) -> Sequence[str]:
-        """The executors that are asked after this one."""
+        """The executors that are tried after this one."""
         return self.names[self.names.index(name) + 1 :] if name in self.names else ()
 
     def describe(self) -> list[dict[str, Any]]:
-        """What each executor can do, as it says itself."""
+        """The capabilities of each executor, as it declares them."""
         found: list[dict[str, Any]] = []
         for name in self.names:
             try:

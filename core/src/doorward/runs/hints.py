@@ -1,4 +1,4 @@
-"""What an agent should do about a failure: near names, the right signature, another executor."""
+"""Hints for failures: similar names, the right signature, another executor."""
 
 from __future__ import annotations
 
@@ -21,30 +21,28 @@ _NO_ATTRIBUTE = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 _NO_IMPORT = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 _NO_NAME = re.compile(r"name '(\w+)' is not defined")
-_NO_NETWORK = re.compile(
-    "Network is (?:unreachable|down)|Address family not supported|Name or service not known|Temporary failure in name "
-    "resolution"
-    "|Failed to resolve|Failed to establish a new connection|Cannot connect to host"
+_NETWORK_MESSAGE = re.compile(
+    "Network is (?:unreachable|down)|Address family not supported|Name or service not known|"
+    "Temporary failure in name resolution|"
+    "Failed to resolve|Failed to establish a new connection|Cannot connect to host"
 )
-_OF_NETWORKS = {
-    "gaierror",
-    "URLError",
-    "ConnectError",
-    "ConnectionError",
-    "ConnectionRefusedError",
-    "ClientConnectorError",
-}
-"""Of the standard library, requests, httpx and aiohttp."""
-_STARTS = re.compile(r"\bsubprocess\b|\bos\.(?:exec|spawn|posix_spawn)")
-_FILES = "Write files to the folder that the program starts in, those to be kept to ./out; nothing else may be changed."
+_NETWORK_ERRORS = {
+    "gaierror", "URLError", "ConnectError", "ConnectionError", "ConnectionRefusedError", "ClientConnectorError",
+}  # fmt: skip
+"""Error types of the standard library, requests, httpx and aiohttp."""
+
+_STARTS_PROCESS = re.compile(r"\bsubprocess\b|\bos\.(?:exec|spawn|posix_spawn)")
+_WHERE_TO_WRITE = (
+    "Write files to the folder that the program starts in, those to be kept to ./out; nothing else may be changed."
+)
 
 
-def complete(error: Failure, door: RunContext, program: Program, executors: Executors, executor: str) -> Failure:
-    """The failure with the source of its frames, whose fault it was, and a hint if it has none."""
+def complete(error: Failure, run: RunContext, program: Program, executors: Executors, executor: str) -> Failure:
+    """The failure with the source lines of its frames, the failed call that caused it, and a hint if it has none."""
     lines = program.code.splitlines()
     frames = tuple(f if f.source else Frame(f.line, f.function, _source(lines, f.line)) for f in error.frames)
     error = replace(error, frames=frames)
-    cause = door.cause(error.message)
+    cause = run.cause(error.message)
     if cause is not None and error.kind == "program":
         error = replace(error, kind=cause.kind, type=type(cause).__name__, hint=error.hint or cause.hint)
     if error.kind == "program" and error.type.endswith("MemoryError"):  # NumPy has one of its own
@@ -52,23 +50,26 @@ def complete(error: Failure, door: RunContext, program: Program, executors: Exec
         return replace(error, kind="limit", type="LimitExceeded", message=told, hint="Work on smaller pieces.")
     if error.hint:
         return error
-    hint = _hint(error, door)
+    hint = _hint(error, run)
     if error.kind == "program" and executor in executors.names:
         hint = " ".join(filter(None, [hint, _of_the_sandbox(error, program, executors, executor)]))
     return replace(error, hint=hint or None)
 
 
 def _of_the_sandbox(error: Failure, program: Program, executors: Executors, executor: str) -> str | None:
-    """What an error of the system means in a sandbox."""
+    """A hint for an error of the operating system in a sandbox."""
     text, can = error.message, executors.get(executor).capabilities()
     if error.type == "PermissionError" and text.endswith("Operation not permitted") and can.one_process:
-        return "A program may start no process here, for no control group would count the memory of more than one. Threads are allowed."
-    if error.type == "FileNotFoundError" and _STARTS.search(program.code) and executors.shows_paths(executor):
+        return (
+            "A program may start no process here, for no control group would count the memory of more than one. "
+            "Threads are allowed."
+        )
+    if error.type == "FileNotFoundError" and _STARTS_PROCESS.search(program.code) and executors.shows_paths(executor):
         return f"Commands are in a sandbox only where the operator shows them: `[executors.{executor}] paths`."
     if error.type == "ModuleNotFoundError" and (match := _NO_MODULE.search(text)):
         package = match[1].partition(".")[0]
         return executors.lacks(executor, package) if server_meant(match[1]) == package else None
-    if not can.network and (error.type in _OF_NETWORKS or _NO_NETWORK.search(text)):
+    if not can.network and (error.type in _NETWORK_ERRORS or _NETWORK_MESSAGE.search(text)):
         return "There is no network in a sandbox: call the functions of the catalog."
     if any(said in text for said in ("No space left on device", "Disk quota exceeded", "File too large")):
         return "The disk of the sandbox is full: keep less in files."
@@ -82,7 +83,7 @@ def _of_the_sandbox(error: Failure, program: Program, executors: Executors, exec
         return "A handle is no path: doorward.read(handle) is what the file holds, doorward.path(handle) where it is."
     if error.type == "PermissionError" or "Read-only file system" in text:
         return (
-            _FILES
+            _WHERE_TO_WRITE
             if can.files
             else "There are no files here: doorward.read(handle) is what one holds; return bytes to leave one."
         )
@@ -93,14 +94,14 @@ def _source(lines: list[str], number: int) -> str:
     return lines[number - 1].strip()[:200] if 0 < number <= len(lines) else ""
 
 
-def _hint(error: Failure, door: RunContext) -> str | None:
+def _hint(error: Failure, run: RunContext) -> str | None:
     text = error.message
     if match := _NO_ATTRIBUTE.search(text):
-        return _near(door, match[1], match[2])
+        return _near(run, match[1], match[2])
     if match := _NO_IMPORT.search(text):
-        return _near(door, match[2], match[1])
+        return _near(run, match[2], match[1])
     if match := _NO_MODULE.search(text):
-        return no_server(match[1], door)
+        return no_server(match[1], run)
     if "'ApiError' object has no attribute" in text:
         return "It has `status`, `body` and `retry_after`; str(error) is its message."
     if "'ToolError' object has no attribute" in text:
@@ -108,26 +109,26 @@ def _hint(error: Failure, door: RunContext) -> str | None:
     if "object is not an iterator" in text:
         return "Write `next(iter(values))`."
     if error.type == "NameError" and (match := _NO_NAME.search(text)):
-        if door.members(match[1]) is not None:
+        if run.members(match[1]) is not None:
             return f"Write `import {match[1]}` first."
         server, _, name = qualified(match[1]).partition(".")
-        if name in (door.members(server) or ()):
+        if name in (run.members(server) or ()):
             return f"Write `from {server} import {name}` and call it so."
-        return no_server(match[1], door) if match[1].startswith("mcp_") else None
+        return no_server(match[1], run) if match[1].startswith("mcp_") else None
     if error.type == "KeyError" and error.frames and "mcp_servers" in error.frames[-1].source:
-        return no_server("mcp_" + module_name(text.strip("'")), door)
-    if hint := door.hint(error):
+        return no_server("mcp_" + module_name(text.strip("'")), run)
+    if hint := run.hint(error):
         return hint
     if "can't be awaited" in text or "can't be used in 'await'" in text:
         return "The call was made and its value is there already: leave out `await`."
     return None
 
 
-def no_server(name: str, door: RunContext) -> str:
-    """What to say of a module that is not there, or of a server by an alias: whether one of that name is broken, or
-    which there are."""
+def no_server(name: str, run: RunContext) -> str:
+    """A hint for a module, or an alias of a server, that does not exist: that server is broken, or these are similar
+    names."""
     asked = server_meant(name)
-    why, alike = door.absent(asked)
+    why, alike = run.absent(asked)
     if why:
         return f"The server {asked!r} is broken: {why.rstrip('.')}."
     near = f"Near: {', '.join(alike)}." if alike else ""
@@ -136,8 +137,8 @@ def no_server(name: str, door: RunContext) -> str:
     return f"Server {asked!r} is not available. {near or 'See list_servers (or doorward.servers()).'}"
 
 
-def _near(door: RunContext, server: str, name: str) -> str | None:
-    members = door.members(server)
+def _near(run: RunContext, server: str, name: str) -> str | None:
+    members = run.members(server)
     if members is not None and server == "doorward":
         near = nearest(name, members, 3)
         return (
@@ -147,7 +148,7 @@ def _near(door: RunContext, server: str, name: str) -> str | None:
         )
     if members is None:
         server = server_meant(server)
-        members = door.members(server)
+        members = run.members(server)
     if members is None:
         return None
-    return door.near(server, name) or f"See search_functions(…, server={server!r})."
+    return run.near(server, name) or f"See search_functions(…, server={server!r})."

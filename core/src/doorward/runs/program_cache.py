@@ -1,4 +1,4 @@
-"""Programs that succeeded, kept for `run_cached_code`, and checked against the catalog before they run again."""
+"""Keeps programs that succeeded for `run_cached_code`, and checks them against the catalog before they run again."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from doorward.model.contexts import PluginContext
 from doorward.model.drivers import Cache
 from doorward.model.errors import ConfigError, DoorwardError, InvalidProgram, UnknownName
 from doorward.model.types import CachedProgram, Outcome, Program
-from doorward.runs import program_text
+from doorward.runs.parameters import json_type
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
     from doorward.plugins.manager import Plugins
 
 
-LARGEST = 2**18
-"""Bytes of the parameters of a program that is kept."""
+MAX_PARAMS_BYTES = 2**18
+"""Bytes of a program's parameters; a program with more is not kept."""
 
-KEEPING = 0.5
-"""Seconds for which an answer waits until its program is kept."""
+KEEP_WAIT_SECONDS = 0.5
+"""Seconds that an answer waits for its program to be kept."""
 
-UNKEPT = "this program could not be kept for run_cached_code"
+NOT_KEPT_NOTE = "this program could not be kept for run_cached_code"
 
 
 class ProgramCache:
-    """The configured cache, made when first needed. Without one nothing is kept, and all else works."""
+    """The configured cache, made when first needed. Without a cache nothing is kept, and everything else works."""
 
     def __init__(self, loaded: config.Loaded, plugins: Plugins, catalog: Catalog, state: Path) -> None:
         self._loaded = loaded
@@ -46,12 +46,12 @@ class ProgramCache:
         self._late: set[asyncio.Future[str]] = set()
 
     async def keep(self, program: Program, known: Mapping[str, Any], outcome: Outcome) -> Outcome:
-        """The outcome with the id under which its program is kept; `known` are its parameters with their values."""
+        """The outcome with the id of its program, which is kept; `known` are the parameters with their values."""
         try:
             if self._plugins.hook.keep_program(program=program, outcome=outcome) is False:
                 return outcome
             cache = self._made()
-            if cache is None or len(dump(dict(known))) > LARGEST:
+            if cache is None or len(dump(dict(known))) > MAX_PARAMS_BYTES:
                 return outcome
             kept = CachedProgram(
                 cache_id=secrets.token_urlsafe(9),
@@ -65,23 +65,23 @@ class ProgramCache:
                 created=time.time(),
             )
             cache_id = await self._put(cache, kept)
-        except Exception as error:  # the run succeeded; that it could not be kept must not undo it
+        except Exception as error:  # the run has succeeded: a failing cache must not undo that
             log.error("cache_failed", error=repr(error))
-            return replace(outcome, notes=(*outcome.notes, f"{UNKEPT}: the operator's log says why"))
+            return replace(outcome, notes=(*outcome.notes, f"{NOT_KEPT_NOTE}: the operator's log says why"))
         if cache_id is None:
-            return replace(outcome, notes=(*outcome.notes, f"{UNKEPT}: the cache is busy"))
+            return replace(outcome, notes=(*outcome.notes, f"{NOT_KEPT_NOTE}: the cache is busy"))
         return replace(outcome, cache_id=cache_id, next=again(cache_id, known))
 
     async def _put(self, cache: Cache, kept: CachedProgram) -> str | None:
-        """The id under which it is kept; `None` if that takes too long. While it does, nobody else waits for the
-        same."""
+        """The id of the program once it is kept; `None` if that takes too long. Until it is done, other runs do not
+        wait for the cache."""
         if self._late:
             return None
         putting = asyncio.ensure_future(cache.put(kept))
         try:
-            await asyncio.wait({putting}, timeout=KEEPING)
+            await asyncio.wait({putting}, timeout=KEEP_WAIT_SECONDS)
         finally:
-            if not putting.done():  # nobody waits for it any more, but it is not lost
+            if not putting.done():  # the answer does not wait any longer, but the program is not lost
                 self._late.add(putting)
                 putting.add_done_callback(self._done)
         if putting.done():
@@ -95,8 +95,11 @@ class ProgramCache:
             log.error("cache_failed", error=repr(error))
 
     async def get(self, cache_id: str, principal: str) -> CachedProgram:
-        """Raises: UnknownName; InvalidProgram if a function that it uses is gone or has changed; ConfigError if the
-        cache cannot tell."""
+        """A kept program.
+
+        Raises: UnknownName; InvalidProgram if a function that it uses is gone or has changed; ConfigError if the cache
+        fails.
+        """
         cache = self._made()
         try:
             kept = await cache.get(cache_id, principal) if cache and cache_id.isascii() else None
@@ -124,7 +127,7 @@ class ProgramCache:
 
     async def close(self) -> None:
         if self._late:
-            await asyncio.wait(self._late, timeout=KEEPING)
+            await asyncio.wait(self._late, timeout=KEEP_WAIT_SECONDS)
         if self._cache is not None:
             await self._cache.close()
 
@@ -133,7 +136,7 @@ class ProgramCache:
         return self._catalog.schema_hash(server, name)
 
     def _made(self) -> Cache | None:
-        """The cache; a default one that is not installed is none. Raises: PluginError, ConfigError."""
+        """The cache; `None` if it is the default one and not installed. Raises: PluginError, ConfigError."""
         name = self._loaded.config.cache
         if self._cache is None and name and name != "none":
             if "cache" not in self._loaded.named and not self._plugins.index.named("cache", name):
@@ -146,10 +149,15 @@ class ProgramCache:
         return self._cache
 
 
+def repeated(outcome: Outcome, cache_id: str, params: Mapping[str, Any]) -> Outcome:
+    """The outcome of a kept program that ran with these values: it stays under its id."""
+    return replace(outcome, cache_id=cache_id, next=again(cache_id, params)) if outcome.ok else outcome
+
+
 def again(cache_id: str, params: Mapping[str, Any]) -> str:
-    """The exact call to make next time. Of large parameters, which keep their values if they are left out, there are
-    the names."""
+    """The exact call to make next time. Large parameters, which keep their values if they are left out, appear as a
+    comment with their names."""
     shown = {k: v for k, v in list(params.items())[:10] if len(dump(v)) <= 200}
-    others = [f"{k}: {program_text.json_type(v)}" for k, v in params.items() if k not in shown]
+    others = [f"{k}: {json_type(v)}" for k, v in params.items() if k not in shown]
     more = f"  # and {', '.join(others[:20])}{' …' if len(others) > 20 else ''}" if others else ""
     return f"run_cached_code({json.dumps(cache_id)}, {json.dumps(shown, ensure_ascii=False)}){more}"

@@ -1,20 +1,19 @@
-"""One run: what its sandbox may import, call and print, and what it has used of its limits."""
+"""One run: what its sandbox may import, call and print, and how much of its limits it has used."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from doorward.calls.arguments import MOST_PARTS
-from doorward.calls.artefacts import MOST_FILES, base_name
+from doorward.calls.arguments import MAX_ARGUMENT_PARTS
 from doorward.compat.aliases import aliases
 from doorward.data.json_writing import exceeds
 from doorward.data.values import beginning, size
 from doorward.describe.answered import Answered
 from doorward.model.clock import Clock
-from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded, UnknownName
+from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded
 from doorward.model.types import Artefact, CallCount, Failure, File, Program, Reply
+from doorward.runs.run_files import RunFiles
 
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
@@ -27,47 +26,25 @@ if TYPE_CHECKING:
     from doorward.program_api.modules import Modules
     from doorward.runs.sessions import Session
 
-IN_FLIGHT = 64
-"""Calls of one run at once; more of them wait."""
+MAX_CALLS_AT_ONCE = 64
+"""Calls of one run at the same time; further calls wait."""
 
-MOST_NOTES = 20
-"""Of one run: a program may get a thousand lists of which each has more."""
+MAX_NOTES = 20
+"""Notes of one run: a program may get a thousand lists, each with more to come."""
 
-MOST_FAILURES = 100
-"""Failed calls of one run that are kept, to know them again in the program's error."""
-
-_MEDIA_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}(; ?charset=[\w-]{1,40})?", re.ASCII)
+MAX_FAILURES = 100
+"""Failed calls of one run that are remembered, to recognise them in the program's error."""
 
 
 class RunContext:
-    """A run, as the host knows it while it lasts, and the `Door` that its sandbox gets. What it keeps survives the
-    sandbox.
+    """The host's record of a run while it lasts, and the `Door` that its sandbox gets. It outlives the sandbox.
 
-    Whoever sees what happens to the run tells it by a method: nobody else writes what it knows.
+    Other modules report what happens to the run by calling a method; none of them writes its fields.
     """
 
     __slots__ = (
-        "_answers",
-        "_artefacts",
-        "_broker",
-        "_client",
-        "_clock",
-        "_counts",
-        "_failures",
-        "_file_bytes",
-        "_files",
-        "_made",
-        "_modules",
-        "_noted",
-        "_notes",
-        "_printed",
-        "_program",
-        "_room",
-        "_schema_hashes",
-        "_session",
-        "_slots",
-        "_store",
-        "_withheld",
+        "_answers", "_broker", "_client", "_clock", "_counts", "_failures", "_files", "_made", "_modules", "_noted",
+        "_notes", "_printed", "_program", "_room", "_schema_hashes", "_session", "_slots", "_withheld",
     )  # fmt: skip
 
     def __init__(
@@ -86,20 +63,17 @@ class RunContext:
         self._program = program
         self._broker = broker
         self._modules = modules
-        self._store = artefacts
+        self._files = RunFiles(program, artefacts)
         self._session = session
         self._clock = Clock()
         self._client = RunClient(client, self._clock, program.limits.asking) if client else None
-        self._slots = anyio.Semaphore(IN_FLIGHT, fast_acquire=True)
+        self._slots = anyio.Semaphore(MAX_CALLS_AT_ONCE, fast_acquire=True)
         self._made = 0
         self._counts: dict[tuple[str, bool], list[float]] = {}
         self._schema_hashes: dict[str, str] = {}
         self._failures: dict[str, DoorwardError] = {}
         self._answers = Answered()
         self._withheld: SecretWithheld | None = None
-        self._artefacts: list[Artefact] = []
-        self._files = 0
-        self._file_bytes = 0
         self._notes: list[str] = []
         self._noted: set[str] = set()
         self._printed: list[str] = []
@@ -115,7 +89,7 @@ class RunContext:
 
     @property
     def client(self) -> RunClient | None:
-        """Whom its calls may ask and tell of progress."""
+        """The client that its calls can ask, and tell of progress."""
         return self._client
 
     # What it may import
@@ -134,8 +108,8 @@ class RunContext:
         return self._modules.absent(server, self._program.principal)
 
     def near(self, server: str, name: str) -> str:
-        """What to say of functions like one that a server has not."""
-        return self._broker.near(f"{server}.{name}", self._program.principal)
+        """The hint for a function that a server does not have, with similar names."""
+        return self._broker.functions.near(f"{server}.{name}", self._program.principal)
 
     # Its calls
 
@@ -145,15 +119,15 @@ class RunContext:
     async def reply(
         self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, link: str = "", headers: bool = False
     ) -> Reply:
-        """Make one call, as `call` does; with its value comes what its source says of a next page, whose `link` the
-        call for that one gets. `headers`: those of the answer, too."""
+        """Make one call, as `call` does. The reply also says how to get the next page, if its source knows; the call
+        for that page gets the reply's `link`. `headers`: include those of the answer."""
         self._made += 1
         try:
             if self._made > 10 * self._program.limits.calls:
                 raise LimitExceeded("the run makes nothing but calls that are refused")
-            if not isinstance(function, str) or exceeds([args, kwargs], MOST_PARTS):
+            if not isinstance(function, str) or exceeds([args, kwargs], MAX_ARGUMENT_PARTS):
                 raise LimitExceeded(
-                    f"the arguments of a call have more than {MOST_PARTS:,} parts", hint="Send less at once."
+                    f"the arguments of a call have more than {MAX_ARGUMENT_PARTS:,} parts", hint="Send less at once."
                 )
             server, _, name = function.partition(".")
             if server == "doorward":
@@ -161,65 +135,65 @@ class RunContext:
             async with self._slots:
                 return await self._broker.call(self, function, args, kwargs, link=link, headers=headers)
         except DoorwardError as error:
-            if len(self._failures) < MOST_FAILURES:
+            if len(self._failures) < MAX_FAILURES:
                 self._failures[error.message] = error
             raise
 
     def following(self, function: str, arguments: Mapping[str, Any], value: Any) -> tuple[dict[str, Any] | None, str]:
-        """How the page after an answer is got, where its source says nothing of it. See `following`."""
+        """The arguments for the page after an answer whose source does not give them. See `next_page.following`."""
         return self._broker.following(function, self._program.principal, arguments, value)
 
     def helper_makes_calls(self) -> None:
-        """The calls that a helper makes are counted, the call of the helper is not."""
+        """Do not count the call of a helper, because the calls that it makes are counted."""
         self._made -= 1
 
     @property
     def made(self) -> int:
-        """The calls that count so far."""
+        """The calls counted so far."""
         return self._made
 
     @property
     def failed(self) -> int:
-        """The calls that failed so far, each message once, up to `MOST_FAILURES`."""
+        """The failed calls so far, each message once, up to `MAX_FAILURES`."""
         return len(self._failures)
 
     def cause(self, message: str) -> DoorwardError | None:
-        """The failed call that a program's error with this message comes of."""
+        """The error of the failed call that caused a program's error with this message."""
         return next((error for said, error in self._failures.items() if said and message.startswith(said)), None)
 
     def same_schema(self, function: str, schema_hash: str) -> str:
-        """What a function promised when this run called it first; that is now, if it has not yet."""
+        """The schema hash of a function at the first call of this run; if this is the first, the one given."""
         return self._schema_hashes.setdefault(function, schema_hash)
 
     def count(self, function: str, *, ok: bool, ms: float) -> None:
-        """Add a call that was made to the run's account."""
+        """Count a call that was made."""
         at = self._counts.setdefault((function, ok), [0, 0.0])
         at[0] += 1
         at[1] += ms
 
     def calls(self) -> tuple[CallCount, ...]:
-        """The calls made: by function and result, how many, and the milliseconds they took together."""
+        """The calls made: their number and total milliseconds, by function and by success."""
         return tuple(
             {"function": f, "ok": ok, "count": int(n), "ms": round(ms, 1)} for (f, ok), (n, ms) in self._counts.items()
         )
 
-    # What its calls were answered
+    # What its calls answered
 
     def answered(self, function: str, value: Any, size: int) -> None:
-        """Keep in mind what a function answered, to explain mistakes about it."""
+        """Remember the answer of a function, to explain mistakes about it."""
         self._answers.add(function, value, size)
 
     def hint(self, error: Failure) -> str | None:
-        """What its calls were answered, if the error may come of taking that for something else."""
+        """A hint with the real shape of an answer, if the error may come from taking it for something else."""
         return self._answers.hint(error)
 
     def note_on(self, value: Any) -> str | None:
-        """What is to be said of a value that is an answer as it came."""
+        """A note on a value that is an unchanged answer."""
         return self._answers.note(value)
 
     @property
     def reached(self) -> frozenset[str]:
-        """The servers that programs of this principal have called: what these were sent may have reached this run."""
+        """The servers that programs of this principal have called: credentials sent there may have reached this run."""
         return self._broker.reached(self._program.principal)
 
     @property
@@ -228,11 +202,11 @@ class RunContext:
 
     @property
     def withheld(self) -> SecretWithheld | None:
-        """Why this run is answered nothing any more."""
+        """Why this run gets no more answers."""
         return self._withheld
 
     def withhold(self, why: SecretWithheld) -> None:
-        """Answer this run nothing any more."""
+        """Give this run no more answers."""
         self._withheld = why
 
     # What it leaves
@@ -249,7 +223,7 @@ class RunContext:
         return self._room > 0
 
     def print_anew(self) -> None:
-        """Forget what was printed: another executor begins with the program."""
+        """Forget what was printed: another executor starts the program from the beginning."""
         self._printed.clear()
         self._room = self._program.limits.output_bytes
 
@@ -259,60 +233,38 @@ class RunContext:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the reader of its answer is told beside the value."""
+        """Notes for the reader of the answer, beside the value."""
         return tuple(self._notes)
 
     def note(self, text: str, *, about: str = "") -> None:
-        """Tell the reader of the run's answer something beside its value, once, as long as there are few such notes;
-        `about` what."""
+        """Add a note to the answer of the run, once, as long as there are few; `about` says what it is about."""
         self._noted.add(about)
-        if text not in self._notes and len(self._notes) < MOST_NOTES:
-            self._notes.append(
-                text if len(self._notes) + 1 < MOST_NOTES else "there is more to note, which is left out"
-            )
+        if text not in self._notes and len(self._notes) < MAX_NOTES:
+            self._notes.append(text if len(self._notes) + 1 < MAX_NOTES else "there is more to note, which is left out")
 
     def noted(self, about: str) -> bool:
-        """Whether something was told about this."""
+        """Whether there is a note about this."""
         return about in self._noted
 
     def keep(self, content: bytes, type: str, name: str = "") -> Artefact:
-        self._files += 1
-        self._file_bytes += len(content)
-        if self._files > MOST_FILES:
-            raise LimitExceeded(
-                f"the run left more than {MOST_FILES} files", hint="Put them into one, an archive for example."
-            )
-        if self._file_bytes > self._program.limits.result_bytes:
-            hint = "Leave what is needed, and compress it."
-            raise LimitExceeded(f"the run left files of more than {self._program.limits.result_bytes} bytes", hint=hint)
-        artefact = self.hold(
-            content, type if _MEDIA_TYPE.fullmatch(type) else "application/octet-stream", base_name(name)
-        )
-        self._artefacts.append(artefact)
-        return artefact
+        return self._files.leave(content, type, name)
 
     def hold(self, content: str | bytes, type: str, name: str = "", *, is_text: bool = False) -> Artefact:
-        """Keep for its principal what the host itself made of this run: the rest of a large value, an answer that is
-        bytes."""
-        return self._store.keep(content, type, self._program.principal, name, is_text=is_text)
+        """Keep something that the host itself made of this run for its principal: the rest of a large value, or an
+        answer of bytes."""
+        return self._files.hold(content, type, name, is_text=is_text)
 
     def left(self, named: Sequence[str] = ()) -> tuple[Artefact, ...]:
-        """What the answer of this run lists: the files that it left, and those that its value names, not what only
-        passed by."""
-        own = {artefact.uri: artefact for artefact in self._artefacts}
-        found = (self._store.about(uri, self._program.principal) for uri in named if uri not in own)
-        return (*own.values(), *filter(None, found))
+        """The files that the answer of this run lists: those that it left and those that its value names, not others
+        that it used."""
+        return self._files.left(named)
 
     def open(self, uri: str) -> File:
         """An artefact of this run's principal, by its URI.
 
         Raises: InvalidArguments if there is none (any more).
         """
-        try:
-            return self._store.open(uri, self._program.principal)
-        except UnknownName as error:
-            hint = "Pass the handle of a file or result that this program, or an earlier one of yours, was answered; each is kept for a while."
-            raise InvalidArguments(error.message, hint=hint) from None
+        return self._files.open(uri)
 
     # Its session
 

@@ -1,4 +1,4 @@
-"""Sandboxes that keep their variables between runs, each owned by one principal, ended by time or by hand."""
+"""Sandboxes that keep their variables between runs. Each belongs to one principal, who can end it; unused ones end."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from doorward.runs.executors import Executors
 
 
-ANEW = 'Start anew with session_id="new".'
+NEW_SESSION_HINT = 'Start anew with session_id="new".'
 
 
 def gone(hint: str | None) -> str:
-    """A hint that also says that the session is over."""
+    """A hint with the addition that the session is over."""
     return f"{hint or ''} The session and its variables are gone.".lstrip()
 
 
@@ -54,18 +54,18 @@ class Session:
         return self._lock.locked()
 
     async def run(self, executors: Executors, name: str, program: Program, door: Door) -> ProgramResult:
-        """Run in this session's sandbox, opened at its first run. A run that is cancelled, meets a limit or loses its
-        sandbox ends the session: its variables are gone, and what is raised says so."""
+        """Run in this session's sandbox, which the first run opens. A run that is cancelled, meets a limit or loses its
+        sandbox ends the session; the error says that its variables are gone."""
         async with self._turn(program):
             if self.dead:
-                raise UnknownName("the session has ended", hint=ANEW)
+                raise UnknownName("the session has ended", hint=NEW_SESSION_HINT)
             if self._sandbox is None:
                 if not executors.get(name).capabilities().sessions:
                     raise Unsupported("it keeps no sessions")
                 self._sandbox, self.executor = await executors.open(name, program, session=True), name
             try:
                 if self.dead:  # it was closed while its sandbox opened
-                    raise UnknownName("the session has ended", hint=ANEW)
+                    raise UnknownName("the session has ended", hint=NEW_SESSION_HINT)
                 ended = await self._sandbox.run(program, door)
                 self.used_before = True
                 return ended
@@ -74,7 +74,7 @@ class Session:
                     await self._sandbox.close()
                     self._sandbox, self.executor = None, ""
                 raise
-            except InvalidArguments:  # a file that is none: nothing has run
+            except InvalidArguments:  # a file does not exist: nothing has run
                 raise
             except ExecutorError as error:
                 died = (
@@ -83,7 +83,7 @@ class Session:
                     else f"{error}; the session and its variables are gone"
                 )
                 self.dead = True
-                raise SandboxDied(died, hint=ANEW) from None
+                raise SandboxDied(died, hint=NEW_SESSION_HINT) from None
             except BaseException as error:
                 self.dead = True
                 if isinstance(error, LimitExceeded):
@@ -96,8 +96,10 @@ class Session:
 
     @contextlib.asynccontextmanager
     async def _turn(self, program: Program) -> AsyncIterator[None]:
-        """A block that no other run of this session is in. Raises: Busy if one is still there shortly before the end of
-        this run's time."""
+        """Wait until no other run of this session is active.
+
+        Raises: Busy if one still is shortly before this run's time ends.
+        """
         try:
             self._lock.acquire_nowait()
         except anyio.WouldBlock:
@@ -112,11 +114,11 @@ class Session:
             self._lock.release()
 
     def end_after_run(self) -> None:
-        """End it with the run that is in it now."""
+        """End the session after its current run."""
         self.dead = True
 
     async def close(self) -> None:
-        """End it, and a program that runs in it."""
+        """End the session, and a program that runs in it."""
         self.dead = True
         if self._sandbox is not None:
             await self._sandbox.close()
@@ -159,13 +161,12 @@ class Sessions:
         return session
 
     async def sweep(self) -> None:
-        """End sessions that are dead or unused for too long; all at once, for whoever opens one waits for those of
-        others."""
+        """End sessions that are dead or unused for too long; all at once, since opening a session waits for this."""
         over = [s for s in self._open.values() if not s.busy and (s.dead or self._clock() - s.used > self._idle)]
         await asyncio.gather(*map(self.end, over))
 
     async def leave(self, session: Session) -> None:
-        """A run in it is over: it ends if the run ended it, or is unused from now on."""
+        """Note the end of a run. The session ends if the run ended it; otherwise it is unused from now on."""
         session.used = self._clock()
         if session.dead:
             await self.end(session)

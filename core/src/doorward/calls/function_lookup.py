@@ -1,0 +1,67 @@
+"""The function that a name means, and the functions with names like an unknown one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from doorward.catalog.near_functions import names_near, told_near
+from doorward.config.config import module_name
+from doorward.model.errors import UnknownName
+from doorward.model.names import qualified
+from doorward.model.types import Function
+
+if TYPE_CHECKING:
+    from doorward.catalog.catalog import Catalog
+    from doorward.servers.registry import Servers
+
+_MAX_NAME_CHARS = 2200
+"""An id may be a route."""
+
+
+class FunctionLookup:
+    """Finds functions by name, of the servers that a principal can use."""
+
+    def __init__(self, catalog: Catalog, servers: Servers) -> None:
+        self._catalog = catalog
+        self._servers = servers
+
+    def find(self, name: str, principal: str, *, near: bool = True) -> Function:
+        """The function that a name means to a principal: `server.name`, `server.original-id`, `mcp__server__name`.
+
+        Raises: UnknownName, with similar names if they are wanted (`near`): finding them can take a second.
+        """
+        text = qualified(str(name)[:_MAX_NAME_CHARS])
+        server, _, bare = text.partition(".")
+        function = None
+        # No tool takes the place of what a server offers: `resources/read` is a method, not a tool's name.
+        if self._servers.usable(server, principal):
+            offered = self._servers.offered(server, bare) if "/" in bare else None
+            function = offered or self._catalog.function(server, bare) or self._servers.offered(server, bare)
+        if function is None:
+            raise self._unknown(text, principal, near)
+        return function
+
+    def _unknown(self, text: str, principal: str, near: bool) -> UnknownName:
+        server = text.partition(".")[0]
+        for name, error in self._servers.wrong(principal).items():
+            if module_name(name) == server:
+                return UnknownName(f"the server {server!r} is broken: {error}", hint=error.hint)
+        likely = self._likely(text, principal) if near else []
+        meant = f"; did you mean {likely[0]!r}?" if likely else ""  # a program that catches the error sees no hint
+        hint = self._hint(text, principal, likely) if near else ""
+        return UnknownName(
+            f"there is no function {text[:300]!r}{meant}", hint=hint or "Use search_functions to find one."
+        )
+
+    def near(self, name: str, principal: str) -> str:
+        """The hint that names functions like an unknown one, `server.name`; empty if there are none."""
+        return self._hint(name, principal, self._likely(name, principal))
+
+    def _likely(self, name: str, principal: str) -> list[str]:
+        return names_near(self._catalog, name, self._servers.names(principal))
+
+    def _hint(self, name: str, principal: str, likely: Sequence[str]) -> str:
+        server, _, bare = name.partition(".")
+        report = self._catalog.report(server) if server in self._servers.names(principal) else None
+        return told_near(likely, bare, self._servers.modules.get(server, server), report.compiled if report else 0)

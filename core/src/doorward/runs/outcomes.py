@@ -1,0 +1,41 @@
+"""What came of a run, as its caller gets it: a value, cut if it is large, or the failure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from doorward.data import values
+from doorward.describe import outcome_text
+from doorward.model.errors import DoorwardError, InvalidProgram, Unsupported
+from doorward.model.types import Failure, Outcome, Truncated
+
+if TYPE_CHECKING:
+    from doorward.runs.program_value import Written
+    from doorward.runs.run_context import RunContext
+
+
+def succeeded(value: Any, written: Written, run: RunContext, **more: Any) -> Outcome:
+    """The outcome with a plain value. A large value is cut, and a handle leads to the whole."""
+    truncated: Truncated | None = None
+    dumped, named = written
+    if len(dumped) > run.program.limits.inline_bytes:
+        whole = (
+            run.hold(value, "text/plain")
+            if isinstance(value, str)
+            else run.hold(dumped, "application/json", is_text=True)
+        )
+        truncated = {
+            "shape": values.shape(value),
+            "bytes": whole.bytes,
+            "rest": whole.uri,
+            "read": outcome_text.reading(whole.uri),
+        }
+        value = values.cut(value, run.program.limits.inline_bytes)
+    return Outcome(True, value=value, truncated=truncated, artefacts=run.left(named), **more)
+
+
+def failure(error: DoorwardError, type: str = "") -> Failure:
+    """One of our own errors as the failure of a run."""
+    known = type or (error.type if isinstance(error, InvalidProgram) else "") or error.__class__.__name__
+    line = error.line if isinstance(error, (InvalidProgram, Unsupported)) else None
+    return Failure(error.kind, known, error.message, line, hint=error.hint)

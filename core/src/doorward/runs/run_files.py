@@ -1,0 +1,66 @@
+"""The files of one run: those that it leaves, those that the host keeps for it, and those that it opens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from doorward.calls.artefacts import MAX_FILES, base_name
+from doorward.model.errors import InvalidArguments, LimitExceeded, UnknownName
+from doorward.model.types import Artefact, File, Program
+
+if TYPE_CHECKING:
+    from doorward.calls.artefacts import Artefacts
+
+_MEDIA_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}(; ?charset=[\w-]{1,40})?", re.ASCII)
+
+
+class RunFiles:
+    """Artefacts of the run's principal, counted for the run."""
+
+    __slots__ = ("_artefacts", "_bytes", "_count", "_own", "_program")
+
+    def __init__(self, program: Program, artefacts: Artefacts) -> None:
+        self._program = program
+        self._artefacts = artefacts
+        self._own: list[Artefact] = []
+        self._count = 0
+        self._bytes = 0
+
+    def leave(self, content: bytes, type: str, name: str) -> Artefact:
+        """Keep a file that the program leaves. Raises: LimitExceeded."""
+        self._count += 1
+        self._bytes += len(content)
+        if self._count > MAX_FILES:
+            raise LimitExceeded(
+                f"the run left more than {MAX_FILES} files", hint="Put them into one, an archive for example."
+            )
+        if self._bytes > (most := self._program.limits.result_bytes):
+            hint = "Leave what is needed, and compress it."
+            raise LimitExceeded(f"the run left files of more than {most} bytes", hint=hint)
+        checked = type if _MEDIA_TYPE.fullmatch(type) else "application/octet-stream"
+        artefact = self.hold(content, checked, base_name(name))
+        self._own.append(artefact)
+        return artefact
+
+    def hold(self, content: str | bytes, type: str, name: str = "", *, is_text: bool = False) -> Artefact:
+        """See `RunContext.hold`."""
+        return self._artefacts.keep(content, type, self._program.principal, name, is_text=is_text)
+
+    def left(self, named: Sequence[str]) -> tuple[Artefact, ...]:
+        """See `RunContext.left`."""
+        own = {artefact.uri: artefact for artefact in self._own}
+        found = (self._artefacts.about(uri, self._program.principal) for uri in named if uri not in own)
+        return (*own.values(), *filter(None, found))
+
+    def open(self, uri: str) -> File:
+        """See `RunContext.open`."""
+        try:
+            return self._artefacts.open(uri, self._program.principal)
+        except UnknownName as error:
+            hint = (
+                "Pass the handle of a file or result that this program, or an earlier one of yours, was answered; each "
+                "is kept for a while."
+            )
+            raise InvalidArguments(error.message, hint=hint) from None
