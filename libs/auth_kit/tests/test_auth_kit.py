@@ -31,7 +31,7 @@ from doorward_auth_kit import (
     due,
     entry,
     exchange,
-    fetched,
+    fetched_auth,
     renewal,
     vault,
 )
@@ -277,7 +277,7 @@ async def test_401(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(ServerError, match="refuses the credentials"):  # not a login with each call
             await http.get("/")
         assert server.asked[5:] == ["token 3"]
-        monkeypatch.setattr(fetched.time, "monotonic", lambda: time.perf_counter() + 1e9)
+        monkeypatch.setattr(fetched_auth.time, "monotonic", lambda: time.perf_counter() + 1e9)
         server.refusal = b"x" * (MOST + 1)
         with pytest.raises(ServerError, match="with more than 256 KiB of text"):
             await http.get("/")
@@ -292,8 +292,8 @@ async def test_a_server_that_refuses_each_after_its_first_use(server: Server, mo
             server.takes = f"token {number}"
             with contextlib.suppress(ServerError):
                 fine += (await http.get("/")).text == "fine"
-        assert (fine, provider.given) == (fetched.MOST_REFUSED + 1, fetched.MOST_REFUSED + 1)
-        monkeypatch.setattr(fetched.time, "monotonic", lambda: time.perf_counter() + 1e9)
+        assert (fine, provider.given) == (fetched_auth.MOST_REFUSED + 1, fetched.MOST_REFUSED + 1)
+        monkeypatch.setattr(fetched_auth.time, "monotonic", lambda: time.perf_counter() + 1e9)
         server.takes = f"token {provider.given + 1}"
         assert (await http.get("/")).text == "fine"
 

@@ -9,7 +9,7 @@ import anyio
 import httpx2
 from doorward import LoginRefused, ServerError
 
-from doorward_auth_kit.home import place
+from doorward_auth_kit.credential_home import place
 
 PATIENCE = 15.0
 """Seconds for one exchange."""

@@ -12,7 +12,7 @@ from doorward_jail.bootstrap import COMMAND
 from doorward_jail.isolated import Isolated
 from doorward_jail.jail import Jail, zygote_config
 from doorward_jail.pool import Pool
-from doorward_jail.session import JailSandbox
+from doorward_jail.sandbox import JailSandbox
 
 
 class JailSettings(Settings):

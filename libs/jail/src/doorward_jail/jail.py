@@ -13,7 +13,9 @@ from typing import Any
 from doorward import ExecutorError, Limits, log
 
 from doorward_jail import bootstrap, devices, seccomp
-from doorward_jail.connection import LocalConnection, RelayedConnection, SandboxConnection
+from doorward_jail.connections.connection import SandboxConnection
+from doorward_jail.connections.local import LocalConnection
+from doorward_jail.connections.relayed import RelayedConnection
 from doorward_jail.inside.protocol import BadFrame, Frames, encode
 from doorward_jail.isolated import Isolated
 
@@ -81,7 +83,7 @@ class Jail(asyncio.Protocol):
         self.limits = limits
         self.fresh = False
         self.room = isolated.room
-        self.lines: dict[int, SandboxConnection] = {}
+        self.connections: dict[int, SandboxConnection] = {}
         self.used = False
         self._left = time.monotonic()
         self.dead = asyncio.Event()
@@ -132,7 +134,7 @@ class Jail(asyncio.Protocol):
         return (
             not self.dead.is_set()
             and self._ending is None
-            and len(self.lines) < self.room
+            and len(self.connections) < self.room
             and (self.fresh or not self.used)
         )
 
@@ -142,38 +144,37 @@ class Jail(asyncio.Protocol):
 
     def unused(self) -> float:
         """Seconds in which it has had no sandbox; negative if it has one."""
-        return -1 if self.lines else time.monotonic() - self._left
+        return -1 if self.connections else time.monotonic() - self._left
 
-    def forget(self, line: SandboxConnection) -> None:
+    def forget(self, connection: SandboxConnection) -> None:
         """A sandbox is gone."""
-        self.lines.pop(line.number, None)
+        self.connections.pop(connection.number, None)
         self._left = time.monotonic()
 
     async def fork(self, seconds: float = 10.0) -> SandboxConnection:
-        """A new sandbox's line, once the sandbox is ready. Raises: ExecutorError."""
+        """A new sandbox's connection, once the sandbox is ready. Raises: ExecutorError."""
         if self.dead.is_set():
             raise ExecutorError("the jail has ended", hint=self._said() or None)
         self._last += 1
         self.used = True
         number = self._last
         try:
-            line = self.lines[number] = (LocalConnection if self._isolated.passes_fds else RelayedConnection)(
-                self, number
-            )
+            kind = LocalConnection if self._isolated.passes_fds else RelayedConnection
+            connection = self.connections[number] = kind(self, number)
         except OSError as error:
             raise ExecutorError(f"a sandbox did not start: {error}") from None
         try:
-            await asyncio.wait_for(line.open(), seconds)
+            await asyncio.wait_for(connection.open(), seconds)
             if self._isolated.account is not None:
-                line.account = self._isolated.account(line.pid)
+                connection.account = self._isolated.account(connection.pid)
         except (OSError, TimeoutError, EOFError) as error:
-            await line.end()
+            await connection.end()
             why, hint = devices.trouble() or (error or "it was not ready in time", self._said() or None)
             raise ExecutorError(f"a sandbox did not start: {why}", hint=hint) from None
         except BaseException:
-            await line.end()
+            await connection.end()
             raise
-        return line
+        return connection
 
     def tell(self, message: dict[str, Any], blob: bytes = b"", fds: tuple[int, ...] = ()) -> None:
         """Send the zygote a message."""
@@ -189,12 +190,12 @@ class Jail(asyncio.Protocol):
         """Bytes that wait for the zygote to read them."""
         return self._transport.get_write_buffer_size()
 
-    async def kill(self, line: SandboxConnection) -> None:
+    async def kill(self, connection: SandboxConnection) -> None:
         """End a sandbox, and with it everything in it; the whole jail if that does not work at once."""
         with contextlib.suppress(EOFError):
-            self.tell({"kill": line.number})
+            self.tell({"kill": connection.number})
         try:
-            await asyncio.wait_for(asyncio.shield(line.gone), _PATIENCE)
+            await asyncio.wait_for(asyncio.shield(connection.gone), _PATIENCE)
         except TimeoutError:
             log.warning("jail_killed", why="its zygote did not end a sandbox")
             await self.end()
@@ -214,8 +215,8 @@ class Jail(asyncio.Protocol):
                 self._transport.close()
             else:
                 self._isolated.socket.close()
-            for line in list(self.lines.values()):
-                await line.end()
+            for connection in list(self.connections.values()):
+                await connection.end()
 
     def _said(self) -> str:
         return self._isolated.said().strip()[-2000:]
@@ -237,21 +238,21 @@ class Jail(asyncio.Protocol):
             self._hello.set_result(message["hello"])
             return
         kind, number = next((k, message[k]) for k in ("from", "printed", "failed", "gone") if k in message)
-        if (line := self.lines.get(number)) is None:
+        if (connection := self.connections.get(number)) is None:
             return
         if kind == "from":
-            line.received(blob)
+            connection.received(blob)
         elif kind == "printed":
-            line.printed(blob)
+            connection.printed(blob)
         elif kind == "failed":
-            line.lost(1, str(message["why"]))
+            connection.lost(1, str(message["why"]))
         elif kind == "gone":
-            line.lost(int(message["code"]))
+            connection.lost(int(message["code"]))
 
     def connection_lost(self, error: Exception | None) -> None:
         self.dead.set()
         if not self._hello.done():
             self._hello.set_exception(EOFError("the jail has ended"))
             self._hello.exception()
-        for line in list(self.lines.values()):
-            line.lost(-9, "the jail has ended")
+        for connection in list(self.connections.values()):
+            connection.lost(-9, "the jail has ended")

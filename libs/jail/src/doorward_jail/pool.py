@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from doorward import Busy, DoorwardError, ExecutorError, Limits, log
 
-from doorward_jail.connection import SandboxConnection
+from doorward_jail.connections.connection import SandboxConnection
 from doorward_jail.jail import Jail
 
 _SOON = 0.25
@@ -61,12 +61,12 @@ class Pool:
             raise Busy(f"all {self._most} sandboxes are busy", hint=hint) from None
         try:
             self._limits = limits
-            line = self._first_ready(limits) or await self._make(limits)
+            connection = self._first_ready(limits) or await self._make(limits)
         except BaseException:
             self._slots.release()
             raise
         self._refill_later(_AFTER if self._ready else 0)
-        return line
+        return connection
 
     async def instead_of(self, dead: SandboxConnection) -> SandboxConnection:
         """Another sandbox for the client of one that has died. Raises: ExecutorError."""
@@ -76,10 +76,10 @@ class Pool:
 
     def _first_ready(self, limits: Limits) -> SandboxConnection | None:
         while self._ready:
-            line = self._ready.popleft()
-            if not line.gone.done() and line.jail.holds(limits):
-                return line
-            self._later(line.end())
+            connection = self._ready.popleft()
+            if not connection.gone.done() and connection.jail.holds(limits):
+                return connection
+            self._later(connection.end())
         return None
 
     async def _make(self, limits: Limits) -> SandboxConnection:
@@ -122,19 +122,19 @@ class Pool:
         self._jails.append(jail)
         return jail
 
-    def left(self, line: SandboxConnection, *, at_once: bool) -> asyncio.Future[None]:
+    def left(self, connection: SandboxConnection, *, at_once: bool) -> asyncio.Future[None]:
         """A client has gone. Its sandbox goes too: at once, or when the client has had the time to get its answer."""
-        return self._later(self._end(line, 0 if at_once else _SHORTLY))
+        return self._later(self._end(connection, 0 if at_once else _SHORTLY))
 
-    async def _end(self, line: SandboxConnection, seconds: float) -> None:
-        self._leaving += line.jail.fresh
+    async def _end(self, connection: SandboxConnection, seconds: float) -> None:
+        self._leaving += connection.jail.fresh
         try:
             await asyncio.sleep(seconds)
-            await line.end()
-            if not line.jail.fresh:
-                await line.jail.end()
+            await connection.end()
+            if not connection.jail.fresh:
+                await connection.jail.end()
         finally:
-            self._leaving -= line.jail.fresh
+            self._leaving -= connection.jail.fresh
             self._slots.release()
             self._freed.set()
             self._freed = asyncio.Event()

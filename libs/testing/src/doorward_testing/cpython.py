@@ -8,8 +8,9 @@ import pytest
 from doorward import File
 
 from doorward_testing.door import Door
-from doorward_testing.executors import ExecutorConformance, program_of
-from doorward_testing.full_python import ERRORS, STUBBORN, VALUES
+from doorward_testing.executors import ExecutorConformance
+from doorward_testing.program_runner import program_of
+from doorward_testing.programs.full_python import ERRORS, STUBBORN, VALUES
 
 
 class FullPythonConformance(ExecutorConformance):

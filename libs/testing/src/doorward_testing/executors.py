@@ -2,67 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import time
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from doorward import File, LimitExceeded, Limits, Program, Unsupported
+from doorward import File, LimitExceeded, Limits, Unsupported
 
-from doorward_testing import programs
 from doorward_testing.door import Door
+from doorward_testing.program_runner import ProgramRunner, program_of
+from doorward_testing.programs import errors, other_systems, program_api
 
 
-class ExecutorConformance:
+class ExecutorConformance(ProgramRunner):
     """For executors. Override `executor`: a fresh instance. For one of CPython, with files and threads, inherit
     `FullPythonConformance`."""
-
-    @pytest.fixture
-    def anyio_backend(self) -> str:
-        return "asyncio"
-
-    def executor(self, host: Any) -> Any:
-        raise NotImplementedError
-
-    async def run(self, host: Any, code: str, *, door: Door | None = None, **program: Any) -> tuple[Any, Door]:
-        """How a program ends in a fresh sandbox, and the door that it was given."""
-        executor, door = self.executor(host), door or Door()
-        asked = program_of(code, **program)
-        try:
-            sandbox = await executor.open(asked)
-            try:
-                return await sandbox.run(asked, door), door
-            finally:
-                await sandbox.close()
-        finally:
-            await executor.close()
-
-    async def each(self, host: Any, codes: Sequence[str], **program: Any) -> list[tuple[Any, Door]]:
-        """The same for many programs, a few at a time, in sandboxes of one executor: most of a test would be its
-        start."""
-        executor, slots = self.executor(host), asyncio.Semaphore(4)
-
-        async def one(code: str) -> tuple[Any, Door]:
-            async with slots:
-                asked, door = program_of(code, **program), Door()
-                sandbox = await executor.open(asked)
-                try:
-                    return await sandbox.run(asked, door), door
-                finally:
-                    await sandbox.close()
-
-        try:
-            return await asyncio.gather(*map(one, codes))
-        finally:
-            await executor.close()
-
-    async def value_of(self, host: Any, code: str, **program: Any) -> Any:
-        """The value of a program that must succeed."""
-        ended, _ = await self.run(host, code, **program)
-        assert ended.error is None, ended.error
-        return ended.value
 
     @pytest.mark.anyio
     async def test_value(self, host: Any) -> None:
@@ -88,13 +41,17 @@ class ExecutorConformance:
     async def test_the_error_of_an_api_can_be_caught(self, host: Any) -> None:
         """As `doorward.ApiError`, however it is named, with its status, body and retry_after; no other error is caught
         by it."""
-        for code, (ended, _) in zip(programs.CATCHING, await self.each(host, programs.CATCHING), strict=True):
+        for code, (ended, _) in zip(
+            errors.CATCHING_API_ERRORS, await self.each(host, errors.CATCHING_API_ERRORS), strict=True
+        ):
             assert (ended.error, ended.value) == (None, [429, 1.5]), code
 
     @pytest.mark.anyio
     async def test_an_error_of_an_api_that_is_not_handled(self, host: Any) -> None:
         """It says so, with the agent's lines, also where it was caught and raised again."""
-        for code, (ended, _) in zip(programs.RAISING, await self.each(host, programs.RAISING), strict=True):
+        for code, (ended, _) in zip(
+            errors.RAISING_API_ERRORS, await self.each(host, errors.RAISING_API_ERRORS), strict=True
+        ):
             assert (ended.error.type, ended.error.message) == ("ApiError", "calc.fail answered 404"), code
             assert code.splitlines()[ended.error.line - 1].startswith("    "), code
             assert all("__" not in frame.function for frame in ended.error.frames), code
@@ -102,9 +59,9 @@ class ExecutorConformance:
     @pytest.mark.anyio
     async def test_the_error_of_a_tool(self, host: Any) -> None:
         """As `doorward.ToolError`, whose text is the tool's; it is no ApiError, nor the other way round."""
-        codes = [*programs.OF_TOOLS, *programs.RAISING_OF_TOOLS]
+        codes = [*errors.CATCHING_TOOL_ERRORS, *errors.RAISING_TOOL_ERRORS]
         for code, (ended, _) in zip(codes, await self.each(host, codes), strict=True):
-            if code in programs.OF_TOOLS:
+            if code in errors.CATCHING_TOOL_ERRORS:
                 assert (ended.error, ended.value) == (None, "the tool says no"), code
             else:
                 assert (ended.error.type, ended.error.message) == ("ToolError", "the tool says no"), code
@@ -113,7 +70,9 @@ class ExecutorConformance:
     @pytest.mark.anyio
     async def test_programs_of_other_systems(self, host: Any) -> None:
         """Their names for servers, functions and helpers mean ours, and never a program's own."""
-        for code, (ended, _) in zip(programs.OF_OTHERS, await self.each(host, programs.OF_OTHERS), strict=True):
+        for code, (ended, _) in zip(
+            other_systems.CALL_STYLES, await self.each(host, other_systems.CALL_STYLES), strict=True
+        ):
             assert (ended.error, ended.value) == (None, 3), code
 
     @pytest.mark.anyio
@@ -128,10 +87,10 @@ class ExecutorConformance:
     async def test_a_program_can_ask_what_there_is(self, host: Any) -> None:
         """By `__doc__`, `dir` and `help`: of a server, its functions, `doorward` and what is in it."""
         for (code, value), (ended, _) in zip(
-            programs.ASKING.items(), await self.each(host, list(programs.ASKING)), strict=True
+            program_api.DESCRIBING.items(), await self.each(host, list(program_api.DESCRIBING)), strict=True
         ):
             assert (ended.error, ended.value) == (None, value), code
-        ended, door = await self.run(host, programs.HELP)
+        ended, door = await self.run(host, program_api.HELP)
         told = [f"what {name} is" for name in ("doorward.pages", "doorward.path", "calc.add", "doorward")]
         assert (ended.error, door.printed.splitlines()) == (None, told)
 
@@ -147,13 +106,13 @@ class ExecutorConformance:
     @pytest.mark.anyio
     async def test_items_and_pages_in_loops(self, host: Any) -> None:
         """Plain loops and `async for`, over what is there at once."""
-        for code, (ended, _) in zip(programs.PAGING, await self.each(host, programs.PAGING), strict=True):
+        for code, (ended, _) in zip(program_api.PAGING, await self.each(host, program_api.PAGING), strict=True):
             assert (ended.error, ended.value) == (None, 2), code
 
     @pytest.mark.anyio
     async def test_a_reply_has_value_status_and_headers(self, host: Any) -> None:
         """Read as attributes or by keys; as the value of a program it is an object of the three."""
-        for code, (ended, _) in zip(programs.REPLYING, await self.each(host, programs.REPLYING), strict=True):
+        for code, (ended, _) in zip(program_api.REPLYING, await self.each(host, program_api.REPLYING), strict=True):
             assert (ended.error, ended.value) == (None, [3, 201, "/sums/7"]), code
         whole = await self.value_of(host, "import calc, doorward\ndoorward.reply(calc.add, a=1)")
         assert whole == {"value": 1, "status": 201, "headers": {"location": "/sums/7", "etag": '"7"'}}
@@ -256,31 +215,6 @@ class ExecutorConformance:
         """Soon, whatever it does; what it printed has come, and the next sandbox works."""
         await self.cancelled(host, code)
 
-    async def cancelled(self, host: Any, code: str) -> None:
-        """A program that is cancelled is over within a few seconds, even on a busy machine."""
-        executor, door, program = self.executor(host), Door(), program_of(f"print('begun')\n{code}")
-        try:
-            sandbox = await executor.open(program)
-            running = asyncio.ensure_future(sandbox.run(program, door))
-            began = time.monotonic()
-            while "begun" not in door.printed and time.monotonic() - began < 60:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-            await asyncio.sleep(0.3)
-            assert not running.done(), running.result()
-            cancelled = time.monotonic()
-            running.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await running
-            await sandbox.close()
-            assert time.monotonic() - cancelled < 20
-            assert "begun" in door.printed
-            again = await executor.open(program_of("1 + 1"))
-            assert (await again.run(program_of("1 + 1"), Door())).value == 2
-            await again.close()
-            await again.close()
-        finally:
-            await executor.close()
-
     @pytest.mark.anyio
     async def test_sessions(self, host: Any) -> None:
         """Variables, functions and imports are there for the next run of a session, also after an error; not for
@@ -303,7 +237,3 @@ class ExecutorConformance:
             await other.close()
         finally:
             await executor.close()
-
-
-def program_of(code: str, **more: Any) -> Program:
-    return Program(code, deadline=time.monotonic() + 30, **more)

@@ -9,8 +9,8 @@ from typing import Any, Generic
 import httpx2
 from doorward import ServerError
 
+from doorward_auth_kit.credential_home import CredentialHome
 from doorward_auth_kit.exchange import MOST
-from doorward_auth_kit.home import CredentialHome
 from doorward_auth_kit.renewal import C, Renewal
 
 AGAIN_USELESS = 5.0

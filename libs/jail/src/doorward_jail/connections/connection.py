@@ -1,25 +1,17 @@
-"""The host's line to one sandbox: its frames and its output, on file descriptors of their own or relayed by the
-zygote."""
+"""The host's connection to one sandbox, whatever carries its frames and its output."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import socket
-import struct
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from doorward import Limits, write_json
 
-from doorward_jail.inbox import Inbox
+from doorward_jail.connections.inbox import Inbox
 from doorward_jail.inside.protocol import HEADER, MOST_UNREAD, encode
 from doorward_jail.isolated import Account
-
-_READS = 16
-"""Of output at once: more than a pipe holds, and an end for who prints without one."""
-
 
 Listener = Callable[[dict[str, Any], bytes], None]
 
@@ -29,8 +21,8 @@ async def first_of(*futures: asyncio.Future[Any]) -> None:
     await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
 
 
-class Carrier(Protocol):
-    """What holds lines, as far as they and who has one know it: the jail of their sandboxes."""
+class OwningJail(Protocol):
+    """The jail of a sandbox, as far as its connection and its client know it."""
 
     limits: Limits
     fresh: bool
@@ -49,11 +41,11 @@ class Carrier(Protocol):
         """Bytes that wait for its zygote to read them."""
         ...
 
-    async def kill(self, line: SandboxConnection) -> None:
+    async def kill(self, connection: SandboxConnection) -> None:
         """End a sandbox."""
         ...
 
-    def forget(self, line: SandboxConnection) -> None:
+    def forget(self, connection: SandboxConnection) -> None:
         """A sandbox is gone."""
         ...
 
@@ -66,7 +58,7 @@ class SandboxConnection:
     """One sandbox, as its host sees it. What comes is handed to `heard` and `print`; what is no frame ends the
     sandbox."""
 
-    def __init__(self, jail: Carrier, number: int) -> None:
+    def __init__(self, jail: OwningJail, number: int) -> None:
         self.jail = jail
         self.number = number
         self.pid = 0
@@ -161,101 +153,3 @@ class SandboxConnection:
     def _ready(self, message: dict[str, Any], blob: bytes) -> None:
         if "ready" in message and not self._is_ready.done():
             self._is_ready.set_result(None)
-
-
-class RelayedConnection(SandboxConnection):
-    """Over the jail's own channel, where no file descriptor can be passed."""
-
-    async def open(self) -> None:
-        self.jail.tell({"fork": self.number})
-        await self._is_ready
-
-    def write(self, frame: bytes) -> None:
-        with contextlib.suppress(EOFError):
-            self.jail.tell({"to": self.number}, frame)
-
-    def unread(self) -> int:
-        return self.jail.unread()
-
-
-class LocalConnection(SandboxConnection, asyncio.Protocol):
-    """Over a socket pair and a pipe, whose other ends the sandbox has got."""
-
-    def __init__(self, jail: Carrier, number: int) -> None:
-        super().__init__(jail, number)
-        self._transport: asyncio.Transport | None = None
-        self._link, theirs = socket.socketpair()
-        self._out, out = os.pipe()
-        try:
-            self._link.setblocking(False)
-            os.set_blocking(self._out, False)
-            self._link.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # the first frame tells whose process it is
-            self.jail.tell({"fork": self.number, "passed": True}, fds=(theirs.fileno(), out))
-        except BaseException:
-            self._link.close()
-            os.close(self._out)
-            raise
-        finally:
-            theirs.close()
-            os.close(out)
-        asyncio.get_running_loop().add_reader(self._out, self.drain)
-
-    async def open(self) -> None:
-        try:
-            data = await self._first(self._link)
-            self._link.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
-            self.received(data)
-            self._transport, _ = await asyncio.get_running_loop().create_connection(lambda: self, sock=self._link)
-        except BaseException:
-            self._link.close()
-            raise
-        await self._is_ready
-
-    async def _first(self, link: socket.socket) -> bytes:
-        loop = asyncio.get_running_loop()
-        readable: asyncio.Future[None] = loop.create_future()
-        loop.add_reader(link, lambda: None if readable.done() else readable.set_result(None))
-        try:
-            await first_of(readable, self.gone)
-        finally:
-            loop.remove_reader(link)
-        if not readable.done():
-            raise EOFError(self.why or "it ended at once")
-        data, parts, _, _ = link.recvmsg(2**16, socket.CMSG_SPACE(struct.calcsize("3i")))
-        for level, kind, content in parts:
-            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
-                self.pid = struct.unpack("3i", content)[0]
-        return data
-
-    def data_received(self, data: bytes) -> None:
-        self.received(data)
-
-    def write(self, frame: bytes) -> None:
-        if self._transport is not None:
-            self._transport.write(frame)
-
-    def unread(self) -> int:
-        return self._transport.get_write_buffer_size() if self._transport is not None else 0
-
-    def drain(self) -> None:
-        with contextlib.suppress(BlockingIOError, OSError):
-            for _ in range(_READS):
-                if self._out < 0:
-                    return
-                data = os.read(self._out, 2**16)
-                if not data:
-                    self._close_out()
-                    return
-                self.printed(data)
-
-    def lost(self, code: int, why: str = "") -> None:
-        super().lost(code, why)
-        self._close_out()
-        if self._transport is not None:
-            self._transport.abort()
-
-    def _close_out(self) -> None:
-        if self._out >= 0:
-            asyncio.get_running_loop().remove_reader(self._out)
-            os.close(self._out)
-            self._out = -1
