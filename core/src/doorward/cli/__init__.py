@@ -32,7 +32,7 @@ COMMANDS = {
 
 ABOUT = "Doorward: APIs and MCP servers as Python functions that AI agents call from a sandbox, through one door."
 USAGE = "Usage: doorward COMMAND [OPTIONS] …"
-COMMON = """\
+COMMON_OPTIONS = """\
 Every command takes --help, --config PATH (doorward.toml, or DOORWARD_CONFIG) and --env-file PATH; those that print data take --json.
 With DOORWARD_DEBUG=1 everything is logged, and errors come with their traceback.
 """
@@ -98,7 +98,7 @@ def _help() -> str:
     for name, entry in _plugin_commands().items():
         rows.setdefault(name, known[name]["does"] if name in known else f"(from {entry.given_by})")
     listed = "".join(f"  {name:<10} {does}\n" for name, does in rows.items())
-    return f"{USAGE}\n\n{ABOUT}\n\nCommands:\n{listed}\n{COMMON}"
+    return f"{USAGE}\n\n{ABOUT}\n\nCommands:\n{listed}\n{COMMON_OPTIONS}"
 
 
 def _refuse(message: str, hint: str) -> None:

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from doorward.config.config import Loaded
     from doorward.gateway import Gateway
 
-EXIT = {"config": 2, "policy": 3, "guard": 3, "limit": 3}
+EXIT_CODES = {"config": 2, "policy": 3, "guard": 3, "limit": 3}
 """Exit codes by the kind of an error; every other kind is 1."""
 
-_LEAST_WIDTH = 30
+_MIN_COLUMN_CHARACTERS = 30
 """Characters of the last column of a table, however narrow the terminal is."""
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class Defect(DoorwardError):
@@ -158,7 +158,7 @@ def fail(error: Exception, *, as_json: bool) -> int:
     else:
         hint = f"\nhint: {indented(plain(told['hint']))}" if "hint" in told else ""
         say(f"{click.style('error:', fg='red')} {indented(plain(told['message']))}{hint}", err=True, clean=False)
-    return EXIT.get(error.kind, 1)
+    return EXIT_CODES.get(error.kind, 1)
 
 
 def described(error: DoorwardError) -> dict[str, str]:
@@ -178,7 +178,7 @@ def say(text: str, *, err: bool = False, clean: bool = True) -> None:
 
 def plain(text: str) -> str:
     """Text of an API or a program without what would steer a terminal."""
-    return _CONTROL.sub("�", text)
+    return _CONTROL_CHARACTERS.sub("�", text)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -190,7 +190,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         return
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     indent = " " * (sum(widths[:-1]) + 2 * len(widths[:-1]))
-    width = max(shutil.get_terminal_size().columns, len(indent) + _LEAST_WIDTH)
+    width = max(shutil.get_terminal_size().columns, len(indent) + _MIN_COLUMN_CHARACTERS)
     widths[-1] = min(widths[-1], width - len(indent))
     for *first, last in [columns, ["─" * width for width in widths], *cells]:
         start = "".join(f"{cell:<{width}}  " for cell, width in zip(first, widths, strict=False))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from doorward.gateway import Gateway
     from doorward.model.errors import DoorwardError
 
-SHOWN = 10
+MAX_LISTED = 10
 """Skipped operations and warnings of a server that are listed without `--verbose`."""
 
 
@@ -183,12 +183,12 @@ def _tell(name: str, result: _Result, verbose: bool, began: float) -> None:
     unchanged = 0 < report.compiled < began
     skipped = f", {len(report.skipped)} skipped" if report.skipped else ""
     say(f"{name}: {counted(report.functions)}{skipped}, {'unchanged' if unchanged else f'{report.ms:.0f} ms'}")
-    shown = report.skipped if verbose else report.skipped[:SHOWN]
+    shown = report.skipped if verbose else report.skipped[:MAX_LISTED]
     for one in shown:
         say(f"  skipped {one['where']}: {one['why']}")
     if len(shown) < len(report.skipped):
         say(f"  … and {len(report.skipped) - len(shown)} more (--verbose)")
-    warnings = report.warnings if verbose else report.warnings[:SHOWN]
+    warnings = report.warnings if verbose else report.warnings[:MAX_LISTED]
     for warning in warnings:
         say(f"  warning: {warning}")
     if len(warnings) < len(report.warnings):

@@ -28,7 +28,7 @@ from doorward.servers import auth_suggestions
 if TYPE_CHECKING:
     from doorward.gateway import Gateway
 
-PROBING = "sandbox"
+PROBE_COMMAND = "sandbox"
 """The command that checks whether executors isolate."""
 
 
@@ -273,6 +273,6 @@ async def _commands(gate: Gateway) -> AsyncIterator[Check]:
             yield Check(
                 f"command {entry.name} of {entry.given_by} cannot check anything more", False, "The log says why."
             )
-    if gate.executors.names and not gate.plugins.index.named("command", PROBING):
-        advice = f"`pip install {well_known()[PROBING]['from']}` brings the probes."
+    if gate.executors.names and not gate.plugins.index.named("command", PROBE_COMMAND):
+        advice = f"`pip install {well_known()[PROBE_COMMAND]['from']}` brings the probes."
         yield Check("executors: nothing has probed whether they isolate", True, advice)

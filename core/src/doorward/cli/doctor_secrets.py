@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 Finding = tuple[str, bool, str]
 """What was found, whether it can stay so, and what to do."""
 
-_MOVE = "Move it to .env, and write ${NAME} in its place."
-_DRAWN = "Get one that a machine has drawn, of 16 characters or more."
-_SHORTEST_KEY = 16
+_MOVE_TO_ENV = "Move it to .env, and write ${NAME} in its place."
+_GET_RANDOM = "Get one that a machine has drawn, of 16 characters or more."
+_MIN_KEY_CHARACTERS = 16
 
 
 async def about_secrets(gate: Gateway, env_file: Path) -> AsyncIterator[Finding]:
@@ -60,7 +60,7 @@ async def about_secrets(gate: Gateway, env_file: Path) -> AsyncIterator[Finding]
                 yield (
                     f"server {name}: a credential can be guessed, so it is not looked for in what programs make",
                     True,
-                    _DRAWN,
+                    _GET_RANDOM,
                 )
             if value and (host := _host(url)):
                 servers[value].setdefault(host, name)
@@ -91,11 +91,15 @@ def _literal(gate: Gateway) -> Iterator[Finding]:
         core = server.settings.model_dump(include={"source", "auth", "local_auth"})
         hidden({**core, **server.options}, keep, gate.plugins)
         if found:
-            yield f"server {name}: a credential stands in the configuration file ({', '.join(found)})", True, _MOVE
+            yield (
+                f"server {name}: a credential stands in the configuration file ({', '.join(found)})",
+                True,
+                _MOVE_TO_ENV,
+            )
     for principal, settings in gate.config.principals.items():
         for key, secret in settings.secrets.items():
             if secret.literal:
-                yield f"principal {principal}: the secret {key} stands in the configuration file", True, _MOVE
+                yield f"principal {principal}: the secret {key} stands in the configuration file", True, _MOVE_TO_ENV
 
 
 async def _key(gate: Gateway) -> AsyncIterator[Finding]:
@@ -108,9 +112,13 @@ async def _key(gate: Gateway) -> AsyncIterator[Finding]:
         yield f"vault_key: {error}", False, error.hint or ""
         return
     if key.literal and "vault_key" not in _of_environment(gate):
-        yield "vault_key: it stands in the configuration file", True, _MOVE
-    if len(value) < _SHORTEST_KEY:
-        yield f"vault_key: it has fewer than {_SHORTEST_KEY} characters", True, "Make one with `openssl rand -hex 32`."
+        yield "vault_key: it stands in the configuration file", True, _MOVE_TO_ENV
+    if len(value) < _MIN_KEY_CHARACTERS:
+        yield (
+            f"vault_key: it has fewer than {_MIN_KEY_CHARACTERS} characters",
+            True,
+            "Make one with `openssl rand -hex 32`.",
+        )
 
 
 def _of_environment(gate: Gateway) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def configure(secrets: Secrets, level: str) -> None:
     logging.getLogger("httpcore2").setLevel(logging.INFO)  # its debug messages hold every header of every answer
 
 
-LONGEST = 4000
+MAX_MESSAGE_CHARACTERS = 4000
 """Characters of what a library says in one line: some quote what strangers sent."""
 
 
@@ -82,7 +82,13 @@ class _ToStructlog(logging.Handler):
         )
         if left_out is not None:
             more = {"left_out": left_out} if left_out else {}
-            log.log(record.levelno, record.getMessage()[:LONGEST], logger=record.name, exc_info=record.exc_info, **more)
+            log.log(
+                record.levelno,
+                record.getMessage()[:MAX_MESSAGE_CHARACTERS],
+                logger=record.name,
+                exc_info=record.exc_info,
+                **more,
+            )
 
 
 def _structlog() -> Any:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from doorward.gateway import Gateway
     from doorward.model.types import Function
 
-_AT_ONCE = 4
+_PARALLEL_CALLS = 4
 
 
 async def probe(gate: Gateway, servers: Collection[str]) -> dict[str, dict[str, str]]:
@@ -26,7 +26,7 @@ async def probe(gate: Gateway, servers: Collection[str]) -> dict[str, dict[str, 
     Returns: by function, `{"result": ANNOTATION}` or `{"failed": WHY}`.
     """
     told: dict[str, dict[str, str]] = {}
-    slots = anyio.CapacityLimiter(_AT_ONCE)
+    slots = anyio.CapacityLimiter(_PARALLEL_CALLS)
 
     async def ask(function: Function) -> None:
         async with slots:

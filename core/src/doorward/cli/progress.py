@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import click
 
-CLEAR = "\r\x1b[K"
+CLEAR_LINE = "\r\x1b[K"
 
 
 @contextlib.contextmanager
@@ -52,9 +52,9 @@ class _Line:
     def hide(self) -> None:
         with self._lock:
             if self._shown:
-                click.echo(CLEAR, err=True, nl=False)
+                click.echo(CLEAR_LINE, err=True, nl=False)
             self._shown, self._ended = False, True
 
     def _write(self) -> None:
         if self._shown:
-            click.echo(f"{CLEAR}{self._begun} of {self._total}: {self._name}", err=True, nl=False)
+            click.echo(f"{CLEAR_LINE}{self._begun} of {self._total}: {self._name}", err=True, nl=False)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import anyio
 import click
 
-from doorward.cli.common import EXIT, Project, common, pairs, parsed, print_json, say
+from doorward.cli.common import EXIT_CODES, Project, common, pairs, parsed, print_json, say
 
 if TYPE_CHECKING:
     from doorward.gateway import Gateway
@@ -80,7 +80,7 @@ async def _run(
         print_json(outcome_text.as_dict(outcome))
     else:
         say(outcome_text.as_text(outcome))
-    return 0 if outcome.error is None else EXIT.get(outcome.error.kind, 1)
+    return 0 if outcome.error is None else EXIT_CODES.get(outcome.error.kind, 1)
 
 
 def made(artefacts: Path | None) -> None:

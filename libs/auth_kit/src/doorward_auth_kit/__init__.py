@@ -10,13 +10,13 @@ from __future__ import annotations
 from doorward import is_loopback
 
 from doorward_auth_kit.credential_home import CredentialHome, parsed, place
-from doorward_auth_kit.exchange import PATIENCE, exchange
+from doorward_auth_kit.exchange import EXCHANGE_SECONDS, exchange
 from doorward_auth_kit.fetched_auth import FetchedAuth
 from doorward_auth_kit.renewal import Backoff, Credential, Renewal, due
 from doorward_auth_kit.vault import Vault, entry
 
 __all__ = [
-    "PATIENCE",
+    "EXCHANGE_SECONDS",
     "Backoff",
     "Credential",
     "CredentialHome",

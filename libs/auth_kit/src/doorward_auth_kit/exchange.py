@@ -11,11 +11,11 @@ from doorward import LoginRefused, ServerError
 
 from doorward_auth_kit.credential_home import place
 
-PATIENCE = 15.0
+EXCHANGE_SECONDS = 15.0
 """Seconds for one exchange."""
-MOST = 256 * 2**10
+MAX_ANSWER_BYTES = 256 * 2**10
 """Bytes of one answer."""
-ADVICE = "Is it up, and is its address right?"
+UNREACHABLE_HINT = "Is it up, and is its address right?"
 """About what cannot be reached."""
 _TEXT = re.compile(r"(?i)utf-?(8|16|32)|(us-)?ascii|iso-8859-\d+|windows-\d+|shift_jis|euc-(jp|kr)|gb\w+|big5|koi8-\w")
 """Charsets that are heeded. Of the other codecs of Python some take the square of the time, and some are none for
@@ -31,19 +31,21 @@ async def exchange(client: httpx2.AsyncClient, request: httpx2.Request) -> httpx
     where = place(str(request.url))
     body = b""
     try:
-        with anyio.fail_after(PATIENCE):
+        with anyio.fail_after(EXCHANGE_SECONDS):
             response = await client.send(request, stream=True, follow_redirects=False)
             async with contextlib.aclosing(response):
                 async for part in response.aiter_bytes():
                     body += part
-                    if len(body) > MOST:
+                    if len(body) > MAX_ANSWER_BYTES:
                         # Not to be asked again soon: it may be a page that says that a password was wrong.
-                        raise LoginRefused(f"{where} answered with more than {MOST // 1024} KiB")
+                        raise LoginRefused(f"{where} answered with more than {MAX_ANSWER_BYTES // 1024} KiB")
     except TimeoutError:
-        raise ServerError(f"{where} cannot be reached: no answer within {PATIENCE:.0f} seconds", hint=ADVICE) from None
+        raise ServerError(
+            f"{where} cannot be reached: no answer within {EXCHANGE_SECONDS:.0f} seconds", hint=UNREACHABLE_HINT
+        ) from None
     except httpx2.HTTPError as error:
         raise ServerError(
-            f"{where} cannot be reached: {str(error) or 'the connection was lost'}", hint=ADVICE
+            f"{where} cannot be reached: {str(error) or 'the connection was lost'}", hint=UNREACHABLE_HINT
         ) from None
     headers = [
         (name, value)

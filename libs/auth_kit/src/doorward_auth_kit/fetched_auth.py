@@ -10,13 +10,13 @@ import httpx2
 from doorward import ServerError
 
 from doorward_auth_kit.credential_home import CredentialHome
-from doorward_auth_kit.exchange import MOST
+from doorward_auth_kit.exchange import MAX_ANSWER_BYTES
 from doorward_auth_kit.renewal import C, Renewal
 
-AGAIN_USELESS = 5.0
+USELESS_SECONDS = 5.0
 """Seconds for which no other credential is fetched for a server that has refused a new one as well."""
 
-MOST_REFUSED, WHILE = 10, 30.0
+MAX_REFUSED_CREDENTIALS, REFUSED_SECONDS = 10, 30.0
 """Credentials that a server may refuse in so many seconds: then no other is fetched. One that refuses each after its
 first use would have us log in with every call, at a provider that locks those who do."""
 
@@ -62,9 +62,9 @@ class FetchedAuth(httpx2.Auth, Generic[C]):
         """Another credential than the one that was refused. Raises: ServerError if too many were; what fetching it
         raises."""
         now = time.monotonic()
-        self._refused = [(each, at) for each, at in self._refused if now - at < WHILE]
+        self._refused = [(each, at) for each, at in self._refused if now - at < REFUSED_SECONDS]
         if all(each != refused for each, _ in self._refused):
-            if len(self._refused) >= MOST_REFUSED:
+            if len(self._refused) >= MAX_REFUSED_CREDENTIALS:
                 raise self._refusal()
             self._refused.append((refused, now))
         return await self._renewal.get(refused)
@@ -72,7 +72,7 @@ class FetchedAuth(httpx2.Auth, Generic[C]):
     async def check(self, response: httpx2.Response, credential: C) -> None:
         """Whether the second answer will do. Raises: ServerError if the server refuses this credential, too."""
         if response.status_code == 401:
-            self._useless = credential, time.monotonic() + AGAIN_USELESS
+            self._useless = credential, time.monotonic() + USELESS_SECONDS
             raise self._refusal()
 
     def _refusal(self) -> ServerError:
@@ -89,8 +89,10 @@ class Capped(httpx2.AsyncByteStream):
         size = 0
         async for part in self._stream:
             size += len(part)
-            if size > MOST:
-                raise ServerError(f"{self._who} refuses its credentials, with more than {MOST // 1024} KiB of text")
+            if size > MAX_ANSWER_BYTES:
+                raise ServerError(
+                    f"{self._who} refuses its credentials, with more than {MAX_ANSWER_BYTES // 1024} KiB of text"
+                )
             yield part
 
     async def aclose(self) -> None:

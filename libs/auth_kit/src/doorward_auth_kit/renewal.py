@@ -9,15 +9,15 @@ from typing import Generic, Protocol, TypeVar
 
 from doorward import DoorwardError, LoginRefused, ServerError, log
 
-MARGIN = 30.0
+MARGIN_SECONDS = 30.0
 """Seconds before its end from which on a credential is renewed; half of its life, if that is less."""
-AGAIN = 1.0
+RETRY_SECONDS = 1.0
 """Seconds for which a provider is not asked again after it could not be reached. Doubled each time, up to
-`MOST_AGAIN`."""
-MOST_AGAIN = 10.0
-AGAIN_REFUSED = 30.0
-"""The same after it refused, up to `MOST_REFUSED`: an account that is tried over and over gets locked."""
-MOST_REFUSED = 900.0
+`MAX_RETRY_SECONDS`."""
+MAX_RETRY_SECONDS = 10.0
+REFUSED_RETRY_SECONDS = 30.0
+"""The same after it refused, up to `MAX_REFUSED_RETRY_SECONDS`: an account that is tried over and over gets locked."""
+MAX_REFUSED_RETRY_SECONDS = 900.0
 
 
 class Credential(Protocol):
@@ -38,7 +38,7 @@ def due(credential: Credential) -> float:
     """From when on it should be renewed, in seconds since the epoch."""
     if credential.ends == float("inf"):
         return credential.ends
-    return credential.ends - min(MARGIN, (credential.ends - credential.got) / 2)
+    return credential.ends - min(MARGIN_SECONDS, (credential.ends - credential.got) / 2)
 
 
 class Renewal(Generic[C]):
@@ -106,7 +106,9 @@ class Backoff:
             refused = isinstance(error, LoginRefused)
             # Without the error's text: it may quote a secret, and not every log is scrubbed.
             log.warning("no_new_credential", server=self._server, refused=refused)
-            least, most = (AGAIN_REFUSED, MOST_REFUSED) if refused else (AGAIN, MOST_AGAIN)
+            least, most = (
+                (REFUSED_RETRY_SECONDS, MAX_REFUSED_RETRY_SECONDS) if refused else (RETRY_SECONDS, MAX_RETRY_SECONDS)
+            )
             self._failed = what, time.monotonic() + min(most, least * 2**self._times), error
             self._times = min(self._times + 1, 10)
             raise

@@ -18,7 +18,7 @@ from doorward import ConfigError, ServerError, log, own_file, own_folder
 if TYPE_CHECKING:
     from doorward import PluginContext
 
-PATIENCE = 60.0
+LOCK_SECONDS = 60.0
 """Seconds to wait for another process that is at the same entry."""
 
 
@@ -106,7 +106,7 @@ class Vault:
             self._make_folder()
             os.close(own_file(at, os.O_RDWR | os.O_CREAT))
         lock = FileLock(at, mode=0o600)
-        patience = anyio.current_time() + PATIENCE
+        patience = anyio.current_time() + LOCK_SECONDS
         while True:
             try:
                 lock.acquire(blocking=False)

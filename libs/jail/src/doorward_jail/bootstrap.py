@@ -15,7 +15,7 @@ _PACKAGE = "doorward_jail.inside"
 _FILES = ("protocol", "channel", "results", "catalog", "runner", "walls", "relay", "zygote")
 """Each imports only those before it."""
 
-_READ = f"""
+_READ_AND_RUN = f"""
 import json, os, sys, types
 def read(size):
     data = b""
@@ -36,7 +36,7 @@ package.zygote.main(text["config"])
 os._exit(0)
 """
 
-COMMAND = ("-I", "-S", "-c", _READ)
+PYTHON_ARGUMENTS = ("-I", "-S", "-c", _READ_AND_RUN)
 """What follows the name of the Python."""
 
 

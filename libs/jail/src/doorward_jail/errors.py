@@ -8,8 +8,8 @@ from typing import Any
 
 from doorward import ApiError, DoorwardError, Failure, Frame, InvalidArguments, ToolError
 
-_MOST_OF_TYPE = 1000
-_MOST_OF_TEXT = 8000
+_MAX_TYPE_CHARACTERS = 1000
+_MAX_MESSAGE_CHARACTERS = 8000
 """Characters of the name of a type, and of a message."""
 
 
@@ -37,8 +37,8 @@ def failure(error: Mapping[str, Any]) -> Failure:
     )
     return Failure(
         "program",
-        text_in(error.get("type"), _MOST_OF_TYPE) or "Error",
-        text_in(error.get("message"), _MOST_OF_TEXT),
+        text_in(error.get("type"), _MAX_TYPE_CHARACTERS) or "Error",
+        text_in(error.get("message"), _MAX_MESSAGE_CHARACTERS),
         _line(error.get("line")),
         shown,
     )

@@ -8,7 +8,7 @@ from typing import ClassVar, Generic, TypeVar
 from doorward import Capabilities, Limits, PluginContext, Program, Settings
 from pydantic import ByteSize, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
-from doorward_jail.bootstrap import COMMAND
+from doorward_jail.bootstrap import PYTHON_ARGUMENTS
 from doorward_jail.isolated import Isolated
 from doorward_jail.jail import Jail, zygote_config
 from doorward_jail.pool import Pool
@@ -79,7 +79,7 @@ class JailExecutor(Generic[SettingsT]):
 
     async def _jail(self, limits: Limits) -> Jail:
         settings = self.settings
-        isolated = await self.start(COMMAND, limits)
+        isolated = await self.start(PYTHON_ARGUMENTS, limits)
         config = zygote_config(
             isolated.config,
             preload=settings.preload,

@@ -31,7 +31,7 @@ ENVIRONMENT = {
 }
 """All of the environment in a sandbox."""
 
-_PATIENCE = 1.0
+_KILL_SECONDS = 1.0
 """Seconds for a zygote to end a sandbox, before the whole jail is ended."""
 
 
@@ -195,7 +195,7 @@ class Jail(asyncio.Protocol):
         with contextlib.suppress(EOFError):
             self.tell({"kill": connection.number})
         try:
-            await asyncio.wait_for(asyncio.shield(connection.gone), _PATIENCE)
+            await asyncio.wait_for(asyncio.shield(connection.gone), _KILL_SECONDS)
         except TimeoutError:
             log.warning("jail_killed", why="its zygote did not end a sandbox")
             await self.end()

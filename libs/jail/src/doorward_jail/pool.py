@@ -12,16 +12,16 @@ from doorward import Busy, DoorwardError, ExecutorError, Limits, log
 from doorward_jail.connections.connection import SandboxConnection
 from doorward_jail.jail import Jail
 
-_SOON = 0.25
+_FREE_JAIL_SECONDS = 0.25
 """Seconds in which a jail may get free again: starting one takes as long."""
 
-_SHORTLY = 0.002
+_ANSWER_SECONDS = 0.002
 """Seconds in which an answer is on its way: ending a sandbox takes processor time that it needs."""
 
-_AFTER = 0.02
+_REFILL_SECONDS = 0.02
 """Seconds after which the next sandbox is started, if there is another one ready: most runs are over by then."""
 
-_UNUSED = 10.0
+_UNUSED_JAIL_SECONDS = 10.0
 """Seconds after which a jail that holds one sandbox at a time, and none now, is ended."""
 
 
@@ -65,7 +65,7 @@ class Pool:
         except BaseException:
             self._slots.release()
             raise
-        self._refill_later(_AFTER if self._ready else 0)
+        self._refill_later(_REFILL_SECONDS if self._ready else 0)
         return connection
 
     async def instead_of(self, dead: SandboxConnection) -> SandboxConnection:
@@ -98,7 +98,7 @@ class Pool:
 
     async def _next_free(self, limits: Limits) -> Jail | None:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._freed.wait(), _SOON)
+            await asyncio.wait_for(self._freed.wait(), _FREE_JAIL_SECONDS)
         return self._jail_with_room(limits)
 
     def _jail_with_room(self, limits: Limits) -> Jail | None:
@@ -124,7 +124,7 @@ class Pool:
 
     def left(self, connection: SandboxConnection, *, at_once: bool) -> asyncio.Future[None]:
         """A client has gone. Its sandbox goes too: at once, or when the client has had the time to get its answer."""
-        return self._later(self._end(connection, 0 if at_once else _SHORTLY))
+        return self._later(self._end(connection, 0 if at_once else _ANSWER_SECONDS))
 
     async def _end(self, connection: SandboxConnection, seconds: float) -> None:
         self._leaving += connection.jail.fresh
@@ -139,7 +139,7 @@ class Pool:
             self._freed.set()
             self._freed = asyncio.Event()
         if not self._closed:
-            self._refill_later(_AFTER if self._ready else 0)
+            self._refill_later(_REFILL_SECONDS if self._ready else 0)
 
     def _refill_later(self, seconds: float) -> None:
         task = self._later(self._refill(seconds))
@@ -164,7 +164,9 @@ class Pool:
         if self._limits is None:  # nobody has come while these were made
             await self._end_ready()
         elif self._room == 1:
-            asyncio.get_running_loop().call_later(_UNUSED, lambda: self._later(self._end_unused(_UNUSED)))
+            asyncio.get_running_loop().call_later(
+                _UNUSED_JAIL_SECONDS, lambda: self._later(self._end_unused(_UNUSED_JAIL_SECONDS))
+            )
 
     def _rest(self) -> None:
         """Count the idle time anew."""

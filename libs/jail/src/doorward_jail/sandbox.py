@@ -27,12 +27,12 @@ from doorward_jail.errors import failure, text_in, told
 from doorward_jail.pool import Pool
 from doorward_jail.program_message import file_name, program_message
 
-_FLOOD = 64
+_FLOOD_FACTOR = 64
 """Times the limit of output after which a program is ended: until then what is too much is dropped."""
 
-_FEWER = "Make fewer calls: end the program when they are refused, and ask for many things at once."
+_CALL_LESS = "Make fewer calls: end the program when they are refused, and ask for many things at once."
 
-_NAME = 200
+_MAX_NAME_CHARACTERS = 200
 
 
 class JailSandbox:
@@ -55,7 +55,7 @@ class JailSandbox:
     async def run(self, program: Program, door: Door) -> ProgramResult:
         """See `doorward.Sandbox.run`."""
         connection, loop = self._connection, asyncio.get_running_loop()
-        self._door, self._done, self._room = door, loop.create_future(), _FLOOD * self._limits.output_bytes
+        self._door, self._done, self._room = door, loop.create_future(), _FLOOD_FACTOR * self._limits.output_bytes
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a character may come in two pieces
         connection.heard, connection.print = self._heard, self._print
         self._left_to_ask = self._limits.questions  # refused calls among them: they cost the host time as well
@@ -108,13 +108,13 @@ class JailSandbox:
                 if not self._done.done():
                     self._done.set_result(message["done"])
             elif "artefact" in message:
-                name = text_in(message["artefact"], -_NAME)
+                name = text_in(message["artefact"], -_MAX_NAME_CHARACTERS)
                 self._door.keep(blob, mimetypes.guess_type(name)[0] or "application/octet-stream", name)
             elif self._left_to_ask <= 0:
                 asked, calls = self._limits.questions, self._limits.calls
                 self._connection.break_off(
                     f"the program turned to its host more than {asked} times, far beyond its limit of {calls} calls",
-                    _FEWER,
+                    _CALL_LESS,
                 )
             else:
                 self._left_to_ask -= 1
@@ -156,7 +156,7 @@ class JailSandbox:
         self._room -= len(data)
         if self._room < 0:
             self._connection.break_off(
-                f"the program printed more than {_FLOOD} times the limit of {self._limits.output_bytes} bytes",
+                f"the program printed more than {_FLOOD_FACTOR} times the limit of {self._limits.output_bytes} bytes",
                 "Print less.",
             )
         else:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from typing import Any
 
-HEAVY = (
+HEAVY_MODULES = (
     "mcp",
     "httpx2",
     "docker",
@@ -21,7 +21,7 @@ HEAVY = (
 """What no plugin may import at its top: configuration is read, and plugins are listed, without paying for it."""
 
 
-def check_light_import(module: str, *, forbidden: tuple[str, ...] = HEAVY) -> None:
+def check_light_import(module: str, *, forbidden: tuple[str, ...] = HEAVY_MODULES) -> None:
     """Assert that importing a module imports nothing heavy, in a fresh interpreter."""
     code = f"import sys, {module}; print(*(m for m in {forbidden!r} if m in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603

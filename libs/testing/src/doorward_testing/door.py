@@ -19,7 +19,7 @@ from doorward import (
     aliases,
 )
 
-TOGETHER = 60.0
+MEET_SECONDS = 60.0
 """Seconds that `calc.meet` waits for the others."""
 
 
@@ -121,7 +121,7 @@ class Door:
         if self._met == others:
             self._all_met.set()
         try:
-            await asyncio.wait_for(self._all_met.wait(), TOGETHER)
+            await asyncio.wait_for(self._all_met.wait(), MEET_SECONDS)
         except TimeoutError:
             raise LimitExceeded(f"only {self._met} of {others} calls came at the same time") from None
         return others

@@ -20,7 +20,7 @@ from doorward.model.errors import ConfigError, MissingSecret, PluginError
 if TYPE_CHECKING:
     from doorward.config.config import Loaded
 
-_NAME = r"[A-Za-z][\w-]*"
+_NAME_PATTERN = r"[A-Za-z][\w-]*"
 
 
 def put_server(
@@ -39,7 +39,7 @@ def put_server(
     Raises: ConfigError, also if there is a server of this name, but for `replace`.
     """
     file = project.config
-    if not re.fullmatch(_NAME, name, re.ASCII):
+    if not re.fullmatch(_NAME_PATTERN, name, re.ASCII):
         raise ConfigError(f"{name!r} cannot name a server", place=str(file), hint="Use letters, digits, - and _.")
     with files.alone(file):
         before = file.read_bytes() if file.exists() else None

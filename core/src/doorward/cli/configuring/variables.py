@@ -11,7 +11,7 @@ from doorward.host import files
 from doorward.model.errors import ConfigError
 from doorward.secrets.references import is_credential
 
-_STUB = "# Values for ${…} in doorward.toml, one NAME=value a line. Never commit this file.\n"
+_ENV_HEADER = "# Values for ${…} in doorward.toml, one NAME=value a line. Never commit this file.\n"
 
 
 class Variables:
@@ -66,7 +66,7 @@ def write_env(file: Path, values: Mapping[str, str] | None = None) -> list[Path]
     written = []
     before = file.read_text(encoding="utf-8") if file.exists() else None
     if before is None or values:
-        text = _STUB if before is None else before
+        text = _ENV_HEADER if before is None else before
         text += "" if text.endswith("\n") or not text else "\n"
         files.write(
             file,

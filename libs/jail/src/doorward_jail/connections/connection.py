@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from doorward import Limits, write_json
 
 from doorward_jail.connections.inbox import Inbox
-from doorward_jail.inside.protocol import HEADER, MOST_UNREAD, encode
+from doorward_jail.inside.protocol import HEADER, MAX_UNREAD_BYTES, encode
 from doorward_jail.isolated import Account
 
 Listener = Callable[[dict[str, Any], bytes], None]
@@ -88,9 +88,9 @@ class SandboxConnection:
         self._send(encode(message, blob))
 
     def _send(self, frame: bytes) -> None:
-        if self.unread() > MOST_UNREAD:
+        if self.unread() > MAX_UNREAD_BYTES:
             hint = "Make fewer calls at once, or ask for less."
-            self.break_off(f"the program left more than {MOST_UNREAD // 2**20} MiB of answers unread", hint)
+            self.break_off(f"the program left more than {MAX_UNREAD_BYTES // 2**20} MiB of answers unread", hint)
         if not self.why:
             self.write(frame)
 

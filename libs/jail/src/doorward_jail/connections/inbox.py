@@ -12,22 +12,22 @@ from typing import Any
 from doorward import aside, read_json
 from pydantic_core import from_json
 
-from doorward_jail.inside.protocol import MOST_UNREAD, BadFrame, Frames, Message, decode
-from doorward_jail.inside.results import BYTES
+from doorward_jail.inside.protocol import MAX_UNREAD_BYTES, BadFrame, Frames, Message, decode
+from doorward_jail.inside.results import BYTES_KEY
 
-_BYTES = json.dumps(BYTES).encode()
+_BYTES_KEY = json.dumps(BYTES_KEY).encode()
 
-_LESS = "Filter or aggregate in the program."
+_SEND_LESS = "Filter or aggregate in the program."
 
-_LARGE_BYTES = 2**18
+_LARGE_FRAME_BYTES = 2**18
 """Of a frame that is read in a thread."""
 
 _PIECE_CHARACTERS = 2**20
 
-_MOST_PARTS = 1_000_000
+_MAX_PARTS = 1_000_000
 """Of all that one run sends."""
 
-_MOST_LEVELS = 200
+_MAX_LEVELS = 200
 """Of nesting: more is no frame. What reads small frames takes no more either."""
 
 
@@ -66,8 +66,8 @@ class Inbox:
             return
         if self._reading is None:
             self._read()
-        elif sum(map(len, self._unread)) > MOST_UNREAD:
-            self._broken("the program sent more at once than can be read", _LESS)
+        elif sum(map(len, self._unread)) > MAX_UNREAD_BYTES:
+            self._broken("the program sent more at once than can be read", _SEND_LESS)
 
     def close(self) -> None:
         """Nothing more is read, and nobody told: who was is let go, with the files that they hold."""
@@ -85,7 +85,7 @@ class Inbox:
         """Hear what has come, up to a frame that is read in a thread: what is behind that waits."""
         while self._unread and self._is_open:
             body = self._unread.popleft()
-            if len(body) > _LARGE_BYTES:
+            if len(body) > _LARGE_FRAME_BYTES:
                 self._reading = asyncio.ensure_future(self._read_large(body))
                 return
             self._hear(body)
@@ -112,34 +112,34 @@ class Inbox:
 
     def _refuse(self, error: BadFrame) -> None:
         if isinstance(error, TooMuch):
-            self._broken(str(error), _LESS)
+            self._broken(str(error), _SEND_LESS)
         else:
             self._broken(f"it sent {error}", "")
 
     def _loads(self, text: bytes) -> Any:
         self._parts += text.count(b",") + text.count(b"[") + text.count(b"{")
-        if self._parts > _MOST_PARTS:  # commas and brackets in all that a run sends
-            raise TooMuch(f"what the program sent has more than {_MOST_PARTS:,} parts")
-        value = from_json(text) if len(text) <= _LARGE_BYTES else _not_deep(read_json(text, constant=float))
-        return _with_bytes(value) if _BYTES in text else value
+        if self._parts > _MAX_PARTS:  # commas and brackets in all that a run sends
+            raise TooMuch(f"what the program sent has more than {_MAX_PARTS:,} parts")
+        value = from_json(text) if len(text) <= _LARGE_FRAME_BYTES else _not_deep(read_json(text, constant=float))
+        return _with_bytes(value) if _BYTES_KEY in text else value
 
 
 def _not_deep(value: Any) -> Any:
     """The value, level by level. Raises: ValueError if there are too many."""
     level: list[Any] = [[value]]
-    for _ in range(_MOST_LEVELS + 1):
+    for _ in range(_MAX_LEVELS + 1):
         parts = (node.values() if isinstance(node, dict) else node for node in level)
         level = [part for among in parts for part in among if isinstance(part, (dict, list))]
         if not level:
             return value
-    raise ValueError(f"more than {_MOST_LEVELS} levels")
+    raise ValueError(f"more than {_MAX_LEVELS} levels")
 
 
 def _with_bytes(value: Any) -> Any:
     """A value whose stand-ins for bytes are bytes. Walks with a stack of its own: JSON may be deep."""
 
     def real(node: Any) -> Any:
-        if isinstance(node, dict) and len(node) == 1 and isinstance(text := node.get(BYTES), str):
+        if isinstance(node, dict) and len(node) == 1 and isinstance(text := node.get(BYTES_KEY), str):
             try:
                 return _decoded(text)
             except ValueError:

@@ -12,21 +12,23 @@ from typing import Any
 
 from doorward_jail.inside.protocol import HEADER, Frames, Message, encode
 
-_PROGRAM = 0
+_PROGRAM_NUMBER = 0
 """The number of what the host sends of its own accord."""
 
-_MANY = 1_000_000
-_MARKS = str.maketrans({",": "\\u002c", "[": "\\u005b", "{": "\\u007b"})
+_MANY_PARTS = 1_000_000
+_ESCAPES = str.maketrans({",": "\\u002c", "[": "\\u005b", "{": "\\u007b"})
 
 
 def sparing(frame: bytes) -> bytes:
     """A frame of texts with very many commas and brackets, which are escaped in it: by those the host knows how much it
     is to read."""
-    if frame.count(b",") + frame.count(b"[") + frame.count(b"{") < _MANY:
+    if frame.count(b",") + frame.count(b"[") + frame.count(b"{") < _MANY_PARTS:
         return frame
     line, end, blob = frame[HEADER.size :].partition(b"\n")
     body = (
-        re.sub(r'"[^"\\]*(?:\\.[^"\\]*)*"', lambda text: text[0].translate(_MARKS), line.decode()).encode() + end + blob
+        re.sub(r'"[^"\\]*(?:\\.[^"\\]*)*"', lambda text: text[0].translate(_ESCAPES), line.decode()).encode()
+        + end
+        + blob
     )
     return HEADER.pack(len(body)) + body
 
@@ -75,11 +77,11 @@ class Channel:
     def next(self) -> Message:
         """Wait for what the host sends of its own accord: a program."""
         with self._state:
-            self._answers.setdefault(_PROGRAM, None)
+            self._answers.setdefault(_PROGRAM_NUMBER, None)
         try:
-            return self._wait(_PROGRAM)
+            return self._wait(_PROGRAM_NUMBER)
         finally:
-            self._answers.pop(_PROGRAM, None)
+            self._answers.pop(_PROGRAM_NUMBER, None)
 
     def _wait(self, number: int) -> Message:
         with self._state:
@@ -133,8 +135,8 @@ class Channel:
             self._reading = False
             self._state.notify_all()
         for answer in answers:
-            number = answer[0].get("id", _PROGRAM)
-            if number in self._answers or number == _PROGRAM:
+            number = answer[0].get("id", _PROGRAM_NUMBER)
+            if number in self._answers or number == _PROGRAM_NUMBER:
                 self._answers[number] = answer
             elif (future := self._futures.get(number)) is not None:
                 future.get_loop().call_soon_threadsafe(_settle, future, answer)

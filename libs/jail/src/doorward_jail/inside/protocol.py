@@ -13,7 +13,7 @@ from typing import Any
 
 HEADER = struct.Struct(">I")
 
-MOST_UNREAD = 256 * 2**20
+MAX_UNREAD_BYTES = 256 * 2**20
 """Bytes of answers that a sandbox leaves unread: more of them end it."""
 
 Message = tuple[dict[str, Any], bytes]

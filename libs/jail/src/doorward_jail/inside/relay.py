@@ -15,11 +15,11 @@ import socket
 from functools import partial
 from typing import Any
 
-from doorward_jail.inside.protocol import MOST_UNREAD, Frames, encode
+from doorward_jail.inside.protocol import MAX_UNREAD_BYTES, Frames, encode
 
-_CHUNK = 2**16
+_CHUNK_BYTES = 2**16
 
-_LAST = 16
+_READS_AT_ONCE = 16
 """Reads at once: more than a socket or a pipe holds, and an end where a process that a sandbox left behind writes
 on."""
 
@@ -45,13 +45,13 @@ class Relay:
         selector.register(zygote, selectors.EVENT_READ, self._hear_zygote)
 
     def _hear_host(self, events: int) -> bool:
-        data = os.read(self._reads, _CHUNK)
+        data = os.read(self._reads, _CHUNK_BYTES)
         for message, blob in self._orders.feed(data):
             self._obey(message, blob)
         return bool(data)
 
     def _hear_zygote(self, events: int) -> bool:
-        data = self._zygote.recv(_CHUNK)
+        data = self._zygote.recv(_CHUNK_BYTES)
         for message, _ in self._news.feed(data):
             self._forget(message.get("gone") or message.get("failed") or 0)
             self._tell(message)
@@ -70,7 +70,7 @@ class Relay:
         elif (child := self._children.get(message["to"])) is not None:
             child.waiting += blob
             self._flush(message["to"], child)
-            if len(child.waiting) > MOST_UNREAD:
+            if len(child.waiting) > MAX_UNREAD_BYTES:
                 self._zygote.sendall(encode({"kill": message["to"]}))
 
     def _fork(self, message: dict[str, Any]) -> None:
@@ -98,7 +98,7 @@ class Relay:
         if events & selectors.EVENT_WRITE:
             self._flush(number, child)
         if events & selectors.EVENT_READ:
-            for _ in range(_LAST if what == "link" else 0):  # what was printed before a frame goes before it
+            for _ in range(_READS_AT_ONCE if what == "link" else 0):  # what was printed before a frame goes before it
                 if not self._pass_on("printed", number, child):
                     break
             self._pass_on(what, number, child)
@@ -107,7 +107,7 @@ class Relay:
     def _pass_on(self, what: str, number: int, child: Child) -> bool:
         source = child.printed if what == "printed" else child.link.fileno()
         try:
-            data = os.read(source, _CHUNK)
+            data = os.read(source, _CHUNK_BYTES)
         except BlockingIOError:
             return False
         except OSError:
@@ -135,7 +135,7 @@ class Relay:
         if (child := self._children.get(number)) is None:
             return
         for what in ("link", "printed"):
-            for _ in range(_LAST):
+            for _ in range(_READS_AT_ONCE):
                 if not self._pass_on(what, number, child):
                     break
         for source in (child.link, child.printed):

@@ -15,10 +15,10 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-BYTES = "\0bytes"
+BYTES_KEY = "\0bytes"
 """The one key of an object that stands for bytes in JSON."""
 
-MOST_FILES = 100
+MAX_ARTEFACTS = 100
 """Artefacts of one run."""
 
 Keep = Callable[[str, bytes], None]
@@ -54,7 +54,7 @@ def _known(value: Any) -> Any:
     if isinstance(value, str):
         return value
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return {BYTES: base64.b64encode(bytes(value)).decode()}
+        return {BYTES_KEY: base64.b64encode(bytes(value)).decode()}
     if isinstance(value, (set, frozenset)):
         return sorted(value, key=str)
     if isinstance(value, Mapping):
@@ -179,11 +179,11 @@ class Out:
                     continue
                 count += 1
                 most -= len(content)
-                if count <= MOST_FILES:
+                if count <= MAX_ARTEFACTS:
                     yield os.path.relpath(path, self._folder).replace(os.sep, "-"), content
-        if count > MOST_FILES:
+        if count > MAX_ARTEFACTS:
             sys.stderr.write(
-                f"[{count - MOST_FILES} files in {self._folder} are more than {MOST_FILES} and not kept: write one "
+                f"[{count - MAX_ARTEFACTS} files in {self._folder} are more than {MAX_ARTEFACTS} and not kept: write one "
                 f"archive]\n"
             )
 

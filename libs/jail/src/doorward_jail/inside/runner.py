@@ -22,7 +22,7 @@ from doorward_jail.inside.channel import Channel, sparing
 from doorward_jail.inside.protocol import encode
 
 _VALUE = "__doorward_value__"
-_NOTHING: dict[str, Any] = {
+_TRIVIAL_PROGRAM: dict[str, Any] = {
     "code": "1 + 1",
     "before": "",
     "awaited": [],
@@ -58,7 +58,7 @@ class Runner:
         self._main = types.ModuleType("__main__")
         self._main.__dict__[catalog.LATER] = catalog.later
         _surroundings(self._main)
-        self._execute(_NOTHING, "")  # so that the memory which a first run copies is copied ahead
+        self._execute(_TRIVIAL_PROGRAM, "")  # so that the memory which a first run copies is copied ahead
         channel.send({"ready": os.getpid()})
 
     def run(self, program: dict[str, Any], files: bytes) -> None:
@@ -107,7 +107,7 @@ class Runner:
 
     def _send_artefacts(self, most: int) -> None:
         self._figures.collect()
-        for name, content in [*self._kept, *self._out.files(most)][: results.MOST_FILES]:
+        for name, content in [*self._kept, *self._out.files(most)][: results.MAX_ARTEFACTS]:
             self.channel.send({"artefact": name}, content)
         self._kept.clear()
 

@@ -20,7 +20,7 @@ from typing import Any
 from doorward_jail.inside import relay, runner, walls
 from doorward_jail.inside.protocol import Frames, encode
 
-_CHUNK = 2**16
+_CHUNK_BYTES = 2**16
 
 
 class Zygote:
@@ -56,7 +56,7 @@ class Zygote:
     def _receive(self) -> tuple[bytes, list[int]]:
         room = socket.CMSG_SPACE(8 * 4)
         try:
-            data, parts, _, _ = self._link.recvmsg(_CHUNK, room)
+            data, parts, _, _ = self._link.recvmsg(_CHUNK_BYTES, room)
         except OSError:
             return b"", []
         found = array.array("i")

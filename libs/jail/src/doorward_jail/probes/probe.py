@@ -37,7 +37,14 @@ from doorward_jail.probes.trials import TRIALS
 if TYPE_CHECKING:
     from doorward import Executor
 
-REFUSED = ("ModuleNotFoundError", "NameError", "AttributeError", "NotImplementedError", "TypeError", "SyntaxError")
+MISSING_FEATURE_ERRORS = (
+    "ModuleNotFoundError",
+    "NameError",
+    "AttributeError",
+    "NotImplementedError",
+    "TypeError",
+    "SyntaxError",
+)
 """How an interpreter refuses what it does not have."""
 
 
@@ -92,7 +99,7 @@ async def _try(executor: Executor, trial: Trial, limits: Limits) -> tuple[bool |
     wrong = trial.judge(value, error)
     if wrong:
         return False, wrong
-    if isinstance(error, Unsupported) or (isinstance(error, Failure) and error.type in REFUSED):
+    if isinstance(error, Unsupported) or (isinstance(error, Failure) and error.type in MISSING_FEATURE_ERRORS):
         return None, f"cannot be tried: {error.message}"
     if isinstance(error, DoorwardError) and not (isinstance(error, LimitExceeded) and trial.limit in error.message):
         return False, f"the probe did not come to its end: {error.message}"

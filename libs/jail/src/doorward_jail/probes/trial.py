@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from doorward import DoorwardError, Failure
 
-PATIENCE = 5.0
+TRIAL_SECONDS = 5.0
 """Seconds that one probe may take."""
 
 
@@ -23,4 +23,4 @@ class Trial:
     judge: Callable[[Any, DoorwardError | Failure | None], str]
     well: str
     limit: str = "-"
-    seconds: float = PATIENCE
+    seconds: float = TRIAL_SECONDS

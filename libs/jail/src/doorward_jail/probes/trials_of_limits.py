@@ -14,7 +14,7 @@ from doorward_jail.probes.trial import Trial
 if TYPE_CHECKING:
     from doorward import Limits
 
-DEADLINE = 0.4
+DEADLINE_SECONDS = 0.4
 """Seconds that the program of the probe `deadline` gets; it must be gone a second later."""
 
 _MEMORY = """
@@ -91,7 +91,7 @@ while True:
 @contextlib.contextmanager
 def deadline(token: str, limits: Limits) -> Iterator[Trial]:
     name = f"dw-{token[-10:]}"  # Linux keeps 15 characters
-    end = time.monotonic() + DEADLINE
+    end = time.monotonic() + DEADLINE_SECONDS
 
     def judge(value: Any, error: Any) -> str:
         late = time.monotonic() - end
@@ -104,7 +104,12 @@ def deadline(token: str, limits: Limits) -> Iterator[Trial]:
         return f"a program ended {late:.1f} s late" if late > 1 else ""
 
     yield Trial(
-        _DEADLINE, {"NAME": name}, judge, "a program that swallows every error is gone, with its children", "", DEADLINE
+        _DEADLINE,
+        {"NAME": name},
+        judge,
+        "a program that swallows every error is gone, with its children",
+        "",
+        DEADLINE_SECONDS,
     )
 
 
