@@ -204,7 +204,7 @@ async def test_many_processes(home: Doorward, provider: Provider) -> None:
 
 async def test_a_stuck_process(home: Doorward, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that never ends its renewal does not hold up the others for ever."""
-    monkeypatch.setattr(vault, "EXCHANGE_SECONDS", 0.2)
+    monkeypatch.setattr(vault, "LOCK_SECONDS", 0.2)
     auth = home.auth()
     await auth.login(LoginPrompt())
     async with auth._store().lock(), home.http(home.auth()) as client:

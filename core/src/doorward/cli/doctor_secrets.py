@@ -1,5 +1,4 @@
-"""What `doctor` finds about credentials: where they stand literally, who may read them, and where they would be seen or
-sent."""
+"""What `doctor` finds about credentials: literal ones, files that others can read, and ways by which they may leak."""
 
 from __future__ import annotations
 
@@ -22,29 +21,29 @@ if TYPE_CHECKING:
     from doorward.gateway import Gateway
 
 Finding = tuple[str, bool, str]
-"""What was found, whether it can stay so, and what to do."""
+"""What was found, whether Doorward works all the same, and what to do."""
 
 _MOVE_TO_ENV = "Move it to .env, and write ${NAME} in its place."
-_GET_RANDOM = "Get one that a machine has drawn, of 16 characters or more."
+_GET_RANDOM = "Get a random one, of 16 characters or more."
 _MIN_KEY_CHARACTERS = 16
 
 
 async def about_secrets(gate: Gateway, env_file: Path) -> AsyncIterator[Finding]:
-    """All findings. Nothing of a credential is told but where it stands."""
+    """All findings. They tell the place of a credential, and nothing of its value."""
     for finding in [*_dotenv(env_file), *_literal(gate)]:
         yield finding
     servers: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for name, server in gate.servers.configured.items():
         try:
             source, *auths = gate.servers.settings(name)
-        except ConfigError:  # told with the server
+        except ConfigError:  # it is told with the server
             continue
         url = url_of(source)
         if auths and _is_open(url):
             yield (
                 f"server {name}: its credentials go over plain http",
                 True,
-                "Whoever is on the way can read them. Use https.",
+                "Others on the way can read them. Use https.",
             )
         if server.settings.per_principal:
             continue
@@ -57,20 +56,14 @@ async def about_secrets(gate: Gateway, env_file: Path) -> AsyncIterator[Finding]
                 yield f"server {name}: {_short('a credential')}", True, "Get a longer one."
                 continue
             if value and bits(value) < LEAST_BITS:
-                yield (
-                    f"server {name}: a credential can be guessed, so it is not looked for in what programs make",
-                    True,
-                    _GET_RANDOM,
-                )
+                what = f"server {name}: a credential can be guessed, so it is not looked for in what programs make"
+                yield what, True, _GET_RANDOM
             if value and (host := _host(url)):
                 servers[value].setdefault(host, name)
     for hosts in servers.values():
         if len(hosts) > 1:
-            yield (
-                f"servers {', '.join(sorted(hosts.values()))}: one credential for different hosts",
-                True,
-                "Each can use it at the others.",
-            )
+            names = ", ".join(sorted(hosts.values()))
+            yield f"servers {names}: one credential for different hosts", True, "Each can use it at the others."
     async for finding in _key(gate):
         yield finding
 
@@ -122,7 +115,7 @@ async def _key(gate: Gateway) -> AsyncIterator[Finding]:
 
 
 def _of_environment(gate: Gateway) -> dict[str, Any]:
-    """The settings that variables give: what is literal there stands in no file."""
+    """The settings that come from environment variables: a literal credential there is in no file."""
     from doorward.config.environment import from_environment
 
     return from_environment(gate.secrets)
@@ -137,7 +130,7 @@ def _is_open(url: str) -> bool:
 
 
 def _host(url: str) -> str:
-    """Nothing where a URL has none, or is none: its source says so."""
+    """The host of a URL; empty if there is none, or if the URL is invalid, which its source tells."""
     try:
         return urlsplit(url).hostname or ""
     except ValueError:

@@ -1,5 +1,4 @@
-"""What goes on and how far it is, on standard error, for what takes over a second; nothing where that is no
-terminal."""
+"""Progress of what takes over a second, shown on standard error if that is a terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ CLEAR_LINE = "\r\x1b[K"
 
 @contextlib.contextmanager
 def progress(total: int) -> Iterator[Callable[[str], None]]:
-    """Call what this gives with the name of each step as it begins."""
+    """Gives a function to call with the name of each step as it begins."""
     if not sys.stderr.isatty():
         yield lambda name: None
         return

@@ -12,21 +12,20 @@ from doorward import LoginRefused, ServerError
 from doorward_auth_kit.credential_home import place
 
 EXCHANGE_SECONDS = 15.0
-"""Seconds for one exchange."""
+"""An exchange that takes longer fails."""
 MAX_ANSWER_BYTES = 256 * 2**10
-"""Bytes of one answer."""
+"""A longer answer is refused."""
 UNREACHABLE_HINT = "Is it up, and is its address right?"
-"""About what cannot be reached."""
+"""The hint of a provider that cannot be reached."""
 _TEXT = re.compile(r"(?i)utf-?(8|16|32)|(us-)?ascii|iso-8859-\d+|windows-\d+|shift_jis|euc-(jp|kr)|gb\w+|big5|koi8-\w")
-"""Charsets that are heeded. Of the other codecs of Python some take the square of the time, and some are none for
-text."""
+"""Charsets that are decoded. Some of Python's other codecs take quadratic time, and some are not for text."""
 
 
 async def exchange(client: httpx2.AsyncClient, request: httpx2.Request) -> httpx2.Response:
-    """The answer, read to its end, whose `text` can be had; a redirect is an answer too, its `next_request` the one
-    that it asks for.
+    """Send a request. Returns: the answer, read to its end. A redirect is an answer too; its `next_request` is the
+    request that it asks for.
 
-    Raises: ServerError, naming the place; LoginRefused if the answer is too long.
+    Raises: ServerError with the place; LoginRefused if the answer is too long.
     """
     where = place(str(request.url))
     body = b""
@@ -37,7 +36,7 @@ async def exchange(client: httpx2.AsyncClient, request: httpx2.Request) -> httpx
                 async for part in response.aiter_bytes():
                     body += part
                     if len(body) > MAX_ANSWER_BYTES:
-                        # Not to be asked again soon: it may be a page that says that a password was wrong.
+                        # LoginRefused, so that we ask less often: the page may say that a password was wrong.
                         raise LoginRefused(f"{where} answered with more than {MAX_ANSWER_BYTES // 1024} KiB")
     except TimeoutError:
         raise ServerError(

@@ -1,4 +1,4 @@
-"""What sandboxes need of the machine's own devices, and is easily broken by whoever is root."""
+"""A check of `/dev/null`, which sandboxes need and a careless root user easily breaks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MEND_HINT = "As root: rm -f /dev/null && mknod -m 666 /dev/null c 1 3 (in a cont
 
 
 def trouble() -> tuple[str, str] | None:
-    """What is wrong with /dev/null, which every program opens at its start, and what to do; `None` if it is well."""
+    """What is wrong with /dev/null, which every program opens when it starts, and what to do; `None` if it is well."""
     if sys.platform != "linux":
         return None
     why = ""

@@ -30,7 +30,7 @@ class OwningJail(Protocol):
     dead: asyncio.Event
 
     def holds(self, limits: Limits) -> bool:
-        """Whether it was made for these limits."""
+        """Whether the jail was made for these limits."""
         ...
 
     def tell(self, message: dict[str, Any], blob: bytes = b"", fds: tuple[int, ...] = ()) -> None:
@@ -46,17 +46,17 @@ class OwningJail(Protocol):
         ...
 
     def forget(self, connection: SandboxConnection) -> None:
-        """A sandbox is gone."""
+        """Forget a sandbox that has ended."""
         ...
 
     async def end(self) -> None:
-        """End it and everything in it."""
+        """End the jail and everything in it."""
         ...
 
 
 class SandboxConnection:
-    """One sandbox, as its host sees it. What comes is handed to `heard` and `print`; what is no frame ends the
-    sandbox."""
+    """The host's connection to one sandbox. Messages are handed to `heard`, output to `print`; bytes that are no frame
+    end the sandbox."""
 
     def __init__(self, jail: OwningJail, number: int) -> None:
         self.jail = jail
@@ -83,8 +83,8 @@ class SandboxConnection:
         raise NotImplementedError
 
     def send(self, message: dict[str, Any], blob: bytes = b"") -> None:
-        """Send the sandbox a message, unless it has left too many unread: then it is ended, and what comes after that
-        is dropped."""
+        """Send the sandbox a message. If it has left too many bytes unread it is ended, and further messages are
+        dropped."""
         self._send(encode(message, blob))
 
     def _send(self, frame: bytes) -> None:
@@ -95,42 +95,42 @@ class SandboxConnection:
             self.write(frame)
 
     def drain(self) -> None:
-        """Hand on what has been printed so far."""
+        """Hand on the output that is there."""
 
     async def send_answer(self, answer: dict[str, Any], blob: bytes = b"") -> None:
-        """The same for an answer, whose value may be large."""
+        """Send an answer, whose value may be large."""
         if "value" in answer:
             body = await write_json(answer)
             self._send(HEADER.pack(len(body)) + body)
         else:
             self.send(answer, blob)
 
-    def begin(self, most: int) -> None:
-        """A run begins: the largest frame that may come from now on, in bytes."""
-        self._inbox.begin(most)
+    def begin(self, most_bytes: int) -> None:
+        """Begin a run, whose frames have at most so many bytes."""
+        self._inbox.begin(most_bytes)
 
     async def all_read(self) -> None:
-        """Wait until everything is heard that the sandbox has sent, and all that it has printed."""
+        """Wait until all messages and all output that the sandbox has sent are handed on."""
         await self._inbox.all_read()
         self.drain()
 
     def received(self, data: bytes) -> None:
-        """Bytes of the sandbox's channel."""
+        """Take bytes of the sandbox's channel."""
         self._inbox.feed(data)
 
     def printed(self, data: bytes) -> None:
-        """Bytes of the sandbox's output."""
+        """Take bytes of the sandbox's output."""
         self.print(data)
 
     def break_off(self, why: str, hint: str = "") -> None:
-        """Nothing more is listened to; the sandbox is ended. `hint`: what to do, if a limit is why."""
+        """End the sandbox, and take nothing more from it. `hint`: what to do, if a limit is the reason."""
         self.why, self.hint = (self.why, self.hint) if self.why else (why, hint)
         self._inbox.close()
         with contextlib.suppress(EOFError):
             self.jail.tell({"kill": self.number})
 
     def lost(self, code: int, why: str = "") -> None:
-        """The sandbox has ended, with this exit code (negative: a signal's number)."""
+        """Note that the sandbox has ended, with this exit code (negative: the number of a signal)."""
         self.drain()
         self.why = self.why or why
         if not self._is_ready.done():

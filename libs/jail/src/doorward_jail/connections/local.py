@@ -1,4 +1,4 @@
-"""Connections to sandboxes of this machine, on file descriptors of their own."""
+"""Connections to sandboxes that can be passed file descriptors: a socket and a pipe for each."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import struct
 from doorward_jail.connections.connection import OwningJail, SandboxConnection, first_of
 
 _READS_AT_ONCE = 16
-"""Reads of output in a row: more than a pipe holds, and an end for a program that prints without one."""
+"""More than a pipe holds, but bounded: a program may print without end."""
 
 
 class LocalConnection(SandboxConnection, asyncio.Protocol):
-    """Over a socket pair and a pipe, whose other ends the sandbox has got."""
+    """Uses a socket pair and a pipe, whose other ends the sandbox gets."""
 
     def __init__(self, jail: OwningJail, number: int) -> None:
         super().__init__(jail, number)
@@ -25,7 +25,7 @@ class LocalConnection(SandboxConnection, asyncio.Protocol):
         try:
             self._link.setblocking(False)
             os.set_blocking(self._out, False)
-            self._link.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # the first frame tells whose process it is
+            self._link.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # the first frame comes with the process id
             self.jail.tell({"fork": self.number, "passed": True}, fds=(theirs.fileno(), out))
         except BaseException:
             self._link.close()

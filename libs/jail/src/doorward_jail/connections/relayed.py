@@ -1,4 +1,4 @@
-"""Connections to sandboxes of a jail to which the host can pass no file descriptor."""
+"""Connections to sandboxes that cannot be passed file descriptors: they share the jail's channel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from doorward_jail.connections.connection import SandboxConnection
 
 
 class RelayedConnection(SandboxConnection):
-    """Over the jail's own channel, where no file descriptor can be passed."""
+    """Uses the jail's own channel, on which a relay in the jail passes frames on."""
 
     async def open(self) -> None:
         self.jail.tell({"fork": self.number})
