@@ -54,14 +54,14 @@ def _awaited(code: str) -> set[tuple[int, int]]:
 
 def file_name(file: File, uri: str) -> str:
     """A plain name for a file in ./in."""
-    name = re.sub(r"[^\w.-]+", "_", file.name.rpartition("/")[2]).strip("._")
-    return name or uri.removeprefix(ARTEFACT_URI)[:12].strip("-_") + (
-        mimetypes.guess_extension(file.type.partition(";")[0]) or ""
-    )
+    if name := re.sub(r"[^\w.-]+", "_", file.name.rpartition("/")[2]).strip("._"):
+        return name
+    extension = mimetypes.guess_extension(file.type.partition(";")[0]) or ""
+    return uri.removeprefix(ARTEFACT_URI)[:12].strip("-_") + extension
 
 
 def _other_than(taken: Collection[str], name: str) -> str:
-    """The name, with a number before it if there is such a file already."""
+    """The name, with a number before it if it is taken."""
     given, number = name, 1
     while given in taken:
         number += 1

@@ -1,5 +1,5 @@
-"""The host's end of a sandbox that runs programs: what it asks is answered through the door, what it says is not
-trusted."""
+"""The host's side of a sandbox: runs its programs, and answers their questions through the door. It trusts no
+message."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from doorward_jail.pool import Pool
 from doorward_jail.program_message import file_name, program_message
 
 _FLOOD_FACTOR = 64
-"""Times the limit of output after which a program is ended: until then what is too much is dropped."""
+"""Output over the limit is dropped; a program that prints so many times the limit is ended."""
 
 _CALL_LESS = "Make fewer calls: end the program when they are refused, and ask for many things at once."
 
@@ -44,7 +44,7 @@ class JailSandbox:
         self._pool = pool
         self._ending: asyncio.Future[None] | None = None
         self._clean = False
-        self._untouched = True  # nothing has been heard of a program in it
+        self._untouched = True  # no program has sent anything from it
         self._door: Door
         self._asked: set[asyncio.Task[None]] = set()
         self._done: asyncio.Future[dict[str, Any]]
@@ -58,7 +58,7 @@ class JailSandbox:
         self._door, self._done, self._room = door, loop.create_future(), _FLOOD_FACTOR * self._limits.output_bytes
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a character may come in two pieces
         connection.heard, connection.print = self._heard, self._print
-        self._left_to_ask = self._limits.questions  # refused calls among them: they cost the host time as well
+        self._left_to_ask = self._limits.questions  # refused calls count: they cost the host time as well
         connection.begin(self._limits.result_bytes + 2**20)
         try:
             message, blob = program_message(program, door)
@@ -81,21 +81,21 @@ class JailSandbox:
                 task.cancel()
 
     async def _in_another(self, program: Program, door: Door) -> ProgramResult:
-        """The sandbox was dead before it did anything, as one that waits may be when its engine restarts: run it in a
-        new one."""
+        """Run a program in a new sandbox. The old one was dead before it ran anything, for example because its engine
+        has restarted."""
         self._untouched = False
         self._connection = await self._pool.instead_of(self._connection)
         return await self.run(program, door)
 
     async def close(self) -> None:
-        """End it and everything in it. Idempotent: who is cancelled while it waits here may wait again. After a run
-        that came to its end nobody waits."""
+        """End the sandbox and everything in it. It may be called again, for example by a caller that was cancelled
+        here. After a run that came to its end it does not wait."""
         if self._ending is None:
             self._ending = self._pool.left(self._connection, at_once=not self._clean)
         if not self._clean:
             await asyncio.shield(self._ending)
 
-    # What comes from the sandbox
+    # Messages of the sandbox
 
     def _heard(self, message: dict[str, Any], blob: bytes) -> None:
         self._untouched = False
@@ -104,7 +104,7 @@ class JailSandbox:
                 return
             if "done" in message:
                 if not isinstance(message["done"], dict):
-                    raise TypeError("an end that is no object")
+                    raise TypeError("a result that is no object")
                 if not self._done.done():
                     self._done.set_result(message["done"])
             elif "artefact" in message:
@@ -144,7 +144,7 @@ class JailSandbox:
                     file = self._door.open(uri)
                     answer["name"], blob = file_name(file, uri), file.content
                 case _:
-                    self._connection.break_off("it asked what nobody understands")
+                    self._connection.break_off("it asked an unknown question")
                     return
         except DoorwardError as error:
             answer["error"] = told(error)
@@ -162,7 +162,7 @@ class JailSandbox:
         else:
             self._door.print(self._decoder.decode(data))
 
-    # How it ended
+    # The end of a run
 
     async def _ended(self, done: Mapping[str, Any]) -> ProgramResult:
         match done:
@@ -172,9 +172,8 @@ class JailSandbox:
                 if failed.type == "MemoryError" or "memory" in reached:
                     raise _too_much_memory(self._limits)
                 if "processes" in reached:
-                    failed = replace(
-                        failed, hint=f"The limit of {self._limits.processes} processes and threads was reached."
-                    )
+                    hint = f"The limit of {self._limits.processes} processes and threads was reached."
+                    failed = replace(failed, hint=hint)
                 return ProgramResult(error=failed)
             case {"bytes": int(size)}:
                 hint = "Filter or aggregate in the program, or write a file into ./out."
@@ -183,7 +182,7 @@ class JailSandbox:
                 return ProgramResult(value=done.get("value"))
 
     async def _died(self, limits: Limits) -> DoorwardError:
-        """Why the sandbox ended while the program ran."""
+        """The error of a sandbox that ended while its program ran."""
         code = self._connection.gone.result()
         if "memory" in await self._reached():
             return _too_much_memory(limits)
@@ -193,12 +192,10 @@ class JailSandbox:
             return SandboxDied(f"the sandbox was ended: {self._connection.why}")
         if code < 0:
             with contextlib.suppress(ValueError):
-                return SandboxDied(
-                    f"the sandbox died of {signal.Signals(-code).name}", hint="The program crashed its interpreter."
-                )
-        return SandboxDied(
-            f"the program ended its process with code {code}", hint="Set `result` and let the program come to its end."
-        )
+                name = signal.Signals(-code).name
+                return SandboxDied(f"the sandbox died of {name}", hint="The program crashed its interpreter.")
+        hint = "Set `result` and let the program come to its end."
+        return SandboxDied(f"the program ended its process with code {code}", hint=hint)
 
     async def _reached(self) -> list[str]:
         return await self._connection.account.reached() if self._connection.account else []
@@ -212,4 +209,4 @@ def _too_much_memory(limits: Limits) -> LimitExceeded:
 
 
 def _deaf(*args: object) -> None:
-    """Nobody listens: the run is over."""
+    """Ignore messages and output: the run is over."""

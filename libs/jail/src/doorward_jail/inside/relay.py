@@ -1,8 +1,8 @@
-"""Between a host that can pass no file descriptors and the sandboxes of its jail: a process that holds our ends of
-these, and passes on what comes, unread.
+"""A process between the sandboxes of a jail and a host that cannot pass file descriptors: it holds the ends of their
+channels and outputs, and passes bytes on unread.
 
-No sandbox is forked from it: what it has passed on may still be in its memory, and would be in that of the next
-client's program.
+No sandbox is forked from it: bytes that it passed on may still be in its memory, and the next client's program would
+have them too.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from doorward_jail.inside.protocol import MAX_UNREAD_BYTES, Frames, encode
 _CHUNK_BYTES = 2**16
 
 _READS_AT_ONCE = 16
-"""Reads at once: more than a socket or a pipe holds, and an end where a process that a sandbox left behind writes
-on."""
+"""More than a socket or a pipe holds, but bounded: a process that a sandbox left behind may write without end."""
 
 
 class Child:
-    """Our ends of a sandbox's channel and of its output."""
+    """The relay's ends of a sandbox's channel and of its output."""
 
     def __init__(self, link: socket.socket, printed: int) -> None:
         self.link = link
@@ -34,7 +33,7 @@ class Child:
 
 
 class Relay:
-    """Passes on what the host says to the zygote and to sandboxes, and what they say to the host."""
+    """Passes messages between the host on one side, and the zygote and its sandboxes on the other."""
 
     def __init__(self, reads: int, writes: int, zygote: socket.socket, selector: selectors.BaseSelector) -> None:
         self._reads, self._writes, self._zygote = reads, writes, zygote
@@ -98,7 +97,7 @@ class Relay:
         if events & selectors.EVENT_WRITE:
             self._flush(number, child)
         if events & selectors.EVENT_READ:
-            for _ in range(_READS_AT_ONCE if what == "link" else 0):  # what was printed before a frame goes before it
+            for _ in range(_READS_AT_ONCE if what == "link" else 0):  # output printed before a frame goes before it
                 if not self._pass_on("printed", number, child):
                     break
             self._pass_on(what, number, child)
@@ -147,7 +146,7 @@ class Relay:
 
 
 def serve(selector: selectors.BaseSelector) -> None:
-    """Do what it takes when something comes, until who it comes from is gone."""
+    """Handle events until the other side of a channel is gone."""
     while True:
         for key, events in selector.select():
             if not key.data(events):
@@ -155,18 +154,17 @@ def serve(selector: selectors.BaseSelector) -> None:
 
 
 def start(reads: int, writes: int, selector: selectors.BaseSelector | None) -> socket.socket:
-    """Start the relay, which reads from and writes to the host by these: in this process if there is a selector, which
-    is for a zygote that starts one sandbox and no other; else in one of its own. Returns: what the zygote has in the
-    place of its host."""
+    """Start the relay, with the file descriptors of its host. It runs in this process if there is a selector, which is
+    for a zygote that starts only one sandbox; else in a process of its own. Returns: the zygote's channel to the
+    relay."""
     ours, its = socket.socketpair()
     if selector is not None:
         Relay(reads, writes, its, selector)
         return ours
     if os.fork() == 0:
         ours.close()
-        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[
-            1
-        ]  # so many descriptors of this user may be in flight, more than programs have
+        # The limit of open files bounds the descriptors of this user that are in flight: let it be above that of programs.
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         try:
             selector = selectors.DefaultSelector()
