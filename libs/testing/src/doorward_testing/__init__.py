@@ -1,8 +1,8 @@
-"""For plugin authors: an empty host to install a plugin into, one conformance class per kind, and import checks.
+"""For authors of plugins: an empty Doorward to install a plugin into, conformance tests for each kind, and checks.
 
-The pytest plugin that comes with it offers the fixtures `host` (see `Host`), `doorward_host` (with a sample source and
-executor in it) and `cli` (command lines run in it). Names are loaded when first used: pytest imports this package
-before coverage begins.
+Its pytest plugin has the fixtures `host` (see `Host`), `doorward_host` (a host with a sample source and a sample
+executor) and `cli` (runs command lines there). Names are loaded when first used: pytest imports this package before
+coverage begins.
 """
 
 from __future__ import annotations

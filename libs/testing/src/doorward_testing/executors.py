@@ -1,4 +1,4 @@
-"""The tests that every executor must pass: inherit `ExecutorConformance`, and say how to make yours."""
+"""Conformance tests of executors: inherit `ExecutorConformance`, and say how to make yours."""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ class ExecutorConformance(ProgramRunner):
 
     @pytest.mark.anyio
     async def test_the_error_of_an_api_can_be_caught(self, host: Any) -> None:
-        """As `doorward.ApiError`, however it is named, with its status, body and retry_after; no other error is caught
-        by it."""
+        """As `doorward.ApiError`, under any name, with status, body and retry_after. Other errors are not caught so."""
         for code, (ended, _) in zip(
             errors.CATCHING_API_ERRORS, await self.each(host, errors.CATCHING_API_ERRORS), strict=True
         ):
@@ -48,7 +47,7 @@ class ExecutorConformance(ProgramRunner):
 
     @pytest.mark.anyio
     async def test_an_error_of_an_api_that_is_not_handled(self, host: Any) -> None:
-        """It says so, with the agent's lines, also where it was caught and raised again."""
+        """The failure is an ApiError with the agent's lines, also if it was caught and raised again."""
         for code, (ended, _) in zip(
             errors.RAISING_API_ERRORS, await self.each(host, errors.RAISING_API_ERRORS), strict=True
         ):
@@ -58,7 +57,7 @@ class ExecutorConformance(ProgramRunner):
 
     @pytest.mark.anyio
     async def test_the_error_of_a_tool(self, host: Any) -> None:
-        """As `doorward.ToolError`, whose text is the tool's; it is no ApiError, nor the other way round."""
+        """It is a `doorward.ToolError` with the tool's text, and no ApiError; an ApiError is no ToolError."""
         codes = [*errors.CATCHING_TOOL_ERRORS, *errors.RAISING_TOOL_ERRORS]
         for code, (ended, _) in zip(codes, await self.each(host, codes), strict=True):
             if code in errors.CATCHING_TOOL_ERRORS:
@@ -69,7 +68,7 @@ class ExecutorConformance(ProgramRunner):
 
     @pytest.mark.anyio
     async def test_programs_of_other_systems(self, host: Any) -> None:
-        """Their names for servers, functions and helpers mean ours, and never a program's own."""
+        """The names of other systems for servers, functions and helpers work, unless a program defines them itself."""
         for code, (ended, _) in zip(
             other_systems.CALL_STYLES, await self.each(host, other_systems.CALL_STYLES), strict=True
         ):
@@ -99,13 +98,16 @@ class ExecutorConformance(ProgramRunner):
         """`doorward.read` answers with a value, or with bytes as they are, called or awaited."""
         door = Door()
         door.files = {"doorward://results/1": File(bytes(range(256)), "image/png")}
-        code = "import doorward\nfile = {'artefact': 'doorward://results/1'}\n[doorward.read(file), (await doorward.read(file))[:3]]"
+        code = (
+            "import doorward\nfile = {'artefact': 'doorward://results/1'}\n"
+            "[doorward.read(file), (await doorward.read(file))[:3]]"
+        )
         ended, _ = await self.run(host, code, door=door)
         assert (ended.error, ended.value) == (None, [bytes(range(256)), b"\0\1\2"])
 
     @pytest.mark.anyio
     async def test_items_and_pages_in_loops(self, host: Any) -> None:
-        """Plain loops and `async for`, over what is there at once."""
+        """Plain loops and `async for` both work."""
         for code, (ended, _) in zip(program_api.PAGING, await self.each(host, program_api.PAGING), strict=True):
             assert (ended.error, ended.value) == (None, 2), code
 
@@ -119,7 +121,7 @@ class ExecutorConformance(ProgramRunner):
 
     @pytest.mark.anyio
     async def test_parameters_are_data(self, host: Any) -> None:
-        """New values reach the program as they are, whatever characters they hold."""
+        """New values reach the program unchanged, whatever characters they hold."""
         value = 'C:\\new\n\'"""{x}'
         ended, _ = await self.run(host, 'city: str = "London"\nresult = city', params={"city": value})
         assert ended.value == value
@@ -156,7 +158,7 @@ class ExecutorConformance(ProgramRunner):
 
     @pytest.mark.anyio
     async def test_arguments_and_answers_are_what_they_are(self, host: Any) -> None:
-        """JSON of every kind passes the door unchanged, both ways."""
+        """JSON of every kind passes the door unchanged in both directions."""
         sent = [
             None,
             True,
@@ -175,7 +177,7 @@ class ExecutorConformance(ProgramRunner):
 
     @pytest.mark.anyio
     async def test_whole_numbers_are_numbers_of_any_size(self, host: Any) -> None:
-        """One beyond 64 bits is a number to a program, and goes there and back as it is."""
+        """A number beyond 64 bits is a number to a program, and passes the door unchanged."""
         code = (
             "import calc\nn = calc.echo(-12 * 10**40)\n[n == -12 * 10**40, calc.echo([n]) == [n], calc.add(n, 1) - n]"
         )
@@ -183,7 +185,7 @@ class ExecutorConformance(ProgramRunner):
 
     @pytest.mark.anyio
     async def test_prints_come_in_order(self, host: Any) -> None:
-        """All of it, also of many lines and of what has no end of line."""
+        """All output comes, also many lines, and text without an end of line."""
         ended, door = await self.run(
             host, "import calc\nfor i in range(2000):\n    print(i)\ncalc.add(1)\nprint('ä', 'b', sep='-', end='.')"
         )
@@ -192,7 +194,7 @@ class ExecutorConformance(ProgramRunner):
 
     @pytest.mark.anyio
     async def test_more_output_than_is_kept(self, host: Any) -> None:
-        """What goes beyond the limit is dropped, not what stood before it; the program ends as it would have."""
+        """Output beyond the limit is dropped, not what came before it; the program ends as usual."""
         door = Door()
         door.room = 1000
         ended, _ = await self.run(
@@ -203,7 +205,7 @@ class ExecutorConformance(ProgramRunner):
 
     @pytest.mark.anyio
     async def test_a_syntax_error_has_its_line(self, host: Any) -> None:
-        """Nothing of the program has run then."""
+        """No part of the program has run."""
         ended, door = await self.run(host, "print('x')\nx = = 1")
         assert (ended.error.type, ended.error.line, door.printed) == ("SyntaxError", 2, "")
 
@@ -212,13 +214,13 @@ class ExecutorConformance(ProgramRunner):
         "code", ["while True: pass", "import time\ntime.sleep(1000)", "import calc\ncalc.wait(ms=100000)"]
     )
     async def test_a_cancelled_run_is_over(self, host: Any, code: str) -> None:
-        """Soon, whatever it does; what it printed has come, and the next sandbox works."""
+        """It is over soon, whatever it does. Its output has come, and the next sandbox works."""
         await self.cancelled(host, code)
 
     @pytest.mark.anyio
     async def test_sessions(self, host: Any) -> None:
-        """Variables, functions and imports are there for the next run of a session, also after an error; not for
-        another one."""
+        """Variables, functions and imports are there for the next run of the session, also after an error, but not for
+        another session."""
         executor = self.executor(host)
         if not executor.capabilities().sessions:
             pytest.skip("it keeps no sessions")

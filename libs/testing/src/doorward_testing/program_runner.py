@@ -24,7 +24,7 @@ class ProgramRunner:
         raise NotImplementedError
 
     async def run(self, host: Any, code: str, *, door: Door | None = None, **program: Any) -> tuple[Any, Door]:
-        """How a program ends in a fresh sandbox, and the door that it was given."""
+        """Run a program in a fresh sandbox. Returns: its result, and the door that it had."""
         executor, door = self.executor(host), door or Door()
         asked = program_of(code, **program)
         try:
@@ -37,8 +37,7 @@ class ProgramRunner:
             await executor.close()
 
     async def each(self, host: Any, codes: Sequence[str], **program: Any) -> list[tuple[Any, Door]]:
-        """The same for many programs, a few at a time, in sandboxes of one executor: most of a test would be its
-        start."""
+        """Run many programs, a few at a time, in sandboxes of one executor: its start would take most of a test."""
         executor, slots = self.executor(host), asyncio.Semaphore(4)
 
         async def one(code: str) -> tuple[Any, Door]:
@@ -62,7 +61,7 @@ class ProgramRunner:
         return ended.value
 
     async def cancelled(self, host: Any, code: str) -> None:
-        """A program that is cancelled is over within a few seconds, even on a busy machine."""
+        """Assert that a cancelled program is over within a few seconds, and that the next one runs."""
         executor, door, program = self.executor(host), Door(), program_of(f"print('begun')\n{code}")
         try:
             sandbox = await executor.open(program)

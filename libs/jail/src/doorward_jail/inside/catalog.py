@@ -42,7 +42,7 @@ _ERRORS = {error.__name__: error for error in (DoorwardError, InvalidArguments, 
 
 
 class Answer(dict):  # type: ignore[type-arg]
-    """A JSON object: `value["name"]` or `value.name`. It can be awaited too, by programs that already have the value."""
+    """A JSON object: `value["name"]` or `value.name`. It can be awaited too, by a program that already has it."""
 
     def __getattr__(self, name: str) -> Any:
         try:

@@ -163,7 +163,7 @@ def start(reads: int, writes: int, selector: selectors.BaseSelector | None) -> s
         return ours
     if os.fork() == 0:
         ours.close()
-        # The limit of open files bounds the descriptors of this user that are in flight: let it be above that of programs.
+        # The limit of open files bounds the descriptors in flight of this user: have a higher one than programs.
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         try:

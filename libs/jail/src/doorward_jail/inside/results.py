@@ -181,10 +181,8 @@ class Out:
                 if count <= MAX_ARTEFACTS:
                     yield os.path.relpath(path, self._folder).replace(os.sep, "-"), content
         if count > MAX_ARTEFACTS:
-            sys.stderr.write(
-                f"[{count - MAX_ARTEFACTS} files in {self._folder} are more than {MAX_ARTEFACTS} and not kept: write one "
-                f"archive]\n"
-            )
+            left_out = f"{count - MAX_ARTEFACTS} files in {self._folder} are more than {MAX_ARTEFACTS} and not kept"
+            sys.stderr.write(f"[{left_out}: write one archive]\n")
 
     def _read(self, path: str, most: int) -> bytes | None:
         try:

@@ -1,6 +1,6 @@
 """Runs the programs of one sandbox: a single one, or those of a session one after the other.
 
-Nothing here protects the host. The walls are around this process (`walls.py`), and the host trusts none of its messages.
+Nothing here protects the host: that do the walls around this process (`walls.py`), and the host trusts no message.
 """
 
 from __future__ import annotations

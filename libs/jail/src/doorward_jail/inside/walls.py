@@ -56,8 +56,8 @@ def start(*, fresh: bool, network: bool) -> int:
     """Fork. If `fresh`, the child is the first process of its own namespaces and has to call `settle`.
 
     Python has no such fork. It is safe in a process without running threads whose pid is 1: libc is not told of the
-    fork and still believes in that pid, which the child has too. Returns: as `os.fork`. Raises: OSError if the kernel or
-    a policy refuses.
+    fork and still believes in that pid, which the child has too. Returns: as `os.fork`. Raises: OSError if the kernel
+    or a policy refuses.
     """
     if not fresh:
         return os.fork()

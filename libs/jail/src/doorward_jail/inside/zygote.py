@@ -25,8 +25,8 @@ _CHUNK_BYTES = 2**16
 
 
 class Zygote:
-    """Starts and ends sandboxes as the host says. It reads no data of sandboxes: they would be in the memory of all that
-    it forks later."""
+    """Starts and ends sandboxes as the host says. It reads no data of sandboxes, which would be in the memory of all
+    that it forks later."""
 
     def __init__(self, config: dict[str, Any], link: socket.socket, selector: selectors.BaseSelector) -> None:
         self._config = config
@@ -141,8 +141,8 @@ class Zygote:
 def _wait(pid: int) -> None:
     """As the first process of a sandbox, wait for the second one, which runs the programs. Never returns.
 
-    The second one is made by libc's own fork and has another process id than the zygote. By these, libraries notice that
-    they are in a new process, and draw other random numbers and keys.
+    The second one is made by libc's own fork and has another process id than the zygote. By these, libraries notice
+    that they are in a new process, and draw other random numbers and keys.
     """
     os.closerange(0, 4)
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -1,8 +1,8 @@
-"""Probes: small programs by which an executor proves on this machine that it isolates.
+"""Runs the probes, small programs that show whether an executor isolates on this machine.
 
-Each probe opens something on the host for its time (a listener, a file, a process) that the program looks for with all
-that Python has. What counts is what the host sees, and only then what the program says. A probe costs milliseconds; all
-of them together are over in seconds, also where nothing holds.
+Each probe opens something on the host while it runs (a listener, a file, a process), and its program tries to reach it
+with all the means of Python. The verdict follows from what the host sees, and only then from what the program says. A
+probe takes milliseconds; all of them take seconds, even if nothing holds.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ MISSING_FEATURE_ERRORS = (
     "TypeError",
     "SyntaxError",
 )
-"""How an interpreter refuses what it does not have."""
+"""Types of the errors by which an interpreter says that it lacks a feature."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """What came of a probe. `held`: whether the isolation did; None: the executor's language has no words for the
-    attempt. `says` is a sentence, `ms` what it took."""
+    """The result of a probe. `held`: whether the isolation did; `None` if the executor's language cannot express the
+    attempt. `says` is a sentence."""
 
     probe: str
     held: bool | None
@@ -62,7 +62,7 @@ class Probed:
 async def probe(executor: Executor, limits: Limits) -> list[Probed]:
     """Run every probe in sandboxes of this executor, with the limits that runs have.
 
-    Raises: ExecutorError if it runs nothing at all.
+    Raises: ExecutorError if it cannot run any program.
     """
     await _run(executor, Program("1 + 1", description="probe", limits=limits), limits.timeout)
     results = []
@@ -77,7 +77,7 @@ async def probe(executor: Executor, limits: Limits) -> list[Probed]:
 
 
 def summary(results: Sequence[Probed]) -> str:
-    """What held, and what there was no way to try, in a line."""
+    """One line that names the probes that held, and those that could not be tried."""
     held = [r.probe for r in results if r.held]
     wordless = [r.probe for r in results if r.held is None]
     parts = [
@@ -107,7 +107,7 @@ async def _try(executor: Executor, trial: Trial, limits: Limits) -> tuple[bool |
 
 
 async def _run(executor: Executor, program: Program, seconds: float) -> ProgramResult:
-    """One program in a sandbox of its own. Raises: DoorwardError; LimitExceeded at the deadline."""
+    """Run a program in a sandbox of its own. Raises: DoorwardError; LimitExceeded at the deadline."""
     program = replace(program, deadline=time.monotonic() + seconds)
     with anyio.move_on_after(seconds):
         sandbox = await executor.open(program)

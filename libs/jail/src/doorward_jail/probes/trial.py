@@ -1,4 +1,4 @@
-"""One trial: a program that tries what must not work, and how the host judges what came of it."""
+"""One trial: a program that tries what must not work, and how the host judges its result."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ TRIAL_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A program, its parameters, and how the host judges its end: the sentence of what did not hold, or "". `well` says
-    what held; `limit` is the word in the message of the limit that should end the program."""
+    """A program and its parameters. `judge` returns a sentence on what did not hold, or ""; `well` is the sentence if
+    all held. `limit` is a word in the message of the limit that should end the program."""
 
     code: str
     params: Mapping[str, Any]

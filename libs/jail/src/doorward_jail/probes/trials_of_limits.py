@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from doorward import Limits
 
 DEADLINE_SECONDS = 0.4
-"""Seconds that the program of the probe `deadline` gets; it must be gone a second later."""
+"""The time of the program of the probe `deadline`, which must be gone a second later."""
 
 _MEMORY = """
 MIB = 0
@@ -59,11 +59,8 @@ def processes(token: str, limits: Limits) -> Iterator[Trial]:
     most = limits.processes
 
     def judge(value: Any, error: Any) -> str:
-        return (
-            f"a program started {value} processes, and its limit is {most}"
-            if isinstance(value, int) and value > most
-            else ""
-        )
+        is_over = isinstance(value, int) and value > most
+        return f"a program started {value} processes, and its limit is {most}" if is_over else ""
 
     yield Trial(_PROCESSES, {"MOST": most + 16}, judge, f"a program gets no more than {most} processes", "processes")
 
@@ -114,12 +111,11 @@ def deadline(token: str, limits: Limits) -> Iterator[Trial]:
 
 
 def _named(name: str) -> list[int]:
-    """The host's processes of this name that live."""
+    """The running processes of the host with this name."""
     found = []
     for status in Path("/proc").glob("[0-9]*/status"):
         with contextlib.suppress(OSError):
             text = status.read_text()
-            found += (
-                [int(status.parent.name)] if text.startswith(f"Name:\t{name}\n") and "State:\tZ" not in text else []
-            )
+            if text.startswith(f"Name:\t{name}\n") and "State:\tZ" not in text:
+                found.append(int(status.parent.name))
     return found

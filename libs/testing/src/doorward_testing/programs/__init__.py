@@ -1,4 +1,4 @@
-"""What the conformance tests of executors run: text of programs, and what comes of them.
+"""The programs of the conformance tests of executors, with their results.
 
-Never what a test asserts beyond that.
+Never a test.
 """
