@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-_HOME = {
+_MODULE_OF = {
     "ArtefactStoreConformance": "stores",
     "AuthConformance": "conformance",
     "CacheConformance": "conformance",
@@ -25,12 +25,12 @@ _HOME = {
     "check_driver": "checks",
     "check_light_import": "checks",
 }
-__all__ = [*_HOME]
+__all__ = [*_MODULE_OF]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"doorward_testing.{_HOME[name]}"), name)
+    if name in _MODULE_OF:
+        return getattr(importlib.import_module(f"doorward_testing.{_MODULE_OF[name]}"), name)
     raise AttributeError(f"module 'doorward_testing' has no attribute {name!r}")
 
 
