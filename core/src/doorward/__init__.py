@@ -1,7 +1,7 @@
 """Doorward: APIs and MCP servers as Python functions that AI agents call from a sandbox, through one door.
 
-What plugin authors and library users import stands here. Names are loaded when first used, so that
-`import doorward` costs next to nothing.
+Plugin authors and library users import from here. A name is loaded when it is first used, so that `import doorward`
+costs next to nothing.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _EXPORTS = {
     "config.config": ("module_name", "validate"),
     "config.index": ("Entry", "Index", "installed"),
     "model.abilities": (
-        "HasBaseUrl", "HasOrigins", "HasPackages", "HasPaths", "HasSettings", "HasSlots", "HasUrl", "HasWait", "HasWorkingFolder",
-        "OffersFunctions", "SupportsBuild", "SupportsClose", "SupportsLogin", "SupportsLoginCheck", "SupportsLogout",
-        "SupportsMachineCheck", "TellsChanges",
+        "HasBaseUrl", "HasOrigins", "HasPackages", "HasPaths", "HasSettings", "HasSlots", "HasUrl", "HasWait",
+        "HasWorkingFolder", "OffersFunctions", "SupportsBuild", "SupportsClose", "SupportsLogin", "SupportsLoginCheck",
+        "SupportsLogout", "SupportsMachineCheck", "TellsChanges",
     ),
     "model.contexts": ("PluginContext", "ServerContext"),
     "model.drivers": (
@@ -26,9 +26,9 @@ _EXPORTS = {
     "model.interaction": ("Client", "LoginPrompt"),
     "data.error_bodies": ("error_text",),
     "model.errors": (
-        "ApiError", "Busy", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused", "InvalidArguments", "InvalidProgram",
-        "LimitExceeded", "LoginRefused", "MissingSecret", "PluginError", "Refused", "SandboxDied", "ServerError", "ToolError",
-        "UnknownName", "Unsupported",
+        "ApiError", "Busy", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused", "InvalidArguments",
+        "InvalidProgram", "LimitExceeded", "LoginRefused", "MissingSecret", "PluginError", "Refused", "SandboxDied",
+        "ServerError", "ToolError", "UnknownName", "Unsupported",
     ),
     "host.files": ("alone", "check_own", "flocked", "own_file", "own_folder"),
     "gateway": ("Gateway",),
@@ -59,24 +59,23 @@ _EXPORTS = {
     "describe.signatures": ("signature",),
     "data.clean_text": ("clean_text",),
     "model.types": (
-        "ARTEFACT_URI", "LOCAL",
-        "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "ProgramResult", "Failure", "File", "Finding", "Frame", "Function",
-        "Outcome", "Program", "Reply", "Schema", "Skipped",
+        "ARTEFACT_URI", "LOCAL", "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "ProgramResult",
+        "Failure", "File", "Finding", "Frame", "Function", "Outcome", "Program", "Reply", "Schema", "Skipped",
         "Suggestion",
     ),
     "host.watchdog": ("Watchdog",),
 }  # fmt: skip
-_HOME = {name: module for module, names in _EXPORTS.items() for name in names}
-_FORMER = {"Ended": "ProgramResult", "Person": "LoginPrompt"}
-"""What had another name once, for plugins that still use it."""
+_MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
+_FORMER_NAMES = {"Ended": "ProgramResult", "Person": "LoginPrompt"}
+"""Today's names by the former ones, which plugins may still use."""
 
-__all__ = [*_HOME, *_FORMER]
+__all__ = [*_MODULE_OF, *_FORMER_NAMES]
 
 
 def __getattr__(name: str) -> Any:
-    name = _FORMER.get(name, name)
-    if name in _HOME:
-        return getattr(importlib.import_module(f"doorward.{_HOME[name]}"), name)
+    name = _FORMER_NAMES.get(name, name)
+    if name in _MODULE_OF:
+        return getattr(importlib.import_module(f"doorward.{_MODULE_OF[name]}"), name)
     raise AttributeError(f"module 'doorward' has no attribute {name!r}")
 
 

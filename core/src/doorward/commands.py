@@ -1,8 +1,7 @@
-"""What commands of plugins import (`doorward.command`): the common options, how to print, and what writes a
-configuration.
+"""For commands of plugins (`doorward.command`): the common options, printing, and writing the configuration.
 
-Each name is loaded when it is first imported: a command pays for what it uses. `doorward` itself imports a command only
-when it is invoked.
+A name is loaded when it is first imported, so that a command pays only for what it uses. `doorward` imports a command
+only when it is invoked.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ _EXPORTS = {
     "secrets.detection": ("hide", "hide_arguments", "is_named_secret"),
     "secrets.references": ("Reference", "escaped", "find", "is_plain", "joined", "to_variable", "unescaped"),
 }
-_HOME = {name: module for module, names in _EXPORTS.items() for name in names}
-_CALLED = {"write_file": "write"}
-"""What has another name where it is made."""
+_MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
+_NAMES_THERE = {"write_file": "write"}
+"""Names in their own module, where they differ from the exported ones."""
 
-__all__ = [*_HOME]
+__all__ = [*_MODULE_OF]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"doorward.{_HOME[name]}"), _CALLED.get(name, name))
+    if name in _MODULE_OF:
+        return getattr(importlib.import_module(f"doorward.{_MODULE_OF[name]}"), _NAMES_THERE.get(name, name))
     raise AttributeError(f"module 'doorward.commands' has no attribute {name!r}")
 
 

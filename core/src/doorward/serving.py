@@ -1,8 +1,8 @@
-"""What serves a gateway to agents imports, besides `doorward` itself: the MCP server, or another protocol's.
+"""For plugins that serve a gateway to agents, by MCP or another protocol; they import from `doorward` as well.
 
-A face gets whole answers from the `Gateway` and says them in the words of its protocol. What is here is for that:
-answers and errors as text, functions as tools of their own, who comes in over HTTP, and how principals share what there
-is.
+Such a plugin gets whole answers from the `Gateway` and puts them into the words of its protocol. Here is what it needs
+for that: answers and errors as text, functions as tools of their own, settings of who may come in over HTTP, and how
+principals share the slots.
 """
 
 from __future__ import annotations

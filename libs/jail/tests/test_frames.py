@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from doorward_jail import docker_profile, kafel_policy
-from doorward_jail.inbox import Inbox
+from doorward_jail.connections.inbox import Inbox
 from doorward_jail.inside.channel import Channel
 from doorward_jail.inside.protocol import BadFrame, Frames, encode
 from doorward_jail.seccomp import ARCHITECTURES, bpf, calls

@@ -124,7 +124,7 @@ def project(cli: Cli, doorward_host: Any) -> Cli:
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trials_of_limits, "DEADLINE", 0.3)
+    monkeypatch.setattr(trials_of_limits, "DEADLINE_SECONDS", 0.3)
 
 
 @pytest.mark.anyio
@@ -235,19 +235,19 @@ def test_a_broken_null_device_is_told(
 ) -> None:
     """Sandboxes do not start where /dev/null is none, or closed: `doctor` and the error say so, and how to mend it."""
     assert devices.trouble() is None
-    monkeypatch.setattr(devices, "NULL", tmp_path / "null")
+    monkeypatch.setattr(devices, "NULL_DEVICE", tmp_path / "null")
     assert "No such file" in (devices.trouble() or "")[0]
     (tmp_path / "null").touch()
     assert "is not the device" in (devices.trouble() or "")[0]
     doorward_host.write("executor = []\nplugins = []")
     told = {check["check"]: check["advice"] for check in project("doctor", "--json").json["checks"]}
-    assert told[f"{tmp_path}/null is not the device that it should be"] == devices.MEND
+    assert told[f"{tmp_path}/null is not the device that it should be"] == devices.MEND_HINT
     (tmp_path / "null").unlink()
     try:
         os.mknod(tmp_path / "null", 0o600 | stat.S_IFCHR, os.makedev(1, 3))
     except PermissionError:
         pytest.skip("only root makes devices")
-    assert devices.trouble() == (f"{tmp_path}/null has the mode 600, so programs cannot open it", devices.MEND)
+    assert devices.trouble() == (f"{tmp_path}/null has the mode 600, so programs cannot open it", devices.MEND_HINT)
 
 
 def test_the_program_of_the_readme(

@@ -15,7 +15,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from doorward import ConfigError, ServerError
-from doorward_auth_kit import PATIENCE, due, renewal, vault
+from doorward_auth_kit import EXCHANGE_SECONDS, due, renewal, vault
 from doorward_auth_oauth2 import kept
 
 from .conftest import Doorward, LoginPrompt
@@ -141,7 +141,7 @@ async def test_the_provider_is_down(home: Doorward, provider: Provider, later: A
             await client.get("/me")
         provider.expires_in = 3600
         provider.start()
-        later(renewal.MOST_AGAIN)
+        later(renewal.MAX_RETRY_SECONDS)
         assert (await client.get("/me")).status_code == 200
 
 
@@ -204,7 +204,7 @@ async def test_many_processes(home: Doorward, provider: Provider) -> None:
 
 async def test_a_stuck_process(home: Doorward, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that never ends its renewal does not hold up the others for ever."""
-    monkeypatch.setattr(vault, "PATIENCE", 0.2)
+    monkeypatch.setattr(vault, "LOCK_SECONDS", 0.2)
     auth = home.auth()
     await auth.login(LoginPrompt())
     async with auth._store().lock(), home.http(home.auth()) as client:
@@ -330,4 +330,9 @@ async def test_401_without_end(home: Doorward, provider: Provider) -> None:
 
 def test_where_it_waits() -> None:
     """The times are what the README says."""
-    assert (renewal.MARGIN, PATIENCE, renewal.AGAIN, renewal.AGAIN_REFUSED) == (30, 15, 1, 30)
+    assert (renewal.MARGIN_SECONDS, EXCHANGE_SECONDS, renewal.RETRY_SECONDS, renewal.REFUSED_RETRY_SECONDS) == (
+        30,
+        15,
+        1,
+        30,
+    )

@@ -284,7 +284,7 @@ async def test_a_wrong_password(home: Doorward, settings: dict[str, Any], monkey
         home.app.sessions.clear()
         with pytest.raises(LoginRefused):
             await http.get("/api/me")
-        monkeypatch.setattr(renewal, "time", Ahead(renewal.AGAIN_REFUSED))
+        monkeypatch.setattr(renewal, "time", Ahead(renewal.REFUSED_RETRY_SECONDS))
         with pytest.raises(LoginRefused):
             await http.get("/api/me")
         assert len(home.app.logins) == 4
@@ -315,11 +315,11 @@ async def test_a_login_that_is_down(home: Doorward, monkeypatch: pytest.MonkeyPa
                 await http.get("/api/me")
         assert len(home.app.asked("/login")) == 1
         home.app.answers["/login"] = lambda handler: handler.connection.close()
-        monkeypatch.setattr(renewal, "time", Ahead(renewal.AGAIN))
+        monkeypatch.setattr(renewal, "time", Ahead(renewal.RETRY_SECONDS))
         with pytest.raises(ServerError, match=r"/login cannot be reached"):
             await http.get("/api/me")
         home.app.answers.clear()
-        monkeypatch.setattr(renewal, "time", Ahead(renewal.AGAIN * 3.1))
+        monkeypatch.setattr(renewal, "time", Ahead(renewal.RETRY_SECONDS * 3.1))
         assert (await http.get("/api/me")).status_code == 200
     assert len(home.app.logins) == 1
 

@@ -28,12 +28,14 @@ COMMANDS = {
     "schema": ("schema", "Print the JSON Schema of the configuration"),
     "doctor": ("doctor", "Check the configuration, and say what to do"),
 }
-"""Each command's module below `doorward.cli` (in which it is a click command of its own name), and what it does."""
+"""The module of each command below `doorward.cli`, and what the command does. The module has a click command of the
+same name."""
 
 ABOUT = "Doorward: APIs and MCP servers as Python functions that AI agents call from a sandbox, through one door."
 USAGE = "Usage: doorward COMMAND [OPTIONS] …"
-COMMON = """\
-Every command takes --help, --config PATH (doorward.toml, or DOORWARD_CONFIG) and --env-file PATH; those that print data take --json.
+COMMON_OPTIONS = """\
+Every command takes --help, --config PATH (doorward.toml, or DOORWARD_CONFIG) and --env-file PATH; \
+those that print data take --json.
 With DOORWARD_DEBUG=1 everything is logged, and errors come with their traceback.
 """
 
@@ -57,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _command(word: str) -> object:
-    """The click command of a word. Exits with advice if there is none."""
+    """The click command of this name. Exits with advice if there is none."""
     from importlib import import_module
 
     if word in COMMANDS:
@@ -79,14 +81,14 @@ def _command(word: str) -> object:
 
 
 def _plugin_commands() -> dict[str, Entry]:
-    """The commands that other distributions bring, by name; nothing of them is imported."""
+    """The commands of other distributions that are installed, by name. They are not imported."""
     from doorward.config.distribution import find_index
 
     return {entry.name: entry for entry in find_index().of("command")}
 
 
 def well_known() -> dict[str, dict[str, str]]:
-    """Commands that other distributions bring, installed or not: `from` which one, and what each `does`."""
+    """Commands of other distributions, installed or not: `from` which distribution, and what the command `does`."""
     import tomllib
     from pathlib import Path
 
@@ -98,7 +100,7 @@ def _help() -> str:
     for name, entry in _plugin_commands().items():
         rows.setdefault(name, known[name]["does"] if name in known else f"(from {entry.given_by})")
     listed = "".join(f"  {name:<10} {does}\n" for name, does in rows.items())
-    return f"{USAGE}\n\n{ABOUT}\n\nCommands:\n{listed}\n{COMMON}"
+    return f"{USAGE}\n\n{ABOUT}\n\nCommands:\n{listed}\n{COMMON_OPTIONS}"
 
 
 def _refuse(message: str, hint: str) -> None:

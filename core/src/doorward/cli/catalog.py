@@ -1,4 +1,4 @@
-"""`doorward list`, `search`, `show` and `call`: what the catalog holds."""
+"""`doorward list`, `search`, `show` and `call`: commands on the functions of the catalog."""
 
 from __future__ import annotations
 
@@ -38,17 +38,11 @@ async def _list(project: Project, server: str | None) -> None:
     elif not found["servers"]:
         say("no server is configured; for example: doorward add openapi NAME SPEC, or doorward add mcp NAME -- COMMAND")
     else:
-        table(
-            ["server", "functions", ""],
-            [
-                (
-                    s["name"],
-                    s["functions"],
-                    f"broken: {s['broken']}" if "broken" in s else s.get("note", s.get("about", "")),
-                )
-                for s in found["servers"]
-            ],
-        )
+        table(["server", "functions", ""], [(s["name"], s["functions"], _about(s)) for s in found["servers"]])
+
+
+def _about(server: dict[str, Any]) -> str:
+    return f"broken: {server['broken']}" if "broken" in server else server.get("note", server.get("about", ""))
 
 
 async def _functions(gate: Gateway, server: str) -> Any:
@@ -162,8 +156,7 @@ def call(
 async def _call(
     project: Project, name: str, given: dict[str, Any], texts: dict[str, str], whole: bool, folder: Path | None
 ) -> tuple[Any, bytes, Sequence[str]]:
-    """The result; if `whole` is wanted, all its bytes; and notes of the files within it, which are saved in
-    `folder`."""
+    """The result, all of its bytes (if `whole`), and notes on the files within it, which are saved in `folder`."""
     async with project.gateway(only=[name]) as gate:
         from doorward.calls.arguments import fits, takes_file
         from doorward.model.types import LOCAL
@@ -180,11 +173,8 @@ async def _call(
         from doorward.cli.run import saved
 
         alone = handle(result) is not None and folder is None
-        return (
-            result,
-            _content(gate, result) if whole else b"",
-            [] if alone else [*saved(gate, [*_within(result)], folder)],
-        )
+        notes = [] if alone else [*saved(gate, [*_within(result)], folder)]
+        return result, _content(gate, result) if whole else b"", notes
 
 
 def _within(value: Any) -> Iterator[Artefact]:

@@ -1,4 +1,4 @@
-"""What the commands share: their common options, the gateway that they open, how they print and how they end."""
+"""What the commands share: common options, the gateway, printing, and exit codes."""
 
 from __future__ import annotations
 
@@ -25,30 +25,32 @@ if TYPE_CHECKING:
     from doorward.config.config import Loaded
     from doorward.gateway import Gateway
 
-EXIT = {"config": 2, "policy": 3, "guard": 3, "limit": 3}
-"""Exit codes by the kind of an error; every other kind is 1."""
+EXIT_CODES = {"config": 2, "policy": 3, "guard": 3, "limit": 3}
+"""Exit codes by the kind of an error. The exit code of every other kind is 1."""
 
-_LEAST_WIDTH = 30
-"""Characters of the last column of a table, however narrow the terminal is."""
+_MIN_COLUMN_CHARACTERS = 30
+"""The last column of a table is at least as wide, however narrow the terminal is."""
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class Defect(DoorwardError):
-    """What nobody raised on purpose."""
+    """An error that was not raised on purpose."""
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Which configuration is meant, and how the answer is wanted: the options of every command."""
+    """The options of every command: the configuration to use, and whether to answer in JSON."""
 
     config: Path
     env_file: Path | None
     json: bool
 
     def load(self, *, serves: bool = False) -> Loaded:
-        """The configuration, with logging set up as it says, for a command that answers or for one that `serves`.
-        Raises: ConfigError."""
+        """Load the configuration, and set up logging as it says. `serves`: for a command that goes on serving.
+
+        Raises: ConfigError.
+        """
         from doorward.config import config
 
         loaded = config.load(self.config, env_file=self.env_file)
@@ -59,10 +61,10 @@ class Project:
     async def gateway(
         self, loaded: Loaded | None = None, *, ready: bool = True, warn: bool = True, only: Iterable[str] | None = None
     ) -> AsyncIterator[Gateway]:
-        """The gateway, to be asked one thing.
+        """A gateway for one question.
 
-        `ready`: servers that have no compile under this configuration get one; `warn`: those that are broken are told;
-        both hold for those alone that `only` names, by their functions or as a whole, if it is given.
+        `ready`: compile the servers that were not compiled under this configuration. `warn`: tell of broken servers.
+        `only`: names of servers or functions; if it is given, both hold for these servers alone.
         """
         from doorward.config.config import module_name
         from doorward.gateway import Gateway
@@ -70,9 +72,8 @@ class Project:
 
         asked = None if only is None else {module_name(qualified(name).partition(".")[0]) for name in only}
         async with Gateway.open(loaded or self.load(), compile=False) as gate:
-            stale = (
-                [name for name in gate.servers.stale() if asked is None or module_name(name) in asked] if ready else []
-            )
+            stale = gate.servers.stale() if ready else ()
+            stale = [name for name in stale if asked is None or module_name(name) in asked]
             if stale:
                 from doorward.cli.progress import progress
 
@@ -81,11 +82,8 @@ class Project:
             for name, error in gate.servers.broken.items() if ready and warn else ():
                 if asked is not None and module_name(name) not in asked:
                     continue
-                say(
-                    f"warning: server {name} is broken: {indented(str(error))}"
-                    + (f"\n    {error.hint}" if error.hint else ""),
-                    err=True,
-                )
+                hint = f"\n    {error.hint}" if error.hint else ""
+                say(f"warning: server {name} is broken: {indented(str(error))}{hint}", err=True)
             yield gate
 
 
@@ -95,9 +93,12 @@ class CheckProvider(Protocol):
     this method."""
 
     def checks(self, gateway: Gateway) -> AsyncIterator[tuple[str, bool, str]]:
-        """What was checked, whether it is well, and what to do: advice about what is well makes it a warning. Asked
-        when `doctor` runs, after its own checks; `gateway.executors.names` are those that have run a program. A
-        DoorwardError is told as a line, too."""
+        """The command's checks: what was checked, whether it is well, and advice. A check that is well and has advice
+        is a warning.
+
+        `doctor` asks for them after its own checks; `gateway.executors.names` are then the executors that have run a
+        program. A DoorwardError becomes a line of `doctor`, too.
+        """
         ...
 
 
@@ -120,7 +121,7 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def run(find: Callable[[], Any], arguments: Sequence[str], name: str) -> int:
-    """Run a command; its exit code. What goes wrong is one message and what to do about it, without a traceback."""
+    """Run a command. An error is printed as one message with a hint, without a traceback. Returns: the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -137,7 +138,7 @@ def run(find: Callable[[], Any], arguments: Sequence[str], name: str) -> int:
     except (KeyboardInterrupt, click.Abort):
         return 130
     except BrokenPipeError:
-        # Nobody reads on. The interpreter flushes at its end and would complain.
+        # The reader has gone. The interpreter flushes when it ends, and would complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
@@ -145,7 +146,7 @@ def run(find: Callable[[], Any], arguments: Sequence[str], name: str) -> int:
 
 
 def fail(error: Exception, *, as_json: bool) -> int:
-    """Say what is wrong and what to do about it, never a secret. Returns: the exit code."""
+    """Print what is wrong and what to do about it, without secrets. Returns: the exit code."""
     if logs.debugging():
         import traceback
 
@@ -158,7 +159,7 @@ def fail(error: Exception, *, as_json: bool) -> int:
     else:
         hint = f"\nhint: {indented(plain(told['hint']))}" if "hint" in told else ""
         say(f"{click.style('error:', fg='red')} {indented(plain(told['message']))}{hint}", err=True, clean=False)
-    return EXIT.get(error.kind, 1)
+    return EXIT_CODES.get(error.kind, 1)
 
 
 def described(error: DoorwardError) -> dict[str, str]:
@@ -167,22 +168,22 @@ def described(error: DoorwardError) -> dict[str, str]:
 
 
 def print_json(value: Any) -> None:
-    """JSON on standard output: on one line, but at a terminal."""
+    """Print JSON on standard output: indented at a terminal, else on one line."""
     click.echo(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
 
 
 def say(text: str, *, err: bool = False, clean: bool = True) -> None:
-    """A line for people. It is cleaned of what would steer a terminal, but where we do so ourselves."""
+    """Print text for people. `clean` removes control characters; text with our own colours must be clean already."""
     click.echo(plain(text) if clean else text, err=err)
 
 
 def plain(text: str) -> str:
-    """Text of an API or a program without what would steer a terminal."""
-    return _CONTROL.sub("�", text)
+    """Text of an API or a program, without the characters that control a terminal."""
+    return _CONTROL_CHARACTERS.sub("�", text)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table for a terminal, whose last column is wrapped; else lines with tabs between."""
+    """Print a table: at a terminal with its last column wrapped, else as lines with tabs."""
     cells = [[" ".join(plain(str(cell)).split()) for cell in row] for row in rows]
     if not sys.stdout.isatty():
         for row in cells:
@@ -190,7 +191,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         return
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     indent = " " * (sum(widths[:-1]) + 2 * len(widths[:-1]))
-    width = max(shutil.get_terminal_size().columns, len(indent) + _LEAST_WIDTH)
+    width = max(shutil.get_terminal_size().columns, len(indent) + _MIN_COLUMN_CHARACTERS)
     widths[-1] = min(widths[-1], width - len(indent))
     for *first, last in [columns, ["─" * width for width in widths], *cells]:
         start = "".join(f"{cell:<{width}}  " for cell, width in zip(first, widths, strict=False))
@@ -198,7 +199,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
 
 
 def parsed(text: str, fits: Callable[[Any], bool]) -> Any:
-    """The value that `name=TEXT` means: JSON where that parses and fits, else the text; `@FILE` is a file's content."""
+    """The value of `name=TEXT`: parsed as JSON if that `fits`, else the text itself; `@FILE` is a file's content."""
     if text.startswith("@"):
         try:
             text = Path(text[1:]).read_text(encoding="utf-8")

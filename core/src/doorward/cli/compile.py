@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from doorward.gateway import Gateway
     from doorward.model.errors import DoorwardError
 
-SHOWN = 10
+MAX_LISTED = 10
 """Skipped operations and warnings of a server that are listed without `--verbose`."""
 
 
 class Advice(Protocol):
-    """What there is to say of a compile besides what came of it."""
+    """Advice on the servers that were compiled."""
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json`."""
         ...
 
     def told(self) -> list[str]:
-        """In lines."""
+        """As lines of text."""
         ...
 
 
@@ -86,7 +86,7 @@ def compile_now(
     probe: bool = False,
     advise: Callable[[Gateway], Advice | None] = lambda gate: None,
 ) -> int:
-    """Compile and tell, what `advise` makes of it besides. Returns: the exit code."""
+    """Compile, and tell the results and what `advise` finds in them. Returns: the exit code."""
     loaded = project.load()
     if not dry_run:
         return anyio.run(_compile, project, loaded, servers, False, force, verbose, probe, advise)
@@ -129,7 +129,7 @@ async def _compile(
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """What came of one server: a report, or what is wrong. Both, if the last compile goes on serving."""
+    """The result of one server: a report, or an error. It is both if the last compile goes on serving."""
 
     report: Report | None
     error: DoorwardError | None
@@ -183,12 +183,12 @@ def _tell(name: str, result: _Result, verbose: bool, began: float) -> None:
     unchanged = 0 < report.compiled < began
     skipped = f", {len(report.skipped)} skipped" if report.skipped else ""
     say(f"{name}: {counted(report.functions)}{skipped}, {'unchanged' if unchanged else f'{report.ms:.0f} ms'}")
-    shown = report.skipped if verbose else report.skipped[:SHOWN]
+    shown = report.skipped if verbose else report.skipped[:MAX_LISTED]
     for one in shown:
         say(f"  skipped {one['where']}: {one['why']}")
     if len(shown) < len(report.skipped):
         say(f"  … and {len(report.skipped) - len(shown)} more (--verbose)")
-    warnings = report.warnings if verbose else report.warnings[:SHOWN]
+    warnings = report.warnings if verbose else report.warnings[:MAX_LISTED]
     for warning in warnings:
         say(f"  warning: {warning}")
     if len(warnings) < len(report.warnings):
@@ -208,7 +208,7 @@ def counted(count: int) -> str:
 
 
 def client_snippet(config: Path) -> str:
-    """What a client needs to start us, ready to paste."""
+    """The entry of an MCP client that starts this gateway, ready to paste."""
     import json
 
     command, *args = client_command(config)
@@ -216,7 +216,7 @@ def client_snippet(config: Path) -> str:
 
 
 def client_command(config: Path) -> list[str]:
-    """What starts us with this configuration, whatever the folder and the PATH of who does."""
+    """The command that serves this configuration, whatever the client's folder and PATH."""
     own = Path(sys.executable).with_name("doorward.exe" if sys.platform == "win32" else "doorward")
     command = str(own) if own.exists() else shutil.which("doorward") or str(own)
     return [command, "serve", "--config", str(config.resolve())]

@@ -1,4 +1,4 @@
-"""`doorward doctor`: is all well, and if not, what to do."""
+"""`doorward doctor`: checks everything that the configuration names, and says what to do."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from doorward.servers import auth_suggestions
 if TYPE_CHECKING:
     from doorward.gateway import Gateway
 
-PROBING = "sandbox"
-"""The command that checks whether executors isolate."""
+PROBE_COMMAND = "sandbox"
+"""The command of a plugin that checks whether executors isolate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What was checked, whether it is well, and what to do. What is well and has advice all the same is a warning."""
+    """What was checked, whether it is well, and advice. A check that is well and has advice is a warning."""
 
     check: str
     ok: bool
@@ -42,13 +42,9 @@ class Check:
 
     @property
     def mark(self) -> str:
-        return (
-            click.style("✗", fg="red")
-            if not self.ok
-            else click.style("!", fg="yellow")
-            if self.advice
-            else click.style("✓", fg="green")
-        )
+        if not self.ok:
+            return click.style("✗", fg="red")
+        return click.style("!", fg="yellow") if self.advice else click.style("✓", fg="green")
 
 
 @click.command()
@@ -72,17 +68,15 @@ async def _all(project: Project) -> list[Check]:
             checks += _state(gate)
             checks += [check async for check in _servers(gate)]
             checks += [check async for check in _principals(gate)]
-            checks += [
-                Check(*found) async for found in about_secrets(gate, project.env_file or project.config.parent / ".env")
-            ]
+            env_file = project.env_file or project.config.parent / ".env"
+            checks += [Check(*found) async for found in about_secrets(gate, env_file)]
             checks += [check async for check in _executors(gate)]
             checks.append(await _cache(gate))
             checks += [check async for check in _commands(gate)]
-            checks += [
-                Check(f"plugin {name}", True) for name in gate.config.plugins if gate.plugins.manager.has_plugin(name)
-            ]
+            loaded = filter(gate.plugins.manager.has_plugin, gate.config.plugins)
+            checks += [Check(f"plugin {name}", True) for name in loaded]
             checks += chain(*gate.plugins.each("doctor_checks", lambda found: [Check(*given) for given in found]))
-    except DoorwardError as error:  # what stops the start: the configuration, or a hook plugin
+    except DoorwardError as error:  # an error of the configuration or of a hook plugin stops the start
         checks.append(_wrong(f"configuration {project.config}", error))
     return checks
 
@@ -107,9 +101,8 @@ def _versions() -> Iterator[Check]:
 def _state(gate: Gateway) -> Iterator[Check]:
     what = f"state folder {gate.state}"
     if not os.access(gate.state, os.W_OK):
-        yield Check(
-            f"{what} cannot be written", False, "Give it to the user who runs Doorward, or set DOORWARD_STATE_DIR."
-        )
+        advice = "Give it to the user who runs Doorward, or set DOORWARD_STATE_DIR."
+        yield Check(f"{what} cannot be written", False, advice)
     elif os.name == "posix" and stat.S_IMODE(gate.state.stat().st_mode) & 0o077:
         yield Check(f"{what} is open to other users", False, f"chmod 700 {gate.state}")
     else:
@@ -117,7 +110,7 @@ def _state(gate: Gateway) -> Iterator[Check]:
 
 
 async def _servers(gate: Gateway) -> AsyncIterator[Check]:
-    """Each server: its settings and secrets, then whether its functions are those of the present document."""
+    """Checks of each server: its settings and secrets, and whether its functions are those of today's document."""
     from doorward.config.config import module_name
 
     settings: dict[str, list[Any]] = {}
@@ -125,7 +118,9 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
         try:
             settings[name] = gate.servers.settings(name)
         except ConfigError as wrong:
-            if not (server.settings.per_principal and isinstance(wrong, MissingSecret)):  # told of each principal
+            if not (
+                server.settings.per_principal and isinstance(wrong, MissingSecret)
+            ):  # it is told for each principal
                 gate.servers.broken.setdefault(name, wrong)
     await gate.servers.compile()
     reports = gate.catalog.reports()
@@ -154,23 +149,21 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
 
 
 async def _principals(gate: Gateway) -> AsyncIterator[Check]:
-    """Whom the configuration names: their servers, and what they lack where each has credentials of their own. What
-    `local` lacks is no failure: perhaps all others come over HTTP."""
+    """Checks of the principals that the configuration names: their servers and, where each principal has credentials of
+    their own, the missing ones. What `local` lacks is no failure, since all others may come over HTTP."""
     for unknown in gate.principals.unknown():
         yield Check(unknown, False, "Check the name: `doorward list` shows them.")
     for principal in dict.fromkeys([LOCAL, *gate.principals.configured()]):
         for name, server in gate.servers.configured.items():
-            if (
-                server.settings.per_principal
-                and name not in gate.servers.broken
-                and gate.principals.may_use(principal, name)
-            ):
+            if not server.settings.per_principal or name in gate.servers.broken:
+                continue
+            if gate.principals.may_use(principal, name):
                 async for check in _own(gate, name, principal):
                     yield Check(check.check, check.ok or principal == LOCAL, check.advice)
 
 
 async def _own(gate: Gateway, name: str, principal: str) -> AsyncIterator[Check]:
-    """What a principal lacks at a server, or what the auth says of their login there."""
+    """The credentials that a principal lacks at a server, or the state of their login there."""
     what = f"server {name} for {principal}"
     try:
         missing = {
@@ -189,14 +182,11 @@ async def _own(gate: Gateway, name: str, principal: str) -> AsyncIterator[Check]
 
 
 async def _login(gate: Gateway, name: str, principal: str = LOCAL) -> AsyncIterator[Check]:
-    """What the auth of a server says of itself, where it is one with a login."""
-    if not gate.servers.configured[name].settings.auths(principal):
+    """The state of a login, as the server's auth tells it, if that has logins."""
+    settings = gate.servers.configured[name].settings
+    if not settings.auths(principal):
         return
-    what = (
-        f"server {name}"
-        if not gate.servers.configured[name].settings.per_principal
-        else f"server {name} for {principal}"
-    )
+    what = f"server {name} for {principal}" if settings.per_principal else f"server {name}"
     try:
         for auth in gate.servers.auths_of(name, principal):
             if isinstance(auth, SupportsLoginCheck):
@@ -206,14 +196,14 @@ async def _login(gate: Gateway, name: str, principal: str = LOCAL) -> AsyncItera
 
 
 def _secrets(server: str, settings: Iterable[Any], per_principal: bool) -> Iterator[Check]:
-    """Missing values; those of each principal are told of them."""
+    """Missing values, unless each principal has values of their own."""
     for template in _templates(list(settings)) if not per_principal else ():
         if trouble := template.trouble():
             yield _wrong(f"server {server}", trouble)
 
 
 def _templates(value: Any) -> Iterator[Any]:
-    """Every reference to a secret in settings, however deep."""
+    """Every reference to a secret in settings, at any depth."""
     from pydantic import BaseModel
 
     from doorward.secrets.store import Template
@@ -230,7 +220,7 @@ def _templates(value: Any) -> Iterator[Any]:
 
 
 async def _executors(gate: Gateway) -> AsyncIterator[Check]:
-    """Each executor runs a program. Those that do not are asked nothing more."""
+    """Whether each executor runs a program. An executor that does not is checked no further."""
     if not gate.executors.names:
         yield Check("no executor", False, gate.executors.advice())
     works = []
@@ -246,7 +236,7 @@ async def _executors(gate: Gateway) -> AsyncIterator[Check]:
 
 
 async def _cache(gate: Gateway) -> Check:
-    """Whether the cache answers when asked for a program that it does not have."""
+    """Whether the cache answers the question for a program that it does not have."""
     name = gate.config.cache
     wanted = "cache" in gate.loaded.named or gate.plugins.index.named("cache", name or "")
     if name in (None, "none") or not wanted:
@@ -259,7 +249,7 @@ async def _cache(gate: Gateway) -> Check:
 
 
 async def _commands(gate: Gateway) -> AsyncIterator[Check]:
-    """What commands of plugins check; then what is not checked because its command is absent."""
+    """The checks of the commands of plugins, and a warning if the command that probes executors is not installed."""
     for entry in gate.plugins.index.of("command"):
         try:
             command = gate.plugins.driver("command", entry.name)
@@ -270,9 +260,8 @@ async def _commands(gate: Gateway) -> AsyncIterator[Check]:
             yield _wrong(f"command {entry.name}", error)
         except Exception:
             log.exception("plugin_failed", plugin=entry.distribution, command=entry.name)
-            yield Check(
-                f"command {entry.name} of {entry.given_by} cannot check anything more", False, "The log says why."
-            )
-    if gate.executors.names and not gate.plugins.index.named("command", PROBING):
-        advice = f"`pip install {well_known()[PROBING]['from']}` brings the probes."
+            what = f"command {entry.name} of {entry.given_by} cannot check anything more"
+            yield Check(what, False, "The log says why.")
+    if gate.executors.names and not gate.plugins.index.named("command", PROBE_COMMAND):
+        advice = f"`pip install {well_known()[PROBE_COMMAND]['from']}` brings the probes."
         yield Check("executors: nothing has probed whether they isolate", True, advice)

@@ -1,5 +1,4 @@
-"""What `doctor` finds about credentials: where they stand literally, who may read them, and where they would be seen or
-sent."""
+"""What `doctor` finds about credentials: literal ones, files that others can read, and ways by which they may leak."""
 
 from __future__ import annotations
 
@@ -22,29 +21,29 @@ if TYPE_CHECKING:
     from doorward.gateway import Gateway
 
 Finding = tuple[str, bool, str]
-"""What was found, whether it can stay so, and what to do."""
+"""What was found, whether Doorward works all the same, and what to do."""
 
-_MOVE = "Move it to .env, and write ${NAME} in its place."
-_DRAWN = "Get one that a machine has drawn, of 16 characters or more."
-_SHORTEST_KEY = 16
+_MOVE_TO_ENV = "Move it to .env, and write ${NAME} in its place."
+_GET_RANDOM = "Get a random one, of 16 characters or more."
+_MIN_KEY_CHARACTERS = 16
 
 
 async def about_secrets(gate: Gateway, env_file: Path) -> AsyncIterator[Finding]:
-    """All findings. Nothing of a credential is told but where it stands."""
+    """All findings. They tell the place of a credential, and nothing of its value."""
     for finding in [*_dotenv(env_file), *_literal(gate)]:
         yield finding
     servers: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for name, server in gate.servers.configured.items():
         try:
             source, *auths = gate.servers.settings(name)
-        except ConfigError:  # told with the server
+        except ConfigError:  # it is told with the server
             continue
         url = url_of(source)
         if auths and _is_open(url):
             yield (
                 f"server {name}: its credentials go over plain http",
                 True,
-                "Whoever is on the way can read them. Use https.",
+                "Others on the way can read them. Use https.",
             )
         if server.settings.per_principal:
             continue
@@ -57,20 +56,14 @@ async def about_secrets(gate: Gateway, env_file: Path) -> AsyncIterator[Finding]
                 yield f"server {name}: {_short('a credential')}", True, "Get a longer one."
                 continue
             if value and bits(value) < MIN_UNGUESSABLE_BITS:
-                yield (
-                    f"server {name}: a credential can be guessed, so it is not looked for in what programs make",
-                    True,
-                    _DRAWN,
-                )
+                what = f"server {name}: a credential can be guessed, so it is not looked for in what programs make"
+                yield what, True, _GET_RANDOM
             if value and (host := _host(url)):
                 servers[value].setdefault(host, name)
     for hosts in servers.values():
         if len(hosts) > 1:
-            yield (
-                f"servers {', '.join(sorted(hosts.values()))}: one credential for different hosts",
-                True,
-                "Each can use it at the others.",
-            )
+            names = ", ".join(sorted(hosts.values()))
+            yield f"servers {names}: one credential for different hosts", True, "Each can use it at the others."
     async for finding in _key(gate):
         yield finding
 
@@ -91,11 +84,15 @@ def _literal(gate: Gateway) -> Iterator[Finding]:
         core = server.settings.model_dump(include={"source", "auth", "local_auth"})
         hidden({**core, **server.options}, keep, gate.plugins)
         if found:
-            yield f"server {name}: a credential stands in the configuration file ({', '.join(found)})", True, _MOVE
+            yield (
+                f"server {name}: a credential stands in the configuration file ({', '.join(found)})",
+                True,
+                _MOVE_TO_ENV,
+            )
     for principal, settings in gate.config.principals.items():
         for key, secret in settings.secrets.items():
             if secret.literal:
-                yield f"principal {principal}: the secret {key} stands in the configuration file", True, _MOVE
+                yield f"principal {principal}: the secret {key} stands in the configuration file", True, _MOVE_TO_ENV
 
 
 async def _key(gate: Gateway) -> AsyncIterator[Finding]:
@@ -108,13 +105,17 @@ async def _key(gate: Gateway) -> AsyncIterator[Finding]:
         yield f"vault_key: {error}", False, error.hint or ""
         return
     if key.literal and "vault_key" not in _of_environment(gate):
-        yield "vault_key: it stands in the configuration file", True, _MOVE
-    if len(value) < _SHORTEST_KEY:
-        yield f"vault_key: it has fewer than {_SHORTEST_KEY} characters", True, "Make one with `openssl rand -hex 32`."
+        yield "vault_key: it stands in the configuration file", True, _MOVE_TO_ENV
+    if len(value) < _MIN_KEY_CHARACTERS:
+        yield (
+            f"vault_key: it has fewer than {_MIN_KEY_CHARACTERS} characters",
+            True,
+            "Make one with `openssl rand -hex 32`.",
+        )
 
 
 def _of_environment(gate: Gateway) -> dict[str, Any]:
-    """The settings that variables give: what is literal there stands in no file."""
+    """The settings that come from environment variables: a literal credential there is in no file."""
     from doorward.config.environment import from_environment
 
     return from_environment(gate.secrets)
@@ -129,7 +130,7 @@ def _is_open(url: str) -> bool:
 
 
 def _host(url: str) -> str:
-    """Nothing where a URL has none, or is none: its source says so."""
+    """The host of a URL; empty if there is none, or if the URL is invalid, which its source tells."""
     try:
         return urlsplit(url).hostname or ""
     except ValueError:

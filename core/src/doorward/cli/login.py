@@ -1,4 +1,4 @@
-"""`doorward login`: a person logs in to a server, by whatever its auth plugin needs of them."""
+"""`doorward login`: logs a person in to a server, in the way of its auth plugin."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from doorward.model.types import LOCAL
 @common
 @click.argument("server")
 @click.option("--no-browser", is_flag=True, help="Print the address to visit, and open nothing.")
-@click.option("--paste", is_flag=True, help="The browser is on another machine: paste the address at which it ends.")
+@click.option("--paste", is_flag=True, help="The browser is on another machine: paste the last address it shows.")
 @click.option(
     "--principal", default=LOCAL, show_default=True, help="Whose login it is, at a server that is per_principal."
 )
-@click.option("--remove", is_flag=True, help="Log out: forget what was kept of the login.")
+@click.option("--remove", is_flag=True, help="Log out: forget the stored login.")
 def login(project: Project, server: str, no_browser: bool, paste: bool, principal: str, remove: bool) -> None:
-    """Log in to SERVER, in a browser, and compile it. What is got is kept for this user and configuration, and renewed
+    """Log in to SERVER, in a browser, and compile it. The login is kept for this user and configuration, and renewed
     by itself."""
     anyio.run(_login, project, server, Terminal(browser=not (no_browser or paste), paste=paste), principal, remove)
 
@@ -41,11 +41,8 @@ async def _login(project: Project, server: str, terminal: Terminal, principal: s
         elif not remove and (able := [auth for auth in auths if isinstance(auth, SupportsLogin)]):
             said = await able[0].login(terminal)
         else:
-            raise ConfigError(
-                "this type of auth has no login",
-                place=f"[servers.{server}] auth",
-                hint="Its credentials stand in the settings.",
-            )
+            hint = "Its credentials stand in the settings."
+            raise ConfigError("this type of auth has no login", place=f"[servers.{server}] auth", hint=hint)
         said = logs.scrub(said)
         report = None if remove else await gate.servers.compile_one(server)
         wrong = gate.servers.broken.get(server) if not (remove or report) else None
@@ -61,8 +58,8 @@ async def _login(project: Project, server: str, terminal: Terminal, principal: s
 
 
 class Terminal:
-    """The person at this terminal. What they are told goes to standard error: the answer of the command is on standard
-    output."""
+    """A `LoginPrompt` for the person at this terminal. It writes to standard error, since the command's answer is on
+    standard output."""
 
     def __init__(self, *, browser: bool, paste: bool) -> None:
         self._browser = browser and _has_display()
@@ -83,7 +80,7 @@ class Terminal:
         if not self._paste:
             return None
         self.tell(question)
-        # Nothing else goes on meanwhile, and Ctrl-C has to end the waiting itself.
+        # This blocks the event loop, so Ctrl-C has to interrupt the reading itself.
         before: Any = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             return sys.stdin.readline().strip()
@@ -92,7 +89,7 @@ class Terminal:
 
 
 def _has_display() -> bool:
-    """Whether a browser can be seen. Where there is none, one in the terminal would be in the way."""
+    """Whether a browser can open a window. A browser in the terminal would be in the way."""
     return sys.platform in ("darwin", "win32") or any(
         os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
     )

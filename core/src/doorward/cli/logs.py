@@ -1,4 +1,4 @@
-"""Logging of the command line: to standard error, JSON lines where that is no terminal, never a secret."""
+"""Logging of the command line: to standard error, as JSON lines unless that is a terminal, without secrets."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from doorward.secrets.store import Secrets
 
 _secrets: list[Secrets] = []
-"""Those of the configuration that was read, once it was."""
+"""The secrets of the configuration, once it is read."""
 
 
 def debugging() -> bool:
-    """Whether everything is to be logged, and errors come with their traceback."""
+    """Whether everything is logged, and errors are printed with their traceback."""
     return os.environ.get("DOORWARD_DEBUG", "") not in ("", "0", "false")
 
 
 def scrub(text: str) -> str:
-    """Text without the secrets that were revealed."""
+    """The text without the secrets that were revealed so far."""
     for secrets in _secrets:
         text = secrets.scrub(text)
     return text
 
 
 def level(loaded: Loaded, *, serves: bool = False) -> str:
-    """The configured level. A command that answers one question is silent on what its answer says anyhow, unless
-    asked."""
+    """The configured level. Without one, a command that answers one question logs errors only: its answer says the
+    rest."""
     if debugging():
         return "debug"
     return loaded.config.log_level if serves or "log_level" in loaded.named else "error"
@@ -64,29 +64,34 @@ def configure(secrets: Secrets, level: str) -> None:
     logging.getLogger("httpcore2").setLevel(logging.INFO)  # its debug messages hold every header of every answer
 
 
-LONGEST = 4000
-"""Characters of what a library says in one line: some quote what strangers sent."""
+MAX_MESSAGE_CHARACTERS = 4000
+"""Longer messages of libraries are cut: some quote what strangers sent."""
 
 
 class _ToStructlog(logging.Handler):
-    """What libraries log with the standard library, in the same stream. Strangers can cause much of it, so a place in
-    their source says little of the same; everything, at the level `debug`."""
+    """Sends what libraries log with the standard library to the same stream. Strangers can cause many messages, so each
+    place in a library's source may log only a few, except at the level `debug`."""
 
     def __init__(self) -> None:
         super().__init__()
         self._bounded = Bounded()
 
     def emit(self, record: logging.LogRecord) -> None:
-        left_out = (
-            0 if logging.root.level <= logging.DEBUG else self._bounded.left_out((record.pathname, record.lineno))
-        )
+        everything = logging.root.level <= logging.DEBUG
+        left_out = 0 if everything else self._bounded.left_out((record.pathname, record.lineno))
         if left_out is not None:
             more = {"left_out": left_out} if left_out else {}
-            log.log(record.levelno, record.getMessage()[:LONGEST], logger=record.name, exc_info=record.exc_info, **more)
+            log.log(
+                record.levelno,
+                record.getMessage()[:MAX_MESSAGE_CHARACTERS],
+                logger=record.name,
+                exc_info=record.exc_info,
+                **more,
+            )
 
 
 def _structlog() -> Any:
-    """structlog, without rich: it would import it, for 40 ms, to draw tracebacks, which we write as text."""
+    """Import structlog without rich, which takes 40 ms to import and draws tracebacks, which we write as text."""
     known = "rich" in sys.modules or "structlog" in sys.modules
     if not known:
         sys.modules["rich"] = None  # type: ignore[assignment]

@@ -37,8 +37,8 @@ def _row(entry: Entry) -> dict[str, str]:
 
 
 def _active(project: Project) -> set[tuple[str, str]]:
-    """What the configuration names, by kind and name; nothing, if there is none. It is not validated: that takes
-    pydantic."""
+    """Kind and name of each plugin that the configuration names; none if there is no configuration. It is not
+    validated, which would need pydantic."""
     import tomllib
 
     from doorward.config.distribution import layers

@@ -1,4 +1,4 @@
-"""`doorward compile --probe`: what results look like is learnt by asking for them, where that can do no harm."""
+"""`doorward compile --probe`: learns what results look like, by calls that can do no harm."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from doorward.gateway import Gateway
     from doorward.model.types import Function
 
-_AT_ONCE = 4
+_PARALLEL_CALLS = 4
 
 
 async def probe(gate: Gateway, servers: Collection[str]) -> dict[str, dict[str, str]]:
-    """Call each function of these servers that says that it only reads, needs no arguments, and of whose results nobody
-    knows anything. Every call takes the way of all calls: policy, guards and limits hold.
+    """Call each function of these servers that declares to be read-only, needs no arguments, and has results of unknown
+    shape. Policy, guards and limits hold for these calls as for any other.
 
     Returns: by function, `{"result": ANNOTATION}` or `{"failed": WHY}`.
     """
     told: dict[str, dict[str, str]] = {}
-    slots = anyio.CapacityLimiter(_AT_ONCE)
+    slots = anyio.CapacityLimiter(_PARALLEL_CALLS)
 
     async def ask(function: Function) -> None:
         async with slots:

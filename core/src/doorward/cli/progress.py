@@ -1,5 +1,4 @@
-"""What goes on and how far it is, on standard error, for what takes over a second; nothing where that is no
-terminal."""
+"""Progress of what takes over a second, shown on standard error if that is a terminal."""
 
 from __future__ import annotations
 
@@ -10,12 +9,12 @@ from collections.abc import Callable, Iterator
 
 import click
 
-CLEAR = "\r\x1b[K"
+CLEAR_LINE = "\r\x1b[K"
 
 
 @contextlib.contextmanager
 def progress(total: int) -> Iterator[Callable[[str], None]]:
-    """Call what this gives with the name of each step as it begins."""
+    """Gives a function to call with the name of each step as it begins."""
     if not sys.stderr.isatty():
         yield lambda name: None
         return
@@ -52,9 +51,9 @@ class _Line:
     def hide(self) -> None:
         with self._lock:
             if self._shown:
-                click.echo(CLEAR, err=True, nl=False)
+                click.echo(CLEAR_LINE, err=True, nl=False)
             self._shown, self._ended = False, True
 
     def _write(self) -> None:
         if self._shown:
-            click.echo(f"{CLEAR}{self._begun} of {self._total}: {self._name}", err=True, nl=False)
+            click.echo(f"{CLEAR_LINE}{self._begun} of {self._total}: {self._name}", err=True, nl=False)

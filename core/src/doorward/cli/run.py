@@ -1,4 +1,4 @@
-"""`doorward run`: a program from a file, in a sandbox."""
+"""`doorward run`: runs a program from a file in a sandbox."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import anyio
 import click
 
-from doorward.cli.common import EXIT, Project, common, pairs, parsed, print_json, say
+from doorward.cli.common import EXIT_CODES, Project, common, pairs, parsed, print_json, say
 
 if TYPE_CHECKING:
     from doorward.gateway import Gateway
@@ -68,9 +68,7 @@ async def _run(
 
     loaded = project.load()
     limits = loaded.config.limits
-    if (
-        "inline" not in limits.model_fields_set
-    ):  # who runs a program here wants its whole value: nobody could fetch the rest later
+    if "inline" not in limits.model_fields_set:  # the whole value: the rest could not be fetched after this process
         whole = limits.model_copy(update={"inline": limits.of_run().result_bytes})
         loaded = replace(loaded, config=loaded.config.model_copy(update={"limits": whole}))
     async with project.gateway(loaded) as gate:
@@ -80,11 +78,11 @@ async def _run(
         print_json(outcome_text.as_dict(outcome))
     else:
         say(outcome_text.as_text(outcome))
-    return 0 if outcome.error is None else EXIT.get(outcome.error.kind, 1)
+    return 0 if outcome.error is None else EXIT_CODES.get(outcome.error.kind, 1)
 
 
 def made(artefacts: Path | None) -> None:
-    """Make the folder that `--artefacts` names: before anything runs, or what it leaves would be lost."""
+    """Make the folder of `--artefacts`, before anything runs: if that fails, no artefact is lost."""
     if artefacts is not None:
         try:
             artefacts.mkdir(parents=True, exist_ok=True)
@@ -93,7 +91,7 @@ def made(artefacts: Path | None) -> None:
 
 
 def saved(gate: Gateway, artefacts: Sequence[Artefact], folder: Path | None) -> Iterator[str]:
-    """Save artefacts, which are gone with this process. Yields: notes of where they are."""
+    """Save artefacts, which would end with this process. Yields: notes that say where they are."""
     if folder is None:
         if count := len(artefacts):
             yield f"{count} {'artefact is' if count == 1 else 'artefacts are'} not kept; --artefacts FOLDER saves them"
@@ -104,10 +102,8 @@ def saved(gate: Gateway, artefacts: Sequence[Artefact], folder: Path | None) -> 
 
     try:
         for number, artefact in enumerate(artefacts, 1):
-            name = (
-                artefact.name.lstrip(".")
-                or f"artefact{mimetypes.guess_extension(artefact.type.partition(';')[0]) or ''}"
-            )
+            extension = mimetypes.guess_extension(artefact.type.partition(";")[0]) or ""
+            name = artefact.name.lstrip(".") or f"artefact{extension}"
             with _new(folder, name, number) as file:
                 file.write(gate.file(artefact.uri).content)
             yield f"{artefact.uri} is {file.name}"
@@ -116,7 +112,8 @@ def saved(gate: Gateway, artefacts: Sequence[Artefact], folder: Path | None) -> 
 
 
 def _new(folder: Path, name: str, number: int) -> BinaryIO:
-    """A file that was not there, whatever a program calls its own: nothing is replaced, no link followed."""
+    """Open a new file under this name or one like it. No file is replaced and no link followed, whatever names a
+    program chooses."""
     path = Path(name)
     for candidate in (name, f"{path.stem}-{number}{path.suffix}"):
         with contextlib.suppress(FileExistsError):
@@ -125,7 +122,7 @@ def _new(folder: Path, name: str, number: int) -> BinaryIO:
 
 
 def _values(code: str, params: tuple[str, ...]) -> dict[str, Any]:
-    """The parameters. A value for one whose default is text stays text: `--param id=12` fits `id = "7"`."""
+    """The parameters. A value stays text if the default of its parameter is text: `--param id=12` fits `id = "7"`."""
     from doorward.model.errors import InvalidProgram
     from doorward.runs.parameters import parameters
 

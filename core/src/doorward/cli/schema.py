@@ -23,7 +23,7 @@ def schema(project: Project) -> None:
 
 
 def whole(plugins: Plugins) -> dict[str, Any]:
-    """The schema. A plugin that cannot be imported is left out, and told."""
+    """The schema. A plugin that cannot be imported is left out, with a notice."""
     from pydantic.json_schema import models_json_schema
 
     from doorward.config.settings import Config, ServerSettings
@@ -85,7 +85,7 @@ def _settings(plugins: Plugins, kind: str) -> dict[str, Any]:
 
 
 def _joined(table: dict[str, Any], exact: dict[str, Any], more: dict[str, Any] | None = None) -> dict[str, Any]:
-    """One table that has the keys of two, of which some are given exactly."""
+    """The schema of a table with the keys of two others; `exact` replaces the schemas of some keys."""
     more = more or {}
     required = [*exact.keys() - {"auth"}, *table.get("required", ()), *more.get("required", ())]
     return {

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from doorward.access.slots import Slots, SlotSandbox
+from doorward.access.slots import NOTICE_SECONDS, Slots, SlotSandbox
 from doorward.config.config import Loaded, validate
 from doorward.config.settings import Config
 from doorward.data.quoting import in_a_line

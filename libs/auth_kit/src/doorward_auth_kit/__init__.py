@@ -1,22 +1,22 @@
-"""For auth plugins: what credentials that are fetched need, whatever the protocol by which they are got.
+"""For auth plugins that fetch credentials, by any protocol.
 
-`CredentialHome` keeps credentials with their server. `Renewal` has one there when a request needs it, `Backoff` keeps a
-provider from being asked over and over, and `FetchedAuth` is the `httpx2.Auth` of the two. `exchange` sends a request
-of a login. `Vault.of(context)` keeps what may be kept, under the name that `entry` gives it.
+`CredentialHome` knows where credentials may go. `Renewal` fetches one before a request needs it, `Backoff` spares a
+provider that fails, and `FetchedAuth` is the `httpx2.Auth` made of these. `exchange` sends one
+request of a login. `Vault.of(context)` stores credentials between processes, under the name that `entry` makes.
 """
 
 from __future__ import annotations
 
 from doorward import is_loopback
 
-from doorward_auth_kit.exchange import PATIENCE, exchange
-from doorward_auth_kit.fetched import FetchedAuth
-from doorward_auth_kit.home import CredentialHome, parsed, place
+from doorward_auth_kit.credential_home import CredentialHome, parsed, place
+from doorward_auth_kit.exchange import EXCHANGE_SECONDS, exchange
+from doorward_auth_kit.fetched_auth import FetchedAuth
 from doorward_auth_kit.renewal import Backoff, Credential, Renewal, due
 from doorward_auth_kit.vault import Vault, entry
 
 __all__ = [
-    "PATIENCE",
+    "EXCHANGE_SECONDS",
     "Backoff",
     "Credential",
     "CredentialHome",

@@ -9,41 +9,42 @@ import anyio
 import httpx2
 from doorward import LoginRefused, ServerError
 
-from doorward_auth_kit.home import place
+from doorward_auth_kit.credential_home import place
 
-PATIENCE = 15.0
-"""Seconds for one exchange."""
-MOST = 256 * 2**10
-"""Bytes of one answer."""
-ADVICE = "Is it up, and is its address right?"
-"""About what cannot be reached."""
+EXCHANGE_SECONDS = 15.0
+"""An exchange that takes longer fails."""
+MAX_ANSWER_BYTES = 256 * 2**10
+"""A longer answer is refused."""
+UNREACHABLE_HINT = "Is it up, and is its address right?"
+"""The hint of a provider that cannot be reached."""
 _TEXT = re.compile(r"(?i)utf-?(8|16|32)|(us-)?ascii|iso-8859-\d+|windows-\d+|shift_jis|euc-(jp|kr)|gb\w+|big5|koi8-\w")
-"""Charsets that are heeded. Of the other codecs of Python some take the square of the time, and some are none for
-text."""
+"""Charsets that are decoded. Some of Python's other codecs take quadratic time, and some are not for text."""
 
 
 async def exchange(client: httpx2.AsyncClient, request: httpx2.Request) -> httpx2.Response:
-    """The answer, read to its end, whose `text` can be had; a redirect is an answer too, its `next_request` the one
-    that it asks for.
+    """Send a request. Returns: the answer, read to its end. A redirect is an answer too; its `next_request` is the
+    request that it asks for.
 
-    Raises: ServerError, naming the place; LoginRefused if the answer is too long.
+    Raises: ServerError with the place; LoginRefused if the answer is too long.
     """
     where = place(str(request.url))
     body = b""
     try:
-        with anyio.fail_after(PATIENCE):
+        with anyio.fail_after(EXCHANGE_SECONDS):
             response = await client.send(request, stream=True, follow_redirects=False)
             async with contextlib.aclosing(response):
                 async for part in response.aiter_bytes():
                     body += part
-                    if len(body) > MOST:
-                        # Not to be asked again soon: it may be a page that says that a password was wrong.
-                        raise LoginRefused(f"{where} answered with more than {MOST // 1024} KiB")
+                    if len(body) > MAX_ANSWER_BYTES:
+                        # LoginRefused, so that we ask less often: the page may say that a password was wrong.
+                        raise LoginRefused(f"{where} answered with more than {MAX_ANSWER_BYTES // 1024} KiB")
     except TimeoutError:
-        raise ServerError(f"{where} cannot be reached: no answer within {PATIENCE:.0f} seconds", hint=ADVICE) from None
+        raise ServerError(
+            f"{where} cannot be reached: no answer within {EXCHANGE_SECONDS:.0f} seconds", hint=UNREACHABLE_HINT
+        ) from None
     except httpx2.HTTPError as error:
         raise ServerError(
-            f"{where} cannot be reached: {str(error) or 'the connection was lost'}", hint=ADVICE
+            f"{where} cannot be reached: {str(error) or 'the connection was lost'}", hint=UNREACHABLE_HINT
         ) from None
     headers = [
         (name, value)

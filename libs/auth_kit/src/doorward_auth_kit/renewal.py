@@ -1,4 +1,4 @@
-"""A credential that is fetched: there when a request needs it, renewed in time, by one request for all that wait."""
+"""A fetched credential: renewed before it ends, by one request for all who wait."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Generic, Protocol, TypeVar
 
 from doorward import DoorwardError, LoginRefused, ServerError, log
 
-MARGIN = 30.0
-"""Seconds before its end from which on a credential is renewed; half of its life, if that is less."""
-AGAIN = 1.0
-"""Seconds for which a provider is not asked again after it could not be reached. Doubled each time, up to
-`MOST_AGAIN`."""
-MOST_AGAIN = 10.0
-AGAIN_REFUSED = 30.0
-"""The same after it refused, up to `MOST_REFUSED`: an account that is tried over and over gets locked."""
-MOST_REFUSED = 900.0
+MARGIN_SECONDS = 30.0
+"""A credential is renewed so long before its end, or after half of its life if that is later."""
+RETRY_SECONDS = 1.0
+"""A provider that could not be reached is asked again after this time, which doubles with each failure, up to
+`MAX_RETRY_SECONDS`."""
+MAX_RETRY_SECONDS = 10.0
+REFUSED_RETRY_SECONDS = 30.0
+"""The same after a refusal, up to `MAX_REFUSED_RETRY_SECONDS`: too many failed logins lock an account."""
+MAX_REFUSED_RETRY_SECONDS = 900.0
 
 
 class Credential(Protocol):
-    """What is fetched: when it was got and when it ends, in seconds since the epoch by this machine's clock (`inf`:
-    nobody said)."""
+    """A fetched credential: when it was got and when it ends, in seconds since the epoch by this machine's clock
+    (`inf`: unknown)."""
 
     @property
     def got(self) -> float: ...
@@ -35,34 +35,33 @@ E = TypeVar("E", bound=DoorwardError)
 
 
 def due(credential: Credential) -> float:
-    """From when on it should be renewed, in seconds since the epoch."""
+    """The time at which to renew it, in seconds since the epoch."""
     if credential.ends == float("inf"):
         return credential.ends
-    return credential.ends - min(MARGIN, (credential.ends - credential.got) / 2)
+    return credential.ends - min(MARGIN_SECONDS, (credential.ends - credential.got) / 2)
 
 
 class Renewal(Generic[C]):
-    """Hands out one credential. `fetch(refused)` gets it: another one than that which the server has refused, if it
-    has."""
+    """Hands out one credential. `fetch(refused)` gets it; `refused` is the one that the server has refused, if any."""
 
     def __init__(self, fetch: Callable[[C | None], Awaitable[C]]) -> None:
         self._fetch = fetch
         self._running: asyncio.Future[C] | None = None
         self._refused: C | None = None
-        """What whoever began that knew to be refused."""
+        """The refused credential for which the running fetch was begun."""
         self.held: C | None = None
 
     async def get(self, refused: C | None = None) -> C:
-        """A credential; another one than that which the server has refused.
+        """A credential other than the refused one. While one is held that has not ended, callers do not wait.
 
-        Raises: what `fetch` raises, each waiter an error of its own; nobody waits where one is there that still holds.
+        Raises: what `fetch` raises, a new error for each waiter.
         """
         held = self.held
         if held is not None and held != refused and time.time() < due(held):
             return held
         joins = self._running is not None and not self._running.done()
         if self._running is None or not joins:
-            # A task of its own: who asked first may be gone before the answer, with which an old refresh token ends.
+            # A task of its own: the first caller may be cancelled before the answer, which ends an old refresh token.
             self._running, self._refused = asyncio.ensure_future(self._renew(refused)), refused
             self._running.add_done_callback(lambda done: done.cancelled() or done.exception())
         if held is not None and held != refused and time.time() < held.ends:
@@ -82,8 +81,7 @@ class Renewal(Generic[C]):
 
 
 class Backoff:
-    """Stands between us and a provider that fails: it is asked again only after a while, and meanwhile the same error
-    is told."""
+    """Spares a provider that fails: it is asked again only after a while, and until then the same error is raised."""
 
     def __init__(self, server: str) -> None:
         self._server = server
@@ -91,8 +89,8 @@ class Backoff:
         self._times = 0
 
     async def ask(self, what: str, work: Callable[[], Awaitable[C]]) -> C:
-        """What `work` comes to. `what` it asks with (a digest of the secrets, for example): with others it is asked at
-        once.
+        """The result of `work`. `what` stands for the secrets with which it asks, for example a digest: with other
+        secrets the provider is asked at once.
 
         Raises: LoginRefused, ServerError.
         """
@@ -106,7 +104,9 @@ class Backoff:
             refused = isinstance(error, LoginRefused)
             # Without the error's text: it may quote a secret, and not every log is scrubbed.
             log.warning("no_new_credential", server=self._server, refused=refused)
-            least, most = (AGAIN_REFUSED, MOST_REFUSED) if refused else (AGAIN, MOST_AGAIN)
+            least, most = (
+                (REFUSED_RETRY_SECONDS, MAX_REFUSED_RETRY_SECONDS) if refused else (RETRY_SECONDS, MAX_RETRY_SECONDS)
+            )
             self._failed = what, time.monotonic() + min(most, least * 2**self._times), error
             self._times = min(self._times + 1, 10)
             raise
@@ -115,5 +115,5 @@ class Backoff:
 
 
 def again(error: E) -> E:
-    """A new error that says the same: one that was raised before has the trace of another call."""
+    """A new error that says the same. The old one has the traceback of another call."""
     return type(error)(error.message, hint=error.hint)

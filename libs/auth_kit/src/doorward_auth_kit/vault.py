@@ -1,4 +1,4 @@
-"""What may be kept of credentials: files that only their owner can read, encrypted if there is a key."""
+"""Credentials stored between processes: files that only their owner can read, encrypted if there is a key."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from doorward import ConfigError, ServerError, log, own_file, own_folder
 if TYPE_CHECKING:
     from doorward import PluginContext
 
-PATIENCE = 60.0
-"""Seconds to wait for another process that is at the same entry."""
+LOCK_SECONDS = 60.0
+"""How long to wait for another process that uses the same entry."""
 
 
 def entry(context: PluginContext, *about: str) -> str:
-    """The name of what is kept for this server, URL, principal and configuration, and for what else it is `about` (the
-    provider, the client): nobody else's has it."""
+    """The name of the entry for this server, URL, principal and configuration, and for what else it is `about` (the
+    provider, the client). No other entry has this name."""
     what = [context.principal, context.url, str(context.state.resolve()), *about]
     return f"{context.name}-{hashlib.sha256(json.dumps(what).encode()).hexdigest()[:32]}"
 
 
 class Vault:
-    """A folder of entries by name. `key` reveals what encrypts them; without it they are as private as the file system
-    makes them."""
+    """A folder of entries by name. `key` reveals the key that encrypts them; without one, only permissions of files
+    protect them."""
 
     def __init__(self, folder: Path, key: Callable[[], str] | None = None) -> None:
         self._folder, self._key = folder, key
@@ -43,11 +43,11 @@ class Vault:
 
     @property
     def encrypted(self) -> bool:
-        """Whether what is kept here is encrypted. What can be fetched again is kept only then."""
+        """Whether entries are encrypted. Credentials that can be fetched again are stored only then."""
         return self._key is not None
 
     def load(self, name: str) -> str | None:
-        """What is kept under a name, if anything is and it can be read. Raises: ConfigError."""
+        """The entry of this name; `None` if there is none or it cannot be read. Raises: ConfigError."""
         with self._errors(name):
             try:
                 with open(own_file(self._file(name), os.O_RDONLY), encoding="utf-8") as file:
@@ -57,7 +57,7 @@ class Vault:
         return self._opened(name, text)
 
     def save(self, name: str, text: str) -> Path:
-        """Keep it in place of what was kept, whole or not at all. Returns: where. Raises: ConfigError."""
+        """Write or replace an entry, whole or not at all. Returns: its file. Raises: ConfigError."""
         file = self._file(name)
         new = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
         with self._errors(name):
@@ -74,14 +74,14 @@ class Vault:
         return file
 
     def forget(self, name: str) -> bool:
-        """Keep nothing under a name. Returns: whether there was anything. Raises: ConfigError."""
+        """Delete an entry. Returns: whether there was one. Raises: ConfigError."""
         with self._errors(name):
             had = self._file(name).exists()
             self._file(name).unlink(missing_ok=True)
         return had
 
     def mark(self, name: str) -> None:
-        """Tell whoever holds what was kept that it is out of date. Raises: ConfigError."""
+        """Tell all processes that hold this entry that it is out of date. Raises: ConfigError."""
         with self._errors(name):
             self._make_folder()
             number = own_file(self._mark(name), os.O_WRONLY | os.O_CREAT)
@@ -89,7 +89,7 @@ class Vault:
             os.utime(self._mark(name))
 
     def marked(self, name: str) -> int:
-        """Another number after each `mark`. It is cheap enough to be asked at each request."""
+        """A number that changes with each `mark`. It is cheap enough to be read at each request."""
         try:
             return self._mark(name).lstat().st_mtime_ns
         except OSError:
@@ -97,8 +97,7 @@ class Vault:
 
     @contextlib.asynccontextmanager
     async def lock(self, name: str) -> AsyncIterator[None]:
-        """Alone with an entry, of all processes: a refresh token may be used once only. Raises: ConfigError,
-        ServerError."""
+        """Use an entry as the only process: a refresh token may be used once only. Raises: ConfigError, ServerError."""
         from filelock import FileLock, Timeout
 
         at = self._folder / f"{name}.lock"
@@ -106,7 +105,7 @@ class Vault:
             self._make_folder()
             os.close(own_file(at, os.O_RDWR | os.O_CREAT))
         lock = FileLock(at, mode=0o600)
-        patience = anyio.current_time() + PATIENCE
+        patience = anyio.current_time() + LOCK_SECONDS
         while True:
             try:
                 lock.acquire(blocking=False)
@@ -130,12 +129,11 @@ class Vault:
         from cryptography.fernet import Fernet
 
         salt = os.urandom(16)
-        return json.dumps(
-            {"salt": salt.hex(), "box": Fernet(_derived(self._key(), name, salt)).encrypt(text.encode()).decode()}
-        )
+        box = Fernet(_derived(self._key(), name, salt)).encrypt(text.encode())
+        return json.dumps({"salt": salt.hex(), "box": box.decode()})
 
     def _opened(self, name: str, text: str) -> str | None:
-        """What is kept. Nothing where it is encrypted, and not with this key or not for this entry: it has to be
+        """The text of an entry; `None` if it was encrypted with another key or for another entry, so that it has to be
         fetched anew."""
         try:
             kept = json.loads(text)
@@ -173,8 +171,7 @@ class Vault:
 
 
 def _derived(key: str, name: str, salt: bytes) -> bytes:
-    """A key for Fernet from any text (RFC 7914), for one entry: what is moved to the place of another cannot be read
-    there."""
-    return base64.urlsafe_b64encode(
-        hashlib.scrypt(key.encode(), salt=salt + name.encode(), n=2**14, r=8, p=1, dklen=32)
-    )
+    """A key for Fernet, derived from any text (RFC 7914), for one entry: a file moved to the place of another cannot be
+    read there."""
+    derived = hashlib.scrypt(key.encode(), salt=salt + name.encode(), n=2**14, r=8, p=1, dklen=32)
+    return base64.urlsafe_b64encode(derived)

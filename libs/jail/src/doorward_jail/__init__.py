@@ -1,7 +1,7 @@
-"""What executors of full CPython share: derive from `JailExecutor` and say how a Python is started in isolation.
+"""For executors of full CPython: derive from `JailExecutor` and say how a Python is started in isolation.
 
-Everything else is here: the programs' side (`inside/`), frames, sessions, warm sandboxes, the list of system calls.
-`doorward_jail.probes` shows whether an executor isolates.
+The rest is here: warm sandboxes, sessions, frames (`connections/`), the list of system calls, and the code that runs in
+a sandbox (`inside/`). `doorward_jail.probes` tests whether an executor isolates.
 """
 
 from doorward_jail.executor import JailExecutor, JailSettings

@@ -1,6 +1,8 @@
-"""How a Python in isolation becomes a jail's zygote: it reads `inside/` from its standard input. Nothing of the host is
-installed or mounted there, so that any Python from 3.9 on serves, and always with the host's own version of these
-files."""
+"""How an isolated Python becomes the zygote of a jail: it reads the files of `inside/` from its standard input.
+
+Nothing of the host is installed or mounted there. So any Python from 3.9 on will do, and its files always have the
+host's version.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,9 @@ from doorward_jail.inside.protocol import HEADER
 
 _PACKAGE = "doorward_jail.inside"
 _FILES = ("protocol", "channel", "results", "catalog", "runner", "walls", "relay", "zygote")
-"""Each imports only those before it."""
+"""In this order: a module imports only those before it."""
 
-_READ = f"""
+_READ_AND_RUN = f"""
 import json, os, sys, types
 def read(size):
     data = b""
@@ -36,8 +38,8 @@ package.zygote.main(text["config"])
 os._exit(0)
 """
 
-COMMAND = ("-I", "-S", "-c", _READ)
-"""What follows the name of the Python."""
+PYTHON_ARGUMENTS = ("-I", "-S", "-c", _READ_AND_RUN)
+"""The arguments with which the Python is started."""
 
 
 @cache
@@ -47,6 +49,6 @@ def _files() -> list[tuple[str, str]]:
 
 
 def first_frame(config: dict[str, Any]) -> bytes:
-    """What the Python reads first: the files, and the zygote's configuration."""
+    """The first frame that the Python reads: the files, and the zygote's configuration."""
     body = json.dumps({"files": _files(), "config": config}).encode()
     return HEADER.pack(len(body)) + body

@@ -1,5 +1,4 @@
-"""`doorward sandbox`: the executors: what they are, what they need built, and whether their isolation holds on this
-machine."""
+"""`doorward sandbox`: lists executors, builds what they need, and probes whether they isolate on this machine."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ class Sandbox(click.Command):
     """The command, which also has `doctor` probe the executors."""
 
     async def checks(self, gateway: Gateway) -> AsyncIterator[tuple[str, bool, str]]:
-        """What each executor uses on this machine, and whether it isolates."""
+        """The means of isolation that each executor uses on this machine, and whether they hold."""
         from doorward_jail import devices
         from doorward_jail.probes import probe, summary
 
@@ -131,27 +130,24 @@ def _show(about: dict[str, Any]) -> None:
         text = f"{probed['probe']}: {probed['says']} ({probed['ms']:.0f} ms)"
         say(f"{marks[probed['held']]} {plain(text)}", clean=False)
     if broken := about.get("broken"):
-        say(
-            f"{marks[False]} {plain(broken['message'])}"
-            + (f"\n    {plain(broken['hint'])}" if "hint" in broken else ""),
-            clean=False,
-        )
+        hint = f"\n    {plain(broken['hint'])}" if "hint" in broken else ""
+        say(f"{marks[False]} {plain(broken['message'])}{hint}", clean=False)
 
 
 async def uses(executor: Executor) -> list[str]:
-    """What an executor says that it uses on this machine; nothing, if it says nothing. Raises: DoorwardError."""
+    """The means of isolation that an executor uses on this machine, if it names any. Raises: DoorwardError."""
     return list(await executor.check()) if isinstance(executor, SupportsMachineCheck) else []
 
 
 def _chosen(gate: Gateway, name: str | None) -> list[str]:
-    """The executor of this name, or all that the configuration names. Raises: ExecutorError if that is none."""
+    """The executor of this name, or all that the configuration names. Raises: ExecutorError if it names none."""
     if not (chosen := [name] if name else list(gate.executors.names)):
         raise ExecutorError("no executor", hint=gate.executors.advice())
     return chosen
 
 
 def _get(gate: Gateway, name: str) -> Executor:
-    """An executor that is installed, configured or not."""
+    """An installed executor, whether the configuration names it or not."""
     if name not in gate.executors.names and not gate.plugins.index.named("executor", name):
         known = ", ".join(entry.name for entry in gate.plugins.index.of("executor")) or "none"
         raise UnknownName(f"there is no executor {name!r}", hint=f"Installed: {known}.")

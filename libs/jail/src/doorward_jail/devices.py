@@ -1,4 +1,4 @@
-"""What sandboxes need of the machine's own devices, and is easily broken by whoever is root."""
+"""A check of `/dev/null`, which sandboxes need and a careless root user easily breaks."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import stat
 import sys
 from pathlib import Path
 
-NULL = Path("/dev/null")
+NULL_DEVICE = Path("/dev/null")
 
-MEND = "As root: rm -f /dev/null && mknod -m 666 /dev/null c 1 3 (in a container: start it anew)."
+MEND_HINT = "As root: rm -f /dev/null && mknod -m 666 /dev/null c 1 3 (in a container: start it anew)."
 
 
 def trouble() -> tuple[str, str] | None:
-    """What is wrong with /dev/null, which every program opens at its start, and what to do; `None` if it is well."""
+    """What is wrong with /dev/null, which every program opens when it starts, and what to do; `None` if it is well."""
     if sys.platform != "linux":
         return None
     why = ""
     try:
-        found = NULL.stat()
+        found = NULL_DEVICE.stat()
     except OSError as error:
         why = f"cannot be used: {error.strerror}"
     else:
@@ -26,4 +26,4 @@ def trouble() -> tuple[str, str] | None:
             why = "is not the device that it should be"
         elif stat.S_IMODE(found.st_mode) & 0o666 != 0o666:
             why = f"has the mode {stat.S_IMODE(found.st_mode):o}, so programs cannot open it"
-    return (f"{NULL} {why}", MEND) if why else None
+    return (f"{NULL_DEVICE} {why}", MEND_HINT) if why else None

@@ -1,5 +1,4 @@
-"""Errors on their way between a sandbox and its host: what a program is told of a call, and what is believed of its own
-end."""
+"""Errors that pass between a sandbox and its host: those of calls on their way in, and of programs on their way out."""
 
 from __future__ import annotations
 
@@ -8,13 +7,12 @@ from typing import Any
 
 from doorward import ApiError, DoorwardError, Failure, Frame, InvalidArguments, ToolError
 
-_MOST_OF_TYPE = 1000
-_MOST_OF_TEXT = 8000
-"""Characters of the name of a type, and of a message."""
+_MAX_TYPE_CHARACTERS = 1000
+_MAX_MESSAGE_CHARACTERS = 8000
 
 
 def told(error: DoorwardError) -> dict[str, Any]:
-    """What a program is told of a call that failed."""
+    """A failed call, as it is told to the program."""
     if not isinstance(error, ApiError):
         kinds = [kind.__name__ for kind in (InvalidArguments, ToolError) if isinstance(error, kind)]
         return {"type": kinds[0] if kinds else "DoorwardError", "message": error.message}
@@ -28,7 +26,7 @@ def told(error: DoorwardError) -> dict[str, Any]:
 
 
 def failure(error: Mapping[str, Any]) -> Failure:
-    """What a sandbox says of an error, as far as it is of the right types and sizes."""
+    """The failure that a sandbox reports. Parts of wrong types are left out, and long ones are cut."""
     frames = error.get("frames")
     shown = tuple(
         Frame(line, text_in(frame["function"], 100))
@@ -37,19 +35,19 @@ def failure(error: Mapping[str, Any]) -> Failure:
     )
     return Failure(
         "program",
-        text_in(error.get("type"), _MOST_OF_TYPE) or "Error",
-        text_in(error.get("message"), _MOST_OF_TEXT),
+        text_in(error.get("type"), _MAX_TYPE_CHARACTERS) or "Error",
+        text_in(error.get("message"), _MAX_MESSAGE_CHARACTERS),
         _line(error.get("line")),
         shown,
     )
 
 
 def _line(value: Any) -> int | None:
-    """A line's number that can be one."""
+    """The number of a line, if the value can be one."""
     return value if type(value) is int and 0 < value < 2**31 else None
 
 
 def text_in(value: Any, most: int) -> str:
-    """At most so much of a text that is one, of its end if that is negative: that of anything else could take long to
-    make."""
+    """At most so many characters of a text, of its end if that is negative. Other values give an empty text: to convert
+    them could take long."""
     return (value[:most] if most > 0 else value[most:]) if isinstance(value, str) else ""

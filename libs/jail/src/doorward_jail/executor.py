@@ -8,15 +8,15 @@ from typing import ClassVar, Generic, TypeVar
 from doorward import Capabilities, Limits, PluginContext, Program, Settings
 from pydantic import ByteSize, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
-from doorward_jail.bootstrap import COMMAND
+from doorward_jail.bootstrap import PYTHON_ARGUMENTS
 from doorward_jail.isolated import Isolated
 from doorward_jail.jail import Jail, zygote_config
 from doorward_jail.pool import Pool
-from doorward_jail.session import JailSandbox
+from doorward_jail.sandbox import JailSandbox
 
 
 class JailSettings(Settings):
-    """What every such executor lets the operator choose."""
+    """Settings of every executor that uses jails."""
 
     pool: NonNegativeInt = Field(2, description="Sandboxes kept ready ahead; 0: each run starts its own")
     most: PositiveInt = Field(
@@ -36,11 +36,11 @@ SettingsT = TypeVar("SettingsT", bound=JailSettings)
 
 
 class JailExecutor(Generic[SettingsT]):
-    """An executor that says how a Python is started in isolation (`start`), and has the rest from here.
+    """The base of an executor that says how a Python is started in isolation (`start`).
 
-    A jail is one such Python. Its first process, the zygote, runs no code of an agent's: it starts one process for each
-    run or session, with walls of its own around it (see `doorward_jail.inside.walls`), and ends it afterwards. One with
-    settings of its own is a `JailExecutor[MySettings]`.
+    A jail is one such Python. Its first process, the zygote, runs no code of agents: it starts one process for each run
+    or session, with walls of its own (see `doorward_jail.inside.walls`), and ends it afterwards. An executor with more
+    settings is a `JailExecutor[MySettings]`.
     """
 
     Settings: ClassVar[type[Settings]] = JailSettings
@@ -56,9 +56,9 @@ class JailExecutor(Generic[SettingsT]):
         raise NotImplementedError
 
     async def start(self, command: Sequence[str], limits: Limits) -> Isolated:
-        """Start a Python in isolation, with these arguments behind its name. It needs `/work`, `/tmp` and `/dev/null`.
+        """Start a Python in isolation, with these arguments. It needs `/work`, `/tmp` and `/dev/null`.
 
-        Raises: ExecutorError if isolation cannot be had on this machine, saying why and what to install.
+        Raises: ExecutorError if this machine cannot isolate, with the reason and what to install.
         """
         raise NotImplementedError
 
@@ -79,7 +79,7 @@ class JailExecutor(Generic[SettingsT]):
 
     async def _jail(self, limits: Limits) -> Jail:
         settings = self.settings
-        isolated = await self.start(COMMAND, limits)
+        isolated = await self.start(PYTHON_ARGUMENTS, limits)
         config = zygote_config(
             isolated.config,
             preload=settings.preload,

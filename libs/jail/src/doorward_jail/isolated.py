@@ -1,4 +1,4 @@
-"""What an executor hands over: a Python that it has started in isolation."""
+"""The isolated Python that an executor has started."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, Protocol
 
 
 class Account(Protocol):
-    """What one sandbox uses, counted from outside of it."""
+    """The use of memory and processes by one sandbox, counted from outside of it."""
 
     async def reached(self) -> list[str]:
-        """The limits that it has run into: `memory`, `processes`."""
+        """The limits that the sandbox has reached: `memory`, `processes`."""
         ...
 
     async def close(self) -> None:
-        """The sandbox is gone: give back what counted."""
+        """Stop counting: the sandbox has ended."""
         ...
 
 
@@ -24,12 +24,15 @@ class Account(Protocol):
 class Isolated:
     """A Python that an executor has started in isolation.
 
-    `socket` is connected to its standard input and output; `unwrap` takes off what its carrier puts around the bytes
-    that come. `passes_fds`: it is a Unix socket of this machine, and file descriptors can be passed. `kill` ends
-    everything in it, and returns when that is gone. `said` is the last of its standard error. `room` is how many
-    sandboxes it may hold at once. `account` is called for each new sandbox, with its process id on this machine (0
-    where that is not known). `loaded` is called once the packages are, before the first sandbox. `config` are keys of
-    the zygote's configuration: see `zygote_config`.
+    * `socket`: connected to its standard input and output.
+    * `kill`: ends everything in it, and returns when all of it is gone.
+    * `said`: the last of its standard error.
+    * `passes_fds`: `socket` is a Unix socket of this machine, by which file descriptors can be passed.
+    * `unwrap`: removes what an engine puts around the bytes that come.
+    * `room`: the number of sandboxes that it may hold at once.
+    * `account`: called for each new sandbox, with its process id on this machine (0 if that is not known).
+    * `loaded`: called when the packages are loaded, before the first sandbox.
+    * `config`: keys of the zygote's configuration, see `zygote_config`.
     """
 
     socket: socket.socket

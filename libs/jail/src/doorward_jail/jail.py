@@ -13,7 +13,9 @@ from typing import Any
 from doorward import ExecutorError, Limits, log
 
 from doorward_jail import bootstrap, devices, seccomp
-from doorward_jail.connection import LocalConnection, RelayedConnection, SandboxConnection
+from doorward_jail.connections.connection import SandboxConnection
+from doorward_jail.connections.local import LocalConnection
+from doorward_jail.connections.relayed import RelayedConnection
 from doorward_jail.inside.protocol import BadFrame, Frames, encode
 from doorward_jail.isolated import Isolated
 
@@ -27,43 +29,42 @@ ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
 }
-"""All of the environment in a sandbox."""
+"""The whole environment of a sandbox."""
 
-_PATIENCE = 1.0
-"""Seconds for a zygote to end a sandbox, before the whole jail is ended."""
+_KILL_SECONDS = 1.0
+"""If a zygote does not end a sandbox within this time, the whole jail is ended."""
 
 
 def zygote_config(config: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
     """The configuration of a zygote.
 
-    `uid`, `gid`: whom to become, if it is somebody else. `path`: folders of packages. `preload`: modules to load ahead.
-    `env`: the whole environment. `fresh`: whether to give each sandbox namespaces of its own (else a jail serves one
-    sandbox). `network`: leave sandboxes the jail's network. `scratch` (bytes), `inodes`, `files` (open at once),
-    `processes`: limits of a sandbox. `memory`: bytes of address space beside what is preloaded, 0 for no such limit.
-    `one_process`: a sandbox may start no process, for where nothing else counts memory. `relayed`: the host can pass no
-    file descriptors.
+    * `uid`, `gid`: the user to become, if it is another one.
+    * `path`: folders of packages. `preload`: modules to load ahead.
+    * `env`: more of the environment.
+    * `fresh`: give each sandbox namespaces of its own; without, a jail serves one sandbox.
+    * `network`: leave sandboxes the network of the jail.
+    * `scratch` (bytes), `inodes`, `files` (open at once), `processes`: limits of a sandbox.
+    * `memory`: bytes of address space in addition to the preloaded packages; 0 for no such limit.
+    * `one_process`: a sandbox may start no process, where nothing else counts memory.
+    * `relayed`: the host cannot pass file descriptors.
     """
-    given: dict[str, Any] = {
-        "path": [],
-        "preload": [],
-        "env": {},
-        "fresh": True,
-        "network": False,
-        "files": 1024,
-        "memory": 0,
-    }
-    given |= {"one_process": False, "relayed": True, **defaults, **config}
+    given: dict[str, Any] = {"path": [], "preload": [], "env": {}, "fresh": True, "network": False}
+    given |= {"files": 1024, "memory": 0, "one_process": False, "relayed": True, **defaults, **config}
     given["env"] = ENVIRONMENT | given["env"]
-    filters = {
-        m: seccomp.bpf(m, one_process=given["one_process"], network=given["network"]) for m in seccomp.ARCHITECTURES
-    }
-    return given | {"bpf": {machine: base64.b64encode(program).decode() for machine, program in filters.items()}}
+    given["bpf"] = {}
+    for machine in seccomp.ARCHITECTURES:
+        program = seccomp.bpf(machine, one_process=given["one_process"], network=given["network"])
+        given["bpf"][machine] = base64.b64encode(program).decode()
+    return given
 
 
 @contextlib.contextmanager
 def _more_in_flight() -> Iterator[None]:
-    """Descriptors in flight are counted for a user, sandboxes included, and bounded for who sends by its limit of open
-    files: for this moment by the hard one, so that no program can send so many that none is left for us."""
+    """Raise this process's limit of open files to the hard one for a moment.
+
+    The kernel counts the descriptors that a user has in flight, those of sandboxes included, and compares them with the
+    sender's limit of open files. With the hard limit no program can send so many that none is left for us.
+    """
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -75,13 +76,13 @@ def _more_in_flight() -> Iterator[None]:
 
 
 class Jail(asyncio.Protocol):
-    """One jail. Made by `start`."""
+    """One jail, made by `start`."""
 
     def __init__(self, isolated: Isolated, limits: Limits) -> None:
         self.limits = limits
         self.fresh = False
         self.room = isolated.room
-        self.lines: dict[int, SandboxConnection] = {}
+        self.connections: dict[int, SandboxConnection] = {}
         self.used = False
         self._left = time.monotonic()
         self.dead = asyncio.Event()
@@ -94,9 +95,9 @@ class Jail(asyncio.Protocol):
 
     @classmethod
     async def start(cls, isolated: Isolated, config: Mapping[str, Any], limits: Limits, seconds: float) -> Jail:
-        """Send the zygote into what was started, and wait until it is ready.
+        """Make an isolated Python a zygote, and wait until it is ready.
 
-        Raises: ExecutorError with what it said, if it ends or is not ready in time.
+        Raises: ExecutorError with its standard error, if it ends or is not ready in time.
         """
         jail = cls(isolated, limits)
         isolated.socket.setblocking(False)
@@ -132,48 +133,47 @@ class Jail(asyncio.Protocol):
         return (
             not self.dead.is_set()
             and self._ending is None
-            and len(self.lines) < self.room
+            and len(self.connections) < self.room
             and (self.fresh or not self.used)
         )
 
     def holds(self, limits: Limits) -> bool:
-        """Whether it was made for these limits, as far as they are its walls'."""
+        """Whether the walls of its sandboxes were made for these limits."""
         return (limits.memory_bytes, limits.processes) == (self.limits.memory_bytes, self.limits.processes)
 
     def unused(self) -> float:
-        """Seconds in which it has had no sandbox; negative if it has one."""
-        return -1 if self.lines else time.monotonic() - self._left
+        """Seconds since its last sandbox ended; negative if it has one."""
+        return -1 if self.connections else time.monotonic() - self._left
 
-    def forget(self, line: SandboxConnection) -> None:
-        """A sandbox is gone."""
-        self.lines.pop(line.number, None)
+    def forget(self, connection: SandboxConnection) -> None:
+        """Forget a sandbox that has ended."""
+        self.connections.pop(connection.number, None)
         self._left = time.monotonic()
 
     async def fork(self, seconds: float = 10.0) -> SandboxConnection:
-        """A new sandbox's line, once the sandbox is ready. Raises: ExecutorError."""
+        """Start a sandbox, and wait until it is ready. Returns: its connection. Raises: ExecutorError."""
         if self.dead.is_set():
             raise ExecutorError("the jail has ended", hint=self._said() or None)
         self._last += 1
         self.used = True
         number = self._last
         try:
-            line = self.lines[number] = (LocalConnection if self._isolated.passes_fds else RelayedConnection)(
-                self, number
-            )
+            kind = LocalConnection if self._isolated.passes_fds else RelayedConnection
+            connection = self.connections[number] = kind(self, number)
         except OSError as error:
             raise ExecutorError(f"a sandbox did not start: {error}") from None
         try:
-            await asyncio.wait_for(line.open(), seconds)
+            await asyncio.wait_for(connection.open(), seconds)
             if self._isolated.account is not None:
-                line.account = self._isolated.account(line.pid)
+                connection.account = self._isolated.account(connection.pid)
         except (OSError, TimeoutError, EOFError) as error:
-            await line.end()
+            await connection.end()
             why, hint = devices.trouble() or (error or "it was not ready in time", self._said() or None)
             raise ExecutorError(f"a sandbox did not start: {why}", hint=hint) from None
         except BaseException:
-            await line.end()
+            await connection.end()
             raise
-        return line
+        return connection
 
     def tell(self, message: dict[str, Any], blob: bytes = b"", fds: tuple[int, ...] = ()) -> None:
         """Send the zygote a message."""
@@ -189,12 +189,12 @@ class Jail(asyncio.Protocol):
         """Bytes that wait for the zygote to read them."""
         return self._transport.get_write_buffer_size()
 
-    async def kill(self, line: SandboxConnection) -> None:
-        """End a sandbox, and with it everything in it; the whole jail if that does not work at once."""
+    async def kill(self, connection: SandboxConnection) -> None:
+        """End a sandbox and everything in it, or the whole jail if that does not work at once."""
         with contextlib.suppress(EOFError):
-            self.tell({"kill": line.number})
+            self.tell({"kill": connection.number})
         try:
-            await asyncio.wait_for(asyncio.shield(line.gone), _PATIENCE)
+            await asyncio.wait_for(asyncio.shield(connection.gone), _KILL_SECONDS)
         except TimeoutError:
             log.warning("jail_killed", why="its zygote did not end a sandbox")
             await self.end()
@@ -214,13 +214,13 @@ class Jail(asyncio.Protocol):
                 self._transport.close()
             else:
                 self._isolated.socket.close()
-            for line in list(self.lines.values()):
-                await line.end()
+            for connection in list(self.connections.values()):
+                await connection.end()
 
     def _said(self) -> str:
         return self._isolated.said().strip()[-2000:]
 
-    # What comes from the zygote
+    # Messages of the zygote
 
     def data_received(self, data: bytes) -> None:
         if self._isolated.unwrap is not None:
@@ -237,21 +237,21 @@ class Jail(asyncio.Protocol):
             self._hello.set_result(message["hello"])
             return
         kind, number = next((k, message[k]) for k in ("from", "printed", "failed", "gone") if k in message)
-        if (line := self.lines.get(number)) is None:
+        if (connection := self.connections.get(number)) is None:
             return
         if kind == "from":
-            line.received(blob)
+            connection.received(blob)
         elif kind == "printed":
-            line.printed(blob)
+            connection.printed(blob)
         elif kind == "failed":
-            line.lost(1, str(message["why"]))
+            connection.lost(1, str(message["why"]))
         elif kind == "gone":
-            line.lost(int(message["code"]))
+            connection.lost(int(message["code"]))
 
     def connection_lost(self, error: Exception | None) -> None:
         self.dead.set()
         if not self._hello.done():
             self._hello.set_exception(EOFError("the jail has ended"))
             self._hello.exception()
-        for line in list(self.lines.values()):
-            line.lost(-9, "the jail has ended")
+        for connection in list(self.connections.values()):
+            connection.lost(-9, "the jail has ended")

@@ -1,4 +1,4 @@
-"""Whose a sandbox is: its gateway's process, which has an id and a time at which it started, for ids are used again."""
+"""The gateway's process that owns a sandbox, named by id and start time, since process ids are used again."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ UNKNOWN = "unknown"
 
 
 def start_time(pid: int) -> str:
-    """When a process started, in ticks since boot on Linux, "unknown" where nobody can tell; empty if there is none
-    that runs.
+    """When a process started, in ticks since boot on Linux; "unknown" where the system does not tell, and empty if the
+    process does not run.
 
-    With the process id it names a process until the next boot. Source: proc_pid_stat(5), field 22.
+    Together with its id this names a process until the next boot. Source: proc_pid_stat(5), field 22.
     """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except FileNotFoundError:  # there is no /proc, no such process, or one that is hidden from us (proc(5), hidepid)
+    except FileNotFoundError:  # no /proc, no such process, or a hidden one (proc(5), hidepid)
         return UNKNOWN if _exists(pid) else ""
     except ProcessLookupError:  # it has just ended
         return ""
@@ -26,7 +26,8 @@ def start_time(pid: int) -> str:
 
 
 def may_run(pid: int, started: str) -> bool:
-    """Whether the process of this id and start time may still run. What nobody can tell counts as running."""
+    """Whether the process of this id and start time may still run. If the system does not tell, it counts as
+    running."""
     now = start_time(pid)
     return now != "" and (now == started or UNKNOWN in (now, started))
 
@@ -36,6 +37,6 @@ def _exists(pid: int) -> bool:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except PermissionError:  # somebody else's
+    except PermissionError:  # another user's
         return True
     return True

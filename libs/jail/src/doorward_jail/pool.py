@@ -1,4 +1,4 @@
-"""Sandboxes started ahead, so that a run need not wait for one. Each serves one client, and is ended after it."""
+"""Sandboxes started ahead, so that a run need not wait for one. Each serves one client, and is ended afterwards."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from collections.abc import Awaitable, Callable
 
 from doorward import Busy, DoorwardError, ExecutorError, Limits, log
 
-from doorward_jail.connection import SandboxConnection
+from doorward_jail.connections.connection import SandboxConnection
 from doorward_jail.jail import Jail
 
-_SOON = 0.25
-"""Seconds in which a jail may get free again: starting one takes as long."""
+_FREE_JAIL_SECONDS = 0.25
+"""How long to wait for a jail to become free: to start another one takes as long."""
 
-_SHORTLY = 0.002
-"""Seconds in which an answer is on its way: ending a sandbox takes processor time that it needs."""
+_ANSWER_SECONDS = 0.002
+"""A sandbox is ended only after this time: the answer on its way to the client needs the processor first."""
 
-_AFTER = 0.02
-"""Seconds after which the next sandbox is started, if there is another one ready: most runs are over by then."""
+_REFILL_SECONDS = 0.02
+"""If another sandbox is ready, the next one is started only after this time: most runs are over by then."""
 
-_UNUSED = 10.0
-"""Seconds after which a jail that holds one sandbox at a time, and none now, is ended."""
+_UNUSED_JAIL_SECONDS = 10.0
+"""A jail for one sandbox at a time is ended after this time without a sandbox."""
 
 
 class Pool:
-    """Keeps `ready` sandboxes ahead, and allows `most` at once; who waits for one is served in turn.
+    """Keeps `ready` sandboxes ahead, and allows `most` at once; clients that wait for one are served in turn.
 
-    `start` makes a jail. After `idle` seconds in which nobody came, what is ready is ended (0: never).
+    `start` makes a jail. After `idle` seconds without a client, the sandboxes that are ready are ended (0: never).
     """
 
     def __init__(
@@ -52,8 +52,7 @@ class Pool:
         self._closed = False
 
     async def take(self, limits: Limits) -> SandboxConnection:
-        """A sandbox that nobody has used. Raises: Busy if none gets free in time; ExecutorError if none can be
-        started."""
+        """An unused sandbox. Raises: Busy if none becomes free in time; ExecutorError if none can be started."""
         try:
             await asyncio.wait_for(self._slots.acquire(), self._wait)
         except TimeoutError:
@@ -61,57 +60,57 @@ class Pool:
             raise Busy(f"all {self._most} sandboxes are busy", hint=hint) from None
         try:
             self._limits = limits
-            line = self._first_ready(limits) or await self._make(limits)
+            connection = self._first_ready(limits) or await self._make(limits)
         except BaseException:
             self._slots.release()
             raise
-        self._refill_later(_AFTER if self._ready else 0)
-        return line
+        self._refill_later(_REFILL_SECONDS if self._ready else 0)
+        return connection
 
     async def instead_of(self, dead: SandboxConnection) -> SandboxConnection:
-        """Another sandbox for the client of one that has died. Raises: ExecutorError."""
+        """A sandbox in place of one that has died. Raises: ExecutorError."""
         limits = dead.jail.limits
         self._later(dead.end())
         return self._first_ready(limits) or await self._make(limits)
 
     def _first_ready(self, limits: Limits) -> SandboxConnection | None:
         while self._ready:
-            line = self._ready.popleft()
-            if not line.gone.done() and line.jail.holds(limits):
-                return line
-            self._later(line.end())
+            connection = self._ready.popleft()
+            if not connection.gone.done() and connection.jail.holds(limits):
+                return connection
+            self._later(connection.end())
         return None
 
     async def _make(self, limits: Limits) -> SandboxConnection:
-        """A new sandbox: in a jail that has room, else in a new jail."""
+        """A new sandbox, in a jail that has room, else in a new jail."""
         jail = self._jail_with_room(limits) or await self._jail_soon(limits) or await self._new_jail(limits)
         try:
             return await jail.fork()
         except ExecutorError:
             if not jail.dead.is_set():
                 raise
-        return await (await self._new_jail(limits)).fork()  # the one that was there had just ended
+        return await (await self._new_jail(limits)).fork()  # the jail with room had just ended
 
     async def _jail_soon(self, limits: Limits) -> Jail | None:
-        """One that is about to get free, if a client has just left: that takes less time than to start one."""
+        """A jail that is about to become free, if a client has just left: that is faster than to start one."""
         return await self._next_free(limits) if self._leaving and self._room == 1 else None
 
     async def _next_free(self, limits: Limits) -> Jail | None:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._freed.wait(), _SOON)
+            await asyncio.wait_for(self._freed.wait(), _FREE_JAIL_SECONDS)
         return self._jail_with_room(limits)
 
     def _jail_with_room(self, limits: Limits) -> Jail | None:
         for jail in [jail for jail in self._jails if jail.dead.is_set()]:
             self._jails.remove(jail)
-            self._later(jail.end())  # what is left of it
+            self._later(jail.end())  # its sandboxes, and what counts them
         return next((jail for jail in self._jails if jail.has_room and jail.holds(limits)), None)
 
     async def _new_jail(self, limits: Limits) -> Jail:
         if self._room == 1:
             jail = await self._start(limits)
         else:
-            async with self._starting:  # whoever waited may find that the new one has room for all
+            async with self._starting:  # by now another caller may have started one with room
                 if (found := self._jail_with_room(limits)) is not None:
                     return found
                 jail = await self._start(limits)
@@ -122,24 +121,24 @@ class Pool:
         self._jails.append(jail)
         return jail
 
-    def left(self, line: SandboxConnection, *, at_once: bool) -> asyncio.Future[None]:
-        """A client has gone. Its sandbox goes too: at once, or when the client has had the time to get its answer."""
-        return self._later(self._end(line, 0 if at_once else _SHORTLY))
+    def left(self, connection: SandboxConnection, *, at_once: bool) -> asyncio.Future[None]:
+        """End the sandbox of a client that has gone: at once, or when its answer has had time to arrive."""
+        return self._later(self._end(connection, 0 if at_once else _ANSWER_SECONDS))
 
-    async def _end(self, line: SandboxConnection, seconds: float) -> None:
-        self._leaving += line.jail.fresh
+    async def _end(self, connection: SandboxConnection, seconds: float) -> None:
+        self._leaving += connection.jail.fresh
         try:
             await asyncio.sleep(seconds)
-            await line.end()
-            if not line.jail.fresh:
-                await line.jail.end()
+            await connection.end()
+            if not connection.jail.fresh:
+                await connection.jail.end()
         finally:
-            self._leaving -= line.jail.fresh
+            self._leaving -= connection.jail.fresh
             self._slots.release()
             self._freed.set()
             self._freed = asyncio.Event()
         if not self._closed:
-            self._refill_later(_AFTER if self._ready else 0)
+            self._refill_later(_REFILL_SECONDS if self._ready else 0)
 
     def _refill_later(self, seconds: float) -> None:
         task = self._later(self._refill(seconds))
@@ -147,7 +146,7 @@ class Pool:
         task.add_done_callback(self._refills.discard)
 
     async def _refill(self, seconds: float) -> None:
-        """Start what is missing of the sandboxes ahead, some time from now."""
+        """Start the sandboxes that are missing ahead, after this time."""
         self._rest()
         await asyncio.sleep(seconds)
         while (limits := self._limits) is not None and not self._closed and len(self._ready) + self._making < self._aim:
@@ -157,31 +156,33 @@ class Pool:
                     await self._next_free(limits)
                 self._ready.append(await self._make(limits))
             except DoorwardError as error:
-                log.warning("sandbox_not_started", error=str(error), hint=error.hint)  # the next run will say it
+                log.warning("sandbox_not_started", error=str(error), hint=error.hint)  # the next run will fail with it
                 return
             finally:
                 self._making -= 1
-        if self._limits is None:  # nobody has come while these were made
+        if self._limits is None:  # the idle time ended while these were made
             await self._end_ready()
         elif self._room == 1:
-            asyncio.get_running_loop().call_later(_UNUSED, lambda: self._later(self._end_unused(_UNUSED)))
+            asyncio.get_running_loop().call_later(
+                _UNUSED_JAIL_SECONDS, lambda: self._later(self._end_unused(_UNUSED_JAIL_SECONDS))
+            )
 
     def _rest(self) -> None:
-        """Count the idle time anew."""
+        """Begin the idle time anew."""
         if self._timer is not None:
             self._timer.cancel()
         if self._idle:
             self._timer = asyncio.get_running_loop().call_later(self._idle, lambda: self._later(self._end_ready()))
 
     async def _end_ready(self) -> None:
-        """End what nobody uses: sandboxes that are ready, and jails without any."""
+        """End unused sandboxes, and jails without any."""
         self._limits = None
         while self._ready:
             await self._ready.popleft().end()
         await self._end_unused(0)
 
     async def _end_unused(self, seconds: float) -> None:
-        """End jails that have had no sandbox for so long, one at a time: meanwhile another may get a sandbox, or be
+        """End jails that have had no sandbox for so long. One at a time: meanwhile another one may get a sandbox, or be
         ended elsewhere."""
         while (jail := next((jail for jail in self._jails if jail.unused() >= seconds), None)) is not None:
             self._jails.remove(jail)
@@ -199,7 +200,7 @@ class Pool:
             log.warning("sandbox_pool", error=f"{type(error).__name__}: {error}")
 
     async def close(self) -> None:
-        """End all of them."""
+        """End all sandboxes and jails."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()

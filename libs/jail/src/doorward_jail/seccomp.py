@@ -1,7 +1,7 @@
-"""Which system calls a sandbox may make: one list (`syscalls.txt`), as a BPF program, as kafel text, as a container's
+"""The system calls that a sandbox may make: one list (`syscalls.txt`), as a BPF program, a kafel policy and a container
 profile.
 
-The zygote, which is ours, may make a few more than the programs that it starts: it makes their namespaces.
+The zygote may make a few more than the programs that it starts: it makes their namespaces.
 Source: seccomp(2), Documentation/userspace-api/seccomp_filter.rst of Linux.
 """
 
@@ -31,8 +31,8 @@ _SO_SNDBUF = 7
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
 _FCNTL = (*range(12), 15, 16, 36, 37, 38, 1030, 1031, 1032, 1033, 1034)
 """Commands of fcntl: descriptors, flags, locks (POSIX and open file description), owners of signals, sizes of pipes,
-seals. No lease and no notice of what others do to a file: both hold up or tell of the whole machine. Source:
-include/uapi/linux/fcntl.h."""
+seals. Leases and notices of changes to files are left out: by them a program could delay or observe the whole machine.
+Source: include/uapi/linux/fcntl.h."""
 
 Instruction = tuple[int, int, int, int]
 
@@ -62,8 +62,8 @@ def calls() -> tuple[Call, ...]:
 def bpf(machine: str, *, one_process: bool = False, network: bool = False) -> bytes:
     """The filter of a sandbox, as an array of `struct sock_filter`.
 
-    `one_process`: no further process, and no memory outside of its address space, for where only rlimits hold memory.
-    `network`: Internet sockets too, for an operator who gives a sandbox a network.
+    `one_process`: no further process, and no memory outside of its address space, where only rlimits bound memory.
+    `network`: allow Internet sockets too, for a sandbox to which the operator gives a network.
     """
     numbers = {call.name: call.numbers[machine] for call in calls() if not call.zygote and machine in call.numbers}
     newest = max(number for call in calls() for number in call.numbers.values())
@@ -72,15 +72,13 @@ def bpf(machine: str, *, one_process: bool = False, network: bool = False) -> by
         "socket": _only(_ARG0, _families(network), _EAFNOSUPPORT),
         "socketpair": _only(_ARG0, _families(False), _EAFNOSUPPORT),
         "fcntl": _only(_ARG1, _FCNTL, _EINVAL),
-        "flock": [
-            (_RET, 0, 0, _ERRNO | _ENOSYS)
-        ],  # it needs no right but to read, and files are read by others too; as on some NFS
+        # It takes only the right to read a file, so a sandbox could block other readers. On some NFS it is missing too.
+        "flock": [(_RET, 0, 0, _ERRNO | _ENOSYS)],
         "ioctl": _unless(_ARG1, _JEQ, [_TIOCSTI, _TIOCLINUX], _EPERM),
     }
     if one_process:
-        narrowed["setsockopt"] = _unless(
-            _ARG2, _JEQ, [_SO_SNDBUF], _EPERM
-        )  # memory of the kernel, which nothing counts then
+        # Buffers of sockets are memory of the kernel, which nothing counts in this case.
+        narrowed["setsockopt"] = _unless(_ARG2, _JEQ, [_SO_SNDBUF], _EPERM)
         for name in ("fork", "vfork", "memfd_create"):
             numbers.pop(name, None)
     program: list[Instruction] = [
@@ -96,24 +94,25 @@ def bpf(machine: str, *, one_process: bool = False, network: bool = False) -> by
         program += [(_JEQ, 0, len(rules) + 1, number), *rules, (_RET, 0, 0, _ALLOW)]
     for low, high in _ranges(numbers.values()):
         program += [(_JGE, 0, 2, low), (_JGT, 1, 0, high), (_RET, 0, 0, _ALLOW)]
-    # clone3 hides its flags in memory; libc falls back to clone. What is newer than the list libc does without, too.
+    # clone3 hides its flags in memory; libc falls back to clone. It also works without calls newer than the list.
     program += [(_JEQ, 0, 1, 435), (_RET, 0, 0, _ERRNO | _ENOSYS)]
     program += [(_JGT, 0, 1, newest), (_RET, 0, 0, _ERRNO | _ENOSYS), (_RET, 0, 0, _ERRNO | _EPERM)]
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
 
 
 def kafel_policy() -> str:
-    """What a jail of nsjail may do, its zygote included. By number, for each nsjail knows its own set of names."""
+    """The policy of a jail of nsjail, its zygote included. It uses numbers: versions of nsjail know different names."""
     machine = platform.machine()
     numbers = sorted(call.numbers[machine] for call in calls() if machine in call.numbers)
     allowed = ", ".join(f"SYSCALL[{n}]" for n in numbers)
-    # Threads of packages that are loaded ahead: libc falls back from clone3 only if it is not there.
-    return f"POLICY doorward {{ ALLOW {{ {allowed} }}, ERRNO({_ENOSYS}) {{ SYSCALL[435] }} }} USE doorward DEFAULT ERRNO({_EPERM})"
+    # ENOSYS for clone3: only then does libc fall back to clone, for threads of packages that are loaded ahead.
+    rules = f"ALLOW {{ {allowed} }}, ERRNO({_ENOSYS}) {{ SYSCALL[435] }}"
+    return f"POLICY doorward {{ {rules} }} USE doorward DEFAULT ERRNO({_EPERM})"
 
 
 def docker_profile() -> str:
-    """What a container may do, its zygote included: a seccomp profile of the Open Container Initiative's engines, as
-    JSON."""
+    """The policy of a container, its zygote included: a seccomp profile for engines of the Open Container Initiative,
+    as JSON."""
     profile: dict[str, Any] = {
         "defaultAction": "SCMP_ACT_ERRNO",
         "defaultErrnoRet": _EPERM,
@@ -127,8 +126,8 @@ def docker_profile() -> str:
 
 
 def _unless(argument: int, test: int, values: Iterable[int], errno: int) -> list[Instruction]:
-    """Refuse if an argument passes a test with one of the values. The call's number is in the accumulator afterwards
-    only if nothing follows that needs it: each narrowed call ends with a verdict."""
+    """Refuse if an argument passes a test with one of the values. Afterwards the accumulator no longer holds the call's
+    number, which is not needed any more: the rules of each narrowed call end with a verdict."""
     return [(_LOAD, 0, 0, argument), *(i for v in values for i in ((test, 0, 1, v), (_RET, 0, 0, _ERRNO | errno)))]
 
 
@@ -147,7 +146,7 @@ def _families(network: bool) -> Sequence[int]:
 
 
 def _ranges(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """The numbers as runs of neighbours."""
+    """The numbers as ranges of consecutive ones."""
     low = high = -2
     for number in sorted(numbers):
         if number != high + 1:

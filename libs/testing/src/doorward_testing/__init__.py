@@ -1,8 +1,8 @@
-"""For plugin authors: an empty host to install a plugin into, one conformance class per kind, and import checks.
+"""For authors of plugins: an empty Doorward to install a plugin into, conformance tests for each kind, and checks.
 
-The pytest plugin that comes with it offers the fixtures `host` (see `Host`), `doorward_host` (with a sample source and
-executor in it) and `cli` (command lines run in it). Names are loaded when first used: pytest imports this package
-before coverage begins.
+Its pytest plugin has the fixtures `host` (see `Host`), `doorward_host` (a host with a sample source and a sample
+executor) and `cli` (runs command lines there). Names are loaded when first used: pytest imports this package before
+coverage begins.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-_HOME = {
+_MODULE_OF = {
     "ArtefactStoreConformance": "stores",
     "AuthConformance": "conformance",
     "CacheConformance": "conformance",
@@ -25,12 +25,12 @@ _HOME = {
     "check_driver": "checks",
     "check_light_import": "checks",
 }
-__all__ = [*_HOME]
+__all__ = [*_MODULE_OF]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"doorward_testing.{_HOME[name]}"), name)
+    if name in _MODULE_OF:
+        return getattr(importlib.import_module(f"doorward_testing.{_MODULE_OF[name]}"), name)
     raise AttributeError(f"module 'doorward_testing' has no attribute {name!r}")
 
 

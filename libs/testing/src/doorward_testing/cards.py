@@ -1,4 +1,4 @@
-"""What is wrong with a card, for tests of sources: that it names what it does not show, or tells a thing twice."""
+"""Faults of a card, for tests of sources: it names a type that it does not show, or tells something twice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NAMED = re.compile(r"keys of (\w+):")
 
 
 def faults(card: str) -> list[str]:
-    """Sentences about a card's faults; none of a good one. Raises: SyntaxError if it is no Python."""
+    """Sentences about the faults of a card; none for a good one. Raises: SyntaxError if it is not Python."""
     tree, lines = ast.parse(card), card.splitlines()
     asked = [name for line in lines if line.startswith("# In full: ") for name in re.findall(r"#(\w+)", line)]
     classes = [name for node in tree.body if (name := _class(node))]
@@ -61,7 +61,7 @@ def _annotations(node: ast.stmt) -> Iterator[ast.AST]:
 
 
 def _cut(lines: list[str]) -> Iterator[str]:
-    """The classes of which fields are left out."""
+    """The names of classes whose fields are not all shown."""
     name = ""
     for line in lines:
         if match := re.match(r"class (\w+)\(|(\w+) = TypedDict\(", line):

@@ -1,4 +1,4 @@
-"""Command lines run in this process."""
+"""The result of a command line that a test runs in its own process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One abstract test class per kind of driver: inherit it, say how to make your driver, and its tests are yours."""
+"""Conformance tests of sources, auths and caches: inherit a class, say how to make your driver, and have its tests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SourceConformance(_Async):
 
     @pytest.mark.anyio
     async def test_names_are_unique_identifiers(self, host: Any) -> None:
-        """Every function has a Python name that no other function of its server has."""
+        """Every function has a Python name of its own within its server."""
         source = self.source(host)
         await source.fingerprint()
         functions = (await source.compile()).functions
@@ -44,7 +44,7 @@ class SourceConformance(_Async):
 
     @pytest.mark.anyio
     async def test_functions_are_plain_data(self, host: Any) -> None:
-        """What is stored of a function is JSON, and its parameters are an object."""
+        """The stored parts of a function are JSON, and its parameters are an object."""
         source = self.source(host)
         await source.fingerprint()
         for function in (await source.compile()).functions:
@@ -54,13 +54,13 @@ class SourceConformance(_Async):
 
 
 class AuthConformance(_Async):
-    """For auth. Override `auth(host, environ)` (a driver that takes a secret from `${CANARY}`)."""
+    """For auths. Override `auth(host, environ)`: a driver that takes a secret from `${CANARY}`."""
 
     def auth(self, host: Any, environ: dict[str, str]) -> Any:
         raise NotImplementedError
 
     def test_nothing_is_revealed_early(self, host: Any) -> None:
-        """Making the auth does not need the secret: it is revealed with the first request."""
+        """To make the auth needs no secret: it is revealed with the first request."""
         self.auth(host, {}).create_auth()
 
 
@@ -84,7 +84,7 @@ class CacheConformance(_Async):
 
     @pytest.mark.anyio
     async def test_belongs_to_its_principal(self, host: Any) -> None:
-        """Nobody else can name it, and an equal program of somebody else gets an id of its own."""
+        """No other principal can name it, and an equal program of another principal gets an id of its own."""
         cache = self.cache(host)
         await cache.put(self.program())
         assert await cache.get("one", "mallory") is None

@@ -8,8 +8,9 @@ import pytest
 from doorward import File
 
 from doorward_testing.door import Door
-from doorward_testing.executors import ExecutorConformance, program_of
-from doorward_testing.full_python import ERRORS, STUBBORN, VALUES
+from doorward_testing.executors import ExecutorConformance
+from doorward_testing.program_runner import program_of
+from doorward_testing.programs.full_python import ERRORS, STUBBORN, VALUES
 
 
 class FullPythonConformance(ExecutorConformance):
@@ -17,7 +18,7 @@ class FullPythonConformance(ExecutorConformance):
 
     @pytest.mark.anyio
     async def test_full_python(self, host: Any) -> None:
-        """What Python can, it can here."""
+        """All features of Python work."""
         all_ended = await self.each(host, [code for code, _ in VALUES.values()])
         told = zip(VALUES.items(), all_ended, strict=True)
         assert {
@@ -36,13 +37,16 @@ class FullPythonConformance(ExecutorConformance):
     @pytest.mark.anyio
     @pytest.mark.parametrize("what", STUBBORN)
     async def test_stubborn_programs_are_over(self, host: Any, what: str) -> None:
-        """Cancelled, they end as the others do."""
+        """If cancelled, they end like any other program."""
         await self.cancelled(host, STUBBORN[what])
 
     @pytest.mark.anyio
     async def test_files_that_a_program_leaves(self, host: Any) -> None:
-        """What is in ./out at the end has gone to the door, also of a run that failed; what is elsewhere has not."""
-        code = "open('x.txt', 'w').write('no')\nopen('out/a.csv', 'w').write('1,2')\nopen('out/b.png', 'wb').write(bytes(range(256)))\n"
+        """Files in ./out have gone to the door at the end, also of a run that failed; other files have not."""
+        code = (
+            "open('x.txt', 'w').write('no')\nopen('out/a.csv', 'w').write('1,2')\n"
+            "open('out/b.png', 'wb').write(bytes(range(256)))\n"
+        )
         for end in ("5", "1 / 0"):
             _, door = await self.run(host, code + end)
             assert sorted(door.kept) == [("a.csv", "text/csv", b"1,2"), ("b.png", "image/png", bytes(range(256)))]
@@ -65,7 +69,7 @@ class FullPythonConformance(ExecutorConformance):
 
     @pytest.mark.anyio
     async def test_nothing_is_left_for_the_next(self, host: Any) -> None:
-        """Neither files, nor changes of modules, nor processes."""
+        """Neither files, nor changed modules, nor variables of the environment."""
         executor = self.executor(host)
         leave = "import builtins, json, os, sys\njson.left = builtins.left = 1\nsys.modules['left'] = json\n" + (
             "for f in ('/tmp/left', 'left', 'out/left'): open(f, 'w').close()\nos.environ['LEFT'] = '1'"

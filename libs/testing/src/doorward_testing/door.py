@@ -1,4 +1,4 @@
-"""A door that a test stands behind, for executors under test."""
+"""A door for executors under test, which answers calls itself."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from doorward import (
     aliases,
 )
 
-TOGETHER = 60.0
-"""Seconds that `calc.meet` waits for the others."""
+MEET_SECONDS = 60.0
+"""How long `calc.meet` waits for the other calls."""
 
 
 class Door:
-    """A `Door` to the server `calc`, which adds (`add`), answers what it is given (`echo`), fails with an `ApiError`
-    (`fail`), a `ToolError` (`complain`) or a limit (`refuse`), waits for `ms` (`wait`) or until `n` calls of its own
-    are there (`meet`).
+    """A `Door` to the server `calc`. Its functions add (`add`), return their argument (`echo`), fail with an `ApiError`
+    (`fail`), a `ToolError` (`complain`) or a limit (`refuse`), and wait for `ms` (`wait`) or until `n` such calls are
+    there (`meet`).
 
-    What went through it: `printed`, `made` (calls), `kept` (files: name, type, content). `files` can be opened by their
-    URI.
+    It records what went through: `printed`, `made` (calls), `kept` (files: name, type, content). `files` can be opened
+    by their URI.
     """
 
     def __init__(self) -> None:
@@ -44,19 +44,8 @@ class Door:
     def members(self, server: str) -> Any:
         """See `doorward.Door.members`."""
         calc = ["add", "echo", "fail", "complain", "refuse", "wait", "meet"]
-        ours = [
-            "call",
-            "pages",
-            "items",
-            "reply",
-            "read",
-            "path",
-            "server",
-            "describe",
-            "close_session",
-            "ApiError",
-            "ToolError",
-        ]
+        helpers = ["call", "pages", "items", "reply", "read", "path", "server", "describe", "close_session"]
+        ours = [*helpers, "ApiError", "ToolError"]
         return {"calc": calc, "doorward": ours, "doorward.runtime": ["call_mcp_tool", "discovered_servers"]}.get(server)
 
     def aliases(self, code: str, *, everything: bool = False) -> Aliases:
@@ -121,7 +110,7 @@ class Door:
         if self._met == others:
             self._all_met.set()
         try:
-            await asyncio.wait_for(self._all_met.wait(), TOGETHER)
+            await asyncio.wait_for(self._all_met.wait(), MEET_SECONDS)
         except TimeoutError:
             raise LimitExceeded(f"only {self._met} of {others} calls came at the same time") from None
         return others

@@ -1,68 +1,21 @@
-"""The tests that every executor must pass: inherit `ExecutorConformance`, and say how to make yours."""
+"""Conformance tests of executors: inherit `ExecutorConformance`, and say how to make yours."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import time
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from doorward import File, LimitExceeded, Limits, Program, Unsupported
+from doorward import File, LimitExceeded, Limits, Unsupported
 
-from doorward_testing import programs
 from doorward_testing.door import Door
+from doorward_testing.program_runner import ProgramRunner, program_of
+from doorward_testing.programs import errors, other_systems, program_api
 
 
-class ExecutorConformance:
+class ExecutorConformance(ProgramRunner):
     """For executors. Override `executor`: a fresh instance. For one of CPython, with files and threads, inherit
     `FullPythonConformance`."""
-
-    @pytest.fixture
-    def anyio_backend(self) -> str:
-        return "asyncio"
-
-    def executor(self, host: Any) -> Any:
-        raise NotImplementedError
-
-    async def run(self, host: Any, code: str, *, door: Door | None = None, **program: Any) -> tuple[Any, Door]:
-        """How a program ends in a fresh sandbox, and the door that it was given."""
-        executor, door = self.executor(host), door or Door()
-        asked = program_of(code, **program)
-        try:
-            sandbox = await executor.open(asked)
-            try:
-                return await sandbox.run(asked, door), door
-            finally:
-                await sandbox.close()
-        finally:
-            await executor.close()
-
-    async def each(self, host: Any, codes: Sequence[str], **program: Any) -> list[tuple[Any, Door]]:
-        """The same for many programs, a few at a time, in sandboxes of one executor: most of a test would be its
-        start."""
-        executor, slots = self.executor(host), asyncio.Semaphore(4)
-
-        async def one(code: str) -> tuple[Any, Door]:
-            async with slots:
-                asked, door = program_of(code, **program), Door()
-                sandbox = await executor.open(asked)
-                try:
-                    return await sandbox.run(asked, door), door
-                finally:
-                    await sandbox.close()
-
-        try:
-            return await asyncio.gather(*map(one, codes))
-        finally:
-            await executor.close()
-
-    async def value_of(self, host: Any, code: str, **program: Any) -> Any:
-        """The value of a program that must succeed."""
-        ended, _ = await self.run(host, code, **program)
-        assert ended.error is None, ended.error
-        return ended.value
 
     @pytest.mark.anyio
     async def test_value(self, host: Any) -> None:
@@ -86,25 +39,28 @@ class ExecutorConformance:
 
     @pytest.mark.anyio
     async def test_the_error_of_an_api_can_be_caught(self, host: Any) -> None:
-        """As `doorward.ApiError`, however it is named, with its status, body and retry_after; no other error is caught
-        by it."""
-        for code, (ended, _) in zip(programs.CATCHING, await self.each(host, programs.CATCHING), strict=True):
+        """As `doorward.ApiError`, under any name, with status, body and retry_after. Other errors are not caught so."""
+        for code, (ended, _) in zip(
+            errors.CATCHING_API_ERRORS, await self.each(host, errors.CATCHING_API_ERRORS), strict=True
+        ):
             assert (ended.error, ended.value) == (None, [429, 1.5]), code
 
     @pytest.mark.anyio
     async def test_an_error_of_an_api_that_is_not_handled(self, host: Any) -> None:
-        """It says so, with the agent's lines, also where it was caught and raised again."""
-        for code, (ended, _) in zip(programs.RAISING, await self.each(host, programs.RAISING), strict=True):
+        """The failure is an ApiError with the agent's lines, also if it was caught and raised again."""
+        for code, (ended, _) in zip(
+            errors.RAISING_API_ERRORS, await self.each(host, errors.RAISING_API_ERRORS), strict=True
+        ):
             assert (ended.error.type, ended.error.message) == ("ApiError", "calc.fail answered 404"), code
             assert code.splitlines()[ended.error.line - 1].startswith("    "), code
             assert all("__" not in frame.function for frame in ended.error.frames), code
 
     @pytest.mark.anyio
     async def test_the_error_of_a_tool(self, host: Any) -> None:
-        """As `doorward.ToolError`, whose text is the tool's; it is no ApiError, nor the other way round."""
-        codes = [*programs.OF_TOOLS, *programs.RAISING_OF_TOOLS]
+        """It is a `doorward.ToolError` with the tool's text, and no ApiError; an ApiError is no ToolError."""
+        codes = [*errors.CATCHING_TOOL_ERRORS, *errors.RAISING_TOOL_ERRORS]
         for code, (ended, _) in zip(codes, await self.each(host, codes), strict=True):
-            if code in programs.OF_TOOLS:
+            if code in errors.CATCHING_TOOL_ERRORS:
                 assert (ended.error, ended.value) == (None, "the tool says no"), code
             else:
                 assert (ended.error.type, ended.error.message) == ("ToolError", "the tool says no"), code
@@ -112,8 +68,10 @@ class ExecutorConformance:
 
     @pytest.mark.anyio
     async def test_programs_of_other_systems(self, host: Any) -> None:
-        """Their names for servers, functions and helpers mean ours, and never a program's own."""
-        for code, (ended, _) in zip(programs.OF_OTHERS, await self.each(host, programs.OF_OTHERS), strict=True):
+        """The names of other systems for servers, functions and helpers work, unless a program defines them itself."""
+        for code, (ended, _) in zip(
+            other_systems.CALL_STYLES, await self.each(host, other_systems.CALL_STYLES), strict=True
+        ):
             assert (ended.error, ended.value) == (None, 3), code
 
     @pytest.mark.anyio
@@ -128,10 +86,10 @@ class ExecutorConformance:
     async def test_a_program_can_ask_what_there_is(self, host: Any) -> None:
         """By `__doc__`, `dir` and `help`: of a server, its functions, `doorward` and what is in it."""
         for (code, value), (ended, _) in zip(
-            programs.ASKING.items(), await self.each(host, list(programs.ASKING)), strict=True
+            program_api.DESCRIBING.items(), await self.each(host, list(program_api.DESCRIBING)), strict=True
         ):
             assert (ended.error, ended.value) == (None, value), code
-        ended, door = await self.run(host, programs.HELP)
+        ended, door = await self.run(host, program_api.HELP)
         told = [f"what {name} is" for name in ("doorward.pages", "doorward.path", "calc.add", "doorward")]
         assert (ended.error, door.printed.splitlines()) == (None, told)
 
@@ -140,27 +98,30 @@ class ExecutorConformance:
         """`doorward.read` answers with a value, or with bytes as they are, called or awaited."""
         door = Door()
         door.files = {"doorward://results/1": File(bytes(range(256)), "image/png")}
-        code = "import doorward\nfile = {'artefact': 'doorward://results/1'}\n[doorward.read(file), (await doorward.read(file))[:3]]"
+        code = (
+            "import doorward\nfile = {'artefact': 'doorward://results/1'}\n"
+            "[doorward.read(file), (await doorward.read(file))[:3]]"
+        )
         ended, _ = await self.run(host, code, door=door)
         assert (ended.error, ended.value) == (None, [bytes(range(256)), b"\0\1\2"])
 
     @pytest.mark.anyio
     async def test_items_and_pages_in_loops(self, host: Any) -> None:
-        """Plain loops and `async for`, over what is there at once."""
-        for code, (ended, _) in zip(programs.PAGING, await self.each(host, programs.PAGING), strict=True):
+        """Plain loops and `async for` both work."""
+        for code, (ended, _) in zip(program_api.PAGING, await self.each(host, program_api.PAGING), strict=True):
             assert (ended.error, ended.value) == (None, 2), code
 
     @pytest.mark.anyio
     async def test_a_reply_has_value_status_and_headers(self, host: Any) -> None:
         """Read as attributes or by keys; as the value of a program it is an object of the three."""
-        for code, (ended, _) in zip(programs.REPLYING, await self.each(host, programs.REPLYING), strict=True):
+        for code, (ended, _) in zip(program_api.REPLYING, await self.each(host, program_api.REPLYING), strict=True):
             assert (ended.error, ended.value) == (None, [3, 201, "/sums/7"]), code
         whole = await self.value_of(host, "import calc, doorward\ndoorward.reply(calc.add, a=1)")
         assert whole == {"value": 1, "status": 201, "headers": {"location": "/sums/7", "etag": '"7"'}}
 
     @pytest.mark.anyio
     async def test_parameters_are_data(self, host: Any) -> None:
-        """New values reach the program as they are, whatever characters they hold."""
+        """New values reach the program unchanged, whatever characters they hold."""
         value = 'C:\\new\n\'"""{x}'
         ended, _ = await self.run(host, 'city: str = "London"\nresult = city', params={"city": value})
         assert ended.value == value
@@ -197,7 +158,7 @@ class ExecutorConformance:
 
     @pytest.mark.anyio
     async def test_arguments_and_answers_are_what_they_are(self, host: Any) -> None:
-        """JSON of every kind passes the door unchanged, both ways."""
+        """JSON of every kind passes the door unchanged in both directions."""
         sent = [
             None,
             True,
@@ -216,7 +177,7 @@ class ExecutorConformance:
 
     @pytest.mark.anyio
     async def test_whole_numbers_are_numbers_of_any_size(self, host: Any) -> None:
-        """One beyond 64 bits is a number to a program, and goes there and back as it is."""
+        """A number beyond 64 bits is a number to a program, and passes the door unchanged."""
         code = (
             "import calc\nn = calc.echo(-12 * 10**40)\n[n == -12 * 10**40, calc.echo([n]) == [n], calc.add(n, 1) - n]"
         )
@@ -224,7 +185,7 @@ class ExecutorConformance:
 
     @pytest.mark.anyio
     async def test_prints_come_in_order(self, host: Any) -> None:
-        """All of it, also of many lines and of what has no end of line."""
+        """All output comes, also many lines, and text without an end of line."""
         ended, door = await self.run(
             host, "import calc\nfor i in range(2000):\n    print(i)\ncalc.add(1)\nprint('ä', 'b', sep='-', end='.')"
         )
@@ -233,7 +194,7 @@ class ExecutorConformance:
 
     @pytest.mark.anyio
     async def test_more_output_than_is_kept(self, host: Any) -> None:
-        """What goes beyond the limit is dropped, not what stood before it; the program ends as it would have."""
+        """Output beyond the limit is dropped, not what came before it; the program ends as usual."""
         door = Door()
         door.room = 1000
         ended, _ = await self.run(
@@ -244,7 +205,7 @@ class ExecutorConformance:
 
     @pytest.mark.anyio
     async def test_a_syntax_error_has_its_line(self, host: Any) -> None:
-        """Nothing of the program has run then."""
+        """No part of the program has run."""
         ended, door = await self.run(host, "print('x')\nx = = 1")
         assert (ended.error.type, ended.error.line, door.printed) == ("SyntaxError", 2, "")
 
@@ -253,38 +214,13 @@ class ExecutorConformance:
         "code", ["while True: pass", "import time\ntime.sleep(1000)", "import calc\ncalc.wait(ms=100000)"]
     )
     async def test_a_cancelled_run_is_over(self, host: Any, code: str) -> None:
-        """Soon, whatever it does; what it printed has come, and the next sandbox works."""
+        """It is over soon, whatever it does. Its output has come, and the next sandbox works."""
         await self.cancelled(host, code)
-
-    async def cancelled(self, host: Any, code: str) -> None:
-        """A program that is cancelled is over within a few seconds, even on a busy machine."""
-        executor, door, program = self.executor(host), Door(), program_of(f"print('begun')\n{code}")
-        try:
-            sandbox = await executor.open(program)
-            running = asyncio.ensure_future(sandbox.run(program, door))
-            began = time.monotonic()
-            while "begun" not in door.printed and time.monotonic() - began < 60:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-            await asyncio.sleep(0.3)
-            assert not running.done(), running.result()
-            cancelled = time.monotonic()
-            running.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await running
-            await sandbox.close()
-            assert time.monotonic() - cancelled < 20
-            assert "begun" in door.printed
-            again = await executor.open(program_of("1 + 1"))
-            assert (await again.run(program_of("1 + 1"), Door())).value == 2
-            await again.close()
-            await again.close()
-        finally:
-            await executor.close()
 
     @pytest.mark.anyio
     async def test_sessions(self, host: Any) -> None:
-        """Variables, functions and imports are there for the next run of a session, also after an error; not for
-        another one."""
+        """Variables, functions and imports are there for the next run of the session, also after an error, but not for
+        another session."""
         executor = self.executor(host)
         if not executor.capabilities().sessions:
             pytest.skip("it keeps no sessions")
@@ -303,7 +239,3 @@ class ExecutorConformance:
             await other.close()
         finally:
             await executor.close()
-
-
-def program_of(code: str, **more: Any) -> Program:
-    return Program(code, deadline=time.monotonic() + 30, **more)

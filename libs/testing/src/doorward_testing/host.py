@@ -1,4 +1,4 @@
-"""A Doorward in which nothing is installed but what a test installs."""
+"""An empty Doorward, in which a test installs what it needs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from doorward import Entry, Gateway, Index, PluginContext, Secrets, installed, v
 
 
 class _Given(EntryPoint):
-    """An entry point that gives an object at hand in place of importing one."""
+    """An entry point that gives an object of the test instead of importing one."""
 
     def load(self) -> Any:
         thing = _THINGS[self.value]
@@ -24,7 +24,7 @@ _THINGS: dict[str, Any] = {}
 
 
 class Host:
-    """An empty environment in `folder`.
+    """An empty Doorward in `folder`.
 
     async def test_mine(host):
         host.install("source", "mine", MySource)
@@ -39,13 +39,13 @@ class Host:
     def install(
         self, kind: str, name: str, thing: Any, *, distribution: str = "test-plugin", version: str = "1.0"
     ) -> None:
-        """Install a driver class, a hook module or class; an exception is what its import raises."""
+        """Install a driver class, a hook module or a hook class. An exception is raised when it is imported."""
         value = f"given:{kind}_{name}_{id(thing)}"
         _THINGS[value] = thing
         self.entries.append(Entry(kind, name, _Given(name, value, "doorward.test"), distribution, version))
 
     def install_real(self, *names: str) -> None:
-        """Install what is installed under these names in the environment of the test, for example `"monty"`."""
+        """Install the plugins of these names that the environment of the test has, for example `"monty"`."""
         self.entries += [e for e in installed() if e.name in names]
 
     def write(self, config: str, name: str = "doorward.toml") -> Path:
@@ -55,7 +55,7 @@ class Host:
         return path
 
     def gateway(self, config: str, **options: Any) -> AbstractAsyncContextManager[Gateway]:
-        """A gateway of this configuration text, with what is installed here."""
+        """A gateway with this configuration, and with the plugins that are installed here."""
         return Gateway.open(self.write(config), index=Index(self.entries), **options)
 
     def context(

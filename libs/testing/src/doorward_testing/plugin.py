@@ -1,4 +1,4 @@
-"""The pytest plugin. It imports nothing of Doorward until a fixture is used, or coverage would miss import lines."""
+"""The pytest plugin. It imports Doorward only when a fixture is used, or coverage would miss the import lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A `doorward_testing.Host` in a folder of its own: nothing is installed in it but what the test installs."""
+    """A `doorward_testing.Host` in a folder of its own, in which only the test installs plugins."""
     import os
 
     from doorward_testing.host import Host
@@ -22,7 +22,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.fixture
 def doorward_host(host: Any) -> Any:
-    """The host with the source and the executor of `doorward_testing.samples`, which `CONFIG` there configures."""
+    """The host with the source and the executor of `doorward_testing.samples`; `CONFIG` there configures them."""
     from doorward_testing.samples import InProcess, Weather
 
     host.install("source", "fake", Weather)
@@ -32,7 +32,7 @@ def doorward_host(host: Any) -> Any:
 
 @pytest.fixture
 def cli(doorward_host: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Runs a command line in the host's folder, with what is installed there: a `doorward_testing.Cli`."""
+    """A `doorward_testing.Cli`, which runs a command line in the host's folder with the plugins of the host."""
     from doorward import Index
     from doorward.commands import main
 

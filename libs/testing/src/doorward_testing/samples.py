@@ -1,4 +1,4 @@
-"""A source, an executor and a cache that need nothing installed: for tests of hooks, commands and faces."""
+"""A source, an executor and a cache without dependencies, for tests of hooks, commands and the MCP server."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class WeatherSettings(Settings):
 
 
 class Weather:
-    """A source with a handful of functions, one for each way in which a call can go."""
+    """A source with a function for each way in which a call can end."""
 
     Settings = WeatherSettings
     compiles = 0
@@ -59,9 +59,11 @@ class Weather:
             "additionalProperties": False,
         }
         functions = [
-            Function(self.name, "get_forecast", "getForecast", "The forecast for a city", parameters=city, read_only=True,
-                     returns={"type": "object", "properties": {"high": {"type": "number"}}}, route="GET /forecast", tags=("weather",)),
-            Function(self.name, "add_station", "addStation", "Add a station", parameters=city, route="POST /stations", tags=("admin",)),
+            Function(self.name, "get_forecast", "getForecast", "The forecast for a city", parameters=city,
+                     returns={"type": "object", "properties": {"high": {"type": "number"}}},
+                     read_only=True, route="GET /forecast", tags=("weather",)),
+            Function(self.name, "add_station", "addStation", "Add a station", parameters=city,
+                     route="POST /stations", tags=("admin",)),
             Function(self.name, "fail", "fail", "Answers 404"),
             Function(self.name, "crash", "crash", "A defect of the source"),
             Function(self.name, "echo_token", "echoToken", "Echoes the credential"),
@@ -175,7 +177,7 @@ def _line(trace: Any) -> int | None:
 
 
 class MemoryCache:
-    """A cache that forgets everything with its process."""
+    """A cache in memory, which ends with its process."""
 
     Settings = Settings
 

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def closed(schema: Any) -> Any:
-    """The schema with nothing allowed that it does not name, in every object whose properties it names."""
+    """The schema without additional properties, in every object that names its properties."""
     if isinstance(schema, list):
         return [closed(part) for part in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""What an engine must do that keeps the catalog, or artefacts."""
+"""Conformance tests of engines that store the catalog or artefacts."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ _NAMES = ("get_cat", "list_dogs", "über'\"; --")
 
 
 def _contents(server: str, names: Sequence[str] = _NAMES, **more: Any) -> Contents:
-    """A server whose functions are found by the words of their names, and have those of all others in their
-    descriptions."""
+    """A server whose functions are found by the words in their names. The descriptions are all alike."""
 
     def texts(name: str) -> tuple[str, ...]:
         said = {
@@ -60,8 +59,8 @@ def _seen(digest: str, times: int) -> StoredObservation:
 
 
 class CatalogStoreConformance:
-    """For engines that keep the catalog. Override `store`: what it keeps is the folder's, nothing at first, and two of
-    one folder share it."""
+    """For engines that store the catalog. Override `store`: an empty store in the folder; two stores of one folder
+    share their contents."""
 
     def store(self, folder: Path) -> CatalogStore:
         raise NotImplementedError
@@ -72,7 +71,7 @@ class CatalogStoreConformance:
 
     @pytest.fixture
     def reader(self, kept: CatalogStore) -> Iterator[CatalogReader]:
-        """Open since before `one` and `two` were stored."""
+        """A reader that was open before `one` and `two` were stored."""
         reader = kept.made()
         for server in ("two", "one"):
             kept.replace(_contents(server), _none)
@@ -80,7 +79,7 @@ class CatalogStoreConformance:
         reader.close()
 
     def test_nothing_is_there_until_somebody_writes(self, kept: CatalogStore, tmp_path: Path) -> None:
-        """To look makes nothing; to write makes it, for everybody."""
+        """A look makes nothing; the first write makes the store, for all who use the folder."""
         assert kept.open() is None
         assert not kept.touched()
         kept.check()
@@ -116,7 +115,7 @@ class CatalogStoreConformance:
         assert reader.function("three", "get_cat") is None
 
     def test_a_compile_replaces_its_server(self, kept: CatalogStore, reader: CatalogReader) -> None:
-        """All of it, and nothing of another; a reader that is open sees that, and that it is another version."""
+        """It replaces the whole server and no other. An open reader sees the change, and a new version."""
         before = reader.version()
         kept.replace(_contents("one", ["get_cow"], definitions=[]), _none)
         assert reader.version() != before
@@ -131,7 +130,7 @@ class CatalogStoreConformance:
         assert reader.current
 
     def test_a_compile_that_fails_changes_nothing(self, kept: CatalogStore, reader: CatalogReader) -> None:
-        """It is one transaction, with what was seen of its functions."""
+        """It is one transaction, which includes the observations of its functions."""
 
         def failing() -> Iterator[tuple[str, str]]:
             yield "Thing", "{}"
@@ -148,7 +147,7 @@ class CatalogStoreConformance:
         kept.replace(_contents("one"), _none)
 
     def test_what_was_seen_is_merged(self, kept: CatalogStore, reader: CatalogReader) -> None:
-        """With what is there, all or nothing; that is no compile."""
+        """They are merged with the stored ones, all or none; the version of the catalog stays."""
         before, given = reader.version(), []
 
         def merged(stored: StoredObservation | None) -> StoredObservation:
@@ -168,7 +167,7 @@ class CatalogStoreConformance:
         assert reader.version() == before
 
     def test_what_was_seen_lasts_as_long_as_it_holds(self, kept: CatalogStore, reader: CatalogReader) -> None:
-        """A compile is asked of each; who drops a server drops them."""
+        """A compile says of each whether it stays; to drop a server drops them."""
         seen = {
             (server, name): (lambda before, name=name: _seen(f"of {name}", 1))
             for server in ("one", "two")
@@ -189,7 +188,7 @@ class CatalogStoreConformance:
         assert reader.observation("two", "get_cat") is None
 
     def test_functions_are_found_by_words(self, reader: CatalogReader) -> None:
-        """One of the phrases, all words of it, in one of the fields; and by facts."""
+        """A function is found if all words of a phrase are in one of the fields; and by facts."""
 
         def names(functions: Sequence[int]) -> list[tuple[str, str]]:
             return [(row.server, row.name) for row in reader.rows(functions)]
@@ -219,7 +218,7 @@ class CatalogStoreConformance:
         assert reader.texts([first], ("server", "name")) == [(first, ("two", "get cat"))]
 
     def test_functions_are_listed_in_pages(self, kept: CatalogStore, reader: CatalogReader) -> None:
-        """By server and document; a number of what is gone is left out."""
+        """They come in the order of servers and documents; numbers of removed functions are left out."""
         everything, total = reader.listed(Only(), 10, 0)
         assert total == len(everything) == 6
         assert [(row.server, row.name) for row in reader.rows(everything)] == [
@@ -233,7 +232,7 @@ class CatalogStoreConformance:
 
     @pytest.mark.parametrize("way", ["remove", "discard"])
     def test_what_is_removed_is_not_current(self, kept: CatalogStore, reader: CatalogReader, way: str) -> None:
-        """A reader knows that it reads what is gone; who makes it anew finds nothing in it."""
+        """An open reader knows that its store is gone; a new store is empty."""
         if way == "remove":
             assert kept.remove()
         else:
@@ -248,7 +247,7 @@ class CatalogStoreConformance:
 
 
 class ArtefactStoreConformance:
-    """For engines that keep artefacts. Override `store`: an empty one."""
+    """For engines that store artefacts. Override `store`: an empty store."""
 
     def store(self) -> ArtefactStore:
         raise NotImplementedError
@@ -257,7 +256,7 @@ class ArtefactStoreConformance:
         return StoredArtefact(content, "text/plain", until, "a.txt", True)
 
     def test_what_is_put_is_got(self) -> None:
-        """By its principal and its id alone."""
+        """An artefact is found by its principal and its id only."""
         store = self.store()
         kept = self.artefact(b"abc")
         store.put("alice", "1", kept)
@@ -266,7 +265,8 @@ class ArtefactStoreConformance:
         assert store.get("alice", "2") is None
 
     def test_room_is_counted_and_made(self) -> None:
-        """By principal, the oldest first; those who keep nothing are not counted."""
+        """Bytes are counted by principal, and the oldest artefact goes first. Principals without artefacts are left
+        out."""
         store = self.store()
         for id, who, size in (("1", "alice", 3), ("2", "alice", 5), ("3", "bob", 7)):
             store.put(who, id, self.artefact(b"x" * size))
@@ -278,7 +278,7 @@ class ArtefactStoreConformance:
         assert dict(store.held()) == {"alice": 5}
 
     def test_what_is_over_goes(self) -> None:
-        """Everybody's, at its time."""
+        """Artefacts of all principals end at their time."""
         store = self.store()
         for id, until in (("1", 10.0), ("2", 20.0)):
             store.put("alice", id, self.artefact(b"abc", until))

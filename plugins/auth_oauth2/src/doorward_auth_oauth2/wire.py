@@ -23,7 +23,7 @@ from doorward import (
     quoted,
     resolved,
 )
-from doorward_auth_kit import PATIENCE, exchange, is_loopback, parsed, place
+from doorward_auth_kit import EXCHANGE_SECONDS, exchange, is_loopback, parsed, place
 
 MOST_REDIRECTS = 4
 """Requests of one exchange."""
@@ -80,7 +80,7 @@ class Wire:
         self._places = Places(named)
         self._client = httpx2.AsyncClient(
             follow_redirects=False,
-            timeout=PATIENCE,
+            timeout=EXCHANGE_SECONDS,
             headers={"User-Agent": "doorward"},
             transport=GuardedTransport(self._places),
         )
@@ -142,11 +142,13 @@ class Wire:
         headers = {"Accept": "application/json, text/event-stream"}
         method, body = ("POST", PING) if mcp else ("GET", None)
         try:
-            with anyio.fail_after(PATIENCE):
+            with anyio.fail_after(EXCHANGE_SECONDS):
                 async with self._client.stream(method, url, headers=headers, json=body) as response:
                     return response
         except TimeoutError:
-            raise ServerError(f"{place(url)} cannot be reached: no answer within {PATIENCE:.0f} seconds") from None
+            raise ServerError(
+                f"{place(url)} cannot be reached: no answer within {EXCHANGE_SECONDS:.0f} seconds"
+            ) from None
         except httpx2.HTTPError as error:
             raise ServerError(f"{place(url)} cannot be reached: {str(error) or 'the connection was lost'}") from None
 

@@ -1,4 +1,4 @@
 """Commands that write the configuration and its `.env`.
 
-Never what is only read.
+Never a command that only reads them.
 """

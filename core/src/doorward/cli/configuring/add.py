@@ -38,8 +38,8 @@ add = _Sources(
 
 
 def _command(source: str, model: Any) -> click.Command:
-    """The command that adds a server of this source. The first key that is required stands behind the name; one that is
-    a command line stands at the end, behind `--`."""
+    """The command that adds a server of this source. The first required key is an argument after the name; a key that
+    is a command line is the last argument, after `--`."""
     fields = model.model_fields
     core = {
         key: field
@@ -55,7 +55,7 @@ def _command(source: str, model: Any) -> click.Command:
     @click.argument("name")
     @click.option("--read-only", is_flag=True, help="Leave out what may change something.")
     @click.option("--force", is_flag=True, help="Replace the server if there is one of that name.")
-    @click.option("--no-auth", is_flag=True, help="Write no auth, also if the server seems to want one.")
+    @click.option("--no-auth", is_flag=True, help="Write no auth, even if the server seems to want one.")
     def command(
         project: Project, name: str, read_only: bool, force: bool, no_auth: bool, **given: str | tuple[str, ...] | None
     ) -> int:
@@ -85,8 +85,8 @@ def _command(source: str, model: Any) -> click.Command:
 
 
 def _value(annotation: Any, given: str | tuple[str, ...]) -> Any:
-    """The value of a key: text where the key takes text, texts where it takes a list, else JSON, or a table as the file
-    has it; a table of texts may be given as `name=text`, several times."""
+    """The value of a key: text where the key takes text, a list of texts where it takes a list, else JSON or an inline
+    table of TOML. A table of texts may be given as `name=text`, several times."""
     if isinstance(given, tuple):
         if _takes_list(annotation):
             return list(given)
@@ -98,7 +98,7 @@ def _value(annotation: Any, given: str | tuple[str, ...]) -> Any:
 
 
 def _table(text: str) -> Any:
-    """`{ a = "b" }` as a table; any other text as it is."""
+    """`{ a = "b" }` as a table; any other text unchanged."""
     import tomllib
 
     try:
@@ -130,7 +130,7 @@ def _takes_text(annotation: Any) -> bool:
 
 
 def _format(field: Any) -> Any:
-    """What a key says of itself by `Field(json_schema_extra={"format": …})`: it holds a `path` (or paths), or a
-    `command` line."""
+    """The format that a key declares by `Field(json_schema_extra={"format": …})`: `path` for a path or paths,
+    `command` for a command line."""
     extra = getattr(field, "json_schema_extra", None)
     return extra.get("format") if isinstance(extra, dict) else None

@@ -1,4 +1,4 @@
-"""Literal credentials in the table of a server: where they stand, and the way out of there."""
+"""Credentials written literally into the table of a server: how they are found, and moved to `.env`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def moved(project: Project, name: str, table: Mapping[str, Any]) -> dict[str, Any]:
-    """The table of the server `name` with references in place of credentials, which go to `.env`. People are told.
+    """The table of the server `name` with references in place of credentials, which are moved to `.env` with a notice.
 
     Raises: ConfigError if `.env` cannot be read or written.
     """
@@ -31,8 +31,8 @@ def moved(project: Project, name: str, table: Mapping[str, Any]) -> dict[str, An
 
 
 def hidden(table: Mapping[str, Any], keep: Keep, plugins: Plugins) -> dict[str, Any]:
-    """The table of a server with what `keep` answers in place of credentials: those of auths, of headers, of an
-    environment, and those that a command line or a URL shows."""
+    """The table of a server, with the answers of `keep` in place of credentials. They are found in auths, headers,
+    variables of an environment, command lines and URLs."""
     secret = set(_secret_keys(plugins, "source", table.get("source")))
     return {
         key: _auths(value, keep, plugins) if key in ("auth", "local_auth") else _of_source(key, value, keep, secret)
@@ -69,7 +69,7 @@ def _auths(value: Any, keep: Keep, plugins: Plugins) -> Any:
 
 
 def _secret_keys(plugins: Plugins, kind: str, name: Any) -> Iterator[str]:
-    """The keys of a driver's settings that hold credentials; none of a driver that is not there."""
+    """The keys of a driver's settings that hold credentials; none if the driver is not installed."""
     from doorward.secrets.store import Secret
 
     try:

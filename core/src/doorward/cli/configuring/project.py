@@ -35,38 +35,30 @@ def init(project: Project, force: bool) -> None:
 
 
 def begin(project: Project) -> list[Path]:
-    """Write a configuration to start from, and what belongs to it. Returns: the files that were written. Raises:
+    """Write a configuration to start from, and its `.env`. Returns: the files that were written. Raises:
     ConfigError."""
     files.write(project.config, starter().encode())
     return [project.config, *write_env(project.config.parent / ".env")]
 
 
 def starter() -> str:
-    """The file to start from, with those of the default drivers that are installed."""
+    """The text of a file to start from. It names the default drivers that are installed."""
     from doorward.config.distribution import find_index, layers
     from doorward.secrets.store import Secrets
 
     defaults, index = layers({}, Secrets(environ={}))[0], find_index()
-    lines = [
-        _choice(
-            "executor",
-            defaults["executor"],
-            [e.name for e in index.of("executor")],
-            "where programs run: the first that can run it",
-        ),
-        _choice(
-            "cache", defaults["cache"], [e.name for e in index.of("cache")], "what keeps programs for run_cached_code"
-        ),
-        _choice(
-            "plugins", defaults["plugins"], [e.name for e in index.of("plugin")], "guards and observers, in this order"
-        ),
-    ]
+    keys = (
+        ("executor", "executor", "where programs run: the first that can run it"),
+        ("cache", "cache", "what keeps programs for run_cached_code"),
+        ("plugins", "plugin", "guards and observers, in this order"),
+    )
+    lines = [_choice(key, defaults[key], [entry.name for entry in index.of(kind)], about) for key, kind, about in keys]
     template = resources.files("doorward.cli").joinpath("starter.toml").read_text(encoding="utf-8")
     return template.replace("@drivers@", "\n".join(lines))
 
 
 def _choice(key: str, default: Any, installed: Collection[str], about: str) -> str:
-    """A line that names those of the default that are installed; a comment, if none is."""
+    """The line of one key, with the default drivers that are installed; a comment if none of them is."""
     names = [default] if isinstance(default, str) else default
     use = [name for name in names if name in installed]
     value = json.dumps((use or names) if isinstance(default, list) else default)

@@ -1,4 +1,4 @@
-"""`doorward remove`: a server's entry, what was compiled of it, and what was kept of its logins."""
+"""`doorward remove`: deletes a server's entry, its compiled functions and, if wanted, its stored logins."""
 
 from __future__ import annotations
 
@@ -37,12 +37,10 @@ if TYPE_CHECKING:
 @click.command()
 @common
 @click.argument("name")
-@click.option(
-    "--logins/--keep-logins", default=None, help="Forget what was kept of its logins, or keep it; else you are asked."
-)
+@click.option("--logins/--keep-logins", default=None, help="Forget its stored logins, or keep them; asks by default.")
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, remove nothing.")
 def remove(project: Project, name: str, logins: bool | None, dry_run: bool) -> None:
-    """Remove the server NAME from the configuration, what was compiled of it, and its logins if you like."""
+    """Remove the server NAME from the configuration, its compiled functions, and its logins if you like."""
     removal = anyio.run(_remove, project, name, logins, dry_run)
     if project.json:
         print_json(removal.as_dict())
@@ -52,7 +50,7 @@ def remove(project: Project, name: str, logins: bool | None, dry_run: bool) -> N
 
 @dataclass(slots=True)
 class _Removal:
-    """What was removed, or would be, and what is left."""
+    """What is removed, or would be by a dry run, and what is left."""
 
     name: str
     file: str
@@ -66,33 +64,24 @@ class _Removal:
 
     def as_dict(self) -> dict[str, Any]:
         left = {"variables": self.variables, "elsewhere": self.elsewhere, "logins": self.kept}
-        told: dict[str, Any] = {
+        return {
             "server": self.name,
             "file": self.file,
             "functions": self.functions,
             "logins": self.logins,
+            "left": {what: value for what, value in left.items() if value},
+            **({"dry_run": True} if self.dry_run else {}),
         }
-        return (
-            told
-            | {"left": {what: value for what, value in left.items() if value}}
-            | ({"dry_run": True} if self.dry_run else {})
-        )
 
     def told(self) -> list[str]:
         remove, forget = ("would remove", "would forget") if self.dry_run else ("removed", "forgot")
         lines = [f"{remove} [servers.{self.name}] from {self.file}"] if self.file else []
         lines += [f"{forget} {counted(self.functions)}"] if self.functions else []
         lines += [f"logins: {said}" for said in self.logins]
-        lines += (
-            [f"left: what was kept of its logins; `doorward remove {self.name} --logins` forgets it"]
-            if self.kept
-            else []
-        )
-        lines += (
-            [f"left: {', '.join(self.variables)} in {self.env_file}, which the configuration names no more"]
-            if self.variables
-            else []
-        )
+        if self.kept:
+            lines.append(f"left: its stored logins; `doorward remove {self.name} --logins` forgets them")
+        if self.variables:
+            lines.append(f"left: {', '.join(self.variables)} in {self.env_file}, no longer used by the configuration")
         return lines + [f"left: {each}, which makes a server of this name" for each in self.elsewhere]
 
 
@@ -111,33 +100,30 @@ async def _remove(project: Project, name: str, logins: bool | None, dry_run: boo
         removal.functions = report.functions if report else 0
         auths = [*_auths(gate, name)]
         if logins is None and (auths or kept) and not (dry_run or project.json) and at_terminal():
-            logins = click.confirm(
-                f"Log out of {name}, and forget what was kept of its logins?", default=True, err=True
-            )
+            logins = click.confirm(f"Log out of {name}, and forget its stored logins?", default=True, err=True)
         removal.kept = any(file.suffix == ".json" for file in kept) and not logins
         if not dry_run:
             if is_there:
                 remove_server(project, name)
             if logins:
                 removal.logins = [logs.scrub(said) for auth in auths if (said := await _logged_out(auth))]
-                removal.logins += (
-                    [f"{forgotten} more forgotten"] if (forgotten := _forget(_kept(gate.state, name))) else []
-                )
+                if forgotten := _forget(_kept(gate.state, name)):
+                    removal.logins.append(f"{forgotten} more forgotten")
             if not is_shared:
                 await anyio.to_thread.run_sync(gate.catalog.drop, [module])
-            if re.fullmatch(r"[\w-]+", name, re.ASCII):  # what names no server may name any folder
+            if re.fullmatch(r"[\w-]+", name, re.ASCII):  # any other name may be that of another folder
                 shutil.rmtree(gate.state / "servers" / name, ignore_errors=True)
     removal.elsewhere = _elsewhere(name, loaded)
     return removal
 
 
 def _auths(gate: Gateway, name: str) -> Iterator[Any]:
-    """The auths of a server that have logins: those of all principals that the configuration names, where each has
-    their own."""
+    """The auths of a server that can log out; where each principal has credentials of their own, the auths of all
+    principals that the configuration names."""
     server = gate.servers.configured.get(name)
     others = [each for each in gate.config.principals if each not in (LOCAL, EVERYONE)]
     for principal in [LOCAL, *(others if server and server.settings.per_principal else ())]:
-        with suppress(DoorwardError):  # it cannot be used, and has no logins that could be reached
+        with suppress(DoorwardError):  # an auth that cannot be used cannot log out either
             yield from (auth for auth in gate.servers.auths_of(name, principal) if isinstance(auth, SupportsLogout))
 
 
@@ -149,14 +135,14 @@ async def _logged_out(auth: Any) -> str:
 
 
 def _kept(state: Path, name: str) -> list[Path]:
-    """What auths keep of logins to a server, whoever's they are: files in the folder `credentials`, with the server's
-    name first."""
+    """The files that auths keep of logins to a server, of all principals. They lie in the folder `credentials`, and
+    their names begin with the server's."""
     own, folder = re.compile(rf"{re.escape(name)}-[0-9a-f]{{32}}\.(json|lock|changed)"), state / "credentials"
     return [file for file in folder.iterdir() if own.fullmatch(file.name)] if folder.is_dir() else []
 
 
 def _forget(kept: list[Path]) -> int:
-    """Delete what was kept. Returns: how many logins it was. Raises: ConfigError."""
+    """Delete these files. Returns: the number of logins in them. Raises: ConfigError."""
     for file in kept:
         try:
             file.unlink(missing_ok=True)
@@ -178,25 +164,25 @@ def _absent(name: str, loaded: Loaded) -> DoorwardError:
 
 
 def _elsewhere(name: str, loaded: Loaded) -> list[str]:
-    """What besides the file makes a server of this name, or a part of one: variables of the environment, the installed
+    """Other places that configure a server of this name, or a part of it: environment variables and the installed
     distribution."""
     return [*of_server(name, loaded.secrets), *([given_by] if (given_by := brought_by(name)) else [])]
 
 
 def _unnamed(project: Project, loaded: Loaded, name: str) -> tuple[list[str], str]:
-    """The variables in `.env` that nothing but this server names, and the file."""
+    """The variables in `.env` that only this server uses, and the file."""
     data, _ = read(project.config)
     file = project.env_file or project.config.parent / ".env"
     servers: dict[str, Any] = data.get("servers", {})
     rest = {**data, "servers": {other: table for other, table in servers.items() if other != name}}
     others = [rest, *loaded.secrets.variables("DOORWARD_").values()]
     values = Variables(file, environ={})
-    with suppress(MissingSecret):  # who knows what a broken reference means
+    with suppress(MissingSecret):  # a broken reference may mean any variable
         still = {*variables(others)}
         return [each for each in variables(servers.get(name, {})) if each not in still and values.has(each)], str(file)
     return [], str(file)
 
 
 def at_terminal() -> bool:
-    """Whether somebody can be asked."""
+    """Whether there is a person to ask."""
     return sys.stdin.isatty() and sys.stderr.isatty()

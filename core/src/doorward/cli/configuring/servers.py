@@ -1,4 +1,4 @@
-"""Servers written into doorward.toml: the one way, for `add` and for the commands of plugins."""
+"""How servers are written into doorward.toml, for `add` and for the commands of plugins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from doorward.model.errors import ConfigError, MissingSecret, PluginError
 if TYPE_CHECKING:
     from doorward.config.config import Loaded
 
-_NAME = r"[A-Za-z][\w-]*"
+_NAME_PATTERN = r"[A-Za-z][\w-]*"
 
 
 def put_server(
@@ -32,14 +32,14 @@ def put_server(
     later: bool = False,
     aside: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write `[servers.NAME]` into the configuration, which is made if there is none. What stands around it stays as it
-    is. A server that could not be used is not left there; `later`: but for what it only lacks today, its source or the
-    value of a variable. What is `aside` is written as a comment.
+    """Write `[servers.NAME]` into the configuration, which is made if there is none. The rest of the file stays as it
+    is, and so does all of it if the server could not be used.
 
-    Raises: ConfigError, also if there is a server of this name, but for `replace`.
+    `replace` a server of the same name. `later`: the server may lack its source or the value of a variable for now.
+    `aside`: keys to write as a comment. Raises: ConfigError, also if there is a server of this name and no `replace`.
     """
     file = project.config
-    if not re.fullmatch(_NAME, name, re.ASCII):
+    if not re.fullmatch(_NAME_PATTERN, name, re.ASCII):
         raise ConfigError(f"{name!r} cannot name a server", place=str(file), hint="Use letters, digits, - and _.")
     with files.alone(file):
         before = file.read_bytes() if file.exists() else None
@@ -57,7 +57,7 @@ def put_server(
 
 
 def remove_server(project: Project, name: str) -> None:
-    """Remove `[servers.NAME]` from the configuration. What stands around it stays as it is. Raises: ConfigError."""
+    """Remove `[servers.NAME]` from the configuration. The rest of the file stays as it is. Raises: ConfigError."""
     file = project.config
     with files.alone(file):
         before = file.read_bytes().decode()
@@ -75,7 +75,7 @@ def remove_server(project: Project, name: str) -> None:
 
 
 def _check(project: Project, name: str, table: Mapping[str, Any], later: bool) -> None:
-    """What loading the configuration and compiling the server would find at once. Raises: ConfigError."""
+    """Find the faults that loading the configuration and compiling the server would find. Raises: ConfigError."""
     from doorward.config import config
     from doorward.config.distribution import find_index
     from doorward.model.settings import expand
@@ -111,21 +111,21 @@ def _check_auth(loaded: Loaded, name: str) -> None:
 
 
 def servers_of(project: Project) -> dict[str, dict[str, Any]]:
-    """The servers in the configuration, as they stand there; none if there is no file. Raises: ConfigError."""
+    """The tables of the servers in the configuration; none if there is no file. Raises: ConfigError."""
     try:
         servers = tomllib.loads(project.config.read_text(encoding="utf-8-sig")).get("servers", {})
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
         raise ConfigError(str(error), place=str(project.config), hint="Mend the file.") from None
-    return (
-        {name: table for name, table in servers.items() if isinstance(table, dict)} if isinstance(servers, dict) else {}
-    )
+    if not isinstance(servers, dict):
+        return {}
+    return {name: table for name, table in servers.items() if isinstance(table, dict)}
 
 
 def server_name(text: str, taken: Container[str] = ()) -> str:
-    """A name that a server may have, made of any text: `My server` → `My-server`, `time` → `time-mcp`. None whose
-    module is in `taken`, which holds such as `module_name` makes."""
+    """A valid name for a server, made of any text: `My server` → `My-server`, `time` → `time-mcp`. Its module is none
+    of those `taken` (results of `module_name`)."""
     import keyword
     import unicodedata
 
@@ -152,7 +152,7 @@ def _comment(table: Mapping[str, Any]) -> str:
 
 
 def lines(table: Mapping[str, Any]) -> str:
-    """A line `key = value` for each entry; tables and lists stand within their lines."""
+    """A line `key = value` for each entry; tables and lists are written inline."""
     import tomlkit
 
     document = tomlkit.document()
@@ -176,10 +176,9 @@ def _inline(value: Any) -> Any:
 
 
 def without(file: Path, text: str, name: str) -> str:
-    """The file's text without the server of this name. What stands around it stays as it is, comments of what follows
-    it too.
+    """The file's text without the server of this name. The rest stays as it is, also comments on what follows.
 
-    Raises: ConfigError if it is no TOML.
+    Raises: ConfigError if the text is not TOML.
     """
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
@@ -197,8 +196,8 @@ def without(file: Path, text: str, name: str) -> str:
 
 
 def _with_comments(before: str, after: str) -> str:
-    """The text after a table was removed with the comments that stood behind it, from a blank line on: they are about
-    what follows, and tomlkit takes them for the table's."""
+    """The text `after` a table was removed, with the comments that followed the table after a blank line: tomlkit
+    takes them for the table's, but they are about what comes next."""
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     kept: list[str] = []
     for change, start, end, first, last in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():

@@ -1,4 +1,4 @@
-"""What `add` and `doctor` make of the `auth` that a source suggests for its server."""
+"""How `add` and `doctor` use the `auth` that a source suggests for its server."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
-    """The suggestions for a server, the best first, and what became of that: it was `written`, it stands `aside` as a
-    comment, or neither, because no function needs credentials. `closed` is how many do; `None` if the server refused
-    before it told its functions."""
+class AuthAdvice:
+    """The suggestions for a server, the best first. It was `written` into the configuration or stands `aside` there, as
+    a comment; or neither, because no function needs credentials.
+
+    `closed`: the number of functions that need credentials; `None` if the server refused before it listed any.
+    """
 
     server: str
     env: str
@@ -55,13 +57,12 @@ class Advice:
         return {"written": self.written, "closed": self.closed, **first, "others": others}
 
     def told(self) -> list[str]:
-        """In sentences: what the server wants, what was written, what there is to do, and what else would do."""
+        """In sentences: what the server wants, what was written, what to do, and the other suggestions."""
         first, *others = self.suggestions
         place = f"[servers.{self.server}]"
         if self.closed == 0:
             said = [
-                f"auth: no function of it says that it needs credentials, but they may be given. To do so, add to "
-                f"{place}:"
+                f"auth: no function says that it needs credentials, but they may be given. To do so, add to {place}:"
             ]
             return said + [f"  {line_of(each)}  ({each.says})" for each in self.suggestions]
         wants = "it wants credentials" if self.closed is None else counts(self.closed, first)
@@ -69,13 +70,11 @@ class Advice:
         if self.written:
             said.append(f"  written to {place}: {line_of(first)}")
         else:
-            said.append(
-                f"  its document would have secrets sent to {' and '.join(first.elsewhere)}, which is not where the "
-                f"API is;"
-            )
-            said.append(
-                f"  so it is a comment in {place}. If that is the right place, take its # away: {line_of(first)}"
-            )
+            elsewhere = " and ".join(first.elsewhere)
+            said += [
+                f"  its document would have secrets sent to {elsewhere}, which is not where the API is;",
+                f"  so it is a comment in {place}. If that is the right place, take its # away: {line_of(first)}",
+            ]
         if names := auth_suggestions.variables(first.auth):
             said.append(f"  set {', '.join(names)} in {self.env}")
         said += [f"  or instead: {line_of(each)}  ({each.says})" for each in others]
@@ -83,27 +82,21 @@ class Advice:
 
 
 def compile_and_suggest(project: Project, name: str, table: Mapping[str, Any]) -> int:
-    """Compile the server that was just written, and give it the `auth` that its source then suggests. Returns: the exit
-    code."""
-    told: list[Advice] = []
+    """Compile the server that was just written, and add the `auth` that its source suggests. Returns: the exit code."""
+    told: list[AuthAdvice] = []
 
-    def advise(gate: Gateway) -> Advice | None:
+    def advise(gate: Gateway) -> AuthAdvice | None:
         report, error = gate.catalog.report(module_name(name)), gate.servers.broken.get(name)
         found = error.auth if isinstance(error, ServerError) else () if error else report or ()
         suggestions = auth_suggestions.usable(found, gate.plugins)
         if not suggestions:
             return None
         closed = None if error or report is None else report.closed
-        advice = Advice(name, str(project.env_file or project.config.with_name(".env")), closed, suggestions)
+        advice = AuthAdvice(name, str(project.env_file or project.config.with_name(".env")), closed, suggestions)
         if advice.written or advice.aside:
             auth = {"auth": auth_suggestions.value(suggestions[0])}
-            put_server(
-                project,
-                name,
-                {**table, **(auth if advice.written else {})},
-                replace=True,
-                aside=auth if advice.aside else None,
-            )
+            written, aside = (auth, None) if advice.written else ({}, auth)
+            put_server(project, name, {**table, **written}, replace=True, aside=aside)
         told.append(advice)
         return advice
 
@@ -114,38 +107,30 @@ def compile_and_suggest(project: Project, name: str, table: Mapping[str, Any]) -
 
 
 async def _again(project: Project, name: str) -> None:
-    """The server as it is now: that is what the catalog is for. If it lacks anything, who uses it is told."""
+    """Compile the server with its auth, so that the catalog has it as configured. If it lacks anything, its users are
+    told."""
     async with project.gateway(ready=False) as gate:
         await gate.servers.compile([name])
 
 
 def of_doctor(gate: Gateway, name: str, report: Report) -> list[tuple[str, str]]:
-    """What is worth a warning about the `auth` of a server, or its absence, and what to do."""
+    """Warnings about the `auth` of a server or its absence, each with advice."""
     auth = gate.servers.configured[name].settings.auth
     suggestions = auth_suggestions.usable(report, gate.plugins)
     if auth:
-        return [
-            (f"server {name}: {why}", "See whether calls work.")
-            for why in auth_suggestions.mismatches(auth, suggestions)
-        ]
+        mismatches = auth_suggestions.mismatches(auth, suggestions)
+        return [(f"server {name}: {why}", "See whether calls work.") for why in mismatches]
     if not report.closed:
         return []
     if not suggestions:
-        return [
-            (
-                f"server {name} has no auth, and its functions need credentials",
-                "None of the types of auth here serves it.",
-            )
-        ]
+        what = f"server {name} has no auth, and its functions need credentials"
+        return [(what, "None of the types of auth here serves it.")]
     first, *_ = suggestions
-    to = (
-        f"Its document would have secrets sent to {' and '.join(first.elsewhere)}. If that is right, add"
-        if first.elsewhere
-        else "Add"
-    )
-    return [
-        (f"server {name} has no auth: {counts(report.closed, first)}", f"{to} to [servers.{name}]: {line_of(first)}")
-    ]
+    add = "Add"
+    if first.elsewhere:
+        add = f"Its document would have secrets sent to {' and '.join(first.elsewhere)}. If that is right, add"
+    what = f"server {name} has no auth: {counts(report.closed, first)}"
+    return [(what, f"{add} to [servers.{name}]: {line_of(first)}")]
 
 
 def counts(closed: int, suggestion: Suggestion) -> str:

@@ -1,4 +1,4 @@
-"""`.env`: the values that the configuration refers to, readable for nobody but its owner, and kept out of git."""
+"""`.env`: the values that the configuration refers to. Only its owner can read it, and it is kept out of git."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from doorward.host import files
 from doorward.model.errors import ConfigError
 from doorward.secrets.references import is_credential
 
-_STUB = "# Values for ${…} in doorward.toml, one NAME=value a line. Never commit this file.\n"
+_ENV_HEADER = "# Values for ${…} in doorward.toml, one NAME=value a line. Never commit this file.\n"
 
 
 class Variables:
-    """The variables that a configuration can refer to. The environment wins over `.env`, so both are looked at."""
+    """The variables that a configuration can refer to: those of the environment, which win, and those of `.env`."""
 
     def __init__(self, file: Path, environ: Mapping[str, str] | None = None) -> None:
         """Raises: ConfigError if `.env` cannot be read."""
@@ -31,7 +31,7 @@ class Variables:
         self.new: dict[str, str] = {}
 
     def keep(self, secret: str, *names: str) -> str:
-        """A reference to a secret: by the first of these names that is free, or has this very value."""
+        """A reference to a secret, by the first of these names that is free or already has this value."""
         wanted = [variable(name) for name in names]
         wanted = [name if is_credential(name) else f"{name}_SECRET" for name in wanted]
         number = 1
@@ -51,22 +51,22 @@ class Variables:
 
 
 def variable(text: str) -> str:
-    """A name that a variable may have: `github-token` → `GITHUB_TOKEN`."""
+    """A valid name for a variable, made of any text: `github-token` → `GITHUB_TOKEN`."""
     name = re.sub(r"[^A-Z0-9]+", "_", text.upper()[:100]).strip("_") or "VALUE"
-    if not name[0].isalpha() or name.startswith("DOORWARD_"):  # those are keys of the configuration
+    if not name[0].isalpha() or name.startswith("DOORWARD_"):  # DOORWARD_… are keys of the configuration
         name = f"MCP_{name}"
     return name
 
 
 def write_env(file: Path, values: Mapping[str, str] | None = None) -> list[Path]:
-    """Make the file if it is not there, append the values, and keep it out of git. What stands in it stays.
+    """Make the file if there is none, append the values, and keep it out of git. Its other lines stay.
 
     Returns: the files that were written. Raises: ConfigError.
     """
     written = []
     before = file.read_text(encoding="utf-8") if file.exists() else None
     if before is None or values:
-        text = _STUB if before is None else before
+        text = _ENV_HEADER if before is None else before
         text += "" if text.endswith("\n") or not text else "\n"
         files.write(
             file,
@@ -86,7 +86,7 @@ def quoted(value: str) -> str:
     """A value as python-dotenv reads it."""
     if re.fullmatch(r"[\w./:@%+,-]*", value, re.ASCII):
         return value
-    if re.search(r"[^\x20-\x7e]", value):  # line breaks would not all come back from between single quotes
+    if re.search(r"[^\x20-\x7e]", value):  # single quotes do not preserve every line break
         escaped = re.sub(r'[\\"]', r"\\\g<0>", value).replace("\n", r"\n").replace("\r", r"\r")
         return f'"{escaped}"'
     return "'" + re.sub(r"[\\']", r"\\\g<0>", value) + "'"

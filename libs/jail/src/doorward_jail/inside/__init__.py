@@ -1,1 +1,1 @@
-"""What is sent into a sandbox and runs there: Python 3.9, its standard library, and nothing of the host's."""
+"""The code that is sent into a jail and runs there, on Python 3.9 and its standard library alone."""

@@ -1,4 +1,4 @@
-"""What a program imports: servers as modules, their functions made when they are named, and `doorward` itself."""
+"""What a program can import: servers as modules, whose functions are made when they are named, and `doorward`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from doorward_jail.inside.protocol import Message
 from doorward_jail.inside.results import outgoing
 
 LATER = "__doorward_later__"
-"""In the program's text, around what is called where the value is awaited."""
+"""A name that wraps the functions of awaited calls in a program's text."""
 
 
 class DoorwardError(RuntimeError):
@@ -42,8 +42,7 @@ _ERRORS = {error.__name__: error for error in (DoorwardError, InvalidArguments, 
 
 
 class Answer(dict):  # type: ignore[type-arg]
-    """A JSON object: `value["name"]` or `value.name`. It can be awaited too, for whoever awaits a value that is
-    there."""
+    """A JSON object: `value["name"]` or `value.name`. It can be awaited too, by a program that already has it."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -62,7 +61,7 @@ class Answer(dict):  # type: ignore[type-arg]
 
 
 class Several(list):  # type: ignore[type-arg]
-    """What `doorward.pages` and `doorward.items` give: a list, of which `async for` takes one after the other, too."""
+    """The result of `doorward.pages` and `doorward.items`: a list that works with `async for` too."""
 
     async def __aiter__(self) -> Any:
         for one in self:
@@ -73,14 +72,14 @@ class Several(list):  # type: ignore[type-arg]
 
 
 class Given(str):
-    """The path of a file in ./in that was fetched. Handed to a function it is that file, not the text of its path."""
+    """The path of a fetched file in ./in. As an argument of a function it stands for the file, not for a text."""
 
     uri = ""
 
 
 class Function:
-    """A function of the catalog, or one that the sandbox performs itself (`does`). Called plainly; where the program's
-    text awaits it, `later` is called instead."""
+    """A function of the catalog, or one that the sandbox performs itself (`does`). A call that the program's text
+    awaits goes to `later`."""
 
     def __init__(self, catalog: Catalog, server: str, name: str, does: Callable[..., Any] | None = None) -> None:
         self._catalog, self._does = catalog, does
@@ -119,13 +118,13 @@ class Function:
 
 
 def later(function: Any) -> Any:
-    """What to call in the place of `function`, where its value is awaited."""
+    """What an awaited call calls in place of `function`."""
     return function.later if isinstance(function, Function) else function
 
 
 class Server(types.ModuleType):
-    """A server as a module, by its own name or an alias. Its names are asked of the host when one is not among those
-    that the program mentions."""
+    """A server as a module, by its own name or an alias. For a name that the program's text does not mention, it asks
+    the host."""
 
     def __init__(self, catalog: Catalog, name: str) -> None:
         super().__init__(name)
@@ -154,8 +153,8 @@ class Server(types.ModuleType):
 
 
 class Catalog:
-    """Finds servers when a program imports them, before anything else of those names, and asks the host about the
-    others that nothing else has found."""
+    """Finds the servers that a program imports, before any other module of the same name. If no module is found, it
+    asks the host."""
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
@@ -167,8 +166,8 @@ class Catalog:
         sys.meta_path.append(_Last(self))
 
     def begin(self, mentioned: Mapping[str, Sequence[str]], aliases: Mapping[str, str]) -> None:
-        """From now on these servers, and names of theirs, are those that the program's text mentions, and these import
-        names mean servers as well."""
+        """Begin a run: the servers and functions that its program mentions, and the aliases under which it imports
+        servers."""
         self.mentioned = {**self.mentioned, **mentioned}
         self.aliases = {**self.aliases, **aliases}
         self._members.clear()
@@ -177,7 +176,7 @@ class Catalog:
         return self.spec(name) if name in self.mentioned or name == "doorward" else None
 
     def spec(self, name: str) -> ModuleSpec:
-        """What Python needs to make the module; a package, for an alias may be in it."""
+        """The module's specification: it is a package, since an alias may be in it."""
         return ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:
@@ -191,13 +190,13 @@ class Catalog:
         return module
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Everything is made when it is asked for."""
+        """Do nothing: functions are made when a program names them."""
 
     def members(self, server: str) -> list[str]:
         return (self.known(server) or []) if server else []
 
     def server(self, name: str) -> types.ModuleType:
-        """The module of a server, by its configured name too."""
+        """The module of a server, also by the server's configured name."""
         return importlib.import_module(self.function("doorward", "server")(name))
 
     def known(self, server: str) -> list[str] | None:
@@ -211,24 +210,26 @@ class Catalog:
         return Function(self, server, name)
 
     def path(self, file: Any) -> str:
-        """Fetch what a handle names into ./in. Returns: its path."""
+        """Fetch the file of a handle into ./in. Returns: its path."""
         uri = file.get("artefact", "") if isinstance(file, Mapping) else getattr(file, "uri", file)
         if not str(uri).startswith("doorward://"):
-            hint = "doorward.path takes the handle of a file, a dictionary with `artefact`; what is a text already needs no file"
-            raise InvalidArguments(f"{hint} (io.StringIO reads it as one)")
+            raise InvalidArguments(
+                "doorward.path takes the handle of a file, a dictionary with `artefact`; "
+                "what is a text already needs no file (io.StringIO reads it as one)"
+            )
         message, content = self.channel.ask({"file": str(uri)})
         self.answered((message, b""))
         return self.given(put(str(message["name"]), content), str(uri))
 
     def given(self, path: str, uri: str) -> Given:
-        """A path that stands for what was fetched."""
+        """A path that stands for a fetched file."""
         self.has_given = True
         found = Given(path)
         found.uri = uri
         return found
 
     def answered(self, answer: Message) -> Any:
-        """The value of an answer; bytes come as they are. Raises: what it says."""
+        """The value of an answer, or its bytes. Raises: its error."""
         message, content = answer
         if "error" not in message:
             return incoming(message["value"]) if "value" in message else content
@@ -239,8 +240,7 @@ class Catalog:
 
 
 class _Last:
-    """Asks the host for a module that nobody has found: the program's text need not hold a server's name as one
-    word."""
+    """Asks the host for a module that was not found: a program may build the name of a server when it runs."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -252,7 +252,7 @@ class _Last:
 
 
 def told(value: Any = None) -> None:
-    """What `help` is: print what something does, which of ours the host tells."""
+    """The builtin `help`: prints what an object does. The host describes servers and their functions."""
     if value is None:
         value = importlib.import_module("doorward")
     if isinstance(value, (Function, Server)) or (isinstance(value, type) and issubclass(value, DoorwardError)):
@@ -265,7 +265,7 @@ def told(value: Any = None) -> None:
 
 
 def _handed(value: Any) -> Any:
-    """Arguments with handles in the place of files that were fetched."""
+    """Arguments with handles in place of fetched files."""
     if isinstance(value, Given):
         return {"artefact": value.uri}
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The sandbox's end of its channel: questions to the host, asked by any thread or awaited, and their answers."""
+"""The sandbox's end of its channel: sends questions of threads and tasks to the host, and hands out the answers."""
 
 from __future__ import annotations
 
@@ -12,27 +12,29 @@ from typing import Any
 
 from doorward_jail.inside.protocol import HEADER, Frames, Message, encode
 
-_PROGRAM = 0
-"""The number of what the host sends of its own accord."""
+_PROGRAM_NUMBER = 0
+"""The number of messages that are no answer: programs."""
 
-_MANY = 1_000_000
-_MARKS = str.maketrans({",": "\\u002c", "[": "\\u005b", "{": "\\u007b"})
+_MANY_PARTS = 1_000_000
+_ESCAPES = str.maketrans({",": "\\u002c", "[": "\\u005b", "{": "\\u007b"})
 
 
 def sparing(frame: bytes) -> bytes:
-    """A frame of texts with very many commas and brackets, which are escaped in it: by those the host knows how much it
-    is to read."""
-    if frame.count(b",") + frame.count(b"[") + frame.count(b"{") < _MANY:
+    """The frame, with commas and brackets in its texts escaped if there are very many: the host counts them to bound
+    the number of values."""
+    if frame.count(b",") + frame.count(b"[") + frame.count(b"{") < _MANY_PARTS:
         return frame
     line, end, blob = frame[HEADER.size :].partition(b"\n")
     body = (
-        re.sub(r'"[^"\\]*(?:\\.[^"\\]*)*"', lambda text: text[0].translate(_MARKS), line.decode()).encode() + end + blob
+        re.sub(r'"[^"\\]*(?:\\.[^"\\]*)*"', lambda text: text[0].translate(_ESCAPES), line.decode()).encode()
+        + end
+        + blob
     )
     return HEADER.pack(len(body)) + body
 
 
 class Channel:
-    """A connected socket to the host. Whoever waits reads for all: there is no thread of our own."""
+    """A connected socket to the host. It has no thread of its own: a caller that waits reads for all others."""
 
     def __init__(self, link: socket.socket) -> None:
         self._link = link
@@ -47,15 +49,15 @@ class Channel:
         self._futures: dict[int, asyncio.Future[Message]] = {}
 
     def send(self, message: dict[str, Any], blob: bytes = b"", default: Any = None) -> None:
-        """Send a frame. Raises: ValueError if it has more than `most` bytes; TypeError, ValueError, RecursionError for
-        what JSON cannot say."""
+        """Send a message. Raises: ValueError if it has more than `most` bytes; TypeError, ValueError, RecursionError
+        for values that JSON cannot express."""
         frame = sparing(encode(message, blob, default))
-        if len(frame) > self.most:  # the host would end the sandbox for it
+        if len(frame) > self.most:  # for which the host would end the sandbox
             raise ValueError(f"{len(frame)} bytes are more than can be sent at once ({self.most}): send less")
         self.send_frame(frame)
 
     def send_frame(self, frame: bytes) -> None:
-        """Send a frame as it is. Raises: RuntimeError in a process that the program has forked."""
+        """Send a complete frame. Raises: RuntimeError in a process that the program has forked."""
         if os.getpid() != self._pid:
             raise RuntimeError("only the program's first process can call functions, not one that it has forked")
         with self._sending:
@@ -73,13 +75,13 @@ class Channel:
             self._answers.pop(number, None)
 
     def next(self) -> Message:
-        """Wait for what the host sends of its own accord: a program."""
+        """Wait for the next program."""
         with self._state:
-            self._answers.setdefault(_PROGRAM, None)
+            self._answers.setdefault(_PROGRAM_NUMBER, None)
         try:
-            return self._wait(_PROGRAM)
+            return self._wait(_PROGRAM_NUMBER)
         finally:
-            self._answers.pop(_PROGRAM, None)
+            self._answers.pop(_PROGRAM_NUMBER, None)
 
     def _wait(self, number: int) -> Message:
         with self._state:
@@ -91,7 +93,7 @@ class Channel:
         return answer
 
     async def ask_later(self, message: dict[str, Any], default: Any = None) -> Message:
-        """Send a question; other tasks go on until its answer is there."""
+        """Send a question, and await its answer while other tasks go on."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Message] = loop.create_future()
         with self._state:
@@ -112,13 +114,13 @@ class Channel:
 
     def _readable(self) -> None:
         with self._state:
-            # A thread that waits for an answer of its own may be reading this one too, or have read it already.
+            # A thread that waits for its own answer may be reading this one too, or have read it already.
             if not self._reading and select.select([self._link], [], [], 0)[0]:
                 self._read()
 
     def _read(self) -> None:
-        """Read until an answer is there, and hand what came to who waits for it. Called with the state held, and lets
-        go of it meanwhile."""
+        """Read until an answer is there, and hand out all that came. Called with the lock held, which it releases while
+        it reads."""
         self._reading = True
         self._state.release()
         answers: list[Message] = []
@@ -133,8 +135,8 @@ class Channel:
             self._reading = False
             self._state.notify_all()
         for answer in answers:
-            number = answer[0].get("id", _PROGRAM)
-            if number in self._answers or number == _PROGRAM:
+            number = answer[0].get("id", _PROGRAM_NUMBER)
+            if number in self._answers or number == _PROGRAM_NUMBER:
                 self._answers[number] = answer
             elif (future := self._futures.get(number)) is not None:
                 future.get_loop().call_soon_threadsafe(_settle, future, answer)

@@ -1,7 +1,7 @@
-"""Frames between a sandbox and its host: four bytes of length (big-endian), a line of JSON, and raw bytes behind it if
-there are any.
+"""Frames between a sandbox and its host: four bytes of length (big-endian), a line of JSON, and raw bytes if there are
+any.
 
-This file runs on both sides: inside a sandbox nothing but the standard library of Python 3.9 is there.
+This module runs on both sides; inside a sandbox there is only the standard library of Python 3.9.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from typing import Any
 
 HEADER = struct.Struct(">I")
 
-MOST_UNREAD = 256 * 2**20
-"""Bytes of answers that a sandbox leaves unread: more of them end it."""
+MAX_UNREAD_BYTES = 256 * 2**20
+"""A sandbox that leaves more bytes of answers unread is ended."""
 
 Message = tuple[dict[str, Any], bytes]
 
 
 class BadFrame(Exception):
-    """What came in is no frame, or a larger one than is allowed."""
+    """Bytes that came are no frame, or a frame that is too large."""
 
 
 def encode(message: dict[str, Any], blob: bytes = b"", default: Callable[[Any], Any] | None = None) -> bytes:
-    """A frame. Raises: TypeError, ValueError, RecursionError for what JSON cannot say."""
+    """A message as a frame. Raises: TypeError, ValueError, RecursionError for values that JSON cannot express."""
     text = json.dumps(message, ensure_ascii=False, separators=(",", ":"), default=default).encode("utf-8", "replace")
     body = text + b"\n" + blob if blob else text
     return HEADER.pack(len(body)) + body
 
 
 def decode(body: bytes, loads: Callable[[bytes], Any] = json.loads) -> Message:
-    """A frame's message and raw bytes, of its body. Raises: BadFrame."""
+    """The message and the raw bytes of a frame's body. Raises: BadFrame."""
     end = body.find(b"\n")
     text, blob = (body, b"") if end < 0 else (body[:end], body[end + 1 :])
     try:
@@ -52,12 +52,12 @@ class Frames:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """The messages that are complete now. Raises: BadFrame."""
+        """The messages that are complete with these bytes. Raises: BadFrame."""
         for body in self.bodies(data):
             yield decode(body, self._loads)
 
     def bodies(self, data: bytes) -> Iterator[bytes]:
-        """The same, not decoded yet. Raises: BadFrame."""
+        """The bodies of these messages, not decoded. Raises: BadFrame."""
         self._buffer += data
         while len(self._buffer) >= 4:
             (size,) = HEADER.unpack_from(self._buffer)

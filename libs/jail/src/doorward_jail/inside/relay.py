@@ -1,8 +1,8 @@
-"""Between a host that can pass no file descriptors and the sandboxes of its jail: a process that holds our ends of
-these, and passes on what comes, unread.
+"""A process between the sandboxes of a jail and a host that cannot pass file descriptors: it holds the ends of their
+channels and outputs, and passes bytes on unread.
 
-No sandbox is forked from it: what it has passed on may still be in its memory, and would be in that of the next
-client's program.
+No sandbox is forked from it: bytes that it passed on may still be in its memory, and the next client's program would
+have them too.
 """
 
 from __future__ import annotations
@@ -15,17 +15,16 @@ import socket
 from functools import partial
 from typing import Any
 
-from doorward_jail.inside.protocol import MOST_UNREAD, Frames, encode
+from doorward_jail.inside.protocol import MAX_UNREAD_BYTES, Frames, encode
 
-_CHUNK = 2**16
+_CHUNK_BYTES = 2**16
 
-_LAST = 16
-"""Reads at once: more than a socket or a pipe holds, and an end where a process that a sandbox left behind writes
-on."""
+_READS_AT_ONCE = 16
+"""More than a socket or a pipe holds, but bounded: a process that a sandbox left behind may write without end."""
 
 
 class Child:
-    """Our ends of a sandbox's channel and of its output."""
+    """The relay's ends of a sandbox's channel and of its output."""
 
     def __init__(self, link: socket.socket, printed: int) -> None:
         self.link = link
@@ -34,7 +33,7 @@ class Child:
 
 
 class Relay:
-    """Passes on what the host says to the zygote and to sandboxes, and what they say to the host."""
+    """Passes messages between the host on one side, and the zygote and its sandboxes on the other."""
 
     def __init__(self, reads: int, writes: int, zygote: socket.socket, selector: selectors.BaseSelector) -> None:
         self._reads, self._writes, self._zygote = reads, writes, zygote
@@ -45,13 +44,13 @@ class Relay:
         selector.register(zygote, selectors.EVENT_READ, self._hear_zygote)
 
     def _hear_host(self, events: int) -> bool:
-        data = os.read(self._reads, _CHUNK)
+        data = os.read(self._reads, _CHUNK_BYTES)
         for message, blob in self._orders.feed(data):
             self._obey(message, blob)
         return bool(data)
 
     def _hear_zygote(self, events: int) -> bool:
-        data = self._zygote.recv(_CHUNK)
+        data = self._zygote.recv(_CHUNK_BYTES)
         for message, _ in self._news.feed(data):
             self._forget(message.get("gone") or message.get("failed") or 0)
             self._tell(message)
@@ -70,7 +69,7 @@ class Relay:
         elif (child := self._children.get(message["to"])) is not None:
             child.waiting += blob
             self._flush(message["to"], child)
-            if len(child.waiting) > MOST_UNREAD:
+            if len(child.waiting) > MAX_UNREAD_BYTES:
                 self._zygote.sendall(encode({"kill": message["to"]}))
 
     def _fork(self, message: dict[str, Any]) -> None:
@@ -98,7 +97,7 @@ class Relay:
         if events & selectors.EVENT_WRITE:
             self._flush(number, child)
         if events & selectors.EVENT_READ:
-            for _ in range(_LAST if what == "link" else 0):  # what was printed before a frame goes before it
+            for _ in range(_READS_AT_ONCE if what == "link" else 0):  # output printed before a frame goes before it
                 if not self._pass_on("printed", number, child):
                     break
             self._pass_on(what, number, child)
@@ -107,7 +106,7 @@ class Relay:
     def _pass_on(self, what: str, number: int, child: Child) -> bool:
         source = child.printed if what == "printed" else child.link.fileno()
         try:
-            data = os.read(source, _CHUNK)
+            data = os.read(source, _CHUNK_BYTES)
         except BlockingIOError:
             return False
         except OSError:
@@ -135,7 +134,7 @@ class Relay:
         if (child := self._children.get(number)) is None:
             return
         for what in ("link", "printed"):
-            for _ in range(_LAST):
+            for _ in range(_READS_AT_ONCE):
                 if not self._pass_on(what, number, child):
                     break
         for source in (child.link, child.printed):
@@ -147,7 +146,7 @@ class Relay:
 
 
 def serve(selector: selectors.BaseSelector) -> None:
-    """Do what it takes when something comes, until who it comes from is gone."""
+    """Handle events until the other side of a channel is gone."""
     while True:
         for key, events in selector.select():
             if not key.data(events):
@@ -155,18 +154,17 @@ def serve(selector: selectors.BaseSelector) -> None:
 
 
 def start(reads: int, writes: int, selector: selectors.BaseSelector | None) -> socket.socket:
-    """Start the relay, which reads from and writes to the host by these: in this process if there is a selector, which
-    is for a zygote that starts one sandbox and no other; else in one of its own. Returns: what the zygote has in the
-    place of its host."""
+    """Start the relay, with the file descriptors of its host. It runs in this process if there is a selector, which is
+    for a zygote that starts only one sandbox; else in a process of its own. Returns: the zygote's channel to the
+    relay."""
     ours, its = socket.socketpair()
     if selector is not None:
         Relay(reads, writes, its, selector)
         return ours
     if os.fork() == 0:
         ours.close()
-        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[
-            1
-        ]  # so many descriptors of this user may be in flight, more than programs have
+        # The limit of open files bounds the descriptors in flight of this user: have a higher one than programs.
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         try:
             selector = selectors.DefaultSelector()

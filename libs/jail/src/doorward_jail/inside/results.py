@@ -1,5 +1,4 @@
-"""What leaves a sandbox: values as JSON, figures and files as artefacts, errors with the lines of the agent's own
-code."""
+"""Results of programs: values as JSON, figures and files as artefacts, errors with lines of the agent's own code."""
 
 from __future__ import annotations
 
@@ -15,18 +14,18 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-BYTES = "\0bytes"
-"""The one key of an object that stands for bytes in JSON."""
+BYTES_KEY = "\0bytes"
+"""The only key of an object that stands for bytes in JSON."""
 
-MOST_FILES = 100
+MAX_ARTEFACTS = 100
 """Artefacts of one run."""
 
 Keep = Callable[[str, bytes], None]
 
 
 def outgoing(value: Any) -> Any:
-    """What `json` does not know of the arguments of a call: a path of a file, or an open one, is that file. Raises:
-    TypeError."""
+    """An argument that `json` cannot encode, as a value that it can: the path of a file, or an open file, becomes the
+    file. Raises: TypeError."""
     if isinstance(value, os.PathLike) and os.path.isfile(value):
         with open(value, "rb") as file:
             return outgoing(file)
@@ -38,8 +37,8 @@ def outgoing(value: Any) -> Any:
 
 
 def returned(value: Any) -> Any:
-    """What `json` does not know of a program's value, as something that it does. Raises: TypeError for what nobody
-    knows."""
+    """A part of a program's value that `json` cannot encode, as a value that it can. Raises: TypeError for unknown
+    types."""
     found = _known(value)
     if found is NotImplemented:
         raise TypeError(f"a {type(value).__name__} cannot be sent; send plain JSON values")
@@ -54,7 +53,7 @@ def _known(value: Any) -> Any:
     if isinstance(value, str):
         return value
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return {BYTES: base64.b64encode(bytes(value)).decode()}
+        return {BYTES_KEY: base64.b64encode(bytes(value)).decode()}
     if isinstance(value, (set, frozenset)):
         return sorted(value, key=str)
     if isinstance(value, Mapping):
@@ -79,7 +78,7 @@ def _known(value: Any) -> Any:
 
 
 def _of_pandas(value: Any) -> Any:
-    """A table as its rows, a series as a list; or with the labels of its index, where these say something."""
+    """A table as its rows, a series as a list. Labels of the index are kept if they are more than row numbers."""
     named = any(name is not None for name in value.index.names)
     if hasattr(value, "columns"):
         return (value.reset_index() if named else value).to_dict("records")
@@ -89,7 +88,7 @@ def _of_pandas(value: Any) -> Any:
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """Any value as what JSON can say: keys become text, what nobody knows its `repr`."""
+    """Any value as plain JSON: keys become text, and objects of unknown types their `repr`."""
     if depth > 100:
         return "…"
     if value is None or isinstance(value, (str, bool, int, float)):
@@ -105,14 +104,14 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 
 class Figures:
-    """Pictures that a program draws or returns, kept as artefacts."""
+    """The figures and images that a program draws or returns, kept as artefacts."""
 
     def __init__(self, keep: Keep) -> None:
         self._keep = keep
         self._kept: list[tuple[Any, str]] = []
 
     def collect(self) -> None:
-        """Keep what is drawn with pyplot and still open, and close it."""
+        """Keep the figures of pyplot that are open, and close them."""
         pyplot = sys.modules.get("matplotlib.pyplot")
         if pyplot is None:
             return
@@ -123,7 +122,7 @@ class Figures:
     def kept(self, value: Any) -> str | None:
         """Keep a figure or an image. Returns: the artefact's name; `None` if the value is neither."""
         for known, name in self._kept:
-            if known is value:  # drawn, and the value too
+            if known is value:  # it was drawn, and is returned as well
                 return name
         module = type(value).__module__
         content, extension = io.BytesIO(), "png"
@@ -144,8 +143,8 @@ class Figures:
         return name
 
     def watch(self) -> None:
-        """Make the `show` of images and of plotly's figures keep them, as soon as they are imported: there is no
-        screen."""
+        """Replace `show` of images and of plotly's figures, when they are imported: there is no screen, so it keeps
+        them."""
         imported = builtins.__import__
 
         def importing(name: str, *args: Any, **kwargs: Any) -> Any:
@@ -160,15 +159,15 @@ class Figures:
 
 
 class Out:
-    """The folder `out`: what is new or has changed in it since the last look becomes an artefact."""
+    """The folder `out`. Its new and changed files become artefacts after each run."""
 
     def __init__(self, folder: str = "out") -> None:
         self._folder = folder
         self._seen: dict[str, tuple[int, int]] = {}
 
     def files(self, most: int) -> Iterator[tuple[str, bytes]]:
-        """Name and content of each regular file that is new, of at most `most` bytes together. What is left out is
-        told."""
+        """Name and content of each regular file that is new or changed, together at most `most` bytes. Files that are
+        left out are named in the output."""
         count = 0
         for folder, folders, names in os.walk(self._folder):
             folders.sort()
@@ -179,13 +178,11 @@ class Out:
                     continue
                 count += 1
                 most -= len(content)
-                if count <= MOST_FILES:
+                if count <= MAX_ARTEFACTS:
                     yield os.path.relpath(path, self._folder).replace(os.sep, "-"), content
-        if count > MOST_FILES:
-            sys.stderr.write(
-                f"[{count - MOST_FILES} files in {self._folder} are more than {MOST_FILES} and not kept: write one "
-                f"archive]\n"
-            )
+        if count > MAX_ARTEFACTS:
+            left_out = f"{count - MAX_ARTEFACTS} files in {self._folder} are more than {MAX_ARTEFACTS} and not kept"
+            sys.stderr.write(f"[{left_out}: write one archive]\n")
 
     def _read(self, path: str, most: int) -> bytes | None:
         try:
@@ -206,8 +203,8 @@ class Out:
 
 
 def failure(error: BaseException, name: str) -> dict[str, Any]:
-    """What is told of an exception: its type and message, and the frames that stand in the program called `name`."""
-    while len(inner := list(getattr(error, "exceptions", ()))) == 1:  # a group of one is about that one
+    """An exception as a message: its type and text, and its frames in the program called `name`."""
+    while len(inner := list(getattr(error, "exceptions", ()))) == 1:  # a group of one stands for that one
         error = inner[0]
     frames = [
         {"line": number, "function": frame.f_code.co_name}

@@ -1,6 +1,6 @@
-"""Runs the programs of one sandbox: one, or those of a session one after the other.
+"""Runs the programs of one sandbox: a single one, or those of a session one after the other.
 
-Nothing here is a wall. The walls are around this process (`walls.py`), and the host trusts nothing that it says.
+Nothing here protects the host: that do the walls around this process (`walls.py`), and the host trusts no message.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from doorward_jail.inside.channel import Channel, sparing
 from doorward_jail.inside.protocol import encode
 
 _VALUE = "__doorward_value__"
-_NOTHING: dict[str, Any] = {
+_TRIVIAL_PROGRAM: dict[str, Any] = {
     "code": "1 + 1",
     "before": "",
     "awaited": [],
@@ -33,7 +33,7 @@ _NOTHING: dict[str, Any] = {
 
 
 def serve(link: socket.socket) -> None:
-    """Tell the host that this sandbox is ready, and run what it sends until it is gone."""
+    """Tell the host that this sandbox is ready, and run its programs until the host is gone."""
     runner = Runner(Channel(link))
     try:
         while True:
@@ -44,7 +44,7 @@ def serve(link: socket.socket) -> None:
 
 
 class Runner:
-    """The programs' module `__main__`, and what surrounds a run of one."""
+    """Runs programs in one module `__main__`, and sends their results."""
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
@@ -58,12 +58,12 @@ class Runner:
         self._main = types.ModuleType("__main__")
         self._main.__dict__[catalog.LATER] = catalog.later
         _surroundings(self._main)
-        self._execute(_NOTHING, "")  # so that the memory which a first run copies is copied ahead
+        self._execute(_TRIVIAL_PROGRAM, "")  # copies ahead the memory that the first run would copy
         channel.send({"ready": os.getpid()})
 
     def run(self, program: dict[str, Any], files: bytes) -> None:
-        """Run a program and tell the host how it ended."""
-        self.channel.send({"began": True})  # from now on it is not run anew if this process dies
+        """Run a program, and send the host its result."""
+        self.channel.send({"began": True})  # if this process dies now, the program is not run again
         self._count += 1
         name = "program.py" if self._count == 1 else f"program-{self._count}.py"
         most = self.channel.most = program["most"]
@@ -82,7 +82,7 @@ class Runner:
         self._send_end(ended, most)
 
     def _execute(self, program: dict[str, Any], name: str) -> Any:
-        """The program's value: `result` if it sets that, else its last expression."""
+        """The program's value: `result` if it is set, else the last expression."""
         code, scope = program["code"], self._main.__dict__
         linecache.cache[name] = (len(code), None, code.splitlines(True), name)
         tree = ast.parse(code, name)
@@ -107,7 +107,7 @@ class Runner:
 
     def _send_artefacts(self, most: int) -> None:
         self._figures.collect()
-        for name, content in [*self._kept, *self._out.files(most)][: results.MOST_FILES]:
+        for name, content in [*self._kept, *self._out.files(most)][: results.MAX_ARTEFACTS]:
             self.channel.send({"artefact": name}, content)
         self._kept.clear()
 
@@ -130,23 +130,20 @@ class Runner:
 
 
 def _surroundings(main: types.ModuleType) -> None:
-    """What a script finds around it, where that differs from what the zygote left."""
+    """Make the surroundings of a script, where the zygote's own differ."""
     sys.modules["__main__"] = main
     sys.argv = ["program.py"]
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     for stream in ("stdout", "stderr"):
         raw = io.FileIO(1, "w", closefd=False)
         setattr(sys, stream, io.TextIOWrapper(raw, "utf-8", "backslashreplace", write_through=True))
-    sys.breakpointhook = lambda *args, **kwargs: sys.stderr.write(
-        "[breakpoint() does nothing here: there is nobody to debug]\n"
-    )
+    notice = "[breakpoint() does nothing here: there is nobody to debug]\n"
+    sys.breakpointhook = lambda *args, **kwargs: sys.stderr.write(notice)
     main.__dict__["__builtins__"] = builtins
     builtins.help = catalog.told  # type: ignore[assignment]
     for name in ("exit", "quit"):
         setattr(builtins, name, sys.exit)
-    if (
-        "numpy.random" in sys.modules
-    ):  # else every sandbox of the zygote would draw the same numbers; OpenSSL and others note a fork
+    if "numpy.random" in sys.modules:  # it does not notice a fork: all sandboxes would draw the same numbers
         sys.modules["numpy.random"].seed()
     os.makedirs("in", exist_ok=True)
     os.makedirs("out", exist_ok=True)
@@ -154,7 +151,7 @@ def _surroundings(main: types.ModuleType) -> None:
 
 
 def _value_of_last(tree: ast.Module) -> None:
-    """Make the last expression an assignment, that its value can be read."""
+    """Make the last expression an assignment, so that its value can be read."""
     if tree.body and isinstance(last := tree.body[-1], ast.Expr):
         target = ast.Name(_VALUE, ast.Store())
         tree.body[-1] = ast.copy_location(ast.Assign([target], last.value), last)
@@ -162,7 +159,7 @@ def _value_of_last(tree: ast.Module) -> None:
 
 
 def _mark_awaited(tree: ast.Module, code: str, places: set[tuple[int, int]]) -> None:
-    """Have calls at these places (in bytes of the text) ask for `later`, if it is a catalog function that they call."""
+    """Let the calls at these places (bytes of the text) use `later`, if they call a function of the catalog."""
     if not places:
         return
     starts = [0]

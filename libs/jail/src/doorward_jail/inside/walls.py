@@ -1,4 +1,4 @@
-"""The walls of a sandbox, put up by itself before it runs anything: namespaces, mounts, limits, capabilities, system
+"""The walls of a sandbox, which it puts up before it runs any program: namespaces, mounts, limits, capabilities, system
 calls.
 
 Source: user_namespaces(7), mount(2), capabilities(7), prctl(2), seccomp(2).
@@ -39,12 +39,12 @@ class _Fprog(ctypes.Structure):
 
 
 def become(uid: int, gid: int) -> None:
-    """Be this user for good, if we are not. Capabilities go with it."""
+    """Become this user for good, and lose all capabilities."""
     if os.getuid() != uid:
         os.setgroups([])
         os.setresgid(gid, gid, gid)
         os.setresuid(uid, uid, uid)
-    _prctl(_SET_DUMPABLE, 1)  # else /proc/self would not be ours any more
+    _prctl(_SET_DUMPABLE, 1)  # else /proc/self would belong to root
 
 
 def hide(hidden: bool = True) -> None:
@@ -53,12 +53,11 @@ def hide(hidden: bool = True) -> None:
 
 
 def start(*, fresh: bool, network: bool) -> int:
-    """Fork. The child is the first process of namespaces of its own, as the only user there (`fresh`); it has to call
-    `settle`.
+    """Fork. If `fresh`, the child is the first process of its own namespaces and has to call `settle`.
 
-    Python knows no such fork. It is sound for a process without other threads at work whose pid is 1, as the child's
-    is: libc, which is not told, goes on to believe that. Returns: as `os.fork`. Raises: OSError if the kernel or a
-    policy refuses.
+    Python has no such fork. It is safe in a process without running threads whose pid is 1: libc is not told of the
+    fork and still believes in that pid, which the child has too. Returns: as `os.fork`. Raises: OSError if the kernel
+    or a policy refuses.
     """
     if not fresh:
         return os.fork()
@@ -76,21 +75,16 @@ def start(*, fresh: bool, network: bool) -> int:
 
 
 def settle(uid: int, gid: int) -> None:
-    """Be the user that this process was, in its new namespace. Raises: OSError."""
+    """Keep the user of this process in its new namespace. Raises: OSError."""
     for file, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
         with open(f"/proc/self/{file}", "w") as out:
             out.write(text)
 
 
 def mounts(size: int, inodes: int) -> None:
-    """Fresh scratch space, one quota for all of it, and no process but ours to be seen."""
+    """Mount fresh scratch space with one quota for all of it, and hide all processes but ours."""
     _call("mount", None, b"/", None, _REC | _PRIVATE, None)
-    for place in (
-        "/proc",
-        "/sys",
-        "/dev/pts",
-        "/dev/mqueue",
-    ):  # the last two, of a container, are its sandboxes' in common
+    for place in ("/proc", "/sys", "/dev/pts", "/dev/mqueue"):  # a container's sandboxes share the last two
         if os.path.isdir(place):
             _hide(place)
     flags = _NOSUID | _NODEV | _NOEXEC
@@ -114,9 +108,11 @@ def _hide(place: str) -> None:
 
 
 def unlist_mounts() -> None:
-    """List none of our mounts: `/proc/self/mountinfo` tells where on the host each comes from. It has those of a
-    process's mount namespace that its root leads to. So have another namespace, and stay in the files of this one,
-    which the first process keeps."""
+    """Empty `/proc/self/mountinfo`, which tells where on the host each mount comes from.
+
+    It lists the mounts of the process's namespace that are below its root. So take another mount namespace, and keep as
+    root the files of this one, which the first process keeps alive.
+    """
     here = os.open("/", os.O_PATH | os.O_DIRECTORY)
     _call("unshare", _NEWNS)
     os.fchdir(here)
@@ -131,12 +127,11 @@ def reserved() -> int:
 
 
 def limits(config: dict[str, Any]) -> None:
-    """Bounds that the kernel keeps for this process and each that it starts."""
+    """Set the limits that the kernel keeps for this process and all that it starts."""
     wanted = {
-        "RLIMIT_CORE": 1,  # core(5): the one limit that a handler of crashes on the host keeps to
-        "RLIMIT_NOFILE": config["files"] // 4
-        if config["one_process"]
-        else config["files"],  # each may hold memory that is not counted
+        "RLIMIT_CORE": 1,  # core(5): the only limit that a crash handler of the host respects
+        # An open file may hold memory that is not counted where a sandbox is one process.
+        "RLIMIT_NOFILE": config["files"] // 4 if config["one_process"] else config["files"],
         "RLIMIT_FSIZE": config["scratch"],
         "RLIMIT_MEMLOCK": 0,
         "RLIMIT_MSGQUEUE": 0,
@@ -145,10 +140,9 @@ def limits(config: dict[str, Any]) -> None:
         "RLIMIT_NICE": 0,
     }
     if config["fresh"] and tuple(map(int, os.uname().release.split(".")[:2])) >= (5, 14):
-        wanted["RLIMIT_NPROC"] = (
-            config["processes"] + 1
-        )  # the first process of all; counted in a user namespace of its own only since then
-    if config["memory"]:  # beside what the preloaded packages have reserved, which is no memory yet
+        # One more for the first process. Older kernels do not count the processes of each user namespace by itself.
+        wanted["RLIMIT_NPROC"] = config["processes"] + 1
+    if config["memory"]:  # in addition to the address space that preloaded packages have reserved
         with contextlib.suppress(AttributeError):
             _libc.mallopt(_ARENA_MAX, 1)  # glibc would reserve 128 MiB for each thread
         wanted["RLIMIT_AS"] = config["reserved"] + config["memory"]
@@ -160,13 +154,13 @@ def limits(config: dict[str, Any]) -> None:
 
 
 def first_to_die() -> None:
-    """If memory runs out, be chosen before the zygote."""
+    """Let the kernel kill this process before the zygote if memory runs out."""
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write("1000")
 
 
 def privileges(bpf: str) -> None:
-    """Give up every capability and the way to new ones, and every system call that is not on the list. The last
+    """Give up all capabilities, the ways to new ones, and all system calls that are not on the list. This is the last
     wall."""
     _prctl(_SET_NO_NEW_PRIVS, 1)
     _libc.prctl(_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)

@@ -1,7 +1,8 @@
-"""The first process of a jail: it has loaded what programs need, and starts a process with walls of its own for each.
+"""The first process of a jail: it loads the packages of programs, and starts a process with its own walls for each
+sandbox.
 
-It runs no code of an agent's. Its channel to the host is its standard input and output; when that closes it ends, and
-with it, as the first process of its namespace, everything in the jail.
+It runs no code of agents. Its channel to the host is its standard input and output. When that closes it ends, and with
+the first process of the namespace everything in the jail ends.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from typing import Any
 from doorward_jail.inside import relay, runner, walls
 from doorward_jail.inside.protocol import Frames, encode
 
-_CHUNK = 2**16
+_CHUNK_BYTES = 2**16
 
 
 class Zygote:
-    """Starts and ends sandboxes as the host says. It reads nothing that is a sandbox's: what it has read would be in
-    the memory of all that it forks later."""
+    """Starts and ends sandboxes as the host says. It reads no data of sandboxes, which would be in the memory of all
+    that it forks later."""
 
     def __init__(self, config: dict[str, Any], link: socket.socket, selector: selectors.BaseSelector) -> None:
         self._config = config
@@ -56,7 +57,7 @@ class Zygote:
     def _receive(self) -> tuple[bytes, list[int]]:
         room = socket.CMSG_SPACE(8 * 4)
         try:
-            data, parts, _, _ = self._link.recvmsg(_CHUNK, room)
+            data, parts, _, _ = self._link.recvmsg(_CHUNK_BYTES, room)
         except OSError:
             return b"", []
         found = array.array("i")
@@ -82,7 +83,7 @@ class Zygote:
         link.close()
 
     def _become_sandbox(self, link: socket.socket, out: int, uid: int, gid: int) -> None:
-        """In the new process: put up its walls, and run what its host sends. Never returns."""
+        """In the new process: put up its walls, and run the programs that the host sends. Never returns."""
         config = self._config
         try:
             signal.set_wakeup_fd(-1)
@@ -119,8 +120,7 @@ class Zygote:
             os._exit(1)
 
     def _reap(self, events: int) -> bool:
-        """Tell of each sandbox whose first process has ended, and that is all of it: the kernel ends what it had
-        started."""
+        """Tell the host of each sandbox whose first process has ended. The kernel ends the others with it."""
         self._ended.recv(4096)
         while True:
             try:
@@ -133,17 +133,16 @@ class Zygote:
                 if child == pid:
                     del self._children[number]
                     code = os.waitstatus_to_exitcode(status)
-                    self._tell(
-                        {"gone": number, "code": 128 - code if self._config["fresh"] and 128 < code < 193 else code}
-                    )
+                    if self._config["fresh"] and 128 < code < 193:  # the first process reports a signal so, see `_wait`
+                        code = 128 - code
+                    self._tell({"gone": number, "code": code})
 
 
 def _wait(pid: int) -> None:
-    """As the first process of a sandbox, be there for nothing but the end of the second, which runs its programs. Never
-    returns.
+    """As the first process of a sandbox, wait for the second one, which runs the programs. Never returns.
 
-    That one is made by libc's own fork and has another process id than the zygote: by these, libraries know that they
-    are in a new process, and draw other random numbers there, and so other keys.
+    The second one is made by libc's own fork and has another process id than the zygote. By these, libraries notice
+    that they are in a new process, and draw other random numbers and keys.
     """
     os.closerange(0, 4)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -154,9 +153,9 @@ def _wait(pid: int) -> None:
 
 
 def main(config: dict[str, Any]) -> None:
-    """Load what programs need, see whether sandboxes can have namespaces of their own here, and serve."""
+    """Load packages, find out whether sandboxes can have their own namespaces here, and start sandboxes."""
     ends = os.dup(0), os.dup(1)
-    os.dup2(2, 1)  # what packages print while they load is no frame
+    os.dup2(2, 1)  # packages may print while they load, which is no frame
     os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
     os.environ.clear()
     os.environ.update(config["env"])
@@ -177,28 +176,23 @@ def main(config: dict[str, Any]) -> None:
     if not config["fresh"]:
         walls.hide()
     gc.collect()
-    gc.freeze()  # that no collection in a sandbox touches, and so copies, all of our memory
+    gc.freeze()  # else a collection in a sandbox would touch, and so copy, all of our memory
     for name in [name for name in sys.modules if name.startswith("doorward")]:
         del sys.modules[name]  # programs import a `doorward` of their own
     selector = selectors.DefaultSelector()
-    link = (
-        relay.start(*ends, None if config["fresh"] else selector)
-        if config["relayed"]
-        else socket.socket(fileno=ends[0])
-    )
-    hello = {
-        "python": ".".join(map(str, sys.version_info[:3])),
-        "fresh": config["fresh"],
-        "why": why,
-        "problems": problems,
-    }
+    if config["relayed"]:
+        link = relay.start(*ends, None if config["fresh"] else selector)
+    else:
+        link = socket.socket(fileno=ends[0])
+    python = ".".join(map(str, sys.version_info[:3]))
+    hello = {"python": python, "fresh": config["fresh"], "why": why, "problems": problems}
     link.sendall(encode({"hello": hello}))
     Zygote(config, link, selector)
     relay.serve(selector)
 
 
 def _refused(config: dict[str, Any]) -> str:
-    """Why a process cannot have namespaces of its own here; empty if it can."""
+    """The reason why a sandbox cannot have its own namespaces here; empty if it can."""
     if os.getpid() != 1:
         return "the zygote is not the first process of its namespace"
     uid, gid = os.getuid(), os.getgid()

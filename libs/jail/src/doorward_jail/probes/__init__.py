@@ -1,5 +1,7 @@
-"""Probes: small programs that try to get out of an executor's sandboxes, and what the host makes of it. They know no
-executor."""
+"""Probes of isolation: small programs that try to get out of the sandboxes of any executor.
+
+Never anything that knows a particular executor.
+"""
 
 from doorward_jail.probes.probe import Probed, probe, summary
 

@@ -1,8 +1,8 @@
-"""Probes: small programs by which an executor proves on this machine that it isolates.
+"""Runs the probes, small programs that show whether an executor isolates on this machine.
 
-Each probe opens something on the host for its time (a listener, a file, a process) that the program looks for with all
-that Python has. What counts is what the host sees, and only then what the program says. A probe costs milliseconds; all
-of them together are over in seconds, also where nothing holds.
+Each probe opens something on the host while it runs (a listener, a file, a process), and its program tries to reach it
+with all the means of Python. The verdict follows from what the host sees, and only then from what the program says. A
+probe takes milliseconds; all of them take seconds, even if nothing holds.
 """
 
 from __future__ import annotations
@@ -37,14 +37,21 @@ from doorward_jail.probes.trials import TRIALS
 if TYPE_CHECKING:
     from doorward import Executor
 
-REFUSED = ("ModuleNotFoundError", "NameError", "AttributeError", "NotImplementedError", "TypeError", "SyntaxError")
-"""How an interpreter refuses what it does not have."""
+MISSING_FEATURE_ERRORS = (
+    "ModuleNotFoundError",
+    "NameError",
+    "AttributeError",
+    "NotImplementedError",
+    "TypeError",
+    "SyntaxError",
+)
+"""Types of the errors by which an interpreter says that it lacks a feature."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """What came of a probe. `held`: whether the isolation did; None: the executor's language has no words for the
-    attempt. `says` is a sentence, `ms` what it took."""
+    """The result of a probe. `held`: whether the isolation did; `None` if the executor's language cannot express the
+    attempt. `says` is a sentence."""
 
     probe: str
     held: bool | None
@@ -55,7 +62,7 @@ class Probed:
 async def probe(executor: Executor, limits: Limits) -> list[Probed]:
     """Run every probe in sandboxes of this executor, with the limits that runs have.
 
-    Raises: ExecutorError if it runs nothing at all.
+    Raises: ExecutorError if it cannot run any program.
     """
     await _run(executor, Program("1 + 1", description="probe", limits=limits), limits.timeout)
     results = []
@@ -70,7 +77,7 @@ async def probe(executor: Executor, limits: Limits) -> list[Probed]:
 
 
 def summary(results: Sequence[Probed]) -> str:
-    """What held, and what there was no way to try, in a line."""
+    """One line that names the probes that held, and those that could not be tried."""
     held = [r.probe for r in results if r.held]
     wordless = [r.probe for r in results if r.held is None]
     parts = [
@@ -92,7 +99,7 @@ async def _try(executor: Executor, trial: Trial, limits: Limits) -> tuple[bool |
     wrong = trial.judge(value, error)
     if wrong:
         return False, wrong
-    if isinstance(error, Unsupported) or (isinstance(error, Failure) and error.type in REFUSED):
+    if isinstance(error, Unsupported) or (isinstance(error, Failure) and error.type in MISSING_FEATURE_ERRORS):
         return None, f"cannot be tried: {error.message}"
     if isinstance(error, DoorwardError) and not (isinstance(error, LimitExceeded) and trial.limit in error.message):
         return False, f"the probe did not come to its end: {error.message}"
@@ -100,7 +107,7 @@ async def _try(executor: Executor, trial: Trial, limits: Limits) -> tuple[bool |
 
 
 async def _run(executor: Executor, program: Program, seconds: float) -> ProgramResult:
-    """One program in a sandbox of its own. Raises: DoorwardError; LimitExceeded at the deadline."""
+    """Run a program in a sandbox of its own. Raises: DoorwardError; LimitExceeded at the deadline."""
     program = replace(program, deadline=time.monotonic() + seconds)
     with anyio.move_on_after(seconds):
         sandbox = await executor.open(program)

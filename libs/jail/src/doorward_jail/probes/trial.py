@@ -1,4 +1,4 @@
-"""One trial: a program that tries what must not work, and how the host judges what came of it."""
+"""One trial: a program that tries what must not work, and how the host judges its result."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from doorward import DoorwardError, Failure
 
-PATIENCE = 5.0
+TRIAL_SECONDS = 5.0
 """Seconds that one probe may take."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A program, its parameters, and how the host judges its end: the sentence of what did not hold, or "". `well` says
-    what held; `limit` is the word in the message of the limit that should end the program."""
+    """A program and its parameters. `judge` returns a sentence on what did not hold, or ""; `well` is the sentence if
+    all held. `limit` is a word in the message of the limit that should end the program."""
 
     code: str
     params: Mapping[str, Any]
     judge: Callable[[Any, DoorwardError | Failure | None], str]
     well: str
     limit: str = "-"
-    seconds: float = PATIENCE
+    seconds: float = TRIAL_SECONDS

@@ -1,4 +1,4 @@
-"""What the probes try to reach, with what the host opens for it; and all trials by their names."""
+"""Trials that reach for the host, with what the host opens for them; and the table of all trials."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def _network(token: str, limits: Limits) -> Iterator[Trial]:
                 listener.setblocking(False)
                 with contextlib.suppress(BlockingIOError):
                     listener.accept()[0].close()
-                    return f"a program reached {'a port' if listener.family == socket.AF_INET else 'an abstract Unix socket'} of the host"
+                    what = "a port" if listener.family == socket.AF_INET else "an abstract Unix socket"
+                    return f"a program reached {what} of the host"
             return f"a program found {', '.join(map(str, value))}" if value else ""
 
         names = {"PORT": listeners[0].getsockname()[1], "NAME": token}
@@ -76,12 +77,11 @@ def _file(token: str, limits: Limits) -> Iterator[Trial]:
         canary.write_text(token)
         canary.chmod(0o644)
         wrong = f"a program read the host's file {canary}"
-        yield Trial(
-            _FILE,
-            {"PATH": str(canary)},
-            lambda value, _: wrong * (token in str(value)),
-            "a file that all may read cannot be read",
-        )
+
+        def judge(value: Any, error: Any) -> str:
+            return wrong if token in str(value) else ""
+
+        yield Trial(_FILE, {"PATH": str(canary)}, judge, "a file that all may read cannot be read")
 
 
 _WRITE = """
@@ -148,7 +148,7 @@ result = seen
 
 @contextlib.contextmanager
 def _process(token: str, limits: Limits) -> Iterator[Trial]:
-    other = secrets.token_hex(8)  # the program knows it, and so does what runs it
+    other = secrets.token_hex(8)  # not the token, which the program must not find elsewhere
     idle = [sys.executable, "-I", "-S", "-c", "import sys; sys.stdin.read()", f"{other}-{token}"]
     with subprocess.Popen(idle, stdin=subprocess.PIPE, env={"TOKEN": other}) as process:  # noqa: S603
 
@@ -180,13 +180,15 @@ result = found
 
 @contextlib.contextmanager
 def _variables(token: str, limits: Limits) -> Iterator[Trial]:
-    wrong = "a program read a variable of the gateway"
-    yield Trial(_ENVIRONMENT, {}, lambda value, _: wrong * (token in str(value)), "no variable of the gateway is there")
+    def judge(value: Any, error: Any) -> str:
+        return "a program read a variable of the gateway" if token in str(value) else ""
+
+    yield Trial(_ENVIRONMENT, {}, judge, "no variable of the gateway is there")
 
 
 @contextlib.contextmanager
 def _open_folder() -> Iterator[Path]:
-    """A folder in which everybody on the host may read and write."""
+    """A folder in which every user of the host may read and write."""
     with tempfile.TemporaryDirectory(prefix="doorward-probe-", dir="/tmp" if os.path.isdir("/tmp") else None) as name:  # noqa: S108
         os.chmod(name, 0o777)  # noqa: S103
         yield Path(name)

@@ -14,8 +14,8 @@ from doorward_jail.probes.trial import Trial
 if TYPE_CHECKING:
     from doorward import Limits
 
-DEADLINE = 0.4
-"""Seconds that the program of the probe `deadline` gets; it must be gone a second later."""
+DEADLINE_SECONDS = 0.4
+"""The time of the program of the probe `deadline`, which must be gone a second later."""
 
 _MEMORY = """
 MIB = 0
@@ -59,11 +59,8 @@ def processes(token: str, limits: Limits) -> Iterator[Trial]:
     most = limits.processes
 
     def judge(value: Any, error: Any) -> str:
-        return (
-            f"a program started {value} processes, and its limit is {most}"
-            if isinstance(value, int) and value > most
-            else ""
-        )
+        is_over = isinstance(value, int) and value > most
+        return f"a program started {value} processes, and its limit is {most}" if is_over else ""
 
     yield Trial(_PROCESSES, {"MOST": most + 16}, judge, f"a program gets no more than {most} processes", "processes")
 
@@ -91,7 +88,7 @@ while True:
 @contextlib.contextmanager
 def deadline(token: str, limits: Limits) -> Iterator[Trial]:
     name = f"dw-{token[-10:]}"  # Linux keeps 15 characters
-    end = time.monotonic() + DEADLINE
+    end = time.monotonic() + DEADLINE_SECONDS
 
     def judge(value: Any, error: Any) -> str:
         late = time.monotonic() - end
@@ -104,17 +101,21 @@ def deadline(token: str, limits: Limits) -> Iterator[Trial]:
         return f"a program ended {late:.1f} s late" if late > 1 else ""
 
     yield Trial(
-        _DEADLINE, {"NAME": name}, judge, "a program that swallows every error is gone, with its children", "", DEADLINE
+        _DEADLINE,
+        {"NAME": name},
+        judge,
+        "a program that swallows every error is gone, with its children",
+        "",
+        DEADLINE_SECONDS,
     )
 
 
 def _named(name: str) -> list[int]:
-    """The host's processes of this name that live."""
+    """The running processes of the host with this name."""
     found = []
     for status in Path("/proc").glob("[0-9]*/status"):
         with contextlib.suppress(OSError):
             text = status.read_text()
-            found += (
-                [int(status.parent.name)] if text.startswith(f"Name:\t{name}\n") and "State:\tZ" not in text else []
-            )
+            if text.startswith(f"Name:\t{name}\n") and "State:\tZ" not in text:
+                found.append(int(status.parent.name))
     return found

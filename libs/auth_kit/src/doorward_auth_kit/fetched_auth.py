@@ -1,4 +1,4 @@
-"""The `httpx2.Auth` of a credential that is fetched."""
+"""The `httpx2.Auth` of a fetched credential."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any, Generic
 import httpx2
 from doorward import ServerError
 
-from doorward_auth_kit.exchange import MOST
-from doorward_auth_kit.home import CredentialHome
+from doorward_auth_kit.credential_home import CredentialHome
+from doorward_auth_kit.exchange import MAX_ANSWER_BYTES
 from doorward_auth_kit.renewal import C, Renewal
 
-AGAIN_USELESS = 5.0
-"""Seconds for which no other credential is fetched for a server that has refused a new one as well."""
+USELESS_SECONDS = 5.0
+"""After a server has refused a new credential too, no other is fetched for so long."""
 
-MOST_REFUSED, WHILE = 10, 30.0
-"""Credentials that a server may refuse in so many seconds: then no other is fetched. One that refuses each after its
-first use would have us log in with every call, at a provider that locks those who do."""
+MAX_REFUSED_CREDENTIALS, REFUSED_SECONDS = 10, 30.0
+"""A server may refuse so many credentials in so many seconds; then no other is fetched. If a server refused each
+credential after its first use, we would log in with every call, and the provider might lock the account."""
 
 
 class FetchedAuth(httpx2.Auth, Generic[C]):
-    """Puts the credential into each request to its home (`put`), and another one if the server refuses it with 401,
+    """Puts the credential into each request to its home (`put`). If the server refuses it with 401, tries another one,
     once."""
 
     def __init__(
@@ -51,7 +51,7 @@ class FetchedAuth(httpx2.Auth, Generic[C]):
         await self.check(response, other)
 
     async def after(self, response: httpx2.Response, credential: C) -> C | None:
-        """The credential with which the request should be made again, if it should."""
+        """The credential for a second try of the request; `None` if there should be none."""
         if response.status_code != 401:
             return None
         if self._useless is not None and self._useless[0] == credential and time.monotonic() < self._useless[1]:
@@ -59,20 +59,20 @@ class FetchedAuth(httpx2.Auth, Generic[C]):
         return await self.renew(credential)
 
     async def renew(self, refused: C) -> C:
-        """Another credential than the one that was refused. Raises: ServerError if too many were; what fetching it
+        """A credential other than the refused one. Raises: ServerError if too many were refused; what fetching
         raises."""
         now = time.monotonic()
-        self._refused = [(each, at) for each, at in self._refused if now - at < WHILE]
+        self._refused = [(each, at) for each, at in self._refused if now - at < REFUSED_SECONDS]
         if all(each != refused for each, _ in self._refused):
-            if len(self._refused) >= MOST_REFUSED:
+            if len(self._refused) >= MAX_REFUSED_CREDENTIALS:
                 raise self._refusal()
             self._refused.append((refused, now))
         return await self._renewal.get(refused)
 
     async def check(self, response: httpx2.Response, credential: C) -> None:
-        """Whether the second answer will do. Raises: ServerError if the server refuses this credential, too."""
+        """Check the second answer. Raises: ServerError if the server refuses this credential too."""
         if response.status_code == 401:
-            self._useless = credential, time.monotonic() + AGAIN_USELESS
+            self._useless = credential, time.monotonic() + USELESS_SECONDS
             raise self._refusal()
 
     def _refusal(self) -> ServerError:
@@ -80,7 +80,7 @@ class FetchedAuth(httpx2.Auth, Generic[C]):
 
 
 class Capped(httpx2.AsyncByteStream):
-    """The body of an answer, up to a size."""
+    """The body of an answer, of bounded size."""
 
     def __init__(self, stream: Any, who: str) -> None:
         self._stream, self._who = stream, who
@@ -89,8 +89,10 @@ class Capped(httpx2.AsyncByteStream):
         size = 0
         async for part in self._stream:
             size += len(part)
-            if size > MOST:
-                raise ServerError(f"{self._who} refuses its credentials, with more than {MOST // 1024} KiB of text")
+            if size > MAX_ANSWER_BYTES:
+                raise ServerError(
+                    f"{self._who} refuses its credentials, with more than {MAX_ANSWER_BYTES // 1024} KiB of text"
+                )
             yield part
 
     async def aclose(self) -> None:

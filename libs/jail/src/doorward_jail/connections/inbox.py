@@ -1,4 +1,4 @@
-"""What comes from a sandbox, as messages in their order: bounded, and read in a thread where it is large."""
+"""The messages of a sandbox in their order: bounded, and decoded in a thread if they are large."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from typing import Any
 from doorward import aside, read_json
 from pydantic_core import from_json
 
-from doorward_jail.inside.protocol import MOST_UNREAD, BadFrame, Frames, Message, decode
-from doorward_jail.inside.results import BYTES
+from doorward_jail.inside.protocol import MAX_UNREAD_BYTES, BadFrame, Frames, Message, decode
+from doorward_jail.inside.results import BYTES_KEY
 
-_BYTES = json.dumps(BYTES).encode()
+_BYTES_KEY = json.dumps(BYTES_KEY).encode()
 
-_LESS = "Filter or aggregate in the program."
+_SEND_LESS = "Filter or aggregate in the program."
 
-_LARGE_BYTES = 2**18
-"""Of a frame that is read in a thread."""
+_LARGE_FRAME_BYTES = 2**18
+"""A larger frame is decoded in a thread."""
 
 _PIECE_CHARACTERS = 2**20
 
-_MOST_PARTS = 1_000_000
-"""Of all that one run sends."""
+_MAX_PARTS = 1_000_000
+"""One run may send so many values and members, all messages together."""
 
-_MOST_LEVELS = 200
-"""Of nesting: more is no frame. What reads small frames takes no more either."""
+_MAX_LEVELS = 200
+"""A message nested more deeply is refused. The decoder of small frames has the same limit."""
 
 
 class TooMuch(BadFrame):
@@ -36,12 +36,13 @@ class TooMuch(BadFrame):
 
 
 class Inbox:
-    """Takes the bytes of a sandbox's channel. Messages are handed to `heard`; what is no frame is told to `broken`."""
+    """Takes the bytes of a sandbox's channel, and hands its messages to `heard`. Bytes that are no frame call
+    `broken`."""
 
     def __init__(
         self, most_bytes: int, heard: Callable[[dict[str, Any], bytes], None], broken: Callable[[str, str], None]
     ) -> None:
-        """`broken` is told why, and what to do about it if a limit is."""
+        """`broken` gets the reason, and a hint if that is a limit."""
         self._frames = Frames(most_bytes)
         self._heard = heard
         self._broken = broken
@@ -51,12 +52,12 @@ class Inbox:
         self._parts = 0
 
     def begin(self, most_bytes: int) -> None:
-        """A run begins: the largest frame that may come from now on."""
+        """Begin a run, whose frames have at most so many bytes."""
         self._frames = Frames(most_bytes)
         self._parts = 0
 
     def feed(self, data: bytes) -> None:
-        """Take what has come."""
+        """Take bytes that have come."""
         if not self._is_open:
             return
         try:
@@ -66,26 +67,26 @@ class Inbox:
             return
         if self._reading is None:
             self._read()
-        elif sum(map(len, self._unread)) > MOST_UNREAD:
-            self._broken("the program sent more at once than can be read", _LESS)
+        elif sum(map(len, self._unread)) > MAX_UNREAD_BYTES:
+            self._broken("the program sent more at once than can be read", _SEND_LESS)
 
     def close(self) -> None:
-        """Nothing more is read, and nobody told: who was is let go, with the files that they hold."""
+        """Read nothing more. The callbacks are dropped, with everything that they hold."""
         self._is_open = False
         self._heard = lambda message, blob: None
         self._broken = lambda why, hint: None
         self._unread.clear()
 
     async def all_read(self) -> None:
-        """Wait until everything is heard that has come."""
+        """Wait until all messages that have come are handed on."""
         while self._reading is not None:
             await asyncio.wait([self._reading])
 
     def _read(self) -> None:
-        """Hear what has come, up to a frame that is read in a thread: what is behind that waits."""
+        """Hand on the messages, up to a frame that is decoded in a thread. Those after it wait."""
         while self._unread and self._is_open:
             body = self._unread.popleft()
-            if len(body) > _LARGE_BYTES:
+            if len(body) > _LARGE_FRAME_BYTES:
                 self._reading = asyncio.ensure_future(self._read_large(body))
                 return
             self._hear(body)
@@ -112,34 +113,34 @@ class Inbox:
 
     def _refuse(self, error: BadFrame) -> None:
         if isinstance(error, TooMuch):
-            self._broken(str(error), _LESS)
+            self._broken(str(error), _SEND_LESS)
         else:
             self._broken(f"it sent {error}", "")
 
     def _loads(self, text: bytes) -> Any:
         self._parts += text.count(b",") + text.count(b"[") + text.count(b"{")
-        if self._parts > _MOST_PARTS:  # commas and brackets in all that a run sends
-            raise TooMuch(f"what the program sent has more than {_MOST_PARTS:,} parts")
-        value = from_json(text) if len(text) <= _LARGE_BYTES else _not_deep(read_json(text, constant=float))
-        return _with_bytes(value) if _BYTES in text else value
+        if self._parts > _MAX_PARTS:  # commas and brackets in all that a run sends
+            raise TooMuch(f"what the program sent has more than {_MAX_PARTS:,} parts")
+        value = from_json(text) if len(text) <= _LARGE_FRAME_BYTES else _not_deep(read_json(text, constant=float))
+        return _with_bytes(value) if _BYTES_KEY in text else value
 
 
 def _not_deep(value: Any) -> Any:
-    """The value, level by level. Raises: ValueError if there are too many."""
+    """The value, if it has not too many levels. Raises: ValueError."""
     level: list[Any] = [[value]]
-    for _ in range(_MOST_LEVELS + 1):
+    for _ in range(_MAX_LEVELS + 1):
         parts = (node.values() if isinstance(node, dict) else node for node in level)
         level = [part for among in parts for part in among if isinstance(part, (dict, list))]
         if not level:
             return value
-    raise ValueError(f"more than {_MOST_LEVELS} levels")
+    raise ValueError(f"more than {_MAX_LEVELS} levels")
 
 
 def _with_bytes(value: Any) -> Any:
-    """A value whose stand-ins for bytes are bytes. Walks with a stack of its own: JSON may be deep."""
+    """The value with bytes in place of the objects that stand for them. It keeps its own stack: JSON may be deep."""
 
     def real(node: Any) -> Any:
-        if isinstance(node, dict) and len(node) == 1 and isinstance(text := node.get(BYTES), str):
+        if isinstance(node, dict) and len(node) == 1 and isinstance(text := node.get(BYTES_KEY), str):
             try:
                 return _decoded(text)
             except ValueError:
@@ -159,7 +160,8 @@ def _with_bytes(value: Any) -> Any:
 
 
 def _decoded(text: str) -> bytes:
-    """The bytes of a base64 text, in pieces: the decoder lets no other thread work. Raises: ValueError."""
+    """The bytes of a base64 text, decoded in pieces, since the decoder holds the interpreter's lock. Raises:
+    ValueError."""
     return b"".join(
         base64.b64decode(text[at : at + _PIECE_CHARACTERS]) for at in range(0, len(text), _PIECE_CHARACTERS)
     )

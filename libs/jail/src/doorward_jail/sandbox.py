@@ -1,5 +1,5 @@
-"""The host's end of a sandbox that runs programs: what it asks is answered through the door, what it says is not
-trusted."""
+"""The host's side of a sandbox: runs its programs, and answers their questions through the door. It trusts no
+message."""
 
 from __future__ import annotations
 
@@ -7,49 +7,44 @@ import asyncio
 import codecs
 import contextlib
 import mimetypes
-import re
 import signal
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from doorward import (
-    ARTEFACT_URI,
     Door,
     DoorwardError,
-    File,
     LimitExceeded,
     Limits,
     Program,
     ProgramResult,
     SandboxDied,
-    awaited,
-    bind,
-    sets_result,
 )
 
-from doorward_jail.connection import SandboxConnection, first_of
+from doorward_jail.connections.connection import SandboxConnection, first_of
 from doorward_jail.errors import failure, text_in, told
 from doorward_jail.pool import Pool
+from doorward_jail.program_message import file_name, program_message
 
-_FLOOD = 64
-"""Times the limit of output after which a program is ended: until then what is too much is dropped."""
+_FLOOD_FACTOR = 64
+"""Output over the limit is dropped; a program that prints so many times the limit is ended."""
 
-_FEWER = "Make fewer calls: end the program when they are refused, and ask for many things at once."
+_CALL_LESS = "Make fewer calls: end the program when they are refused, and ask for many things at once."
 
-_NAME = 200
+_MAX_NAME_CHARACTERS = 200
 
 
 class JailSandbox:
-    """A `Sandbox` in a jail: one line to one sandbox."""
+    """A `Sandbox` in a jail: one connection to one sandbox."""
 
-    def __init__(self, line: SandboxConnection, limits: Limits, pool: Pool) -> None:
-        self._line = line
+    def __init__(self, connection: SandboxConnection, limits: Limits, pool: Pool) -> None:
+        self._connection = connection
         self._limits = limits
         self._pool = pool
         self._ending: asyncio.Future[None] | None = None
         self._clean = False
-        self._untouched = True  # nothing has been heard of a program in it
+        self._untouched = True  # no program has sent anything from it
         self._door: Door
         self._asked: set[asyncio.Task[None]] = set()
         self._done: asyncio.Future[dict[str, Any]]
@@ -59,18 +54,18 @@ class JailSandbox:
 
     async def run(self, program: Program, door: Door) -> ProgramResult:
         """See `doorward.Sandbox.run`."""
-        line, loop = self._line, asyncio.get_running_loop()
-        self._door, self._done, self._room = door, loop.create_future(), _FLOOD * self._limits.output_bytes
+        connection, loop = self._connection, asyncio.get_running_loop()
+        self._door, self._done, self._room = door, loop.create_future(), _FLOOD_FACTOR * self._limits.output_bytes
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a character may come in two pieces
-        line.heard, line.print = self._heard, self._print
-        self._left_to_ask = self._limits.questions  # refused calls among them: they cost the host time as well
-        line.begin(self._limits.result_bytes + 2**20)
+        connection.heard, connection.print = self._heard, self._print
+        self._left_to_ask = self._limits.questions  # refused calls count: they cost the host time as well
+        connection.begin(self._limits.result_bytes + 2**20)
         try:
-            message, blob = _run(program, door)
-            line.send(message, blob)
-            await first_of(self._done, line.gone)
-            await line.all_read()
-            if self._untouched and line.jail.dead.is_set():
+            message, blob = program_message(program, door)
+            connection.send(message, blob)
+            await first_of(self._done, connection.gone)
+            await connection.all_read()
+            if self._untouched and connection.jail.dead.is_set():
                 return await self._in_another(program, door)
             if self._done.done():
                 self._clean = True
@@ -81,26 +76,26 @@ class JailSandbox:
             await self.close()
             raise
         finally:
-            line.heard, line.print = _deaf, _deaf
+            connection.heard, connection.print = _deaf, _deaf
             for task in self._asked:
                 task.cancel()
 
     async def _in_another(self, program: Program, door: Door) -> ProgramResult:
-        """The sandbox was dead before it did anything, as one that waits may be when its engine restarts: run it in a
-        new one."""
+        """Run a program in a new sandbox. The old one was dead before it ran anything, for example because its engine
+        has restarted."""
         self._untouched = False
-        self._line = await self._pool.instead_of(self._line)
+        self._connection = await self._pool.instead_of(self._connection)
         return await self.run(program, door)
 
     async def close(self) -> None:
-        """End it and everything in it. Idempotent: who is cancelled while it waits here may wait again. After a run
-        that came to its end nobody waits."""
+        """End the sandbox and everything in it. It may be called again, for example by a caller that was cancelled
+        here. After a run that came to its end it does not wait."""
         if self._ending is None:
-            self._ending = self._pool.left(self._line, at_once=not self._clean)
+            self._ending = self._pool.left(self._connection, at_once=not self._clean)
         if not self._clean:
             await asyncio.shield(self._ending)
 
-    # What comes from the sandbox
+    # Messages of the sandbox
 
     def _heard(self, message: dict[str, Any], blob: bytes) -> None:
         self._untouched = False
@@ -109,17 +104,17 @@ class JailSandbox:
                 return
             if "done" in message:
                 if not isinstance(message["done"], dict):
-                    raise TypeError("an end that is no object")
+                    raise TypeError("a result that is no object")
                 if not self._done.done():
                     self._done.set_result(message["done"])
             elif "artefact" in message:
-                name = text_in(message["artefact"], -_NAME)
+                name = text_in(message["artefact"], -_MAX_NAME_CHARACTERS)
                 self._door.keep(blob, mimetypes.guess_type(name)[0] or "application/octet-stream", name)
             elif self._left_to_ask <= 0:
                 asked, calls = self._limits.questions, self._limits.calls
-                self._line.break_off(
+                self._connection.break_off(
                     f"the program turned to its host more than {asked} times, far beyond its limit of {calls} calls",
-                    _FEWER,
+                    _CALL_LESS,
                 )
             else:
                 self._left_to_ask -= 1
@@ -129,7 +124,7 @@ class JailSandbox:
         except LimitExceeded as error:
             self._door.print(f"[{error}]\n")
         except (KeyError, TypeError, ValueError, OverflowError) as error:  # int() of what JSON calls Infinity overflows
-            self._line.break_off(f"it sent {type(error).__name__}: {error}")
+            self._connection.break_off(f"it sent {type(error).__name__}: {error}")
 
     async def _answer(self, number: int, message: Mapping[str, Any]) -> None:
         blob = b""
@@ -147,27 +142,27 @@ class JailSandbox:
                     answer["value"] = names if names is None else list(names)
                 case {"file": str(uri)}:
                     file = self._door.open(uri)
-                    answer["name"], blob = _file_name(file, uri), file.content
+                    answer["name"], blob = file_name(file, uri), file.content
                 case _:
-                    self._line.break_off("it asked what nobody understands")
+                    self._connection.break_off("it asked an unknown question")
                     return
         except DoorwardError as error:
             answer["error"] = told(error)
         with contextlib.suppress(EOFError):
-            await self._line.send_answer(answer, blob)
+            await self._connection.send_answer(answer, blob)
 
     def _print(self, data: bytes) -> None:
         self._untouched = False
         self._room -= len(data)
         if self._room < 0:
-            self._line.break_off(
-                f"the program printed more than {_FLOOD} times the limit of {self._limits.output_bytes} bytes",
+            self._connection.break_off(
+                f"the program printed more than {_FLOOD_FACTOR} times the limit of {self._limits.output_bytes} bytes",
                 "Print less.",
             )
         else:
             self._door.print(self._decoder.decode(data))
 
-    # How it ended
+    # The end of a run
 
     async def _ended(self, done: Mapping[str, Any]) -> ProgramResult:
         match done:
@@ -177,9 +172,8 @@ class JailSandbox:
                 if failed.type == "MemoryError" or "memory" in reached:
                     raise _too_much_memory(self._limits)
                 if "processes" in reached:
-                    failed = replace(
-                        failed, hint=f"The limit of {self._limits.processes} processes and threads was reached."
-                    )
+                    hint = f"The limit of {self._limits.processes} processes and threads was reached."
+                    failed = replace(failed, hint=hint)
                 return ProgramResult(error=failed)
             case {"bytes": int(size)}:
                 hint = "Filter or aggregate in the program, or write a file into ./out."
@@ -188,84 +182,23 @@ class JailSandbox:
                 return ProgramResult(value=done.get("value"))
 
     async def _died(self, limits: Limits) -> DoorwardError:
-        """Why the sandbox ended while the program ran."""
-        code = self._line.gone.result()
+        """The error of a sandbox that ended while its program ran."""
+        code = self._connection.gone.result()
         if "memory" in await self._reached():
             return _too_much_memory(limits)
-        if self._line.hint:
-            return LimitExceeded(self._line.why, hint=self._line.hint)
-        if self._line.why:
-            return SandboxDied(f"the sandbox was ended: {self._line.why}")
+        if self._connection.hint:
+            return LimitExceeded(self._connection.why, hint=self._connection.hint)
+        if self._connection.why:
+            return SandboxDied(f"the sandbox was ended: {self._connection.why}")
         if code < 0:
             with contextlib.suppress(ValueError):
-                return SandboxDied(
-                    f"the sandbox died of {signal.Signals(-code).name}", hint="The program crashed its interpreter."
-                )
-        return SandboxDied(
-            f"the program ended its process with code {code}", hint="Set `result` and let the program come to its end."
-        )
+                name = signal.Signals(-code).name
+                return SandboxDied(f"the sandbox died of {name}", hint="The program crashed its interpreter.")
+        hint = "Set `result` and let the program come to its end."
+        return SandboxDied(f"the program ended its process with code {code}", hint=hint)
 
     async def _reached(self) -> list[str]:
-        return await self._line.account.reached() if self._line.account else []
-
-
-def _run(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
-    """The frame that hands a program over."""
-    code, inputs = bind(program.code.removeprefix("\ufeff"), program.params)
-    words = set(re.findall(r"\w+", code))
-    mentioned = {}
-    for word in words:
-        if names := door.members(word):
-            mentioned[word] = [name for name in names if name in words]
-    files: dict[str, int] = {}
-    given: dict[str, str] = {}
-    blob = b""
-    for name, value in inputs.items():
-        if isinstance(value, str) and value.startswith(ARTEFACT_URI):
-            file = door.open(value)
-            path = _other_than(files, _file_name(file, value))
-            files[path] = len(file.content)
-            blob += file.content
-            given[name] = value
-            inputs[name] = f"in/{path}"
-    aliases = door.aliases(code)
-    about = {
-        "code": code,
-        "before": aliases.before,
-        "aliases": dict(aliases.modules),
-        "awaited": sorted(_awaited(code)),
-        "sets_result": sets_result(code),
-        "inputs": inputs,
-        "given": given,
-        "mentioned": mentioned,
-        "files": files,
-        "most": program.limits.result_bytes,
-    }
-    return {"run": about}, blob
-
-
-def _awaited(code: str) -> set[tuple[int, int]]:
-    try:
-        return awaited(code)
-    except DoorwardError:
-        return set()
-
-
-def _file_name(file: File, uri: str) -> str:
-    """A plain name for a file in ./in."""
-    name = re.sub(r"[^\w.-]+", "_", file.name.rpartition("/")[2]).strip("._")
-    return name or uri.removeprefix(ARTEFACT_URI)[:12].strip("-_") + (
-        mimetypes.guess_extension(file.type.partition(";")[0]) or ""
-    )
-
-
-def _other_than(taken: Collection[str], name: str) -> str:
-    """The name, with a number before it if there is such a file already."""
-    given, number = name, 1
-    while given in taken:
-        number += 1
-        given = f"{number}-{name}"
-    return given
+        return await self._connection.account.reached() if self._connection.account else []
 
 
 def _too_much_memory(limits: Limits) -> LimitExceeded:
@@ -276,4 +209,4 @@ def _too_much_memory(limits: Limits) -> LimitExceeded:
 
 
 def _deaf(*args: object) -> None:
-    """Nobody listens: the run is over."""
+    """Ignore messages and output: the run is over."""

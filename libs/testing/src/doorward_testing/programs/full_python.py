@@ -1,4 +1,4 @@
-"""Programs that every executor of full CPython must run, for the conformance of executors."""
+"""Programs that every executor of full CPython must run, with their values or errors."""
 
 from __future__ import annotations
 
@@ -8,32 +8,30 @@ VALUES: dict[str, tuple[str, Any]] = {
     "generators": ("def f(n):\n    yield from range(n)\nsum(f(5)) + sum(x for x in f(3))", 13),
     "classes": (
         "class Base:\n    def __init__(self, x): self.x = x\n    @property\n    def twice(self): return 2 * self.x\n"
-        "class Mine(Base):\n    @classmethod\n    def of(cls, x): return cls(x)\n    @staticmethod\n    def one(): "
-        "return 1\n"
-        "Mine.of(4).twice + Mine.one()",
+        "class Mine(Base):\n    @classmethod\n    def of(cls, x): return cls(x)\n"
+        "    @staticmethod\n    def one(): return 1\nMine.of(4).twice + Mine.one()",
         9,
     ),
     "exceptions with attributes": (
         "class Odd(ValueError):\n    def __init__(self, n):\n        super().__init__(f'odd {n}')\n        self.n = n\n"
-        "try:\n    raise Odd(3) from KeyError('k')\nexcept Odd as e:\n    result = [e.n, str(e), "
-        "type(e.__cause__).__name__]",
+        "try:\n    raise Odd(3) from KeyError('k')\n"
+        "except Odd as e:\n    result = [e.n, str(e), type(e.__cause__).__name__]",
         [3, "odd 3", "KeyError"],
     ),
     "del, global, nonlocal, walrus, match": (
-        "n = 1\ndef f():\n    global n\n    n += 1\n    k = 1\n    def g():\n        nonlocal k\n        k += 1\n    "
-        "g()\n    return k\n"
-        "x = f()\ndel f\nmatch {'a': [1, 2]}:\n    case {'a': [first, *rest]} if (y := first):\n        result = [n, "
-        "x, y, rest]",
+        "n = 1\ndef f():\n    global n\n    n += 1\n    k = 1\n"
+        "    def g():\n        nonlocal k\n        k += 1\n    g()\n    return k\n"
+        "x = f()\ndel f\nmatch {'a': [1, 2]}:\n"
+        "    case {'a': [first, *rest]} if (y := first):\n        result = [n, x, y, rest]",
         [2, 2, 1, [2]],
     ),
     "the standard library": (
-        "import collections, csv, datetime, decimal, enum, io, itertools, re, statistics, string, textwrap, uuid, "
-        "urllib.parse, zlib\n"
+        "import collections, csv, datetime, decimal, enum, io, itertools, re, statistics, string, textwrap, uuid\n"
+        "import urllib.parse, zlib\n"
         "class Colour(enum.Enum):\n    RED = 'red'\n"
         "rows = list(csv.DictReader(io.StringIO('a,b\\n1,2')))\n"
-        "result = [rows[0]['b'], statistics.mean([1, 2, 3]), urllib.parse.quote('a b'), Colour('red').name, "
-        "uuid.UUID(int=5).int,\n"
-        "  str(decimal.Decimal('0.1') * 3), len(zlib.compress(b'x' * 1000)) < 100]",
+        "result = [rows[0]['b'], statistics.mean([1, 2, 3]), urllib.parse.quote('a b'), Colour('red').name,\n"
+        "  uuid.UUID(int=5).int, str(decimal.Decimal('0.1') * 3), len(zlib.compress(b'x' * 1000)) < 100]",
         ["2", 2, "a%20b", "RED", 5, "0.3", True],
     ),
     "dataclasses and type hints": (
@@ -43,8 +41,8 @@ VALUES: dict[str, tuple[str, Any]] = {
         [{"x": 1, "tags": []}, True, True],
     ),
     "from __future__ import annotations": (
-        '"""What it does."""\nfrom __future__ import annotations\ndef f(x: Nothing) -> None: '
-        '...\nf.__annotations__["x"]',
+        '"""What it does."""\nfrom __future__ import annotations\n'
+        'def f(x: Nothing) -> None: ...\nf.__annotations__["x"]',
         "Nothing",
     ),
     "a docstring alone": ('"""Only words."""', "Only words."),
@@ -56,15 +54,17 @@ VALUES: dict[str, tuple[str, Any]] = {
     "the last expression behind a semicolon": ("x = 1; x + 1", 2),
     "__name__ is __main__": ("result = 'no'\nif __name__ == '__main__':\n    result = 'yes'", "yes"),
     "pickling": (
-        "import copy, pickle\nclass Row:\n    def __init__(self, n): self.n = n\n    def __eq__(self, other): return "
-        "self.n == other.n\n"
+        "import copy, pickle\nclass Row:\n    def __init__(self, n): self.n = n\n"
+        "    def __eq__(self, other): return self.n == other.n\n"
         "import calc\nanswer = calc.echo({'a': [1]})\n"
-        "result = [pickle.loads(pickle.dumps(Row(3))) == Row(3), pickle.loads(pickle.dumps(answer)), "
-        "copy.deepcopy(answer)]",
+        "result = [pickle.loads(pickle.dumps(Row(3))) == Row(3), pickle.loads(pickle.dumps(answer)),\n"
+        "  copy.deepcopy(answer)]",
         [True, {"a": [1]}, {"a": [1]}],
     ),
-    "the program's own text": ("import inspect\ndef f():\n    return 1\ninspect.getsource(f)", "def f():\n    return "
-                                                                                               "1\n"),
+    "the program's own text": (
+        "import inspect\ndef f():\n    return 1\ninspect.getsource(f)",
+        "def f():\n    return 1\n",
+    ),
     "import *": ("from calc import *\nadd(1, 2)", 3),
     "answers by attribute": (
         "import calc\nx = calc.echo({'items': [{'id': 7, 'keys': 1}], 'none': None})\n"
@@ -105,9 +105,14 @@ VALUES: dict[str, tuple[str, Any]] = {
         "    result = [type(e).__name__, e.status, e.body['why'], e.retry_after, isinstance(e, RuntimeError)]",
         ["ApiError", 418, ["gone"], 1.5, True],
     ),
-    "wrong arguments are a TypeError": ("import calc\ntry:\n    calc.refuse(x=1)\n"
-        "except TypeError as e:\n    result = str(e)", "calc.refuse takes nothing"),
-    "arguments that are no JSON": ("import calc\ntry:\n    calc.echo(object())\nexcept TypeError:\n    result = 'told'", "told"),
+    "wrong arguments are a TypeError": (
+        "import calc\ntry:\n    calc.refuse(x=1)\nexcept TypeError as e:\n    result = str(e)",
+        "calc.refuse takes nothing",
+    ),
+    "arguments that are no JSON": (
+        "import calc\ntry:\n    calc.echo(object())\nexcept TypeError:\n    result = 'told'",
+        "told",
+    ),
     "breakpoint": ("breakpoint()\n1", 1),
     "exit with 0": ("import sys\nresult = 3\nsys.exit(0)", 3),
     "exit()": ("result = 3\nexit()", 3),
@@ -117,19 +122,24 @@ VALUES: dict[str, tuple[str, Any]] = {
         "result = [open('a/b/c.txt').read(), sorted(os.listdir('a')), os.path.basename(os.getcwd()) != '']",
         ["hello", ["b"], True],
     ),
-    "sqlite": ("import sqlite3\ndb = sqlite3.connect('x.db')\ndb.execute('create table t (n)')\ndb.execute('insert "
-               "into t values (3)')\n"
-               "db.commit()\ndb.execute('select n from t').fetchone()[0]", 3),
+    "sqlite": (
+        "import sqlite3\ndb = sqlite3.connect('x.db')\ndb.execute('create table t (n)')\n"
+        "db.execute('insert into t values (3)')\ndb.commit()\ndb.execute('select n from t').fetchone()[0]",
+        3,
+    ),
     "locks of files of its own": (
-        "import fcntl\nfile = open('lock', 'w')\nfcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\nfcntl.lockf(file, "
-        "fcntl.LOCK_UN)\n7",
+        "import fcntl\nfile = open('lock', 'w')\nfcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
+        "fcntl.lockf(file, fcntl.LOCK_UN)\n7",
         7,
     ),
     "what is in memory as a file": ("import io\n[io.StringIO('abc'), io.BytesIO(b'abc')]", ["abc", b"abc"]),
-    "warnings and logging are printed": ("import logging, "
-                                         "warnings\nwarnings.warn('careful')\nlogging.warning('beware')\n5", 5),
-}  # fmt: skip
-"""What it is about: the program, and its value."""
+    "warnings and logging are printed": (
+        "import logging, warnings\nwarnings.warn('careful')\nlogging.warning('beware')\n5",
+        5,
+    ),
+}
+"""By subject: the program, and its value."""
+
 ERRORS: dict[str, tuple[str, str, int | None]] = {
     "in a comprehension": ("def f(n):\n    return 1 / n\n\n[f(n) for n in\n    (1, 0)]", "ZeroDivisionError", 2),
     "in a generator": ("def f():\n    yield 1\n    raise KeyError('x')\nlist(f())", "KeyError", 3),
@@ -139,8 +149,8 @@ ERRORS: dict[str, tuple[str, str, int | None]] = {
         4,
     ),
     "in a thread's result": (
-        "from concurrent.futures import ThreadPoolExecutor\ndef f():\n    raise "
-        "ValueError('x')\nThreadPoolExecutor().submit(f).result()",
+        "from concurrent.futures import ThreadPoolExecutor\ndef f():\n    raise ValueError('x')\n"
+        "ThreadPoolExecutor().submit(f).result()",
         "ValueError",
         3,
     ),
@@ -159,24 +169,27 @@ ERRORS: dict[str, tuple[str, str, int | None]] = {
     "no such function": ("import calc\ncalc.nope()", "AttributeError", 2),
     "no such attribute of an answer": ("import calc\ncalc.echo({'a': 1}).b", "AttributeError", 2),
 }
-"""What it is about: the program, the type of its error, and its line."""
+"""By subject: the program, the type of its error, and its line."""
 
 STUBBORN: dict[str, str] = {
-    "swallows everything": "import time\nwhile True:\n    try:\n        time.sleep(100)\n    except BaseException:\n  "
-    "      pass",
+    "swallows everything": (
+        "import time\nwhile True:\n    try:\n        time.sleep(100)\n    except BaseException:\n        pass"
+    ),
     "masks signals": (
         "import signal\n"
-        "for s in set(signal.Signals) - {9, 19}:\n    try: signal.signal(s, signal.SIG_IGN)\n    except Exception: "
-        "pass\nwhile True: pass"
+        "for s in set(signal.Signals) - {9, 19}:\n    try: signal.signal(s, signal.SIG_IGN)\n"
+        "    except Exception: pass\nwhile True: pass"
     ),
-    "threads": "import threading\ndef f():\n    while True: pass\nfor _ in range(4): "
-    "threading.Thread(target=f).start()\nf()",
-    "children": "import os, time\nfor _ in range(4):\n    try: os.fork()\n    except OSError: break\nwhile True: "
-    "time.sleep(1)",
+    "threads": (
+        "import threading\ndef f():\n    while True: pass\nfor _ in range(4): threading.Thread(target=f).start()\nf()"
+    ),
+    "children": (
+        "import os, time\nfor _ in range(4):\n    try: os.fork()\n    except OSError: break\nwhile True: time.sleep(1)"
+    ),
     "children in sessions of their own": (
         "import os, time\ntry:\n    if os.fork() == 0: os.setsid()\nexcept OSError: pass\nwhile True: time.sleep(1)"
     ),
     "a regular expression": "import re\nre.match(r'(a+)+$', 'a' * 60 + 'b')",
     "a large number": "10 ** 10 ** 9",
 }
-"""Programs that do not want to end."""
+"""Programs that do not end by themselves, and resist being ended."""

@@ -1,4 +1,4 @@
-"""Where credentials may go."""
+"""The origins to which credentials may go."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from doorward import ConfigError, ServerError, is_loopback
 
 
 class CredentialHome:
-    """The origin of a server (RFC 6454), and those that its configuration says are its own as well (`origins`): its
-    credentials go there, privately, and nowhere else.
+    """The origin of a server (RFC 6454), and further ones that its configuration calls its own (`origins`). Its
+    credentials go there and nowhere else.
 
-    Raises: ConfigError if `url` is none, or one of them is neither https nor on loopback.
+    Raises: ConfigError if `url` is no URL, or if one of them is neither https nor on loopback.
     """
 
     def __init__(self, server: str, url: str, origins: Sequence[str] = ()) -> None:
@@ -42,7 +42,7 @@ class CredentialHome:
 
 
 def parsed(url: str) -> httpx2.URL:
-    """Raises: ServerError."""
+    """The parsed URL. Raises: ServerError."""
     try:
         return httpx2.URL(url)
     except httpx2.InvalidURL:
@@ -50,5 +50,5 @@ def parsed(url: str) -> httpx2.URL:
 
 
 def place(url: str) -> str:
-    """A URL without what may be secret in it."""
+    """A URL without the parts that may be secret: user, query and fragment."""
     return str(httpx2.URL(url).copy_with(userinfo=b"", query=None, fragment=None))

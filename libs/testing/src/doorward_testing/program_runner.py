@@ -1,0 +1,90 @@
+"""How a conformance test runs programs in sandboxes of the executor under test."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from doorward import Program
+
+from doorward_testing.door import Door
+
+
+class ProgramRunner:
+    """The base of conformance classes of executors. Override `executor`: a fresh instance."""
+
+    @pytest.fixture
+    def anyio_backend(self) -> str:
+        return "asyncio"
+
+    def executor(self, host: Any) -> Any:
+        raise NotImplementedError
+
+    async def run(self, host: Any, code: str, *, door: Door | None = None, **program: Any) -> tuple[Any, Door]:
+        """Run a program in a fresh sandbox. Returns: its result, and the door that it had."""
+        executor, door = self.executor(host), door or Door()
+        asked = program_of(code, **program)
+        try:
+            sandbox = await executor.open(asked)
+            try:
+                return await sandbox.run(asked, door), door
+            finally:
+                await sandbox.close()
+        finally:
+            await executor.close()
+
+    async def each(self, host: Any, codes: Sequence[str], **program: Any) -> list[tuple[Any, Door]]:
+        """Run many programs, a few at a time, in sandboxes of one executor: its start would take most of a test."""
+        executor, slots = self.executor(host), asyncio.Semaphore(4)
+
+        async def one(code: str) -> tuple[Any, Door]:
+            async with slots:
+                asked, door = program_of(code, **program), Door()
+                sandbox = await executor.open(asked)
+                try:
+                    return await sandbox.run(asked, door), door
+                finally:
+                    await sandbox.close()
+
+        try:
+            return await asyncio.gather(*map(one, codes))
+        finally:
+            await executor.close()
+
+    async def value_of(self, host: Any, code: str, **program: Any) -> Any:
+        """The value of a program that must succeed."""
+        ended, _ = await self.run(host, code, **program)
+        assert ended.error is None, ended.error
+        return ended.value
+
+    async def cancelled(self, host: Any, code: str) -> None:
+        """Assert that a cancelled program is over within a few seconds, and that the next one runs."""
+        executor, door, program = self.executor(host), Door(), program_of(f"print('begun')\n{code}")
+        try:
+            sandbox = await executor.open(program)
+            running = asyncio.ensure_future(sandbox.run(program, door))
+            began = time.monotonic()
+            while "begun" not in door.printed and time.monotonic() - began < 60:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.3)
+            assert not running.done(), running.result()
+            cancelled = time.monotonic()
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            await sandbox.close()
+            assert time.monotonic() - cancelled < 20
+            assert "begun" in door.printed
+            again = await executor.open(program_of("1 + 1"))
+            assert (await again.run(program_of("1 + 1"), Door())).value == 2
+            await again.close()
+            await again.close()
+        finally:
+            await executor.close()
+
+
+def program_of(code: str, **more: Any) -> Program:
+    return Program(code, deadline=time.monotonic() + 30, **more)

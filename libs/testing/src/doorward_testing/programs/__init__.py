@@ -1,0 +1,4 @@
+"""The programs of the conformance tests of executors, with their results.
+
+Never a test.
+"""
