@@ -245,7 +245,7 @@ async def test_progress(gateway: Any, era: str) -> None:
 async def test_signs_of_life_do_not_count_backwards(
     doorward_host: Any, era: str, monkeypatch: pytest.MonkeyPatch, until: Any
 ) -> None:
-    monkeypatch.setattr(progress, "EVERY", 0.1)
+    monkeypatch.setattr(progress, "HEARTBEAT_SECONDS", 0.1)
     told: list[Any] = []
 
     class Slow(Asks):
@@ -371,7 +371,7 @@ async def test_an_answer_that_comes_too_late() -> None:
 
 
 async def test_parked_runs_are_bounded(gateway: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suspended_calls, "MOST", 2)
+    monkeypatch.setattr(suspended_calls, "MAX_WAITING_RUNS", 2)
     async with gateway() as gate, connected(gate, elicitation_callback=red) as client:
         asked = [await first(client, "await weather.colour()") for _ in range(2)]
         full = await first(client, "await weather.colour()")
@@ -402,10 +402,10 @@ async def test_principals_share_the_places_of_parked_runs() -> None:
     runs = suspended_calls.SuspendedCalls(5)
     try:
         for who, most in (
-            ("mallory", suspended_calls.MOST // 2),
-            ("alice", suspended_calls.MOST // 4),
-            ("bob", suspended_calls.MOST // 8),
-            (LOCAL, suspended_calls.MOST // 8),
+            ("mallory", suspended_calls.MAX_WAITING_RUNS // 2),
+            ("alice", suspended_calls.MAX_WAITING_RUNS // 4),
+            ("bob", suspended_calls.MAX_WAITING_RUNS // 8),
+            (LOCAL, suspended_calls.MAX_WAITING_RUNS // 8),
         ):
             for _ in range(most):
                 assert isinstance(await runs.call(request(who), None, asks), t.InputRequiredResult)
@@ -419,7 +419,7 @@ async def test_a_client_that_does_not_come_back(
     gateway: Any, doorward_host: Any, monkeypatch: pytest.MonkeyPatch, later: Any, until: Any
 ) -> None:
     """The run ends by itself, and is forgotten; one that catches the error is ended."""
-    monkeypatch.setattr(suspended_calls, "GRACE", 60)
+    monkeypatch.setattr(suspended_calls, "GRACE_SECONDS", 60)
     ends = Ends()
     doorward_host.install("plugin", "ends", ends)
     config = CONFIG.replace("plugins = []", 'plugins = ["ends"]').replace(

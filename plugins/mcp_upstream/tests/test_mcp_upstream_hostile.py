@@ -21,7 +21,7 @@ from doorward_mcp_upstream.connections.large import Large
 from doorward_mcp_upstream.connections.stderr import StderrLog
 from doorward_mcp_upstream.tools import functions
 from doorward_mcp_upstream.tools.results import of_block, of_tool
-from doorward_mcp_upstream.tools.values import MOST_VALUES, Values, too_many
+from doorward_mcp_upstream.tools.values import MAX_VALUES, Values, too_many
 from doorward_mcp_upstream.upstream import Upstream
 from httpx2 import SSEError
 
@@ -85,7 +85,7 @@ async def test_a_session_ends_however_slowly_its_server_says_goodbye(
 ) -> None:
     """An answer that drips held up the end of the gateway for ever; an empty stream of events was asked for in a tight
     loop."""
-    monkeypatch.setattr("doorward_mcp_upstream.connections.http._GOODBYE", 0.3)
+    monkeypatch.setattr("doorward_mcp_upstream.connections.http._GOODBYE_SECONDS", 0.3)
     stream = b"retry: 0\n\nid: 1\ndata: \n\n"
     events = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n%s" % (
         len(stream),
@@ -119,8 +119,8 @@ async def test_what_is_compressed_twice_or_nested_without_end_is_not_taken(upstr
 
 
 def test_values_are_counted_outside_of_strings_only() -> None:
-    assert too_many("[" + "[]," * MOST_VALUES + "[]]")
-    assert not too_many(json.dumps({"csv": ",[{\\" * MOST_VALUES, 'a"b\\': "," * MOST_VALUES}))
+    assert too_many("[" + "[]," * MAX_VALUES + "[]]")
+    assert not too_many(json.dumps({"csv": ",[{\\" * MAX_VALUES, 'a"b\\': "," * MAX_VALUES}))
     pieces = Values()
     text = (json.dumps(["\\", '\\"', "a,b" * 1000]) * 300).encode()
     for start in range(0, len(text), 7):
@@ -172,7 +172,7 @@ async def test_an_event_is_there_as_soon_as_it_ends(end: str) -> None:
 
 def test_a_text_of_millions_of_values_is_not_parsed() -> None:
     with pytest.raises(LimitExceeded, match="more than 1,000,000 values"):
-        of_block({"type": "text", "text": "[" + "[]," * MOST_VALUES + "[]]"})
+        of_block({"type": "text", "text": "[" + "[]," * MAX_VALUES + "[]]"})
 
 
 @pytest.mark.slow
@@ -259,7 +259,7 @@ def test_references_to_one_large_schema_cost_little() -> None:
 @pytest.mark.anyio
 async def test_changes_without_end_are_told_ever_later(upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each is compiled, and every client's cache is void: 3 times a second, for ever."""
-    monkeypatch.setattr("doorward_mcp_upstream.upstream._DEBOUNCE", 0.01)
+    monkeypatch.setattr("doorward_mcp_upstream.upstream._DEBOUNCE_SECONDS", 0.01)
     upstream: Upstream = upstreams.raw("plain")
     until = time.monotonic() + 0.7
     while time.monotonic() < until:

@@ -43,13 +43,10 @@ class Machine:
 
         xdg = at("XDG_CONFIG_HOME", self.home / ".config")
         windows, mac = self.platform == "win32", self.platform == "darwin"
-        app = (
-            at("APPDATA", self.home / "AppData/Roaming")
-            if windows
-            else self.home / "Library/Application Support"
-            if mac
-            else xdg
-        )
+        if windows:
+            app = at("APPDATA", self.home / "AppData/Roaming")
+        else:
+            app = self.home / "Library/Application Support" if mac else xdg
         return {
             "app": app,
             "xdg": xdg,

@@ -18,9 +18,9 @@ from doorward_clients.document import Document, read
 from doorward_clients.entries import parse
 from doorward_clients.found import Search
 from doorward_clients.importing import carried_out, place
-from doorward_clients.planning import TAKEN, Plan, printable
+from doorward_clients.planning import TAKEN_ACTIONS, Plan, printable
 
-_OURS = {"command", "args", "url", "httpUrl", "serverUrl", "type", "transport", "disabled", "enabled", "source"}
+_OWN_KEYS = {"command", "args", "url", "httpUrl", "serverUrl", "type", "transport", "disabled", "enabled", "source"}
 """Keys of an entry that say how we are started. Others are the user's, and stay."""
 
 
@@ -93,7 +93,7 @@ def connected(
             hint="--name gives ours another name; --move takes it over.",
         )
     kept = (
-        {key: value for key, value in there.items() if key not in _OURS and key not in entry}
+        {key: value for key, value in there.items() if key not in _OWN_KEYS and key not in entry}
         if isinstance(there, Mapping)
         else {}
     )
@@ -132,7 +132,7 @@ def _moved(
     plan.add(search.servers)
     code = carried_out(plan, search, dry_run=show, yes=yes, compile_too=False, quiet=project.json)
     for step in plan.steps:
-        if step.action in TAKEN:
+        if step.action in TAKEN_ACTIONS:
             document = document.remove((*client.keys, step.found.name))
     return document, code
 

@@ -18,7 +18,7 @@ from doorward.commands import write_file
 
 from doorward_clients import jsonc
 
-LARGEST = 64 * 2**20
+MAX_FILE_BYTES = 64 * 2**20
 """Bytes of a file that is looked at. Claude Code's own grows with its history."""
 
 
@@ -103,8 +103,8 @@ def read(file: Path) -> Document:
             return Document(file, "", {}, None)
         if not file.is_file():
             raise ConfigError("is no file", place=str(file))
-        if file.stat().st_size > LARGEST:
-            raise ConfigError(f"has more than {LARGEST >> 20} MiB", place=str(file))
+        if file.stat().st_size > MAX_FILE_BYTES:
+            raise ConfigError(f"has more than {MAX_FILE_BYTES >> 20} MiB", place=str(file))
         raw = file.read_bytes()
         text = raw.decode()
         data = _parse(file, text)

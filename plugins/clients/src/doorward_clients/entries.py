@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 
 from doorward.commands import is_named_secret
 
-_REMOTE = {"http", "streamablehttp", "httpstream", "remote", "sse"}
-_LOCAL = {"stdio", "local"}
-LARGEST = 2**16
+_REMOTE_TYPES = {"http", "streamablehttp", "httpstream", "remote", "sse"}
+_LOCAL_TYPES = {"stdio", "local"}
+MAX_ENTRY_CHARACTERS = 2**16
 """Characters of an entry."""
-_MILLISECONDS = 1000
+_MIN_MILLISECONDS = 1000
 """A `timeout` from here on is in milliseconds (Claude Code, Gemini CLI, opencode), one below in seconds (Cline)."""
 
 
@@ -50,11 +50,11 @@ def parse(raw: Any) -> Entry:
     kind = re.sub(r"[^a-z]", "", str(raw.get("type") or raw.get("transport") or raw.get("transportType") or "").lower())
     url = next((raw[key] for key in ("url", "httpUrl", "serverUrl") if raw.get(key)), "")
     command = raw.get("command") or ()
-    if kind and kind not in _REMOTE | _LOCAL:
+    if kind and kind not in _REMOTE_TYPES | _LOCAL_TYPES:
         raise ValueError(f"has the transport {kind!r}, which is not known here")
-    if url and (kind in _REMOTE or not command):
+    if url and (kind in _REMOTE_TYPES or not command):
         return Entry(url=_url(url), sse=kind == "sse", headers=_headers(raw), **_common(raw))
-    if command and kind not in _REMOTE:
+    if command and kind not in _REMOTE_TYPES:
         words = [command] if isinstance(command, str) else _list(raw, "command")
         return Entry(
             command=_texts([*words, *_list(raw, "args")], "args"),
@@ -67,7 +67,7 @@ def parse(raw: Any) -> Entry:
 
 def _common(raw: Mapping[str, Any]) -> dict[str, Any]:
     timeout = _number(raw.get("timeout"))
-    if timeout is not None and timeout >= _MILLISECONDS:
+    if timeout is not None and timeout >= _MIN_MILLISECONDS:
         timeout /= 1000
     return {
         "include": tuple(tool for tool in _tools(raw, "includeTools", "enabled_tools", "tools") if tool != "*"),
@@ -83,9 +83,8 @@ def _env(raw: Mapping[str, Any]) -> dict[str, str]:
     env = {}
     for each in _list(raw, "env_vars"):  # Codex: a name, or {"name": …}
         name = each.get("name") if isinstance(each, Mapping) else each
-        env[_text(name, "env_vars")] = (
-            f"${{{name}}}" if is_named_secret(str(name)) else f"${{{name}:-}}"
-        )  # most may be missing
+        # Only secrets must be set: most variables may be missing.
+        env[_text(name, "env_vars")] = f"${{{name}}}" if is_named_secret(str(name)) else f"${{{name}:-}}"
     env |= _table(raw, "environment") | _table(raw, "env")
     if any(not name or "=" in name for name in env):
         raise ValueError("env holds a name that no variable may have")
@@ -150,13 +149,13 @@ def _url(value: Any) -> str:
 
 def _check(value: Any) -> None:
     """Raises: ValueError if there is too much text, or such as no file and no process could be given."""
-    todo, room = [value], LARGEST
+    todo, room = [value], MAX_ENTRY_CHARACTERS
     while todo:
         match todo.pop():
             case str() as text:
                 room -= len(text)
                 if room < 0:
-                    raise ValueError(f"has more than {LARGEST} characters")
+                    raise ValueError(f"has more than {MAX_ENTRY_CHARACTERS} characters")
                 if "\0" in text or re.search(r"[\ud800-\udfff]", text):
                     raise ValueError("holds text that is none (a null character, or half of a surrogate pair)")
             case Mapping() as table:

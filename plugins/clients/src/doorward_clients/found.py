@@ -13,7 +13,7 @@ from doorward_clients import mce
 from doorward_clients.clients import CLIENTS, Client, Machine
 from doorward_clients.document import Document, read
 
-_KEYS = (("mcpServers",), ("servers",), ("context_servers",), ("mcp_servers",), ("mcp", "servers"), ("mcp",))
+_KNOWN_KEYS = (("mcpServers",), ("servers",), ("context_servers",), ("mcp_servers",), ("mcp", "servers"), ("mcp",))
 """Where servers may stand in a file of which nobody knows whose it is."""
 
 
@@ -116,7 +116,7 @@ class Search:
 
     def _unknown(self, document: Document) -> None:
         """Raises: ConfigError if there is nothing that holds servers."""
-        for keys in _KEYS:
+        for keys in _KNOWN_KEYS:
             if isinstance(table := document.has(keys), Mapping):
                 plausible = {name: raw for name, raw in table.items() if keys != ("mcp",) or isinstance(raw, Mapping)}
                 self.table(plausible, document.file.name, document.file, "file")
@@ -126,7 +126,7 @@ class Search:
         raise ConfigError(
             "holds no servers",
             place=str(document.file),
-            hint="Looked for: " + ", ".join(".".join(keys) for keys in _KEYS),
+            hint="Looked for: " + ", ".join(".".join(keys) for keys in _KNOWN_KEYS),
         )
 
 

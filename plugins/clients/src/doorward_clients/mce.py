@@ -11,9 +11,9 @@ from doorward import ConfigError
 from doorward.commands import beside, escaped, hide, is_plain, unescaped
 
 TITLE = "MCE"
-_LARGEST = 2**18
+_MAX_FILE_BYTES = 2**18
 """Bytes of a file: reading YAML takes long."""
-_KEYS = {"swagger_url": "spec", "base_url": "base_url", "skills_url": "skills", "top_level_functions": "expose"}
+_RENAMED_KEYS = {"swagger_url": "spec", "base_url": "base_url", "skills_url": "skills", "top_level_functions": "expose"}
 """What only has another name here."""
 
 
@@ -34,8 +34,8 @@ def read(file: Path) -> Iterator[tuple[str, Swagger]]:
             return super().compose_node(parent, index)
 
     try:
-        if not file.is_file() or file.stat().st_size > _LARGEST:
-            raise ConfigError(f"is no file, or has more than {_LARGEST >> 10} KiB", place=str(file))
+        if not file.is_file() or file.stat().st_size > _MAX_FILE_BYTES:
+            raise ConfigError(f"is no file, or has more than {_MAX_FILE_BYTES >> 10} KiB", place=str(file))
         data = yaml.load(file.read_bytes(), Loader)  # noqa: S506 - it is a SafeLoader
     except (yaml.YAMLError, OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"cannot be read: {error}", place=str(file), hint="Mend the YAML.") from None
@@ -54,7 +54,7 @@ def table(
     if not entry.get("swagger_url"):
         raise ValueError("has no swagger_url")
     made: dict[str, Any] = {"source": "openapi"}
-    for key, ours in _KEYS.items():
+    for key, ours in _RENAMED_KEYS.items():
         if value := entry.get(key):
             made[ours] = [read(str(each)) for each in value] if isinstance(value, list) else read(str(value))
     for key in ("spec", "skills"):

@@ -17,7 +17,7 @@ from doorward_clients.found import Found
 from doorward_clients.tables import Tables, same_connection, used
 
 Action = Literal["add", "replace", "there", "same", "hidden", "own", "differs", "unusable", "unasked"]
-TAKEN = ("add", "replace", "there", "same")
+TAKEN_ACTIONS = ("add", "replace", "there", "same")
 """Servers that are in the configuration afterwards."""
 
 

@@ -11,7 +11,7 @@ from doorward.commands import Reference, joined, to_variable, variable
 
 _REFERENCE = re.compile(r"\$\{([^}]{0,500})\}|\{(?P<opencode>(?:env|file):[^}]{1,500})\}")
 _NAME = re.compile(r"([A-Za-z_]\w*)(?::-(.*))?", re.ASCII | re.DOTALL)
-_WHOLE = re.compile(r"\$([A-Z_][A-Z0-9_]*)")
+_BARE_VARIABLE = re.compile(r"\$([A-Z_][A-Z0-9_]*)")
 """Gemini CLI: a value that is a variable, without braces."""
 
 
@@ -54,4 +54,4 @@ def translate(text: str, home: Path, project: Path, wanted: Callable[[str, str],
             start = found.end()
         yield text[start:]
 
-    return joined(parts(_WHOLE.sub(r"${\1}", text) if _WHOLE.fullmatch(text) else text))
+    return joined(parts(_BARE_VARIABLE.sub(r"${\1}", text) if _BARE_VARIABLE.fullmatch(text) else text))

@@ -14,7 +14,7 @@ from doorward.commands import Variables, escaped, find, hide, hide_arguments, is
 from doorward_clients.entries import Entry
 from doorward_clients.references import translate
 
-_CONNECTION = ("source", "command", "url", "transport", "env", "headers", "auth", "cwd", "spec", "base_url")
+_CONNECTION_KEYS = ("source", "command", "url", "transport", "env", "headers", "auth", "cwd", "spec", "base_url")
 """The keys that say which server it is. Two servers that agree in these are one."""
 
 
@@ -107,7 +107,7 @@ def _texts(place: str, value: Any) -> Iterator[tuple[str, str]]:
 
 def same_connection(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two tables are of one server."""
-    return all(one.get(key) == other.get(key) for key in _CONNECTION)
+    return all(one.get(key) == other.get(key) for key in _CONNECTION_KEYS)
 
 
 def _authorization(headers: dict[str, str], keep: Any) -> dict[str, str] | None:

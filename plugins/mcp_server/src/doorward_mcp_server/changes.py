@@ -17,10 +17,10 @@ from mcp.server.subscriptions import (
     ToolsListChanged,
 )
 
-LOOK_EVERY = 1.0
+POLL_SECONDS = 1.0
 """Seconds between looks at the catalog, which another process may have written."""
 
-_MOST = 1000
+_MAX_SESSIONS = 1000
 """Connections of the older era that are told."""
 
 
@@ -39,7 +39,7 @@ class Changes:
         key = headers.get("mcp-session-id")
         if key not in self._sessions:
             self._sessions[key] = ctx.session
-            while len(self._sessions) > _MOST:
+            while len(self._sessions) > _MAX_SESSIONS:
                 self._sessions.popitem(last=False)
 
     def forget(self, key: str) -> None:
@@ -50,7 +50,7 @@ class Changes:
         """Tell of each change of the catalog, and of the servers that there are, until cancelled."""
         seen = gate.catalog.version(), gate.servers.revision
         while True:
-            await anyio.sleep(LOOK_EVERY)
+            await anyio.sleep(POLL_SECONDS)
             if (now := (gate.catalog.version(), gate.servers.revision)) != seen:
                 seen = now
                 await self.tell(ToolsListChanged())

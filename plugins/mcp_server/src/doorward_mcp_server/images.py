@@ -10,13 +10,13 @@ import mcp_types as t
 from doorward import Gateway, Outcome, UnknownName
 from doorward.serving import kind_of
 
-MOST = 4
+MAX_IMAGES = 4
 """Images in one answer."""
 
-MOST_BYTES = 2**20
+MAX_IMAGE_BYTES = 2**20
 """Of one image."""
 
-_KINDS = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_MEDIA_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """A client may hand an image to its model as it is: what only says that it is one would break the conversation."""
 
 
@@ -25,18 +25,19 @@ def shown(gate: Gateway, outcome: Outcome, principal: str) -> tuple[Outcome, Seq
     images: list[t.ImageContent] = []
     left_out = 0
     for artefact in outcome.artefacts:
-        if artefact.type.partition(";")[0] not in _KINDS:
+        if artefact.type.partition(";")[0] not in _MEDIA_TYPES:
             continue
-        if len(images) == MOST or artefact.bytes > MOST_BYTES:
+        if len(images) == MAX_IMAGES or artefact.bytes > MAX_IMAGE_BYTES:
             left_out += 1
             continue
         try:
             content = gate.file(artefact.uri, principal=principal).content
         except UnknownName:  # others took its place
             continue
-        if (kind := kind_of(content)) in _KINDS:
+        if (kind := kind_of(content)) in _MEDIA_TYPES:
             images.append(t.ImageContent(data=base64.b64encode(content).decode(), mime_type=kind))
     if left_out:
-        note = f"{left_out} more {'image is' if left_out == 1 else 'images are'} not shown (at most {MOST} of 1 MiB): read the artefacts"
+        images_are = "image is" if left_out == 1 else "images are"
+        note = f"{left_out} more {images_are} not shown (at most {MAX_IMAGES} of 1 MiB): read the artefacts"
         outcome = replace(outcome, notes=(*outcome.notes, note))
     return outcome, images

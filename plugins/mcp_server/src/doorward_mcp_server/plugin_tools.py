@@ -98,9 +98,7 @@ async def of_plugin(what: str, answer: Callable[..., Awaitable[Any]], *given: An
 
 def _uri(raw: RawResource) -> str:
     if isinstance(raw.resource, t.ResourceTemplate):
-        UriTemplate.parse(
-            raw.resource.uri_template
-        )  # one that cannot be read fails here, not when others are looked for
+        UriTemplate.parse(raw.resource.uri_template)  # a template that cannot be read fails here, not in a later search
         return raw.resource.uri_template
     return str(_of(t.Resource, raw.resource).uri)
 

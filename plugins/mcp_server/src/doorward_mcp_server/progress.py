@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 
-EVERY = 5.0
+HEARTBEAT_SECONDS = 5.0
 """Seconds without news after which there is a sign of life: clients give up on silent servers."""
 
 
@@ -37,7 +37,7 @@ class Progress:
         soon starts nothing."""
         beating: list[asyncio.Task[None]] = []
         timer = asyncio.get_running_loop().call_later(
-            EVERY, lambda: beating.append(asyncio.ensure_future(self._beat()))
+            HEARTBEAT_SECONDS, lambda: beating.append(asyncio.ensure_future(self._beat()))
         )
         self._heard = True
         try:
@@ -53,19 +53,17 @@ class Progress:
         if told <= self._told or not self._heard:
             return
         self._told, self._news = told, True
-        with contextlib.suppress(
-            anyio.BrokenResourceError, anyio.ClosedResourceError
-        ):  # a client that is gone is noticed elsewhere
-            await self.ctx.session.report_progress(
-                told, None if self._total is None else self._beats + self._total, message or None
-            )
+        total = None if self._total is None else self._beats + self._total
+        # That a client is gone is noticed elsewhere.
+        with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await self.ctx.session.report_progress(told, total, message or None)
 
     async def _beat(self) -> None:
         seconds = 0.0
         while True:
-            seconds += EVERY
+            seconds += HEARTBEAT_SECONDS
             if not self._news:
                 self._beats += 1
                 await self._tell(f"running for {seconds:g} s")
             self._news = False
-            await asyncio.sleep(EVERY)
+            await asyncio.sleep(HEARTBEAT_SECONDS)

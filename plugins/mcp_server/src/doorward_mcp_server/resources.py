@@ -15,10 +15,10 @@ FUNCTIONS = "doorward://functions/"
 RESULTS = "doorward://results/"
 
 SKILLS = "skills://"
-OURS = ("doorward://", SKILLS)
+OWN_PREFIXES = ("doorward://", SKILLS)
 """How the URIs of Doorward's own resources begin."""
 
-MOST = 100
+GUIDES_PER_PAGE = 100
 """Guides in one answer."""
 
 _CAPABILITIES = t.Resource(
@@ -34,8 +34,8 @@ TEMPLATES = [
         description="Signature, response type, docs and an example of a function.",
     ),
     t.ResourceTemplate(
-        name="result", title="Result", uri_template=RESULTS + "{id}{?offset}", description="A result too large to "
-                                                                                           "show, in pages.",
+        name="result", title="Result", uri_template=RESULTS + "{id}{?offset}",
+        description="A result too large to show, in pages.",
     ),
 ]  # fmt: skip
 
@@ -45,7 +45,7 @@ def listed(gate: Gateway, principal: str, others: list[t.Resource], cursor: str 
     MCPError."""
     about: dict[str, Any] = {"mime_type": "text/markdown", "description": "Read it before you use the server."}
     try:
-        names, following = gate.skills.page(principal, MOST, cursor)
+        names, following = gate.skills.page(principal, GUIDES_PER_PAGE, cursor)
     except DoorwardError as error:
         raise MCPError(t.INVALID_PARAMS, str(error)) from None
     guides = [t.Resource(name=f"{name} skills", title=f"Guide to {name}", uri=SKILLS + name, **about) for name in names]
@@ -61,9 +61,8 @@ async def read(gate: Gateway, uri: str, principal: str) -> t.ReadResourceResult:
         if uri.startswith(SKILLS):
             return _text(uri, gate.skills.read(module_name(uri.removeprefix(SKILLS)), principal), "text/markdown")
         if uri.startswith(FUNCTIONS):
-            card = (await gate.get_functions([uri.removeprefix(FUNCTIONS).replace("/", ".", 1)], principal=principal))[
-                0
-            ]
+            function = uri.removeprefix(FUNCTIONS).replace("/", ".", 1)
+            (card,) = await gate.get_functions([function], principal=principal)
             if "text" in card:
                 return _text(uri, card["text"])
             raise _not_found(uri, card["error"])

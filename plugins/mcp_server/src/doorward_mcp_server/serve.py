@@ -76,7 +76,7 @@ async def _serve(project: Project, transport: str, host: str | None, port: int |
         await transports.serve_stdio(gate)
 
 
-FILES = 2**16
+MAX_OPEN_FILES = 2**16
 """Files that may be open: programs that we start get this limit too, and some of them look at each number below it."""
 
 
@@ -86,7 +86,7 @@ def _raise_file_limit() -> None:
         import resource
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        most = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+        most = MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(MAX_OPEN_FILES, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
 
 

@@ -66,7 +66,7 @@ def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
 
     async def read_resource(ctx: Any, params: t.ReadResourceRequestParams) -> Any:
         uri = str(params.uri)
-        if not uri.startswith(resources.OURS) and (raw := additions.resource(uri)) is not None:
+        if not uri.startswith(resources.OWN_PREFIXES) and (raw := additions.resource(uri)) is not None:
             return await told(f"the resource {uri}", raw.read, ctx, uri)
         return await resources.read(gate, uri, principal_of(ctx))
 

@@ -18,7 +18,7 @@ import anyio
 import mcp_types
 from mcp.shared.message import SessionMessage
 
-LONGEST = 64 * 2**20
+MAX_MESSAGE_BYTES = 64 * 2**20
 """Bytes of one message."""
 
 
@@ -38,7 +38,7 @@ async def streams() -> AsyncIterator[tuple[Any, Any]]:
     os.dup2(2, 1)
     os.close(null)
     loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=LONGEST)
+    reader = asyncio.StreamReader(limit=MAX_MESSAGE_BYTES)
     incoming, _ = await loop.connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(wire_in, "rb", 0)
     )
@@ -88,7 +88,7 @@ class _Incoming(_Stream):
         while True:
             try:
                 line = await self._reader.readline()
-            except ValueError as error:  # longer than LONGEST: what follows cannot be trusted to be a message
+            except ValueError as error:  # longer than MAX_MESSAGE_BYTES: what follows cannot be trusted to be a message
                 raise anyio.EndOfStream from error
             if not line:
                 raise anyio.EndOfStream

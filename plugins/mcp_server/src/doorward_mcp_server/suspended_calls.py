@@ -18,14 +18,14 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from doorward_mcp_server import elicitation
 from doorward_mcp_server.progress import Progress
 
-MOST = 32
+MAX_WAITING_RUNS = 32
 """Runs that wait for answers at once, of all principals, who share them as they do sandboxes. Each holds its sandbox
 meanwhile."""
 
-GRACE = 60.0
+GRACE_SECONDS = 60.0
 """Seconds for which a run that was not answered in time is kept, so that its client may learn how it ended."""
 
-TOGETHER = 0.02
+GATHER_SECONDS = 0.02
 """Seconds that a question waits for others, to go out with them."""
 
 
@@ -76,7 +76,7 @@ class Asking(Progress):
             self._halt.clear()
             await self._halt.wait()
             if self.open:
-                await asyncio.sleep(TOGETHER)
+                await asyncio.sleep(GATHER_SECONDS)
 
     def answered(self, ctx: Any) -> None:
         """Go on with another request and its answers. What it does not answer is asked again."""
@@ -102,7 +102,7 @@ class SuspendedCalls:
     """The runs of a server, and those of them that are parked, each under a token that is good for one request."""
 
     def __init__(self, patience: float) -> None:
-        self.lasting = patience + GRACE
+        self.lasting = patience + GRACE_SECONDS
         self._runs: set[Asking] = set()
         self._parked: dict[str, Asking] = {}
 
@@ -149,7 +149,7 @@ class SuspendedCalls:
     def _admit(self, principal: str) -> None:
         """Raises: Busy if no more runs of this principal may wait for answers."""
         waiting = Counter(run.principal for run in self._runs if run.open)
-        if not may_take(principal, waiting, MOST):
+        if not may_take(principal, waiting, MAX_WAITING_RUNS):
             message = (
                 f"{waiting.total()} runs wait for answers already, {waiting[principal]} of them yours; no more may"
             )

@@ -17,9 +17,9 @@ from doorward.serving import mistakes
 Answer = tuple[str, Any, bool, *tuple[t.ImageContent, ...]]
 """The text that stands alone, the structured content, whether it is an error, and images."""
 
-_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", dict: "object", list: "array"}
+_JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", dict: "object", list: "array"}
 
-_OF_THE_GATEWAY = ("minItems", "maxItems")
+_CHECKED_BY_GATEWAY = ("minItems", "maxItems")
 """What the gateway refuses itself, with advice."""
 
 
@@ -88,13 +88,12 @@ class OwnTool:
         """The arguments, if they fit the schema: the gateway checks what they mean. Raises: InvalidArguments, for the
         agent to read."""
         known = self.input_schema["properties"]
-        errors = [e for e in self._validator.iter_errors(_outline(arguments)) if e.kind.name not in _OF_THE_GATEWAY]
+        errors = [e for e in self._validator.iter_errors(_outline(arguments)) if e.kind.name not in _CHECKED_BY_GATEWAY]
         if told := mistakes(errors, lambda place: () if place else known):
             raise InvalidArguments(f"{self.name} {'; '.join(told)}", hint=self._usage)
         whole = {name for name, schema in known.items() if schema["type"] == "integer"}
-        return {
-            name: int(value) if name in whole else value for name, value in arguments.items()
-        }  # to JSON 10.0 is one
+        # To JSON 10.0 is an integer too.
+        return {name: int(value) if name in whole else value for name, value in arguments.items()}
 
     @cached_property
     def _validator(self) -> Any:
@@ -105,7 +104,8 @@ class OwnTool:
     @property
     def _usage(self) -> str:
         known, required = self.input_schema["properties"], self.input_schema.get("required", ())
-        return f"{self.name}({', '.join(name + ('' if name in required else '?') + ': ' + of['type'] for name, of in known.items())})"
+        parameters = [f"{name}{'' if name in required else '?'}: {of['type']}" for name, of in known.items()]
+        return f"{self.name}({', '.join(parameters)})"
 
 
 def _schema(parameter: inspect.Parameter) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def _schema(parameter: inspect.Parameter) -> dict[str, Any]:
 
 def _typed(kind: Any) -> dict[str, Any]:
     origin = get_origin(kind) or kind
-    return {"type": _TYPES[origin]} | ({"items": _typed(get_args(kind)[0])} if origin is list else {})
+    return {"type": _JSON_TYPES[origin]} | ({"items": _typed(get_args(kind)[0])} if origin is list else {})
 
 
 def _outline(value: Any, depth: int = 3) -> Any:

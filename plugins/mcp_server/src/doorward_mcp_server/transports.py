@@ -119,9 +119,8 @@ def application(
         )
     app = server.streamable_http_app(
         streamable_http_path=http.path,
-        transport_security=TransportSecuritySettings(
-            enable_dns_rebinding_protection=False
-        ),  # the entrance reads Host and Origin
+        # The entrance checks Host and Origin.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         custom_starlette_routes=routes,
     )
     requests = Requests(app, http, forget)

@@ -6,9 +6,9 @@ import time
 
 from doorward_mcp_upstream.connections.troubles import Trouble
 
-TOLERATED = 3
+TOLERATED_FAILURES = 3
 """Failures one after the other from which on it is left alone."""
-SHORTEST, LONGEST = 1.0, 60.0
+MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 1.0, 60.0
 """Seconds for which it is: doubled with each failure."""
 
 
@@ -28,8 +28,10 @@ class Breaker:
         self._failures += 1
         self._last = time.monotonic()
         self._why = why
-        if self._failures >= TOLERATED:
-            self._until = self._last + min(SHORTEST * 2 ** min(self._failures - TOLERATED, 10), LONGEST)
+        if self._failures >= TOLERATED_FAILURES:
+            self._until = self._last + min(
+                MIN_PAUSE_SECONDS * 2 ** min(self._failures - TOLERATED_FAILURES, 10), MAX_PAUSE_SECONDS
+            )
 
     def succeeded(self) -> None:
         """It answered."""

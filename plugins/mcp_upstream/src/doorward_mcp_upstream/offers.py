@@ -11,8 +11,8 @@ from doorward import Call, Function, ServerError, aside
 from doorward_mcp_upstream.tools import results
 from doorward_mcp_upstream.upstream import Upstream
 
-MOST_LISTED = 10_000
-_MOST_PAGES = 1000
+MAX_LISTED = 10_000
+_MAX_PAGES = 1000
 
 _TEXT = {"type": "string"}
 _ENTRIES = {"type": "array", "items": {"type": "object", "additionalProperties": {}}}
@@ -82,7 +82,7 @@ async def _all(upstream: Upstream, call: Call, method: str, key: str) -> list[An
     found: list[Any] = []
     cursors: set[str] = set()
     params: dict[str, Any] = {}
-    while len(found) < MOST_LISTED and len(cursors) < _MOST_PAGES:
+    while len(found) < MAX_LISTED and len(cursors) < _MAX_PAGES:
         try:
             page = await upstream.request(method, params, call=call, safe=True)
         except ServerError:
@@ -96,7 +96,7 @@ async def _all(upstream: Upstream, call: Call, method: str, key: str) -> list[An
             break
         cursors.add(cursor)
         params = {"cursor": cursor}
-    return found[:MOST_LISTED]
+    return found[:MAX_LISTED]
 
 
 def _plain(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -39,22 +39,22 @@ __all__ = ["Listing", "Upstream"]
 
 Transport = Literal["stdio", "http", "sse"]
 
-_DEBOUNCE, _LONGEST_DEBOUNCE = 0.3, 60.0
+_DEBOUNCE_SECONDS, _MAX_DEBOUNCE_SECONDS = 0.3, 60.0
 """Seconds that are waited for more changes, before one is told: doubled each time, until it has been quiet for the
 longest."""
-_ATTEMPTS = 3
-_PAUSE = 0.2
+_MAX_ATTEMPTS = 3
+_PAUSE_SECONDS = 0.2
 """Seconds before the third attempt: the second may have met the same end as the first."""
-_SAID = 2**16
+_MAX_ERROR_CHARACTERS = 2**16
 """Characters of an error's message that a server gave. Far more than anybody is shown: the core cuts, when it has
 removed credentials."""
-_HEADER_MISMATCH = -32020
+_HEADER_MISMATCH_CODE = -32020
 """A server wants arguments in headers that we did not send: its tools have changed (MCP 2026-07-28, streamable
 HTTP)."""
-_URL_WANTED = -32042
+_URL_ELICITATION_CODE = -32042
 """A person has to visit a page first (MCP 2025-11-25, elicitation, URL mode)."""
-_PAGE = re.compile(r"https?://[\x21-\x7e]{1,2000}")
-_NO_STREAMABLE = (400, 404, 405)
+_PAGE_URL = re.compile(r"https?://[\x21-\x7e]{1,2000}")
+_OLDER_TRANSPORT_STATUSES = (400, 404, 405)
 """What a server of the older transport answers to the newer one (MCP 2025-11-25, transports, backwards
 compatibility)."""
 
@@ -77,7 +77,7 @@ class Upstream:
         self._opener: asyncio.Task[None] | None = None
         self._owners: set[asyncio.Task[None]] = set()
         self._telling: asyncio.TimerHandle | None = None
-        self._patience = _DEBOUNCE
+        self._patience = _DEBOUNCE_SECONDS
         self._told_at = float("-inf")
         self._transport = self._settings.transport
         self._closed = False
@@ -128,12 +128,17 @@ class Upstream:
             except Trouble as trouble:
                 if connection is not None:
                     self._lost(connection, trouble, since)
-                if attempts == _ATTEMPTS or connection is None or not trouble.passing or (trouble.sent and not safe):
+                if (
+                    attempts == _MAX_ATTEMPTS
+                    or connection is None
+                    or not trouble.passing
+                    or (trouble.sent and not safe)
+                ):
                     raise await self._error(method, trouble, connection) from None
-                await asyncio.sleep(_PAUSE * (attempts - 1))
+                await asyncio.sleep(_PAUSE_SECONDS * (attempts - 1))
             except Refusal as refusal:
                 self._breaker.succeeded()
-                if refusal.code != _HEADER_MISMATCH or relisted or connection is None:
+                if refusal.code != _HEADER_MISMATCH_CODE or relisted or connection is None:
                     raise self._refused(method, refusal) from None
                 relisted = True
                 await self.listing(fresh=True)
@@ -158,9 +163,8 @@ class Upstream:
         if self._opening is None:
             self._breaker.check()
             self._opening = asyncio.get_running_loop().create_future()
-            self._opening.add_done_callback(
-                lambda done: done.cancelled() or done.exception()
-            )  # perhaps nobody waits any more
+            # Perhaps nobody waits any more: the exception is looked at here, so that asyncio does not complain.
+            self._opening.add_done_callback(lambda done: done.cancelled() or done.exception())
             self._opener = asyncio.create_task(
                 self._own(self._opening, era), name=f"doorward upstream {self._context.name}"
             )
@@ -197,7 +201,7 @@ class Upstream:
                 except Exception as error:
                     if transport != "sse" or self._transport is not None:
                         failure = explained(error, self._context)
-                if opening.done() or getattr(failure, "status", 0) not in _NO_STREAMABLE:
+                if opening.done() or getattr(failure, "status", 0) not in _OLDER_TRANSPORT_STATUSES:
                     return
         except asyncio.CancelledError:
             if late:
@@ -209,9 +213,8 @@ class Upstream:
                 self._connection = None
             if not opening.done():
                 self._opening = None
-                if (
-                    isinstance(failure, Trouble) and not failure.status
-                ):  # one that answers something, if only 401, is there
+                # A server that answers anything, if only 401, is there.
+                if isinstance(failure, Trouble) and not failure.status:
                     self._breaker.failed(str(failure), since)
                 opening.set_exception(failure)
 
@@ -244,8 +247,8 @@ class Upstream:
         """Tell core that the functions are others, once for changes that come together, and ever later if they never
         end."""
         if self._telling is None and not self._closed:
-            quiet = time.monotonic() - self._told_at > _LONGEST_DEBOUNCE
-            self._patience = _DEBOUNCE if quiet else min(self._patience * 2, _LONGEST_DEBOUNCE)
+            quiet = time.monotonic() - self._told_at > _MAX_DEBOUNCE_SECONDS
+            self._patience = _DEBOUNCE_SECONDS if quiet else min(self._patience * 2, _MAX_DEBOUNCE_SECONDS)
             self._telling = asyncio.get_running_loop().call_later(self._patience, self._told)
 
     def _told(self) -> None:
@@ -254,14 +257,17 @@ class Upstream:
 
     async def _error(self, method: str, trouble: Trouble, connection: Connection | None) -> DoorwardError:
         """What is told to who called: what went wrong, why, and what the server itself said last."""
-        message = f"{self._context.name} ({method}): {clean_text(trouble.message)[:_SAID]}"
+        message = f"{self._context.name} ({method}): {clean_text(trouble.message)[:_MAX_ERROR_CHARACTERS]}"
         hint = trouble.hint
         if connection is not None and connection.ended.is_set() and (why := await connection.why()):
             message += f": {why}"
         if trouble.limit:
             return LimitExceeded(message, hint=hint or "Ask for less, or give the run more time.")
         if trouble.sent and trouble.passing and method == "tools/call":  # nothing else changes anything
-            hint = f"{hint} It may have been done or not; it is not repeated unless the function is known to be safe to repeat.".strip()
+            hint = (
+                f"{hint} It may have been done or not; it is not repeated unless the function is known to be safe to "
+                "repeat."
+            ).strip()
         if said := self._log.tail():
             message += ". Its standard error said last:\n" + indent(said, "> ")
         error = ServerError(message, hint=hint or None)
@@ -273,10 +279,10 @@ class Upstream:
 
     def _refused(self, method: str, refusal: Refusal) -> ServerError:
         hint, said = None, {"message": refusal.message, "detail": refusal.data}  # many say there what is wrong
-        if refusal.code == _URL_WANTED and isinstance(refusal.data, dict):
+        if refusal.code == _URL_ELICITATION_CODE and isinstance(refusal.data, dict):
             asked = refusal.data.get("elicitations")
             urls = [each.get("url") for each in asked if isinstance(each, dict)] if isinstance(asked, list) else []
-            pages = [quoted(url) for url in urls[:5] if isinstance(url, str) and _PAGE.fullmatch(url)]
+            pages = [quoted(url) for url in urls[:5] if isinstance(url, str) and _PAGE_URL.fullmatch(url)]
             hint = f"Its server wants a person to open {' and '.join(pages)} first." if pages else None
             del said["detail"]
         told = error_text(said) if refusal.message or refusal.data else quoted("")

@@ -17,22 +17,22 @@ import h11
 from doorward.serving import HttpSettings, seldom
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-LOOK_EVERY = 1.0
+POLL_SECONDS = 1.0
 """Seconds between looks at what each connection waits for."""
 
-STALLED = 30.0
-"""Seconds in which a client must read `LEAST` bytes of what waits for it, or all."""
+STALL_SECONDS = 30.0
+"""Seconds in which a client must read `MIN_READ_BYTES` bytes of what waits for it, or all."""
 
-LEAST = 16 * 2**10
-"""Bytes; see `STALLED`."""
+MIN_READ_BYTES = 16 * 2**10
+"""Bytes; see `STALL_SECONDS`."""
 
-CLOSING = 5.0
+CLOSE_SECONDS = 5.0
 """Seconds that a connection may take to close."""
 
-_FIRST = ("head", "body", "end")
+_DROPPED_FIRST = ("head", "body", "end")
 """What those wait for who make room first."""
 
-PIECE = 16 * 2**10
+PIECE_BYTES = 16 * 2**10
 """Bytes that are parsed at once: thousands of small chunks or headers hold up nobody else for longer than these
 take."""
 
@@ -66,7 +66,7 @@ class Connection(H11Protocol):
     def _parse(self) -> None:
         if not self._rest:  # the connection was lost meanwhile
             return
-        piece, self._rest = self._rest[:PIECE], self._rest[PIECE:]
+        piece, self._rest = self._rest[:PIECE_BYTES], self._rest[PIECE_BYTES:]
         super().data_received(piece)
         if self.transport.is_closing():
             self._rest = b""
@@ -91,11 +91,11 @@ class Connection(H11Protocol):
         if self.transport is None:
             return "head", None, self._http.header_timeout  # of TLS: its handshake
         if self.transport.is_closing():
-            return "end", None, CLOSING
+            return "end", None, CLOSE_SECONDS
         if unread := self.transport.get_write_buffer_size():
-            if not self._unread or self._unread - unread >= LEAST:
+            if not self._unread or self._unread - unread >= MIN_READ_BYTES:
                 self._unread, self._reads = unread, self._reads + 1
-            return "reader", self._reads, STALLED
+            return "reader", self._reads, STALL_SECONDS
         self._unread = 0
         if self.conn.their_state is h11.SEND_BODY:
             return "body", self.cycle, self._http.body_timeout
@@ -118,7 +118,11 @@ class Connections:
         self._open: dict[Connection, tuple[str, asyncio.Task[None]]] = {}
         self._options: dict[str, Any] = {}
         if tls:
-            self._options = {"ssl": tls, "ssl_handshake_timeout": http.header_timeout, "ssl_shutdown_timeout": CLOSING}
+            self._options = {
+                "ssl": tls,
+                "ssl_handshake_timeout": http.header_timeout,
+                "ssl_shutdown_timeout": CLOSE_SECONDS,
+            }
 
     def __len__(self) -> int:
         return len(self._open)
@@ -170,9 +174,9 @@ class Connections:
         for connection in crowd:  # the oldest first
             what = connection.look()[0]
             found.setdefault(what, connection)
-            if what in _FIRST:
+            if what in _DROPPED_FIRST:
                 break
-        for what in (*_FIRST, "idle", "reader"):
+        for what in (*_DROPPED_FIRST, "idle", "reader"):
             if what in found:
                 self._end(found[what])
                 return True
@@ -196,7 +200,7 @@ class Connections:
 
     async def _look(self) -> None:
         while True:
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(POLL_SECONDS)
             now = asyncio.get_running_loop().time()
             for connection in list(self._open):
                 if connection.overdue(now):

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from doorward_mcp_server.http.endpoint import Endpoint
 from doorward_mcp_server.tokens.verifiers import Verifiers
 
-_METADATA = "/.well-known/"
+_WELL_KNOWN = "/.well-known/"
 """What is below it is for everybody (RFC 8615): how to log in. Clients take a 404 there for an answer, but no 401."""
 
 
@@ -37,11 +37,10 @@ class Entrance:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         names = [name for name, _ in scope.get("headers", ())]
-        if (
-            b"content-length" in names and b"transfer-encoding" in names
-        ):  # of two lengths a proxy may have read the other one
+        # Of two lengths, a proxy in front may have believed the other one.
+        if b"content-length" in names and b"transfer-encoding" in names:
             await JSONResponse({"error": "invalid_request"}, 400, {"Connection": "close"})(scope, receive, send)
-        elif scope["type"] != "http" or (scope["path"].startswith(_METADATA) and scope["path"] != self._path):
+        elif scope["type"] != "http" or (scope["path"].startswith(_WELL_KNOWN) and scope["path"] != self._path):
             await self._app(scope, receive, send)
         elif not (admitted := self._endpoint.admits(Headers(scope=scope))):
             why, status = ("Origin", 403) if admitted is None else ("Host", 421)

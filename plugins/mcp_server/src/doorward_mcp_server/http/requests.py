@@ -18,28 +18,28 @@ from pydantic_core import from_json
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from doorward_mcp_server.http.sessions import ID, HttpSessions, Refused, nowhere
+from doorward_mcp_server.http.sessions import SESSION_ID, HttpSessions, Refused, nowhere
 
-LARGEST = 4 * 2**20
+MAX_CALL_BYTES = 4 * 2**20
 """Bytes of a call of a tool, and of what a client of the older era answers."""
 
-LARGE = 64 * 2**10
+LARGE_BYTES = 64 * 2**10
 """Bytes of any other request: what it holds may be kept for as long as a stream is open, and takes twenty times as much
 once it is read."""
 
-OPENING = 16 * 2**10
+MAX_OPENING_BYTES = 16 * 2**10
 """Bytes of a request that opens a session, which keeps what it holds."""
 
-KEPT = 4 * 2**10
+MAX_KEPT_BYTES = 4 * 2**10
 """Bytes of a message of a session that may be kept until the next one."""
 
-MANY = 16
-"""Requests at once that are larger than `LARGE`; half of them of one principal."""
+MAX_LARGE_REQUESTS = 16
+"""Requests at once that are larger than `LARGE_BYTES`; half of them of one principal."""
 
-BUSY = 20.0
+WAIT_SECONDS = 20.0
 """Seconds that one of them waits for others."""
 
-ANSWERING = 5.0
+ANSWER_SECONDS = 5.0
 """Seconds that requests have to be answered when the server ends."""
 
 
@@ -51,7 +51,7 @@ class Requests:
         self.sessions = HttpSessions(app, http.sessions, forget)
         self._under_way: Counter[str] = Counter()
         self._streams: Counter[str] = Counter()
-        self._large = asyncio.Semaphore(MANY)
+        self._large = asyncio.Semaphore(MAX_LARGE_REQUESTS)
         self._large_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._posts = 0
         self._answered = asyncio.Event()
@@ -64,9 +64,8 @@ class Requests:
             async with AsyncExitStack() as places:
                 _take(places, self._under_way, scope[PRINCIPAL], self._most)
                 if scope["method"] == "GET" or Headers(scope=scope).get("mcp-method") == "subscriptions/listen":
-                    _take(
-                        places, self._streams, scope[PRINCIPAL], self._most // 2
-                    )  # they last; the rest is for what is asked
+                    # Streams stay open, so they get half of the places at most.
+                    _take(places, self._streams, scope[PRINCIPAL], self._most // 2)
                 if scope["method"] == "POST":
                     await self._post(scope, receive, send, places)
                 else:
@@ -77,7 +76,7 @@ class Requests:
     async def end(self) -> None:
         """Wait for the answers of what is under way, which has been told to end; then end the sessions, with the
         streams they have open."""
-        with anyio.move_on_after(ANSWERING):
+        with anyio.move_on_after(ANSWER_SECONDS):
             while self._posts:
                 self._answered.clear()
                 await self._answered.wait()
@@ -98,9 +97,11 @@ class Requests:
         headers = Headers(scope=scope)
         older = headers.get("mcp-protocol-version") in (None, *HANDSHAKE_PROTOCOL_VERSIONS)
         ours = scope["path"].removesuffix("\n") == self._path  # Starlette's routes let such an end pass
-        opening = ours and older and ID not in headers
+        opening = ours and older and SESSION_ID not in headers
         calls = older or headers.get("mcp-method") == "tools/call"
-        body = await self._body(scope, receive, OPENING if opening else LARGEST if calls else LARGE, places)
+        body = await self._body(
+            scope, receive, MAX_OPENING_BYTES if opening else MAX_CALL_BYTES if calls else LARGE_BYTES, places
+        )
         if body is None:
             return
         self._posts += 1
@@ -123,15 +124,15 @@ class Requests:
             body += message["body"]
             if len(body) > most:
                 raise _too_large(most)
-            if before <= LARGE < len(body):
+            if before <= LARGE_BYTES < len(body):
                 await self._take_large(scope[PRINCIPAL], places)
         return bytes(body)
 
     async def _take_large(self, principal: str, places: AsyncExitStack) -> None:
         """Raises: Refused."""
-        own = self._large_of.setdefault(principal, asyncio.Semaphore(MANY // 2))
+        own = self._large_of.setdefault(principal, asyncio.Semaphore(MAX_LARGE_REQUESTS // 2))
         try:
-            async with asyncio.timeout(BUSY):
+            async with asyncio.timeout(WAIT_SECONDS):
                 await places.enter_async_context(own)
                 await places.enter_async_context(self._large)
         except TimeoutError:
@@ -142,8 +143,8 @@ class Requests:
         answer."""
         message = _parsed(body)
         method, answered = message.get("method"), False
-        if len(body) > LARGE and method not in (None, "tools/call"):
-            raise _too_large(LARGE)
+        if len(body) > LARGE_BYTES and method not in (None, "tools/call"):
+            raise _too_large(LARGE_BYTES)
 
         async def sent(part: Message) -> None:
             nonlocal answered
@@ -154,10 +155,9 @@ class Requests:
             await self._app({**scope}, _again(body, receive), sent)
             if method and "id" in message and not answered:
                 await self._notify(scope, receive, {"requestId": message["id"], "reason": "its client is gone"})
-            elif len(body) > KEPT:
-                await self._notify(
-                    scope, receive, {}
-                )  # of nothing: it takes the place of the last message, which the SDK keeps
+            elif len(body) > MAX_KEPT_BYTES:
+                # The SDK keeps the last message: an empty notification takes its place.
+                await self._notify(scope, receive, {})
 
     async def _notify(self, scope: Scope, receive: Receive, params: dict[str, Any]) -> None:
         cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}

@@ -15,15 +15,15 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-ID = "mcp-session-id"
+SESSION_ID = "mcp-session-id"
 
-UNCALLED = 60.0
+UNUSED_SECONDS = 60.0
 """Seconds after which a session ends in which nothing was asked yet."""
 
-LOOK_EVERY = 5.0
+POLL_SECONDS = 5.0
 """Seconds between looks for sessions that are over."""
 
-PRINCIPALS = 8
+TOTAL_FACTOR = 8
 """There may be as many sessions in all as these principals may have."""
 
 
@@ -56,7 +56,7 @@ class _Session:
 
     def over(self) -> bool:
         return not self.under_way and time.monotonic() - self.used > (
-            DEFAULT_SESSION_IDLE_TIMEOUT if self.asked else UNCALLED
+            DEFAULT_SESSION_IDLE_TIMEOUT if self.asked else UNUSED_SECONDS
         )
 
 
@@ -77,7 +77,7 @@ class HttpSessions:
 
         async def noted(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] < 400:
-                session.id = Headers(raw=message["headers"]).get(ID, "")
+                session.id = Headers(raw=message["headers"]).get(SESSION_ID, "")
                 if session.id:  # a redirect has none
                     self._by_id[session.id] = session
             await send(message)
@@ -93,7 +93,7 @@ class HttpSessions:
     @contextmanager
     def used(self, scope: Scope, *, asked: bool = False) -> Iterator[None]:
         """A block in which a request of a session is under way."""
-        session = self._by_id.get(Headers(scope=scope).get(ID, ""))
+        session = self._by_id.get(Headers(scope=scope).get(SESSION_ID, ""))
         if session is None or session.principal != scope[PRINCIPAL]:
             yield
             return
@@ -108,7 +108,7 @@ class HttpSessions:
     async def watch(self) -> None:
         """End those that are over, until cancelled."""
         while True:
-            await anyio.sleep(LOOK_EVERY)
+            await anyio.sleep(POLL_SECONDS)
             for session in [session for session in self._all if session.over()]:
                 await self._end(session)
 
@@ -120,7 +120,7 @@ class HttpSessions:
     async def _make_room(self, principal: str) -> None:
         crowd = [session for session in self._all if session.principal == principal]
         if len(crowd) < self._most:
-            if len(self._all) < self._most * PRINCIPALS:
+            if len(self._all) < self._most * TOTAL_FACTOR:
                 return
             crowd = list(self._all)
         if not (unused := [session for session in crowd if not session.under_way]):
@@ -133,7 +133,7 @@ class HttpSessions:
         if self._by_id.pop(session.id, None):
             self._forget(session.id)
             await self._app(
-                {**session.scope, "method": "DELETE", "headers": [(ID.encode(), session.id.encode())]},
+                {**session.scope, "method": "DELETE", "headers": [(SESSION_ID.encode(), session.id.encode())]},
                 _nothing,
                 nowhere,
             )

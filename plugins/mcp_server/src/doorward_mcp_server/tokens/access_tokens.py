@@ -11,14 +11,14 @@ from mcp.server.auth.provider import AccessToken
 
 from doorward_mcp_server.tokens.issuer import Keys, Unavailable
 
-SKEW = 60
+CLOCK_SKEW_SECONDS = 60
 """Seconds by which the clocks of the authorization server and of this machine may differ."""
-LONGEST = 16 * 2**10
+MAX_TOKEN_CHARACTERS = 16 * 2**10
 """Characters of a token."""
-_TYPES = ("at+jwt", "application/at+jwt")
-_NOT_OF_ACCESS_TOKENS = ("nonce", "at_hash", "c_hash", "s_hash", "events")
+_ACCESS_TOKEN_TYPES = ("at+jwt", "application/at+jwt")
+_ID_TOKEN_CLAIMS = ("nonce", "at_hash", "c_hash", "s_hash", "events")
 """Claims that only ID tokens and logout tokens have. An ID token says to a client who logged in, and opens nothing."""
-_CLIENT = ("client_id", "azp", "cid", "appid")
+_CLIENT_CLAIMS = ("client_id", "azp", "cid", "appid")
 """Whom a token was issued to: RFC 9068, OpenID Connect and most providers, Okta, Entra ID."""
 
 
@@ -53,7 +53,7 @@ class AccessTokens:
             token=token,
             client_id=str(claims.get("client_id") or claims.get("azp") or claims["iss"]),
             scopes=_scopes(claims),
-            expires_at=int(claims["exp"]) + SKEW,
+            expires_at=int(claims["exp"]) + CLOCK_SKEW_SECONDS,
             resource=self.resource,
             subject=claims[self._settings.principal],
             claims={"iss": claims["iss"]},
@@ -61,7 +61,7 @@ class AccessTokens:
 
     async def _claims(self, token: str) -> Mapping[str, Any]:
         """Raises: Unavailable; anything for a token that is not good."""
-        if len(token) > LONGEST:
+        if len(token) > MAX_TOKEN_CHARACTERS:
             raise Refused("too long")
         header = jwt.get_unverified_header(token)
         algorithm, kid = header.get("alg"), header.get("kid")
@@ -78,7 +78,7 @@ class AccessTokens:
                     options,
                     audience=self._audience or [self.resource],
                     issuer=self._settings.issuer,
-                    leeway=SKEW,
+                    leeway=CLOCK_SKEW_SECONDS,
                 )
             except jwt.InvalidSignatureError as error:
                 wrong = error
@@ -93,7 +93,7 @@ def _check(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
     kind = str(header.get("typ", "")).lower()
     if "cnf" in claims:
         raise Refused("bound to a key of its client (DPoP or mTLS), of which a bearer shows no proof")
-    if kind in _TYPES:
+    if kind in _ACCESS_TOKEN_TYPES:
         return
     if kind not in ("", "jwt"):
         raise Refused("its typ is not that of an access token")
@@ -102,7 +102,7 @@ def _check(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
             raise Refused("not an access token")
     elif claims.get("token_use", "access") != "access":  # and so does Cognito
         raise Refused("not an access token")
-    elif any(claim in claims for claim in _NOT_OF_ACCESS_TOKENS):
+    elif any(claim in claims for claim in _ID_TOKEN_CLAIMS):
         raise Refused("an ID token, not an access token")
     else:
         _check_client(claims)
@@ -118,7 +118,7 @@ def _check_client(claims: Mapping[str, Any]) -> None:
     if "scp" in claims:
         return
     audience = claims["aud"] if isinstance(claims["aud"], list) else [claims["aud"]]
-    clients = [claims[claim] for claim in _CLIENT if claim in claims]
+    clients = [claims[claim] for claim in _CLIENT_CLAIMS if claim in claims]
     if any(client in audience for client in clients):
         raise Refused("for the client that it was issued to: an ID token, or as good as one")
     if not clients and "scope" not in claims:
@@ -128,10 +128,6 @@ def _check_client(claims: Mapping[str, Any]) -> None:
 def _scopes(claims: Mapping[str, Any]) -> list[str]:
     """`scope` is a string (RFC 9068), `scp` a string or a list."""
     found = claims.get("scope", claims.get("scp", ""))
-    return (
-        found.split()
-        if isinstance(found, str)
-        else [s for s in found if isinstance(s, str)]
-        if isinstance(found, list)
-        else []
-    )
+    if isinstance(found, str):
+        return found.split()
+    return [scope for scope in found if isinstance(scope, str)] if isinstance(found, list) else []

@@ -18,18 +18,18 @@ from doorward_auth_kit import exchange
 from mcp.client.auth.utils import build_oauth_authorization_server_metadata_discovery_urls
 from starlette.authentication import AuthenticationError
 
-AGAIN = 30.0
+RETRY_SECONDS = 30.0
 """Seconds after which a token with an unknown key makes us ask again. Anybody can send such tokens."""
-AGAIN_DOWN = 2.0
+RETRY_DOWN_SECONDS = 2.0
 """The same after the issuer could not be asked."""
-OLD = 3600.0
+REFRESH_SECONDS = 3600.0
 """Seconds after which keys are fetched anew, so that one that was withdrawn ends; they go on working until that
 succeeds."""
-PATIENCE = 10.0
+FETCH_SECONDS = 10.0
 """Seconds for all of it: requests wait meanwhile."""
-MOST = 50
+MAX_KEYS = 50
 """Keys of one issuer."""
-_KINDS = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
+_KEY_TYPES = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 
 
 class Unavailable(AuthenticationError):
@@ -52,7 +52,7 @@ class Keys:
         Raises: Unavailable if it cannot be known.
         """
         if found := self._held(kid, algorithm):
-            if time.monotonic() - self._fetched > OLD:
+            if time.monotonic() - self._fetched > REFRESH_SECONDS:
                 self._ask()
             return found
         if running := self._ask():
@@ -68,20 +68,20 @@ class Keys:
     def _ask(self) -> asyncio.Task[None] | None:
         """Fetch the keys: one for all that wait, and not too often."""
         if self._running is None or self._running.done():
-            if time.monotonic() - self._tried < (AGAIN_DOWN if self._down else AGAIN):
+            if time.monotonic() - self._tried < (RETRY_DOWN_SECONDS if self._down else RETRY_SECONDS):
                 return None
             self._running = asyncio.ensure_future(self._fetch())
         return self._running
 
     async def _fetch(self) -> None:
         try:
-            async with asyncio.timeout(PATIENCE), httpx2.AsyncClient() as client:
+            async with asyncio.timeout(FETCH_SECONDS), httpx2.AsyncClient() as client:
                 url = self._settings.jwks_url or await self._discovered(client)
                 found = await _json(client, url)
             keys = found.get("keys") if found else None
             if not isinstance(keys, list):
                 raise ServerError(f"{url} has no keys")
-            self._keys = [key for key in keys[:MOST] if isinstance(key, dict)]
+            self._keys = [key for key in keys[:MAX_KEYS] if isinstance(key, dict)]
             self._fetched, self._down = time.monotonic(), False
         except Exception as error:  # whatever an answer does to us: the keys that are held go on working
             self._down = True
@@ -101,15 +101,14 @@ class Keys:
             if found.get("issuer") != issuer:
                 raise ServerError(f"{url} is of another issuer: {found.get('issuer')!r:.200}, not {issuer!r}")
             where = found.get("jwks_uri")
-            here = (
-                is_loopback(urlsplit(issuer).hostname or "")
-                and isinstance(where, str)
-                and is_loopback(urlsplit(where).hostname or "")
-            )
-            if isinstance(where, str) and (where.startswith("https://") or here):
+            if isinstance(where, str) and (where.startswith("https://") or (_is_local(issuer) and _is_local(where))):
                 return where
             raise ServerError(f"{url} names no https jwks_uri")
         raise ServerError(f"{issuer} has no metadata (RFC 8414, OpenID Connect Discovery)")
+
+
+def _is_local(url: str) -> bool:
+    return is_loopback(urlsplit(url).hostname or "")
 
 
 async def _json(client: httpx2.AsyncClient, url: str) -> dict[str, Any] | None:
@@ -129,7 +128,7 @@ def _usable(keys: Iterator[Mapping[str, Any]], algorithm: str) -> Iterator[jwt.P
     """Those that are for this kind of signature. One that cannot be read is none."""
     for key in keys:
         if (
-            key.get("kty") != _KINDS[algorithm[:2]]
+            key.get("kty") != _KEY_TYPES[algorithm[:2]]
             or key.get("use", "sig") != "sig"
             or key.get("alg", algorithm) != algorithm
         ):

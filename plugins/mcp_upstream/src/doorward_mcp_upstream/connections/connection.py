@@ -33,14 +33,14 @@ from doorward_mcp_upstream.connections.flights import Flight, Flights
 from doorward_mcp_upstream.connections.listing import Listing
 from doorward_mcp_upstream.connections.repair import read_tools
 from doorward_mcp_upstream.connections.settings import MCPSettings
-from doorward_mcp_upstream.connections.troubles import CODE, Refusal, Trouble, own_data, trouble_in
+from doorward_mcp_upstream.connections.troubles import TROUBLE_CODE, Refusal, Trouble, own_data, trouble_in
 from doorward_mcp_upstream.connections.wire import Watched, Wire
 
-ROUNDS = 10
+MAX_ROUNDS = 10
 """How often a server may ask for more within one request."""
-_RELISTEN = 5.0
+_RESUBSCRIBE_SECONDS = 5.0
 """Seconds after which a lost subscription is made again."""
-_UNREADABLE = "SSE stream failed: "
+_UNREADABLE_PREFIX = "SSE stream failed: "
 """How the SDK begins its word of a stream of events that is none, or that has one that is too large."""
 _INFO = types.Implementation(name="doorward", version=doorward.__version__)
 
@@ -119,12 +119,12 @@ class Connection:
         Raises: Trouble; Refusal if the answer is an error.
         """
         given = dict(params)
-        for _ in range(ROUNDS):
+        for _ in range(MAX_ROUNDS):
             result = await self._send(method, given, flight)
             if result.get("resultType") != "input_required" or not self.modern:
                 return result
             given = await self._more(params, result, flight)
-        raise Trouble(f"it asked for more input {ROUNDS} times within one request")
+        raise Trouble(f"it asked for more input {MAX_ROUNDS} times within one request")
 
     async def _more(self, params: Mapping[str, Any], result: Mapping[str, Any], flight: Flight) -> dict[str, Any]:
         """The request again, with what the server asked for (MCP 2026-07-28, multi round-trip requests)."""
@@ -194,10 +194,10 @@ class Connection:
         if not isinstance(error, MCPError):
             return None
         if (trouble := trouble_in(error.data)) is not None:
-            answered = error.code != CODE and not trouble.passing and trouble.status not in (401, 403)
+            answered = error.code != TROUBLE_CODE and not trouble.passing and trouble.status not in (401, 403)
             return None if answered else trouble
-        if error.message.startswith(_UNREADABLE):
-            return Trouble(f"its answer cannot be read: {quoted(error.message.removeprefix(_UNREADABLE))}")
+        if error.message.startswith(_UNREADABLE_PREFIX):
+            return Trouble(f"its answer cannot be read: {quoted(error.message.removeprefix(_UNREADABLE_PREFIX))}")
         closed = self.ended.is_set() or error.message == "Connection closed"
         if error.code == types.CONNECTION_CLOSED and (closed or error.message.startswith("SSE stream")):
             return Trouble("the connection ended before it answered", passing=True, gone=closed)
@@ -259,7 +259,7 @@ class Connection:
             except MCPError as error:
                 if error.code != types.CONNECTION_CLOSED and trouble_in(error.data) is None:
                     return  # it does not want to
-            await anyio.sleep(_RELISTEN)
+            await anyio.sleep(_RESUBSCRIBE_SECONDS)
 
     def _forget(self) -> None:
         self._changes += 1

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 
 from doorward import Template
 
-NESTED = "DOORWARD_NESTED"
+NESTED_VARIABLE = "DOORWARD_NESTED"
 """Set for what Doorward starts, so that a Doorward among it starts nothing further."""
 
-_PASSED = {"PATH", "HOME", "LANG", "LANGUAGE", "TERM", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ"}
-_PASSED_WINDOWS = {
-    "APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMDATA",
-    "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR",
+_PASSED_VARIABLES = {"PATH", "HOME", "LANG", "LANGUAGE", "TERM", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ"}
+_PASSED_VARIABLES_WINDOWS = {
+    "APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE",
+    "PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR",
 }  # fmt: skip
 
 
@@ -28,7 +28,13 @@ async def of_child(given: Mapping[str, Template], *, nested: bool) -> dict[str, 
     passed = {
         name: value
         for name, value in os.environ.items()
-        if (name.upper() in _PASSED_WINDOWS if windows else name in _PASSED or name.startswith("LC_"))
+        if (
+            name.upper() in _PASSED_VARIABLES_WINDOWS
+            if windows
+            else name in _PASSED_VARIABLES or name.startswith("LC_")
+        )
         and not value.startswith("()")
     }
-    return passed | ({NESTED: "1"} if nested else {}) | {name: await value.get() for name, value in given.items()}
+    return (
+        passed | ({NESTED_VARIABLE: "1"} if nested else {}) | {name: await value.get() for name, value in given.items()}
+    )

@@ -14,9 +14,9 @@ from doorward import Call, Client, DoorwardError
 
 from doorward_mcp_upstream.connections.troubles import Refusal, Trouble
 
-MOST_QUESTIONS = 25
+MAX_QUESTIONS = 25
 """Of a server to the client, within one call."""
-_INVALID_REQUEST = -32600
+_INVALID_REQUEST_CODE = -32600
 
 
 @dataclass(eq=False, slots=True)
@@ -103,7 +103,7 @@ class Flights:
         if len(clients) > 1:
             self._turns = True
             raise Refusal(
-                _INVALID_REQUEST,
+                _INVALID_REQUEST_CODE,
                 "Calls of several clients are under way, and this does not say whom to ask. Try again.",
             )
         client = next(iter(clients.values()), None)
@@ -111,8 +111,8 @@ class Flights:
             return _nobody(method, "There is nobody to ask.")
         for each in flights:
             each.asked += 1
-        if any(each.asked > MOST_QUESTIONS for each in flights):
-            return _nobody(method, f"A call may ask {MOST_QUESTIONS} times.")
+        if any(each.asked > MAX_QUESTIONS for each in flights):
+            return _nobody(method, f"A call may ask {MAX_QUESTIONS} times.")
         try:
             return await client.ask(method, params)
         except DoorwardError as error:
@@ -122,4 +122,4 @@ class Flights:
 def _nobody(method: str, why: str) -> Mapping[str, Any]:
     if method == "elicitation/create":
         return {"action": "decline"}
-    raise Refusal(_INVALID_REQUEST, why)
+    raise Refusal(_INVALID_REQUEST_CODE, why)

@@ -20,24 +20,24 @@ import httpx2
 from doorward import DoorwardError, ServerContext, aside, error_text, read_json
 from mcp.client.streamable_http import streamable_http_client
 
-from doorward_mcp_upstream.connections.large import SMALL, Large
+from doorward_mcp_upstream.connections.large import SMALL_CHARACTERS, Large
 from doorward_mcp_upstream.connections.settings import MCPSettings
 from doorward_mcp_upstream.connections.troubles import Trouble
-from doorward_mcp_upstream.connections.wire import LONGEST, Wire
+from doorward_mcp_upstream.connections.wire import MAX_MESSAGE_BYTES, Wire
 from doorward_mcp_upstream.tools.values import too_many
 
-_UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
+_NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 _HANDSHAKE = re.compile(rb'"method": ?"(initialize|server/discover)"')
-_LONGEST_HANDSHAKE = 2**20
+_MAX_HANDSHAKE_BYTES = 2**20
 """Bytes of what a server says of itself when a session begins."""
-_CONNECT = 10.0
+_CONNECT_SECONDS = 10.0
 """Seconds until a connection must be there. How long an answer may take is decided by who asks."""
-_RELISTEN = 1.0
+_RELISTEN_SECONDS = 1.0
 """Seconds between two requests for a stream of events."""
-_READ = 2**17
+_MAX_ERROR_BYTES = 2**17
 """Bytes of an error that are read if they are no JSON. Far more than anybody is shown: the core cuts, when it has
 removed credentials."""
-_GOODBYE = 2.0
+_GOODBYE_SECONDS = 2.0
 """Seconds for telling a server that a session ends."""
 
 
@@ -48,7 +48,7 @@ async def streamable(context: ServerContext[MCPSettings]) -> AsyncIterator[Wire]
     assert url is not None  # else the server is a process
     async with (
         Client(context) as client,
-        streamable_http_client(url, http_client=client, max_sse_event_size=LONGEST) as (read, write),
+        streamable_http_client(url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES) as (read, write),
     ):
         yield Wire(read, write, whole=client.large.whole)
 
@@ -63,7 +63,7 @@ class Client(httpx2.AsyncClient):
             headers={"User-Agent": "doorward-mcp-upstream/0.1.0"},
             auth=context.auth(),
             follow_redirects=False,
-            timeout=httpx2.Timeout(None, connect=_CONNECT),
+            timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
         )
         self._name = context.name
@@ -74,16 +74,15 @@ class Client(httpx2.AsyncClient):
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """What is called for every request."""
         if request.method == "DELETE":
-            with anyio.fail_after(_GOODBYE):
+            with anyio.fail_after(_GOODBYE_SECONDS):
                 request.headers.update(await self._configured())
                 response = await super().send(request, **{**options, "stream": True})
                 await response.aclose()  # whatever it says, however slowly
                 return httpx2.Response(response.status_code, request=request)
         if request.method != "POST":
-            await anyio.sleep(
-                max(0.0, self._listen_at - anyio.current_time())
-            )  # a server may want to be asked again at once, for ever
-            self._listen_at = anyio.current_time() + _RELISTEN
+            # A server may want the stream to be opened again at once, for ever.
+            await anyio.sleep(max(0.0, self._listen_at - anyio.current_time()))
+            self._listen_at = anyio.current_time() + _RELISTEN_SECONDS
             request.headers.update(await self._configured())
             return self._bounded(self._once_encoded(await super().send(request, **options)))
         try:
@@ -126,10 +125,10 @@ class Client(httpx2.AsyncClient):
             await response.aclose()
         if response.status_code >= 400:
             return self._instead(response.request, *await self._refused(response, content))
-        if len(content) > SMALL and not _HANDSHAKE.search(response.request.content[:200]):
+        if len(content) > SMALL_CHARACTERS and not _HANDSHAKE.search(response.request.content[:200]):
             content = (await self.large.noted(content)).encode()
-        elif len(content) > _LONGEST_HANDSHAKE:
-            raise Trouble(f"it says of itself more than {_LONGEST_HANDSHAKE} bytes", sent=False)
+        elif len(content) > _MAX_HANDSHAKE_BYTES:
+            raise Trouble(f"it says of itself more than {_MAX_HANDSHAKE_BYTES} bytes", sent=False)
         kept = {name: value for name, value in response.headers.items() if name in ("content-type", "mcp-session-id")}
         return httpx2.Response(response.status_code, headers=kept, content=content, request=response.request)
 
@@ -160,7 +159,7 @@ def unreachable(error: httpx2.HTTPError, url: httpx2.URL | str) -> Trouble:
     return Trouble(
         f"{place} cannot be reached: {why}",
         "Check `url`, and that it runs.",
-        not isinstance(error, _UNSENT),
+        not isinstance(error, _NEVER_SENT),
         passing=True,
     )
 
@@ -173,7 +172,8 @@ def refused(
     status = response.status_code
     message = f"HTTP {doorward.status(status)}" + (f": {told}" if told else "")
     if status == 401:
-        hint = f'Set auth of [servers.{server}]; for OAuth that is {{ type = "oauth2" }}, and then `doorward login {server}`.'
+        oauth2 = '{ type = "oauth2" }'
+        hint = f"Set auth of [servers.{server}]; for OAuth that is {oauth2}, and then `doorward login {server}`."
         oauth = "resource_metadata=" in response.headers.get("www-authenticate", "").lower()
         return Trouble(f"it wants other credentials than it was given ({message})", hint, status=status, oauth=oauth)
     if status == 403:
@@ -190,9 +190,11 @@ async def _body(response: httpx2.Response) -> bytes:
         parts.append(part)
         size += len(part)
         await anyio.lowlevel.checkpoint()  # what is decompressed is there at once, hundreds of pieces of it
-        if size > LONGEST:
+        if size > MAX_MESSAGE_BYTES:
             raise Trouble(
-                f"the answer has more than {LONGEST // 2**20} MiB", "Ask for less: pages, filters.", limit=True
+                f"the answer has more than {MAX_MESSAGE_BYTES // 2**20} MiB",
+                "Ask for less: pages, filters.",
+                limit=True,
             )
     return b"".join(parts)
 
@@ -202,7 +204,7 @@ def _error_in(content: bytes) -> tuple[dict[str, Any], str]:
     try:
         answer = None if too_many(content) else read_json(content)
     except ValueError:
-        return {}, error_text(content[:_READ].decode("utf-8", "replace"))
+        return {}, error_text(content[:_MAX_ERROR_BYTES].decode("utf-8", "replace"))
     error = answer.get("error") if isinstance(answer, dict) else None
     if not isinstance(error, dict):
         return {}, error_text(answer)

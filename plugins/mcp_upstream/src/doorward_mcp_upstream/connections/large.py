@@ -14,16 +14,16 @@ from doorward import aside, read_json
 from httpx2 import SSEError
 
 from doorward_mcp_upstream.connections.troubles import Trouble
-from doorward_mcp_upstream.connections.wire import LONGEST, TOO_MANY
+from doorward_mcp_upstream.connections.wire import MAX_MESSAGE_BYTES, TOO_MANY_VALUES
 from doorward_mcp_upstream.tools.values import too_many
 
-SMALL = 2**16
+SMALL_CHARACTERS = 2**16
 """Characters of a message that the SDK may read itself."""
-_UNCLAIMED = 10.0
+_CLAIM_SECONDS = 10.0
 """Seconds for which a result is kept that nobody asks for: its request may have been cancelled."""
-_MOST = 2 * LONGEST
+_MAX_KEPT_CHARACTERS = 2 * MAX_MESSAGE_BYTES
 """Characters of messages whose results are kept; those that came first go first."""
-_CUT = 2000
+_MAX_ERROR_CHARACTERS = 2000
 """Characters of the message of an error."""
 
 
@@ -54,7 +54,7 @@ class Large:
             case {"result": dict() as result}:
                 rest: dict[str, Any] = {"result": {self._mark: self._keep(result, len(text))}}
             case {"error": {"code": int(code), "message": str(said)}}:
-                rest = {"error": {"code": code, "message": said[:_CUT]}}
+                rest = {"error": {"code": code, "message": said[:_MAX_ERROR_CHARACTERS]}}
             case _:
                 raise Trouble(f"it sent a message of {len(text)} characters that is no answer")
         identity = message.get("id")
@@ -63,9 +63,9 @@ class Large:
     def _keep(self, result: Any, size: int) -> str:
         key = secrets.token_hex(8)
         self._kept[key] = result, size
-        while len(self._kept) > 1 and sum(each for _, each in self._kept.values()) > _MOST:
+        while len(self._kept) > 1 and sum(each for _, each in self._kept.values()) > _MAX_KEPT_CHARACTERS:
             del self._kept[next(iter(self._kept))]
-        asyncio.get_running_loop().call_later(_UNCLAIMED, self._kept.pop, key, None)
+        asyncio.get_running_loop().call_later(_CLAIM_SECONDS, self._kept.pop, key, None)
         return key
 
     async def events(self, texts: Callable[[], AsyncIterator[str]]) -> AsyncIterator[str]:
@@ -79,22 +79,22 @@ class Large:
             held += [text] if text else []
             size += len(text)
             if not ended:
-                if size > LONGEST:
-                    raise SSEError(f"an event has more than {LONGEST // 2**20} MiB")
+                if size > MAX_MESSAGE_BYTES:
+                    raise SSEError(f"an event has more than {MAX_MESSAGE_BYTES // 2**20} MiB")
                 continue
             whole, _, rest = "".join(held).rpartition("\n\n")
             held, size = [rest] if rest else [], len(rest)
-            if len(whole) <= SMALL:
+            if len(whole) <= SMALL_CHARACTERS:
                 yield f"{whole}\n\n"
                 continue
             for event in whole.split("\n\n"):
-                yield f"{event if len(event) <= SMALL else await self._event(event)}\n\n"
+                yield f"{event if len(event) <= SMALL_CHARACTERS else await self._event(event)}\n\n"
 
     async def _event(self, event: str) -> str:
         lines = await aside(event.splitlines, len(event))
         data = "\n".join(line[5:].removeprefix(" ") for line in lines if line.startswith("data:"))
         others = [line for line in lines if line.startswith(("event:", "id:", "retry:"))]
-        if len(data) > SMALL:
+        if len(data) > SMALL_CHARACTERS:
             try:
                 data = await self.noted(data)
             except Trouble as trouble:
@@ -104,5 +104,5 @@ class Large:
 
 def _read(text: str | bytes) -> Any:
     if too_many(text):
-        raise TOO_MANY
+        raise TOO_MANY_VALUES
     return read_json(text)

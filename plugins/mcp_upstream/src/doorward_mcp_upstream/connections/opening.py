@@ -13,7 +13,7 @@ from doorward import DoorwardError, ServerContext
 
 from doorward_mcp_upstream.connections import http
 from doorward_mcp_upstream.connections.connection import Connection
-from doorward_mcp_upstream.connections.environment import NESTED
+from doorward_mcp_upstream.connections.environment import NESTED_VARIABLE
 from doorward_mcp_upstream.connections.flights import Flights
 from doorward_mcp_upstream.connections.settings import MCPSettings
 from doorward_mcp_upstream.connections.sse import sse
@@ -21,7 +21,7 @@ from doorward_mcp_upstream.connections.stderr import StderrLog
 from doorward_mcp_upstream.connections.stdio import stdio
 from doorward_mcp_upstream.connections.troubles import Trouble, root
 
-_OURSELVES = "doorward"
+_OWN_NAME = "doorward"
 """The name by which Doorward's own MCP server goes."""
 
 
@@ -61,16 +61,16 @@ async def opened(
 
 def _refuse_nested(context: ServerContext[MCPSettings]) -> None:
     """What Doorward started may start nothing further: it could be Doorward again, and so on without an end."""
-    if os.environ.get(NESTED) and not context.settings.allow_self:
+    if os.environ.get(NESTED_VARIABLE) and not context.settings.allow_self:
         raise Trouble(
-            f"this Doorward was itself started by Doorward ({NESTED} is set), and starts no servers",
+            f"this Doorward was itself started by Doorward ({NESTED_VARIABLE} is set), and starts no servers",
             f"If that is meant, set allow_self = true in [servers.{context.name}].",
             sent=False,
         )
 
 
 def _refuse_ourselves(context: ServerContext[MCPSettings], connection: Connection) -> None:
-    if connection.server.get("name") == _OURSELVES and not context.settings.allow_self:
+    if connection.server.get("name") == _OWN_NAME and not context.settings.allow_self:
         raise Trouble(
             "it is Doorward itself: a server that leads back to where one comes from",
             f"Remove [servers.{context.name}], or set allow_self = true in it.",

@@ -10,9 +10,17 @@ from urllib.parse import urlsplit
 from doorward import Settings, Template
 from pydantic import Field, NonNegativeFloat, PositiveFloat, field_validator, model_validator
 
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """The name of a header (RFC 9110 section 5.6.2)."""
-_PROTOCOL = {"accept", "connection", "content-length", "content-type", "host", "last-event-id", "transfer-encoding"}
+_PROTOCOL_HEADERS = {
+    "accept",
+    "connection",
+    "content-length",
+    "content-type",
+    "host",
+    "last-event-id",
+    "transfer-encoding",
+}
 
 
 class MCPSettings(Settings):
@@ -72,9 +80,9 @@ class MCPSettings(Settings):
     @classmethod
     def _headers(cls, value: dict[str, Template]) -> dict[str, Template]:
         for name in value:
-            if not _TOKEN.fullmatch(name):
+            if not _HEADER_NAME.fullmatch(name):
                 raise ValueError(f"{name!r} is no name of a header")
-            if name.lower() in _PROTOCOL or name.lower().startswith("mcp-"):
+            if name.lower() in _PROTOCOL_HEADERS or name.lower().startswith("mcp-"):
                 raise ValueError(f"{name!r} is set by the protocol")
         return value
 

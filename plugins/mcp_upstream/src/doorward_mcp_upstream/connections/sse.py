@@ -22,10 +22,10 @@ from mcp.shared.message import SessionMessage
 from doorward_mcp_upstream.connections.http import Client, refused
 from doorward_mcp_upstream.connections.settings import MCPSettings
 from doorward_mcp_upstream.connections.troubles import Trouble
-from doorward_mcp_upstream.connections.wire import LONGEST, Stream, Wire
+from doorward_mcp_upstream.connections.wire import MAX_MESSAGE_BYTES, Stream, Wire
 
-_EVENTS = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
-_WAITING = 100
+_EVENT_HEADERS = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
+_MAX_WAITING_MESSAGES = 100
 """Messages that wait to be read, until no more are taken from the network."""
 
 
@@ -37,16 +37,16 @@ async def sse(context: ServerContext[MCPSettings]) -> AsyncIterator[Wire]:
     """
     url, ended = context.settings.url, asyncio.Event()
     assert url is not None  # else the server is a process
-    async with Client(context) as client, client.stream("GET", url, headers=_EVENTS) as response:
+    async with Client(context) as client, client.stream("GET", url, headers=_EVENT_HEADERS) as response:
         if response.status_code >= 400:
             raise refused(context.name, response)
         if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
             raise Trouble(
                 f"it answered HTTP {response.status_code} without a stream of events", "Check `url`.", sent=False
             )
-        events = aiter(httpx2.EventSource(response, max_event_size=LONGEST))
+        events = aiter(httpx2.EventSource(response, max_event_size=MAX_MESSAGE_BYTES))
         target = await _endpoint(httpx2.URL(url), events)
-        arrived, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](_WAITING)
+        arrived, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](_MAX_WAITING_MESSAGES)
         why: list[str] = []
 
         async def reason() -> str:

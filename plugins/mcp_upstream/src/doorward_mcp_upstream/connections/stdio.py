@@ -28,17 +28,17 @@ from doorward_mcp_upstream.connections.settings import MCPSettings
 from doorward_mcp_upstream.connections.stderr import StderrLog
 from doorward_mcp_upstream.connections.troubles import Trouble
 from doorward_mcp_upstream.connections.watchdog import watchdog
-from doorward_mcp_upstream.connections.wire import LONGEST, TOO_MANY, Incoming, Stream, Wire
+from doorward_mcp_upstream.connections.wire import MAX_MESSAGE_BYTES, TOO_MANY_VALUES, Incoming, Stream, Wire
 from doorward_mcp_upstream.tools.values import too_many
 
-PATIENCE = 2.0
+END_SECONDS = 2.0
 """Seconds that a server has to end at the end of its input, and again at SIGTERM."""
 
-_TURN, _EACH = 2**12, 100
+_TURN_BYTES, _LINE_COST_BYTES = 2**12, 100
 """Bytes that are read in one turn; each line counts some more for its handling."""
 
-_HEAD = re.compile(rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d+)\s*,')
-_TAIL = re.compile(rb'"id"\s*:\s*(\d+)\s*\}\s*$')
+_ID_AT_START = re.compile(rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d+)\s*,')
+_ID_AT_END = re.compile(rb'"id"\s*:\s*(\d+)\s*\}\s*$')
 
 
 @contextlib.asynccontextmanager
@@ -72,7 +72,7 @@ async def stdio(context: ServerContext[MCPSettings], log: StderrLog) -> AsyncIte
             stdin=pipe,
             stdout=pipe,
             stderr=pipe,
-            limit=LONGEST,
+            limit=MAX_MESSAGE_BYTES,
             env=env,
             cwd=cwd,
             start_new_session=True,
@@ -134,11 +134,11 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     """End it as the specification says (lifecycle, shutdown), and then whatever is left of its group."""
     assert process.stdin is not None
     process.stdin.close()
-    if not await _gone(process, PATIENCE):
+    if not await _gone(process, END_SECONDS):
         _signal(process.pid, signal.SIGTERM)
-        if not await _gone(process, PATIENCE):
+        if not await _gone(process, END_SECONDS):
             _signal(process.pid, signal.SIGKILL)
-            await _gone(process, PATIENCE)
+            await _gone(process, END_SECONDS)
     if _signal(process.pid, signal.SIGTERM):  # what it started and left behind
         for _ in range(20):
             await asyncio.sleep(0.01)
@@ -186,12 +186,12 @@ class _Incoming(Incoming):
 
     async def receive(self) -> SessionMessage | Exception:
         while True:
-            if self._taken > _TURN:  # to read what has arrived already lets nobody else have a turn
+            if self._taken > _TURN_BYTES:  # to read what has arrived already lets nobody else have a turn
                 self._taken = 0
                 await asyncio.sleep(0)
             try:
                 line = await self._reader.readuntil(b"\n")
-                self._taken += len(line) + _EACH
+                self._taken += len(line) + _LINE_COST_BYTES
             except asyncio.IncompleteReadError as error:
                 self._log.add(error.partial[:1000].decode(errors="replace"))
                 raise anyio.EndOfStream from None
@@ -212,9 +212,9 @@ class _Incoming(Incoming):
                 tail = await self._reader.readexactly(error.consumed)
             except asyncio.IncompleteReadError:
                 raise anyio.EndOfStream from None
-        self._log.add(f"[a message of more than {LONGEST} bytes was passed over]")
+        self._log.add(f"[a message of more than {MAX_MESSAGE_BYTES} bytes was passed over]")
         trouble = Trouble(
-            f"the answer has more than {LONGEST // 2**20} MiB", "Ask for less: pages, filters.", limit=True
+            f"the answer has more than {MAX_MESSAGE_BYTES // 2**20} MiB", "Ask for less: pages, filters.", limit=True
         )
         instead = _in_place_of(head, tail, trouble)
         if instead is None:
@@ -225,7 +225,7 @@ class _Incoming(Incoming):
 def _read(line: bytes) -> SessionMessage | None:
     """The message that a line is, or what is told in its place; `None` for what is none."""
     if too_many(line):
-        return _in_place_of(line, line, TOO_MANY)
+        return _in_place_of(line, line, TOO_MANY_VALUES)
     try:
         return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_python(read_json(line), by_name=False))
     except ValueError:
@@ -234,7 +234,7 @@ def _read(line: bytes) -> SessionMessage | None:
 
 def _in_place_of(head: bytes, tail: bytes, trouble: Trouble) -> SessionMessage | None:
     """An error in place of an answer that cannot be read. Its id is at either end, whatever wrote it."""
-    found = _HEAD.match(head[:200]) or _TAIL.search(tail[-200:])
+    found = _ID_AT_START.match(head[:200]) or _ID_AT_END.search(tail[-200:])
     if found is None:
         return None
     return SessionMessage(
@@ -251,11 +251,10 @@ class _Outgoing(Stream):
     async def send(self, item: SessionMessage) -> None:
         if self._writer.is_closing():
             raise Trouble("it has ended", sent=False, passing=True, gone=True)
-        if self._writer.transport.get_write_buffer_size() > LONGEST:
+        if self._writer.transport.get_write_buffer_size() > MAX_MESSAGE_BYTES:
             raise Trouble("it does not read what it is sent", sent=False, gone=True)
         self._writer.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
-        if isinstance(
-            item.message, mcp_types.JSONRPCRequest
-        ):  # whoever else writes, a cancellation for one, must not have to wait
+        # Only requests wait for the pipe: others, a cancellation for one, must not have to.
+        if isinstance(item.message, mcp_types.JSONRPCRequest):
             with contextlib.suppress(ConnectionError):
                 await self._writer.drain()

@@ -6,9 +6,9 @@ import secrets
 from dataclasses import asdict, dataclass
 from typing import Any
 
-_MARK = f"doorward-{secrets.token_hex(8)}"
+_TROUBLE_KEY = f"doorward-{secrets.token_hex(8)}"
 """The key under which our transports say in a JSON-RPC error what happened. No server can know it."""
-CODE = -32099
+TROUBLE_CODE = -32099
 """The code of such an error (JSON-RPC 2.0 section 5.1: of the implementation)."""
 
 
@@ -33,11 +33,11 @@ class Trouble(Exception):
     def __str__(self) -> str:
         return self.message
 
-    def as_error(self, code: int = CODE, said: str = "", data: Any = None) -> dict[str, Any]:
+    def as_error(self, code: int = TROUBLE_CODE, said: str = "", data: Any = None) -> dict[str, Any]:
         """As the error of a JSON-RPC answer, which the SDK hands on to who asked. `said` and `data` are what the
         server's own error had."""
         rest = data if isinstance(data, dict) else {"detail": data} if data else {}
-        return {"code": code, "message": said or self.message, "data": {**rest, _MARK: asdict(self)}}
+        return {"code": code, "message": said or self.message, "data": {**rest, _TROUBLE_KEY: asdict(self)}}
 
 
 @dataclass
@@ -51,13 +51,13 @@ class Refusal(Exception):
 
 def trouble_in(data: Any) -> Trouble | None:
     """What `as_error` has put into an error's data."""
-    marked = data.get(_MARK) if isinstance(data, dict) else None
+    marked = data.get(_TROUBLE_KEY) if isinstance(data, dict) else None
     return Trouble(**marked) if marked else None
 
 
 def own_data(data: Any) -> Any:
     """What a server itself has put into an error's data."""
-    return {key: value for key, value in data.items() if key != _MARK} if isinstance(data, dict) else data
+    return {key: value for key, value in data.items() if key != _TROUBLE_KEY} if isinstance(data, dict) else data
 
 
 def root(error: BaseException) -> BaseException:

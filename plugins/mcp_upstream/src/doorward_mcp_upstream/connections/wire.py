@@ -12,12 +12,14 @@ import anyio
 from mcp.shared.message import SessionMessage
 
 from doorward_mcp_upstream.connections.troubles import Trouble
-from doorward_mcp_upstream.tools.values import MOST_VALUES
+from doorward_mcp_upstream.tools.values import MAX_VALUES
 
-LONGEST = 64 * 2**20
+MAX_MESSAGE_BYTES = 64 * 2**20
 """Bytes of one message."""
 
-TOO_MANY = Trouble(f"the answer has more than {MOST_VALUES:,} values", "Ask for less: pages, filters.", limit=True)
+TOO_MANY_VALUES = Trouble(
+    f"the answer has more than {MAX_VALUES:,} values", "Ask for less: pages, filters.", limit=True
+)
 
 
 async def _nothing() -> str:

@@ -10,10 +10,10 @@ from urllib.parse import unquote
 
 Pointer = tuple[str, ...]
 
-_MOST_REACHED = 200
+_MAX_REACHED = 200
 """Definitions that one can reach and still be compared with those of other tools."""
 
-MOST_READ = 2 * 10**6
+MAX_COMPARED_CHARACTERS = 2 * 10**6
 """Characters of one schema that are compared."""
 
 
@@ -30,7 +30,7 @@ class Document:
     """A schema with everything below it; `fuel` is how many of its parts may be looked at, `unread` how many characters
     of it compared."""
 
-    def __init__(self, root: Any, fuel: int, unread: int = MOST_READ) -> None:
+    def __init__(self, root: Any, fuel: int, unread: int = MAX_COMPARED_CHARACTERS) -> None:
         self.root = root
         self.fuel = fuel
         self._home = (
@@ -79,7 +79,7 @@ class Document:
         todo = [pointer]
         while todo:
             at = todo.pop()
-            if self.unread < 0 or len(reached) > _MOST_REACHED:
+            if self.unread < 0 or len(reached) > _MAX_REACHED:
                 return None
             if at not in reached:
                 try:

@@ -11,7 +11,7 @@ from doorward import File, InvalidArguments
 
 from doorward_mcp_upstream.tools.documents import Document, Elsewhere
 
-_FUEL = 2000
+_MAX_PARTS = 2000
 
 
 def sent(arguments: Mapping[str, Any], schema: Any) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def sent(arguments: Mapping[str, Any], schema: Any) -> dict[str, Any]:
     """
     if not any(map(_has_bytes, arguments.values())):
         return dict(arguments)
-    document = Document(schema, _FUEL)
+    document = Document(schema, _MAX_PARTS)
     return {name: _sent(value, _below([schema], document, name), document, name) for name, value in arguments.items()}
 
 

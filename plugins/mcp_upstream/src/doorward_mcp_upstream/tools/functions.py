@@ -12,10 +12,10 @@ from doorward_mcp_upstream.tools.parameters import Unusable, parameters
 from doorward_mcp_upstream.tools.schemas import Schemas
 from doorward_mcp_upstream.tools.text import line, prose, summed_up
 
-MOST_TOOLS = 10_000
+MAX_TOOLS = 10_000
 """Of one server."""
 
-_LONGEST = 500
+_MAX_NAME_CHARACTERS = 500
 """Characters of a tool's name."""
 
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint")
@@ -28,7 +28,7 @@ def compiled(
     others."""
     left_out = list(skipped)
     usable: dict[str, Mapping[str, Any]] = {}
-    for tool in tools[:MOST_TOOLS]:
+    for tool in tools[:MAX_TOOLS]:
         try:
             name = _name(tool)
             if name in usable:
@@ -36,8 +36,8 @@ def compiled(
             usable[name] = tool
         except Unusable as error:
             left_out.append(_skipped(tool, str(error)))
-    if len(tools) > MOST_TOOLS:
-        left_out.append(Skipped("tools", f"there are more than {MOST_TOOLS}; the others are left out"))
+    if len(tools) > MAX_TOOLS:
+        left_out.append(Skipped("tools", f"there are more than {MAX_TOOLS}; the others are left out"))
     names = unique_names(usable)
     schemas = Schemas()
     functions = []
@@ -64,7 +64,7 @@ def _name(tool: Any) -> str:
     name = tool.get("name") if isinstance(tool, Mapping) else None
     if not isinstance(name, str) or not name.strip():
         raise Unusable("it has no name")
-    if len(name) > _LONGEST:
+    if len(name) > _MAX_NAME_CHARACTERS:
         raise Unusable(f"its name has {len(name)} characters")
     return name
 

@@ -10,13 +10,13 @@ from doorward import is_plain, unique_names
 from doorward_mcp_upstream.tools.schemas import Schemas
 from doorward_mcp_upstream.tools.text import line
 
-MOST_PARAMETERS = 500
+MAX_PARAMETERS = 500
 """Of one tool: one with more is no function that anybody could call."""
 
-_FUEL = 2000
+_MAX_PARTS = 2000
 """Parts of a schema (`allOf`, alternatives, references) in which parameters are looked for."""
 
-_DEEPEST = 10
+_MAX_DEPTH = 10
 
 
 class Unusable(Exception):
@@ -38,8 +38,8 @@ def parameters(schema: Any, schemas: Schemas, title: str) -> tuple[dict[str, Any
         raise Unusable(f"its input is of type {line(str(kind), 100)}, not an object")
     found = _Found(schemas)
     properties, required = found.properties(root)
-    if len(properties) > MOST_PARAMETERS or (isinstance(own, Mapping) and len(own) > MOST_PARAMETERS):
-        raise Unusable(f"it has more than {MOST_PARAMETERS} parameters")
+    if len(properties) > MAX_PARAMETERS or (isinstance(own, Mapping) and len(own) > MAX_PARAMETERS):
+        raise Unusable(f"it has more than {MAX_PARAMETERS} parameters")
     names = _python_names(properties)
     ordered = sorted(properties, key=lambda name: name not in required)
     out: dict[str, Any] = {"type": "object", "properties": {names[p]: properties[p] for p in ordered}}
@@ -56,9 +56,9 @@ class _Found:
 
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas
-        self._fuel = _FUEL
+        self._fuel = _MAX_PARTS
 
-    def properties(self, schema: Mapping[str, Any], depth: int = _DEEPEST) -> tuple[dict[str, Any], set[str]]:
+    def properties(self, schema: Mapping[str, Any], depth: int = _MAX_DEPTH) -> tuple[dict[str, Any], set[str]]:
         """The properties of an object with those of all that it is made of, and which are required; of alternatives,
         the properties of all, and what all of them require."""
         self._fuel -= 1

@@ -16,11 +16,11 @@ from typing import Any
 from doorward import File, LimitExceeded, ToolError, error_text, quoted, read_json
 
 from doorward_mcp_upstream.tools.text import line, prose
-from doorward_mcp_upstream.tools.values import MOST_VALUES, too_many
+from doorward_mcp_upstream.tools.values import MAX_VALUES, too_many
 
-MOST_BLOCKS = 10_000
-_PIECE = 2**16
-_TOLD = 2**16
+MAX_BLOCKS = 10_000
+_PIECE_CHARACTERS = 2**16
+_MAX_ERROR_CHARACTERS = 2**16
 """Characters of what a tool says went wrong. Far more than anybody is shown: the core cuts, when it has removed
 credentials."""
 
@@ -36,9 +36,9 @@ def of_tool(result: Mapping[str, Any], *, wrapped: bool = False) -> Any:
         raise ToolError(f"the tool says: {said}" if said else "it failed")
     if structured is None:
         blocks = _list(result.get("content"))
-        if len(blocks) > MOST_BLOCKS:
+        if len(blocks) > MAX_BLOCKS:
             raise LimitExceeded(
-                f"the answer has {len(blocks)} blocks, more than {MOST_BLOCKS}", hint="Ask for less: pages, filters."
+                f"the answer has {len(blocks)} blocks, more than {MAX_BLOCKS}", hint="Ask for less: pages, filters."
             )
         return _one([of_block(block) for block in blocks])
     if wrapped and isinstance(structured, Mapping) and list(structured) == ["result"]:
@@ -105,7 +105,7 @@ def _parsed(text: str) -> Any:
         return text
     if too_many(text):
         raise LimitExceeded(
-            f"a text of the answer is JSON of more than {MOST_VALUES:,} values", hint="Ask for less: pages, filters."
+            f"a text of the answer is JSON of more than {MAX_VALUES:,} values", hint="Ask for less: pages, filters."
         )
     try:
         return read_json(text, constant=_no_constant)
@@ -129,9 +129,9 @@ def _file(data: str, type: Any, name: str = "") -> File | str:
 def _bytes(data: str) -> Iterator[bytes]:
     """What base64 stands for, piece by piece. Raises: ValueError, binascii.Error."""
     rest = ""
-    for start in range(0, len(data), _PIECE):
-        part = rest + "".join(data[start : start + _PIECE].split())
-        last = start + _PIECE >= len(data)
+    for start in range(0, len(data), _PIECE_CHARACTERS):
+        part = rest + "".join(data[start : start + _PIECE_CHARACTERS].split())
+        last = start + _PIECE_CHARACTERS >= len(data)
         whole = len(part) if last else len(part) // 4 * 4
         rest = part[whole:]
         if not last and "=" in part[:whole]:
@@ -141,7 +141,7 @@ def _bytes(data: str) -> Iterator[bytes]:
 
 def weight(result: Mapping[str, Any]) -> int:
     """About how many characters have to be worked on for the value of a result."""
-    blocks = [*_list(result.get("content")), *_list(result.get("contents"))][: MOST_BLOCKS + 1]
+    blocks = [*_list(result.get("content")), *_list(result.get("contents"))][: MAX_BLOCKS + 1]
     parts = [
         part
         for block in blocks
@@ -160,7 +160,7 @@ def _texts(result: Mapping[str, Any]) -> str:
         for block in _list(result.get("content"))
         if isinstance(block, Mapping) and isinstance(block.get("text"), str)
     ]
-    return prose("\n".join(texts), _TOLD)
+    return prose("\n".join(texts), _MAX_ERROR_CHARACTERS)
 
 
 def _list(value: Any) -> list[Any]:

@@ -12,27 +12,27 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any, TypeGuard
 
-from doorward_mcp_upstream.tools.documents import MOST_READ, Document, Elsewhere, Pointer
+from doorward_mcp_upstream.tools.documents import MAX_COMPARED_CHARACTERS, Document, Elsewhere, Pointer
 from doorward_mcp_upstream.tools.text import line
 
-DEEPEST = 48
+MAX_DEPTH = 48
 """Levels of one schema, from reference to reference; below, anything goes."""
 
-MOST_DEFINITIONS = 5000
+MAX_DEFINITIONS = 5000
 """Of one server."""
 
-MOST_PROPERTIES = 1000
+MAX_PROPERTIES = 1000
 
-_FUEL = 20_000
-"""Parts of one schema that are looked at, and in `_ALTOGETHER` those of all of a server's."""
-_ALTOGETHER = 1_000_000
-_READ_ALTOGETHER = 50_000_000
+_MAX_PARTS = 20_000
+"""Parts of one schema that are looked at, and in `_MAX_PARTS_OF_SERVER` those of all of a server's."""
+_MAX_PARTS_OF_SERVER = 1_000_000
+_MAX_COMPARED_CHARACTERS_OF_SERVER = 50_000_000
 """Characters of all of a server's that are compared."""
 
 _TYPES = {"string", "integer", "number", "boolean", "object", "array", "null"}
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf")
-_MOST_WARNINGS = 20
+_MAX_WARNINGS = 20
 
 
 class Schemas:
@@ -43,12 +43,12 @@ class Schemas:
         self.warnings: dict[str, None] = {}
         self._names: dict[str | tuple[Document, Pointer], str] = {}
         self._counts: dict[str, int] = {}
-        self._left = _ALTOGETHER
-        self._unread = _READ_ALTOGETHER
+        self._left = _MAX_PARTS_OF_SERVER
+        self._unread = _MAX_COMPARED_CHARACTERS_OF_SERVER
 
     def convert(self, schema: Any, title: str) -> dict[str, Any]:
         """A schema, which is a document of its own; `title` is what a reference to the whole of it is called."""
-        document = Document(schema, min(_FUEL, self._left), unread := min(MOST_READ, self._unread))
+        document = Document(schema, min(_MAX_PARTS, self._left), unread := min(MAX_COMPARED_CHARACTERS, self._unread))
         before = document.fuel
         work = _Work(self, document, title)
         converted = work.convert(schema, 0)
@@ -68,7 +68,7 @@ class Schemas:
         return schema
 
     def warn(self, text: str) -> None:
-        if len(self.warnings) < _MOST_WARNINGS:
+        if len(self.warnings) < _MAX_WARNINGS:
             self.warnings[text] = None
 
     def name(self, document: Document, pointer: Pointer, title: str) -> tuple[str, bool]:
@@ -76,8 +76,8 @@ class Schemas:
         key = document.key(pointer) or (document, pointer)
         if key in self._names:
             return self._names[key], False
-        if len(self.definitions) >= MOST_DEFINITIONS:
-            raise Elsewhere(f"the tools have more than {MOST_DEFINITIONS} definitions")
+        if len(self.definitions) >= MAX_DEFINITIONS:
+            raise Elsewhere(f"the tools have more than {MAX_DEFINITIONS} definitions")
         last = pointer[-1] if pointer else title
         name = base = re.sub(r"[^A-Za-z0-9_.-]+", "_", last[:200])[:100].strip("_.") or "schema"
         while name in self.definitions:
@@ -106,7 +106,7 @@ class _Work:
     def convert(self, node: Any, depth: int) -> dict[str, Any]:
         if node is False:
             return {"not": {}}
-        if not isinstance(node, Mapping) or depth > DEEPEST or not self._document.burn():
+        if not isinstance(node, Mapping) or depth > MAX_DEPTH or not self._document.burn():
             return {}
         ref = node.get("$ref", node.get("$dynamicRef"))
         out = self._reference(ref) if isinstance(ref, str) else {}
@@ -169,9 +169,9 @@ def _parts(node: Mapping[str, Any], out: dict[str, Any], convert: Callable[[Any]
     """Everything that holds other schemas."""
     properties = node.get("properties")
     if isinstance(properties, Mapping) and properties:
-        out["properties"] = {name: convert(part) for name, part in islice(properties.items(), MOST_PROPERTIES)}
+        out["properties"] = {name: convert(part) for name, part in islice(properties.items(), MAX_PROPERTIES)}
     required = node.get("required")
-    if isinstance(required, list) and (names := [n for n in required[:MOST_PROPERTIES] if isinstance(n, str)]):
+    if isinstance(required, list) and (names := [n for n in required[:MAX_PROPERTIES] if isinstance(n, str)]):
         out["required"] = list(dict.fromkeys(names))
     items = node.get("items")
     if isinstance(items, Mapping):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-MOST_VALUES = 1_000_000
+MAX_VALUES = 1_000_000
 """Of one message: to read millions takes seconds, in which nobody is served, and gigabytes."""
 
-_PIECE = 2**18
+_PIECE_LENGTH = 2**18
 
 
 class Values:
@@ -24,14 +24,14 @@ class Values:
         parts = data[: len(data) - len(self._held)].replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')
         self._count += _marks(b"".join(parts[self._quoted :: 2]))
         self._quoted ^= len(parts) % 2 == 0
-        return self._count > MOST_VALUES
+        return self._count > MAX_VALUES
 
 
 def too_many(text: bytes | str) -> bool:
-    """Whether a JSON text has more than `MOST_VALUES`."""
-    pieces = [text[start : start + _PIECE] for start in range(0, len(text), _PIECE)]
+    """Whether a JSON text has more than `MAX_VALUES`."""
+    pieces = [text[start : start + _PIECE_LENGTH] for start in range(0, len(text), _PIECE_LENGTH)]
     data = [piece.encode(errors="replace") if isinstance(piece, str) else piece for piece in pieces]
-    if sum(map(_marks, data)) <= MOST_VALUES:
+    if sum(map(_marks, data)) <= MAX_VALUES:
         return False
     values = Values()
     return any(map(values.feed, data))
