@@ -360,7 +360,7 @@ async def test_an_answer_that_comes_too_late() -> None:
     asked = t.ElicitRequest(
         params=t.ElicitRequestFormParams(message="?", requested_schema={"type": "object", "properties": {}})
     )
-    run = suspended_calls.Asking(
+    run = suspended_calls.SuspendableCall(
         SimpleNamespace(request=None, params={"inputResponses": {"1": {"action": "accept"}}}), lambda who: None
     )
     waited: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
@@ -370,7 +370,7 @@ async def test_an_answer_that_comes_too_late() -> None:
     assert not run.open
 
 
-async def test_parked_runs_are_bounded(gateway: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_suspended_runs_are_bounded(gateway: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suspended_calls, "MAX_WAITING_RUNS", 2)
     async with gateway() as gate, connected(gate, elicitation_callback=red) as client:
         asked = [await first(client, "await weather.colour()") for _ in range(2)]
@@ -383,10 +383,10 @@ async def test_parked_runs_are_bounded(gateway: Any, monkeypatch: pytest.MonkeyP
         assert isinstance(await first(client, "await weather.colour()"), t.InputRequiredResult)
 
 
-async def test_principals_share_the_places_of_parked_runs() -> None:
+async def test_principals_share_the_places_of_suspended_runs() -> None:
     """One has half of them at most, and is told so; there is one for whoever comes next. `local` may have all."""
 
-    async def asks(run: suspended_calls.Asking) -> Any:
+    async def asks(run: suspended_calls.SuspendableCall) -> Any:
         return await run.ask(
             "elicitation/create", {"message": "?", "requestedSchema": {"type": "object", "properties": {}}}
         )
@@ -437,7 +437,7 @@ async def test_a_client_that_does_not_come_back(
 
 
 async def test_everything_ends_with_the_server(gateway: Any, doorward_host: Any, until: Any) -> None:
-    """A client that goes away ends what is parked and what runs."""
+    """A client that goes away ends both suspended and running calls."""
     ends = Ends()
     doorward_host.install("plugin", "ends", ends)
     before = asyncio.all_tasks()

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 from doorward import LimitExceeded, ServerError
-from doorward_mcp_upstream.connections import large
-from doorward_mcp_upstream.connections.large import Large
+from doorward_mcp_upstream.connections import large_messages
+from doorward_mcp_upstream.connections.large_messages import LargeMessages
 from doorward_mcp_upstream.connections.stderr import StderrLog
 from doorward_mcp_upstream.tools import functions
 from doorward_mcp_upstream.tools.results import of_block, of_tool
@@ -133,7 +133,7 @@ async def _events(*pieces: str) -> list[str]:
         for piece in pieces:
             yield piece
 
-    return [text async for text in Large().events(texts)]
+    return [text async for text in LargeMessages().events(texts)]
 
 
 @pytest.mark.anyio
@@ -147,7 +147,7 @@ async def test_an_event_of_millions_of_values_is_not_read_and_not_counted_on_the
         counted.append(threading.get_ident())
         return too_many(text)
 
-    monkeypatch.setattr(large, "too_many", count)
+    monkeypatch.setattr(large_messages, "too_many", count)
     with pytest.raises(SSEError, match="more than 1,000,000 values"):
         await _events('data: {"result":{"a":[', *["[]," * 100_000] * 11, "[]]}}\n", "\n")
     assert len(counted) == 1

@@ -9,7 +9,7 @@ import pytest
 from doorward import ConfigError
 from doorward.config.config import validate
 from doorward.secrets.store import Secrets
-from doorward_mcp_upstream.breaker import Breaker
+from doorward_mcp_upstream.breaker import CircuitBreaker
 from doorward_mcp_upstream.connections.settings import MCPSettings
 from doorward_mcp_upstream.connections.stderr import StderrLog
 from doorward_mcp_upstream.connections.troubles import Trouble
@@ -92,7 +92,7 @@ def test_what_servers_say_is_kept_within_bounds_and_clean(tmp_path: Path) -> Non
 
 
 def test_what_fails_together_counts_once_and_a_success_forgives() -> None:
-    breaker = Breaker()
+    breaker = CircuitBreaker()
     for _ in range(50):
         breaker.failed("it is down", since=0.0)
     breaker.check()

@@ -1,5 +1,5 @@
-"""What a client wrote about one server → one `Entry`, whatever the client. The texts are hostile: they are looked at,
-never run."""
+"""The entry of a client for one server → an `Entry`, the same for all clients. The texts are untrusted: they are only
+looked at, never run."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from doorward.commands import is_named_secret
 _REMOTE_TYPES = {"http", "streamablehttp", "httpstream", "remote", "sse"}
 _LOCAL_TYPES = {"stdio", "local"}
 MAX_ENTRY_CHARACTERS = 2**16
-"""Characters of an entry."""
+"""Characters of all texts of an entry."""
 _MIN_MILLISECONDS = 1000
-"""A `timeout` from here on is in milliseconds (Claude Code, Gemini CLI, opencode), one below in seconds (Cline)."""
+"""A `timeout` of at least this is in milliseconds (Claude Code, Gemini CLI, opencode);
+a lower one is in seconds (Cline)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +36,17 @@ class Entry:
     start_timeout: float | None = None
     disabled: bool = False
     left_out: tuple[str, ...] = ()
-    """Keys that mean something to the client, and have no place in doorward.toml."""
+    """Keys that mean something to the client, but have no equivalent in doorward.toml."""
 
 
 def parse(raw: Any) -> Entry:
-    """An entry. Raises: ValueError, which says why it is none."""
+    """Read an entry. Raises: ValueError, which says what is wrong with it."""
     if not isinstance(raw, Mapping):
         raise ValueError("is no table")
     _check(raw)
     if isinstance(nested := raw.get("transport"), Mapping):  # Cline
         raw = {**raw, **nested, "transport": None}
-    if isinstance(nested := raw.get("command"), Mapping):  # Zed, of old
+    if isinstance(nested := raw.get("command"), Mapping):  # older versions of Zed
         raw = {**raw, **nested, "command": nested.get("path")}
     kind = re.sub(r"[^a-z]", "", str(raw.get("type") or raw.get("transport") or raw.get("transportType") or "").lower())
     url = next((raw[key] for key in ("url", "httpUrl", "serverUrl") if raw.get(key)), "")
@@ -143,12 +144,12 @@ def _url(value: Any) -> str:
     url = _text(value, "url")
     if not re.fullmatch(r"https?://[^\s\\]+|[^\s\\]*[$]?\{[^\s\\]+", url, re.IGNORECASE):
         raise ValueError("has a URL that is none of http or https")
-    urlsplit(url)  # it too may say that this is none
+    urlsplit(url)  # it may raise ValueError, too
     return url
 
 
 def _check(value: Any) -> None:
-    """Raises: ValueError if there is too much text, or such as no file and no process could be given."""
+    """Raises: ValueError if there is too much text, or text that cannot be written to a file or given to a process."""
     todo, room = [value], MAX_ENTRY_CHARACTERS
     while todo:
         match todo.pop():

@@ -1,5 +1,8 @@
-"""What an agent reads about Doorward itself. Constant, however many functions there are, but for the guides and the
-direct tools that the operator asked for; counted in tokens."""
+"""The texts about Doorward itself that agents read.
+
+A test counts their tokens. They do not grow with the number of functions; only the guides and the direct tools that
+the operator has configured add to them.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,13 @@ from doorward import ConfigError, Gateway
 from doorward.serving import some
 
 MAX_INSTRUCTIONS_CHARACTERS = 2048
-"""Characters of the instructions: clients cut them there."""
+"""Longest instructions: clients cut what is longer."""
 
 MAX_GUIDES_SHOWN = 10
-"""Guides that are tried whether there is room for them."""
+"""Guides whose text is put into the instructions, if there is room for it."""
 
 MAX_GUIDES_NAMED = 50
-"""Guides of which there is time to see whether they can be read."""
+"""Guides that the instructions may name: to check that one can be read takes time."""
 
 STANDARD = """\
 Doorward gives you functions of APIs and MCP servers to use from Python, in a sandbox without network or credentials.
@@ -69,8 +72,8 @@ Then: `run_cached_code("<cache_id>", {"city": "Rome", "days": 5})`.
 
 
 def instructions(gate: Gateway, principal: str) -> str | None:
-    """How a principal begins. What servers' owners wrote stands in it as far as there is room, and is named in any
-    case."""
+    """The first thing that the agent of a principal reads. Guides that owners of servers wrote are quoted if there is
+    room for them, and named in any case."""
     standard = gate.config.surface == "standard"
     parts = [STANDARD] if standard else []
     if tools := gate.exposed.tools(principal):

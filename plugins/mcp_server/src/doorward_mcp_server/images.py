@@ -1,4 +1,4 @@
-"""The images that a run left, as MCP content beside its text."""
+"""The images that a run has produced, as MCP content beside its text."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ MAX_IMAGES = 4
 """Images in one answer."""
 
 MAX_IMAGE_BYTES = 2**20
-"""Of one image."""
+"""Largest image that is shown."""
 
 _MEDIA_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-"""A client may hand an image to its model as it is: what only says that it is one would break the conversation."""
+"""Types by content. A client may hand an image to its model unread, and a false one would break the conversation."""
 
 
 def shown(gate: Gateway, outcome: Outcome, principal: str) -> tuple[Outcome, Sequence[t.ImageContent]]:
-    """The images among the artefacts of an outcome, which has a note if some were left out."""
+    """The images among the artefacts of an outcome, and the outcome, with a note if some images were left out."""
     images: list[t.ImageContent] = []
     left_out = 0
     for artefact in outcome.artefacts:
@@ -32,7 +32,7 @@ def shown(gate: Gateway, outcome: Outcome, principal: str) -> tuple[Outcome, Seq
             continue
         try:
             content = gate.file(artefact.uri, principal=principal).content
-        except UnknownName:  # others took its place
+        except UnknownName:  # newer artefacts have displaced it
             continue
         if (kind := kind_of(content)) in _MEDIA_TYPES:
             images.append(t.ImageContent(data=base64.b64encode(content).decode(), mime_type=kind))

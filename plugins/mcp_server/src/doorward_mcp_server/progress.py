@@ -1,4 +1,4 @@
-"""What a client is told while a tool works, on the progress token of its request; nothing if it gave none."""
+"""Progress of a tool, which a client is told if its request had a progress token."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 import anyio
 
 HEARTBEAT_SECONDS = 5.0
-"""Seconds without news after which there is a sign of life: clients give up on silent servers."""
+"""Seconds without news after which a sign of life is sent: clients give up on silent servers."""
 
 
 class Progress:
-    """How far a call of a tool is: what its run tells, and a step for each sign of life, which counts as done. So the
-    number always increases, as the specification demands (2026-07-28, basic/utilities/progress)."""
+    """The progress of one call of a tool: what its run tells, plus one for each sign of life. So the number always
+    increases, as the specification demands (2026-07-28, basic/utilities/progress)."""
 
     def __init__(self, ctx: Any) -> None:
         self.ctx = ctx
@@ -33,8 +33,8 @@ class Progress:
 
     @contextlib.asynccontextmanager
     async def told(self) -> AsyncIterator[None]:
-        """A block during which the client is told, and hears a sign of life every few seconds. A block that is over
-        soon starts nothing."""
+        """A block during which the client is told of progress, and gets a sign of life every few seconds. A block that
+        is over soon starts no task."""
         beating: list[asyncio.Task[None]] = []
         timer = asyncio.get_running_loop().call_later(
             HEARTBEAT_SECONDS, lambda: beating.append(asyncio.ensure_future(self._beat()))

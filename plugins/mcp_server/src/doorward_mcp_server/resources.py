@@ -1,5 +1,4 @@
-"""The MCP resources: what Doorward can do, guides to servers, each function, and results that were too large to
-show."""
+"""The MCP resources: capabilities, guides to servers, functions, and results that were too large to show."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ RESULTS = "doorward://results/"
 
 SKILLS = "skills://"
 OWN_PREFIXES = ("doorward://", SKILLS)
-"""How the URIs of Doorward's own resources begin."""
+"""Beginnings of the URIs of Doorward's own resources."""
 
 GUIDES_PER_PAGE = 100
 """Guides in one answer."""
@@ -41,8 +40,10 @@ TEMPLATES = [
 
 
 def listed(gate: Gateway, principal: str, others: list[t.Resource], cursor: str | None) -> t.ListResourcesResult:
-    """The resources that can be named to a principal in advance: ours, the guides in pages, then `others`. Raises:
-    MCPError."""
+    """The resources that can be listed for a principal: our own, the guides page by page, then `others`.
+
+    Raises: MCPError for a cursor that is not valid.
+    """
     about: dict[str, Any] = {"mime_type": "text/markdown", "description": "Read it before you use the server."}
     try:
         names, following = gate.skills.page(principal, GUIDES_PER_PAGE, cursor)
@@ -54,7 +55,7 @@ def listed(gate: Gateway, principal: str, others: list[t.Resource], cursor: str 
 
 
 async def read(gate: Gateway, uri: str, principal: str) -> t.ReadResourceResult:
-    """The contents of a resource. Raises: MCPError (-32602) if there is none, with our advice."""
+    """The contents of a resource. Raises: MCPError (-32602), which says what to do, if there is no such resource."""
     try:
         if uri == CAPABILITIES:
             return _text(uri, gate.capabilities(principal))

@@ -1,5 +1,4 @@
-"""Doorward's own MCP tools: a handler and an entry in `TOOLS` each, from which lists, checks, docs and reserved names
-follow."""
+"""Doorward's own MCP tools: a handler and an entry in `TOOLS` each. Lists, checks and docs follow from the entries."""
 
 from __future__ import annotations
 
@@ -168,4 +167,4 @@ TOOLS = (
         _object("server guide", server=_STRING, guide=_STRING), _READS, offered=_has_guides,
     ),
 )  # fmt: skip
-"""In the order in which clients see them."""
+"""The tools, in the order in which clients see them."""

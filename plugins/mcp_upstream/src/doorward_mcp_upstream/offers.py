@@ -1,4 +1,4 @@
-"""What every MCP server has besides its tools: its resources and its prompts, as functions."""
+"""The resources and prompts of an MCP server, as functions that every server has."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ FUNCTIONS = (
 
 
 async def perform(call: Call, upstream: Upstream, capabilities: Mapping[str, Any]) -> Any:
-    """Perform the call of one of these functions.
+    """The value of a call of one of these functions.
 
     Raises: ServerError, LimitExceeded.
     """
@@ -78,7 +78,7 @@ async def perform(call: Call, upstream: Upstream, capabilities: Mapping[str, Any
 
 
 async def _all(upstream: Upstream, call: Call, method: str, key: str) -> list[Any]:
-    """What a method lists, page after page. Templates are often not there at all."""
+    """All entries that a method lists, page after page. Many servers have no method for templates."""
     found: list[Any] = []
     cursors: set[str] = set()
     params: dict[str, Any] = {}

@@ -1,5 +1,5 @@
-"""Requests within bounds: how many a principal may have under way, and how large they may be. One whose client goes
-ends."""
+"""The limits of requests: how many a principal may have under way, and how large they may be. A request ends when its
+client goes away."""
 
 from __future__ import annotations
 
@@ -21,30 +21,31 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from doorward_mcp_server.http.sessions import SESSION_ID, HttpSessions, Refused, nowhere
 
 MAX_CALL_BYTES = 4 * 2**20
-"""Bytes of a call of a tool, and of what a client of the older era answers."""
+"""Largest call of a tool, and largest answer of a client of the older era."""
 
 LARGE_BYTES = 64 * 2**10
-"""Bytes of any other request: what it holds may be kept for as long as a stream is open, and takes twenty times as much
-once it is read."""
+"""Largest request of any other kind. Its content may be kept for as long as a stream is open, and takes twenty times as
+much memory once it is parsed."""
 
 MAX_OPENING_BYTES = 16 * 2**10
-"""Bytes of a request that opens a session, which keeps what it holds."""
+"""Largest request that opens a session: the session keeps its content."""
 
 MAX_KEPT_BYTES = 4 * 2**10
-"""Bytes of a message of a session that may be kept until the next one."""
+"""Largest message of a session that may be kept until the next one comes."""
 
 MAX_LARGE_REQUESTS = 16
-"""Requests at once that are larger than `LARGE_BYTES`; half of them of one principal."""
+"""Requests above `LARGE_BYTES` at one time. One principal may have half of them."""
 
 WAIT_SECONDS = 20.0
-"""Seconds that one of them waits for others."""
+"""Seconds for which a large request waits for a place."""
 
 ANSWER_SECONDS = 5.0
-"""Seconds that requests have to be answered when the server ends."""
+"""Seconds within which requests are answered when the server ends."""
 
 
 class Requests:
-    """The SDK's application behind it. `forget` is told the id of each session that has ended."""
+    """Passes requests within their limits on to the SDK's application. `forget` gets the id of
+    each session that ends."""
 
     def __init__(self, app: ASGIApp, http: HttpSettings, forget: Callable[[str], None]) -> None:
         self._app, self._path, self._most = app, http.path, http.requests
@@ -57,7 +58,7 @@ class Requests:
         self._answered = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if PRINCIPAL not in scope:  # it is for everybody
+        if PRINCIPAL not in scope:  # it is public
             await self._app(scope, receive, send)
             return
         try:
@@ -74,8 +75,8 @@ class Requests:
             await refused.answer()(scope, receive, send)
 
     async def end(self) -> None:
-        """Wait for the answers of what is under way, which has been told to end; then end the sessions, with the
-        streams they have open."""
+        """Wait until the requests under way, which have been told to end, are answered. Then end the sessions, and with
+        them their open streams."""
         with anyio.move_on_after(ANSWER_SECONDS):
             while self._posts:
                 self._answered.clear()
@@ -87,8 +88,8 @@ class Requests:
         self._answered.set()
 
     async def _other(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # No event is kept, so a stream that is opened again has only what comes from now on: the SDK would answer
-        # nothing.
+        # No events are kept, so a stream that is opened again begins with the next one. With this header the SDK would
+        # send nothing at all.
         scope = {**scope, "headers": [(name, value) for name, value in scope["headers"] if name != b"last-event-id"]}
         with self.sessions.used(scope):
             await self._app(scope, receive, send)
@@ -96,7 +97,7 @@ class Requests:
     async def _post(self, scope: Scope, receive: Receive, send: Send, places: AsyncExitStack) -> None:
         headers = Headers(scope=scope)
         older = headers.get("mcp-protocol-version") in (None, *HANDSHAKE_PROTOCOL_VERSIONS)
-        ours = scope["path"].removesuffix("\n") == self._path  # Starlette's routes let such an end pass
+        ours = scope["path"].removesuffix("\n") == self._path  # Starlette's routes match with such an end, too
         opening = ours and older and SESSION_ID not in headers
         calls = older or headers.get("mcp-method") == "tools/call"
         body = await self._body(
@@ -114,7 +115,7 @@ class Requests:
             await self._app(scope, _again(body, receive), send)
 
     async def _body(self, scope: Scope, receive: Receive, most: int, places: AsyncExitStack) -> bytes | None:
-        """The body of a request; nothing if its client is gone. Raises: Refused."""
+        """The body of a request; `None` if its client is gone. Raises: Refused if it is too large."""
         body, more = bytearray(), True
         while more:
             message = await receive()
@@ -139,8 +140,8 @@ class Requests:
             raise _busy("large ones") from None
 
     async def _in_session(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-        """A message of the older era. The SDK lets a request go on whose client is gone; nobody could come for its
-        answer."""
+        """Serve a message of the older era. A request whose client is gone is cancelled: the SDK would let it go on,
+        though nobody can fetch its answer."""
         message = _parsed(body)
         method, answered = message.get("method"), False
         if len(body) > LARGE_BYTES and method not in (None, "tools/call"):
@@ -169,7 +170,7 @@ def _too_large(most: int) -> Refused:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """What gives a body that was read, and then what comes after it."""
+    """A `receive` that gives a body that was read already, and then whatever follows."""
     given = False
 
     async def received() -> Message:
@@ -183,7 +184,7 @@ def _again(body: bytes, receive: Receive) -> Receive:
 
 
 def _parsed(body: bytes) -> dict[str, Any]:
-    """The message, by the parser that the SDK has."""
+    """The message, parsed as the SDK does it; empty if it is no object."""
     try:
         found = from_json(body)
     except ValueError:
@@ -192,7 +193,7 @@ def _parsed(body: bytes) -> dict[str, Any]:
 
 
 def _take(places: AsyncExitStack, counted: Counter[str], principal: str, most: int) -> None:
-    """A place of a principal. Raises: Refused."""
+    """Take one of the places of a principal. Raises: Refused if none is left."""
     if counted[principal] >= most:
         raise _busy("of yours")
     counted[principal] += 1

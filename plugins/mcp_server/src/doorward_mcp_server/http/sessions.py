@@ -1,4 +1,4 @@
-"""The sessions of the protocol versions before 2026-07-28: how many there may be, and for how long."""
+"""Sessions, which protocol versions before 2026-07-28 have: how many there may be, and how long they last."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 SESSION_ID = "mcp-session-id"
 
 UNUSED_SECONDS = 60.0
-"""Seconds after which a session ends in which nothing was asked yet."""
+"""Seconds after which a session ends that has had no request since it was opened."""
 
 POLL_SECONDS = 5.0
-"""Seconds between looks for sessions that are over."""
+"""Seconds between two looks for sessions that are over."""
 
 TOTAL_FACTOR = 8
-"""There may be as many sessions in all as these principals may have."""
+"""All principals together may have this many times the sessions that one may have."""
 
 
 class Refused(Exception):
-    """A request that is not served: the status of its answer, and why."""
+    """A request that is refused: why, and the status of the answer."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
@@ -61,8 +61,8 @@ class _Session:
 
 
 class HttpSessions:
-    """Those of the application, at most `most` of one principal: the one that was not used for longest makes room,
-    first among those in which nothing was asked. `forget` is told the id of each that ends."""
+    """The sessions of the application, at most `most` per principal. Where there is no room, the one that was idle for
+    longest ends, beginning with those that never had a request. `forget` gets the id of each session that ends."""
 
     def __init__(self, app: ASGIApp, most: int, forget: Callable[[str], None]) -> None:
         self._app, self._most, self._forget = app, most, forget
@@ -70,7 +70,7 @@ class HttpSessions:
         self._by_id: dict[str, _Session] = {}
 
     async def open(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request that opens one. Raises: Refused if there is no room for it."""
+        """Serve a request that opens a session. Raises: Refused if there is no room for it."""
         await self._make_room(scope[PRINCIPAL])
         session = _Session({**scope})
         self._all.add(session)
@@ -92,7 +92,7 @@ class HttpSessions:
 
     @contextmanager
     def used(self, scope: Scope, *, asked: bool = False) -> Iterator[None]:
-        """A block in which a request of a session is under way."""
+        """A block in which a request of this session is under way; `asked` unless it only opens it."""
         session = self._by_id.get(Headers(scope=scope).get(SESSION_ID, ""))
         if session is None or session.principal != scope[PRINCIPAL]:
             yield
@@ -106,14 +106,14 @@ class HttpSessions:
             session.used = time.monotonic()
 
     async def watch(self) -> None:
-        """End those that are over, until cancelled."""
+        """End sessions when they are over, until cancelled."""
         while True:
             await anyio.sleep(POLL_SECONDS)
             for session in [session for session in self._all if session.over()]:
                 await self._end(session)
 
     async def close(self) -> None:
-        """End all."""
+        """End all sessions."""
         for session in list(self._all):
             await self._end(session)
 
@@ -128,7 +128,7 @@ class HttpSessions:
         await self._end(min(unused, key=lambda session: (session.asked, session.used)))
 
     async def _end(self, session: _Session) -> None:
-        """As its client would."""
+        """End a session as its client would: by a DELETE."""
         self._all.discard(session)
         if self._by_id.pop(session.id, None):
             self._forget(session.id)

@@ -1,4 +1,4 @@
-"""Access tokens of an authorization server: JWTs that it signed, for us (RFC 9068, RFC 8725)."""
+"""Access tokens of an authorization server: JWTs that it has signed for us (RFC 9068, RFC 8725)."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from doorward_mcp_server.tokens.issuer import Keys, Unavailable
 CLOCK_SKEW_SECONDS = 60
 """Seconds by which the clocks of the authorization server and of this machine may differ."""
 MAX_TOKEN_CHARACTERS = 16 * 2**10
-"""Characters of a token."""
+"""Longest token."""
 _ACCESS_TOKEN_TYPES = ("at+jwt", "application/at+jwt")
 _ID_TOKEN_CLAIMS = ("nonce", "at_hash", "c_hash", "s_hash", "events")
-"""Claims that only ID tokens and logout tokens have. An ID token says to a client who logged in, and opens nothing."""
+"""Claims of ID tokens and logout tokens alone. An ID token tells a client who has logged in; it gives no access."""
 _CLIENT_CLAIMS = ("client_id", "azp", "cid", "appid")
-"""Whom a token was issued to: RFC 9068, OpenID Connect and most providers, Okta, Entra ID."""
+"""Claims with the client to which a token was issued: of RFC 9068, OpenID Connect and most
+providers, Okta, Entra ID."""
 
 
 class Refused(ValueError):
-    """Why a token is not good, without anything of it."""
+    """Why a token is not valid. Quotes nothing of the token."""
 
 
 class AccessTokens:
-    """Verifies them. `resource` is the URL of this endpoint, which they must be for if the configuration does not say
-    otherwise."""
+    """Verifies access tokens. `resource` is the URL of this endpoint, for which they must be issued if the
+    configuration names no audience."""
 
     def __init__(self, settings: OAuthSettings) -> None:
         self._settings = settings
@@ -38,12 +39,12 @@ class AccessTokens:
         self._keys = Keys(settings)
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """What the SDK wants to know of a good token, its `subject` the principal; else `None`. Raises: Unavailable."""
+        """The SDK's form of a valid token, with the principal as `subject`; else `None`. Raises: Unavailable."""
         try:
             return self._found(token, await self._claims(token))
         except Unavailable:
             raise
-        except Exception as error:  # a token may be anything; what is wrong with it is not for its bearer
+        except Exception as error:  # a token may be anything, and its bearer is not told what is wrong
             told = f": {error}" if isinstance(error, (jwt.InvalidTokenError, Refused)) else ""
             seldom.info("token_refused", why=f"{type(error).__name__}{told}"[:200])
             return None
@@ -60,7 +61,7 @@ class AccessTokens:
         )
 
     async def _claims(self, token: str) -> Mapping[str, Any]:
-        """Raises: Unavailable; anything for a token that is not good."""
+        """Raises: Unavailable; any exception for a token that is not valid."""
         if len(token) > MAX_TOKEN_CHARACTERS:
             raise Refused("too long")
         header = jwt.get_unverified_header(token)
@@ -89,7 +90,7 @@ class AccessTokens:
 
 
 def _check(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
-    """Raises: Refused for a token that is for something else, though the same issuer signed it for us."""
+    """Raises: Refused for a token that the same issuer has signed for us, but that is no access token."""
     kind = str(header.get("typ", "")).lower()
     if "cnf" in claims:
         raise Refused("bound to a key of its client (DPoP or mTLS), of which a bearer shows no proof")
@@ -97,10 +98,10 @@ def _check(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
         return
     if kind not in ("", "jwt"):
         raise Refused("its typ is not that of an access token")
-    if "typ" in claims:  # Keycloak says there what it is
+    if "typ" in claims:  # Keycloak puts the type there
         if claims["typ"] != "Bearer":
             raise Refused("not an access token")
-    elif claims.get("token_use", "access") != "access":  # and so does Cognito
+    elif claims.get("token_use", "access") != "access":  # Cognito puts it there
         raise Refused("not an access token")
     elif any(claim in claims for claim in _ID_TOKEN_CLAIMS):
         raise Refused("an ID token, not an access token")
@@ -109,11 +110,10 @@ def _check(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
 
 
 def _check_client(claims: Mapping[str, Any]) -> None:
-    """An ID token, whose other marks are all optional, is for the client that it was issued to, and gives no rights: a
-    token that does not say what it is must have been issued to somebody for somebody else. `scp` is enough: with Entra
-    ID an application may be its own API.
+    """Refuse ID tokens that have no other mark: their audience is the client itself.
 
-    Raises: Refused.
+    So a token that does not tell its type must name a client and another audience. With `scp` it need not: in Entra ID
+    an application may be its own API. Raises: Refused.
     """
     if "scp" in claims:
         return
@@ -126,7 +126,7 @@ def _check_client(claims: Mapping[str, Any]) -> None:
 
 
 def _scopes(claims: Mapping[str, Any]) -> list[str]:
-    """`scope` is a string (RFC 9068), `scp` a string or a list."""
+    """The scopes of a token: `scope` is a string (RFC 9068), `scp` a string or a list."""
     found = claims.get("scope", claims.get("scp", ""))
     if isinstance(found, str):
         return found.split()

@@ -1,4 +1,4 @@
-"""What a server that we start may see of our environment: next to nothing."""
+"""The environment of servers that we start: next to nothing of ours."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from doorward import Template
 
 NESTED_VARIABLE = "DOORWARD_NESTED"
-"""Set for what Doorward starts, so that a Doorward among it starts nothing further."""
+"""Set for every server that Doorward starts, so that a nested Doorward starts no servers."""
 
 _PASSED_VARIABLES = {"PATH", "HOME", "LANG", "LANGUAGE", "TERM", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ"}
 _PASSED_VARIABLES_WINDOWS = {
@@ -19,8 +19,8 @@ _PASSED_VARIABLES_WINDOWS = {
 
 
 async def of_child(given: Mapping[str, Template], *, nested: bool) -> dict[str, str]:
-    """The environment of a server: what its entry gives, and of ours only what every program needs. `nested`: whether
-    it is told that Doorward has started it.
+    """The environment of a server: that of its entry, and of ours only what every program needs. With `nested` the
+    server is told that Doorward has started it.
 
     Raises: MissingSecret.
     """

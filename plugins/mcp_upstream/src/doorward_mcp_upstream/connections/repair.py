@@ -1,4 +1,4 @@
-"""Reading a server's tools as they come: what one of them has wrong never loses the others."""
+"""Reads the tools of a server as they come. A defect of one tool never loses the others."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ MAX_TOOL_CHARACTERS = 2**20
 """Characters of a tool without its description, of which only the beginning is kept. All tools of a server together
 have `MAX_MESSAGE_BYTES`."""
 MAX_TOOL_DEPTH = 100
-"""Levels of a tool."""
+"""Levels of nesting in a tool."""
 _MAX_NAME_CHARACTERS = 300
-"""Characters of a tool's name."""
+"""Longest name of a tool."""
 _MAX_DESCRIPTION_CHARACTERS = 10_000
 
 
 async def read_tools(
     page: Callable[[str | None], Awaitable[Mapping[str, Any]]],
 ) -> tuple[list[dict[str, Any]], list[Skipped]]:
-    """All tools, page after page. `page` gets the page of a cursor.
+    """All tools, page after page. `page` fetches the page at a cursor.
 
     Raises: Trouble if the first page is no list of tools.
     """
@@ -71,14 +71,15 @@ async def read_tools(
 
 
 def _take(listed: list[Any], page: int, tools: dict[str, dict[str, Any]], skipped: list[Skipped]) -> int:
-    """Take the tools of a page, and say how large they are."""
+    """Add the tools of a page to `tools` or `skipped`. Returns: how large they are."""
     size = 0
     for index, given in enumerate(listed[: MAX_TOOLS + 1]):
         tool = _shortened(given)
         large = _size(tool)
         size += large or 0
         if large is None or large > MAX_TOOL_CHARACTERS:
-            taken: Any = "is nested too deeply" if large is None else f"has more than {MAX_TOOL_CHARACTERS} characters"
+            too_large = f"has more than {MAX_TOOL_CHARACTERS} characters"
+            taken: Any = "is nested too deeply" if large is None else too_large
         else:
             taken = _tool(tool, tools)
         if isinstance(taken, str):
@@ -94,8 +95,7 @@ def _shortened(tool: Any) -> Any:
 
 
 def _size(tool: Any) -> int | None:
-    """About how many characters it has as JSON, found no further than `MAX_TOOL_CHARACTERS`; `None` where it is nested too
-    deeply."""
+    """About how many characters a tool has as JSON, counted up to `MAX_TOOL_CHARACTERS`; `None` if it is too deep."""
     size, level = 0, [tool]
     for _ in range(MAX_TOOL_DEPTH):
         below: list[Any] = []
@@ -119,7 +119,7 @@ def _place(tool: Any, page: int, index: int) -> str:
 
 
 def _tool(tool: Any, taken: Mapping[str, Any]) -> dict[str, Any] | str:
-    """A tool as it should have been given, or why it cannot be taken."""
+    """The tool, repaired; or why it is skipped."""
     if not isinstance(tool, dict):
         return "is no object"
     name = tool.get("name")
@@ -150,12 +150,12 @@ _FIELD_TYPES: dict[str, Any] = {
     "annotations": dict,
     "_meta": dict,
 }
-"""Of what kind these are; what is of another is as if it were not there."""
+"""The types of optional fields. A field of another type is ignored."""
 
 
 def _bad_header(schema: dict[str, Any]) -> str | None:
-    """Why a tool must be left out that wants arguments in HTTP headers (MCP 2026-07-28, streamable HTTP, custom
-    headers)."""
+    """Why a tool must be skipped that wants arguments in HTTP headers (MCP 2026-07-28, streamable HTTP, custom
+    headers); `None` if it need not."""
     try:
         return find_invalid_x_mcp_header(schema)
     except RecursionError:

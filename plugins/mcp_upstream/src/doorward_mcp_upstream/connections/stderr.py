@@ -1,5 +1,4 @@
-"""What a server says besides the protocol: its standard error, and lines on its standard output that are no
-messages."""
+"""The log of a server: its standard error, and lines of its standard output that are no messages."""
 
 from __future__ import annotations
 
@@ -12,20 +11,19 @@ from pathlib import Path
 from doorward import ConfigError, clean_text, own_file, own_folder
 
 _MAX_LINES = 200
-"""Lines kept in memory."""
+"""Lines that are kept in memory."""
 _MAX_LINE_CHARACTERS = 2000
-"""Characters of a line."""
+"""Characters that are kept of a line."""
 _MAX_PARTIAL_CHARACTERS = 64 * 2**10
-"""Characters without a line's end, after which what is there is taken as a line."""
+"""Characters without an end of line that are taken as a line."""
 _OVERLAP_CHARACTERS = 1024
-"""Characters of such a line that are looked at again with the next, as a secret may lie across."""
+"""Characters of such a line that are scrubbed again with the next one: a secret may lie across both."""
 _MAX_FILE_BYTES = 2**20
-"""Bytes of the file, after which it begins anew; the one before is kept as `stderr.log.1`."""
+"""Size after which a new file is begun. The one before is kept as `stderr.log.1`."""
 
 
 class StderrLog:
-    """A bounded log, in memory and in a file that only its owner can read. Everything in it is scrubbed, and has no
-    terminal controls."""
+    """A bounded log, in memory and in a file that only its owner can read, without secrets and terminal controls."""
 
     def __init__(self, path: Path, scrub: Callable[[str], str]) -> None:
         self._path = path
@@ -35,7 +33,7 @@ class StderrLog:
         self._size: int | None = None
 
     def feed(self, data: bytes) -> None:
-        """Take in what was read."""
+        """Add bytes that were read."""
         *lines, self._partial = (self._partial + data.decode(errors="replace")).split("\n")
         if len(self._partial) > _MAX_PARTIAL_CHARACTERS:
             text = self._scrub(self._partial)
@@ -44,12 +42,12 @@ class StderrLog:
         self.add(*lines)
 
     def flush(self) -> None:
-        """Take what is there as a line: nothing more will come of this process."""
+        """Take the rest as a line: nothing more will come from this process."""
         rest, self._partial = self._partial, ""
         self.add(rest)
 
     def add(self, *lines: str) -> None:
-        """Keep whole lines."""
+        """Add whole lines."""
         # Once for all lines: a secret may lie across two of them. Cleaned first: a colour code may stand within it.
         said = self._scrub(clean_text("\n".join(lines)))
         clean = [line for text in said.split("\n") if (line := text[:_MAX_LINE_CHARACTERS].strip())]
@@ -59,12 +57,12 @@ class StderrLog:
                 self._write("".join(f"{line}\n" for line in clean).encode(errors="replace"))
 
     def tail(self, lines: int = 5, characters: int = 600) -> str:
-        """The last lines, for an error."""
+        """The last lines, to be quoted in an error."""
         text = "\n".join([*self._lines][-lines:])
         return text if len(text) <= characters else f"… {text[-characters:]}"
 
     def forget(self) -> None:
-        """A new process begins: what an earlier one said explains nothing any more."""
+        """Forget the lines of an earlier process: they explain nothing about a new one."""
         self._partial = ""
         self._lines.clear()
 

@@ -1,4 +1,4 @@
-"""The tools of an upstream → functions. Plain data in, plain data out: nothing here is connected to anything."""
+"""The tools of an upstream → functions. Plain data in, plain data out: nothing here needs a connection."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from doorward_mcp_upstream.tools.schemas import Schemas
 from doorward_mcp_upstream.tools.text import line, prose, summed_up
 
 MAX_TOOLS = 10_000
-"""Of one server."""
+"""Tools of one server."""
 
 _MAX_NAME_CHARACTERS = 500
-"""Characters of a tool's name."""
+"""Longest name of a tool."""
 
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint")
 
@@ -24,8 +24,7 @@ _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint")
 def compiled(
     server: str, tools: Sequence[Mapping[str, Any]], *, era: str = "", skipped: Iterable[Skipped] = ()
 ) -> Compiled:
-    """The functions of tools, as they stand in an answer to `tools/list`. One that is unusable never loses the
-    others."""
+    """The functions for the tools in an answer to `tools/list`. A tool that cannot be used never loses the others."""
     left_out = list(skipped)
     usable: dict[str, Mapping[str, Any]] = {}
     for tool in tools[:MAX_TOOLS]:
@@ -50,8 +49,8 @@ def compiled(
 
 
 def fingerprint(tool: Mapping[str, Any]) -> str:
-    """A hash of what callers of a tool rely on: its schemas, and what it says that it may change. "" for what is nested
-    too deeply."""
+    """A hash of everything in a tool that callers rely on: its schemas, and its hints about side effects. Empty if it
+    is nested too deeply."""
     hints = tool.get("annotations")
     promised = [hints.get(hint) if isinstance(hints, Mapping) else None for hint in _HINTS]
     try:
@@ -102,7 +101,7 @@ def _function(server: str, name: str, tool: Mapping[str, Any], schemas: Schemas,
 
 
 def _texts(name: str, tool: Mapping[str, Any], hints: Mapping[str, Any]) -> tuple[str, str]:
-    """One line, and the rest. A title that says no more than the name is left out."""
+    """The summary in one line, and the rest. A title that says no more than the name is left out."""
     title = line(tool.get("title") or hints.get("title"), 100)
     summary, rest = summed_up(prose(tool.get("description"), 1500), 200)
     if title and python_name(title).strip("_") != name.strip("_") and not summary.lower().startswith(title.lower()):
@@ -111,7 +110,8 @@ def _texts(name: str, tool: Mapping[str, Any], hints: Mapping[str, Any]) -> tupl
 
 
 def _returns(schema: Any, schemas: Schemas, title: str) -> tuple[dict[str, Any] | None, bool]:
-    """The schema of what a call gives, and whether that is the only property, `result`, of what the tool answers."""
+    """The schema of the value of a call, and whether that value is wrapped:
+    an object with the one property `result`."""
     if not isinstance(schema, Mapping):
         return None, False
     converted = schemas.convert(schema, f"{title}_output")

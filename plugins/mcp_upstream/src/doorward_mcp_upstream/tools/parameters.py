@@ -11,10 +11,10 @@ from doorward_mcp_upstream.tools.schemas import Schemas
 from doorward_mcp_upstream.tools.text import line
 
 MAX_PARAMETERS = 500
-"""Of one tool: one with more is no function that anybody could call."""
+"""Parameters of one tool. Nobody could call a function with more."""
 
 _MAX_PARTS = 2000
-"""Parts of a schema (`allOf`, alternatives, references) in which parameters are looked for."""
+"""Parts of a schema (`allOf`, alternatives, references) that are searched for parameters."""
 
 _MAX_DEPTH = 10
 
@@ -24,7 +24,7 @@ class Unusable(Exception):
 
 
 def parameters(schema: Any, schemas: Schemas, title: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """The schema of the arguments, and what the tool calls those that have other names in Python.
+    """The schema of the arguments, and the tool's own names of those that have other names in Python.
 
     Raises: Unusable.
     """
@@ -52,15 +52,15 @@ def parameters(schema: Any, schemas: Schemas, title: str) -> tuple[dict[str, Any
 
 
 class _Found:
-    """What the parts of an input schema say together. A schema that refers to itself over and over ends by its fuel."""
+    """Combines the parts of an input schema. The fuel puts an end to schemas that refer to themselves over and over."""
 
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas
         self._fuel = _MAX_PARTS
 
     def properties(self, schema: Mapping[str, Any], depth: int = _MAX_DEPTH) -> tuple[dict[str, Any], set[str]]:
-        """The properties of an object with those of all that it is made of, and which are required; of alternatives,
-        the properties of all, and what all of them require."""
+        """The properties of an object and of all its parts, and which of them are required. Of alternatives: the
+        properties of each, and those that every one requires."""
         self._fuel -= 1
         properties: dict[str, Any] = dict(schema.get("properties", {}))
         required: set[str] = set(schema.get("required", ()))
@@ -80,7 +80,7 @@ class _Found:
         return properties, required & properties.keys()
 
     def variant(self, schema: Mapping[str, Any], whole: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-        """What one alternative asks for beyond the whole, under the names of the parameters."""
+        """What one alternative demands beyond the whole, under the names of the parameters."""
         properties, required = self.properties(schema)
         told = {names[p]: s for p, s in properties.items() if p in names and s != whole[p]}
         needed = sorted(names[p] for p in required if p in names)
@@ -100,9 +100,11 @@ def _distinct(schemas: Iterable[Any]) -> list[Any]:
 
 
 def _open(schema: Mapping[str, Any]) -> bool:
-    """Whether a tool takes arguments that its schema does not name. A schema with properties that says nothing of
-    others would allow them; but what a tool does not know it can only ignore or refuse, so a wrong name is told at
-    once."""
+    """Whether a tool takes arguments that its schema does not name.
+
+    By the standard, a schema allows other properties unless it forbids them. But a tool can only ignore or refuse what
+    it does not know, so a wrong name is reported at once.
+    """
     extra = schema.get("additionalProperties")
     if isinstance(extra, bool):
         return extra

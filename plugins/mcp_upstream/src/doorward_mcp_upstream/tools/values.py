@@ -1,9 +1,9 @@
-"""How many values a JSON text has, found without reading it."""
+"""Counts the values of a JSON text without parsing it."""
 
 from __future__ import annotations
 
 MAX_VALUES = 1_000_000
-"""Of one message: to read millions takes seconds, in which nobody is served, and gigabytes."""
+"""Values of one message. To parse millions takes gigabytes, and seconds in which nobody else is served."""
 
 _PIECE_LENGTH = 2**18
 
@@ -17,10 +17,10 @@ class Values:
         self._held = b""
 
     def feed(self, data: bytes) -> bool:
-        """Whether there are too many by now."""
+        """Count the next piece. Returns: whether there are too many values by now."""
         data = self._held + data
         backslashes = len(data) - len(data.rstrip(b"\\"))
-        self._held = b"\\" * (backslashes % 2)  # what it escapes is still to come
+        self._held = b"\\" * (backslashes % 2)  # the character that it escapes is in the next piece
         parts = data[: len(data) - len(self._held)].replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')
         self._count += _marks(b"".join(parts[self._quoted :: 2]))
         self._quoted ^= len(parts) % 2 == 0

@@ -1,5 +1,8 @@
-"""Large messages that come by HTTP. The SDK reads what it is given on the event loop, where nobody else has a turn
-meanwhile; so they are read beside it, and the SDK is given a note of where the result is."""
+"""Large messages over HTTP.
+
+The SDK parses messages on the event loop, where nothing else can run meanwhile. So large ones are parsed in a thread,
+and the SDK gets a short note in place of the result.
+"""
 
 from __future__ import annotations
 
@@ -18,24 +21,24 @@ from doorward_mcp_upstream.connections.wire import MAX_MESSAGE_BYTES, TOO_MANY_V
 from doorward_mcp_upstream.tools.values import too_many
 
 SMALL_CHARACTERS = 2**16
-"""Characters of a message that the SDK may read itself."""
+"""Largest message that the SDK parses itself."""
 _CLAIM_SECONDS = 10.0
-"""Seconds for which a result is kept that nobody asks for: its request may have been cancelled."""
+"""Seconds for which a result is kept that nobody fetches: its request may have been cancelled."""
 _MAX_KEPT_CHARACTERS = 2 * MAX_MESSAGE_BYTES
-"""Characters of messages whose results are kept; those that came first go first."""
+"""Characters of all messages whose results are kept. The oldest are dropped first."""
 _MAX_ERROR_CHARACTERS = 2000
-"""Characters of the message of an error."""
+"""Longest message of an error."""
 
 
-class Large:
-    """The results of large messages, until who asked comes for them."""
+class LargeMessages:
+    """Keeps the results of large messages until their requests fetch them."""
 
     def __init__(self) -> None:
         self._mark = f"doorward-{secrets.token_hex(8)}"
         self._kept: dict[str, tuple[Any, int]] = {}
 
     def whole(self, result: dict[str, Any]) -> dict[str, Any]:
-        """The result that a note stands for; any other is itself. Raises: Trouble."""
+        """The result for a note; any other result is itself. Raises: Trouble if it is not there any more."""
         if self._mark not in result:
             return result
         found, _ = self._kept.pop(str(result[self._mark]), (None, 0))
@@ -44,8 +47,10 @@ class Large:
         return found  # type: ignore[no-any-return]
 
     async def noted(self, text: str | bytes) -> str:
-        """A message, with a note in place of its result. Raises: Trouble for what is no answer, or has too many
-        values."""
+        """The message with a note in place of its result.
+
+        Raises: Trouble if it is no answer, or has too many values.
+        """
         try:
             message = await aside(partial(_read, text), len(text))
         except ValueError as error:
@@ -69,11 +74,14 @@ class Large:
         return key
 
     async def events(self, texts: Callable[[], AsyncIterator[str]]) -> AsyncIterator[str]:
-        """A stream of events, whose large ones hold notes. Raises: SSEError for one that is too large, or no answer."""
+        """The stream with notes in its large events.
+
+        Raises: SSEError for an event that is too large, or is no answer.
+        """
         held, size, begun = list[str](), 0, ""
         async for text in texts():
             text = text.removeprefix(begun)
-            begun = "\n" if text.endswith("\r") else ""  # the rest of that line's end, if it comes
+            begun = "\n" if text.endswith("\r") else ""  # the second half of this line end may come with the next text
             text = text.replace("\r\n", "\n").replace("\r", "\n")
             ended = "\n\n" in (held[-1][-1:] if held else "") + text
             held += [text] if text else []
