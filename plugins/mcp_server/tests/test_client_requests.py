@@ -352,7 +352,7 @@ async def test_an_answer_that_is_none(gateway: Any) -> None:
     async with gateway() as gate, connected(gate, elicitation_callback=red) as client:
         asked = await first(client, "await weather.colour()")
         answer = await first(client, "await weather.colour()", input_responses=wrong, request_state=asked.request_state)
-        assert "what is no answer to it" in answer.content[0].text
+        assert "not an answer to it" in answer.content[0].text
 
 
 async def test_an_answer_that_comes_too_late() -> None:

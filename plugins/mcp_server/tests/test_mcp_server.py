@@ -311,7 +311,7 @@ async def test_a_plugin_that_fails_takes_nothing_from_others(
     for hook in ("mcp_tools", "mcp_prompts", "mcp_resources", "mcp_server"):
         assert f"hook='{hook}'" in said
     assert "plugin='broken'" in said
-    assert "is no mcp_types.Tool" in said
+    assert "is not an mcp_types.Tool" in said
 
 
 def test_instructions_are_not_cut() -> None:

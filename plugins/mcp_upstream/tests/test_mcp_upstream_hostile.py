@@ -216,7 +216,7 @@ async def test_a_tool_that_is_too_large_is_left_out_and_named_plainly(upstreams:
     assert len(listing.tools[0]["description"]) == 10_000
     assert [(s.where, s.why) for s in listing.skipped] == [
         ("t2", "has more than 1048576 characters"),
-        ("evil", "its inputSchema is no object"),
+        ("evil", "its inputSchema is not an object"),
     ]
 
 

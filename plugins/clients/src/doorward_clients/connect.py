@@ -65,7 +65,7 @@ def connect(
     if move and remove:
         raise click.UsageError("--move and --remove exclude each other")
     if url and not re.match(r"https?://\S+$", url):
-        raise click.UsageError(f"{url!r} is no http or https URL")
+        raise click.UsageError(f"{url!r} is not an http or https URL")
     chosen = CLIENTS[client]
     before = read(chosen.file(machine, scope))
     if remove:

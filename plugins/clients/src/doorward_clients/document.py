@@ -102,7 +102,7 @@ def read(file: Path) -> Document:
         if not file.exists():
             return Document(file, "", {}, None)
         if not file.is_file():
-            raise ConfigError("is no file", place=str(file))
+            raise ConfigError("is not a file", place=str(file))
         if file.stat().st_size > MAX_FILE_BYTES:
             raise ConfigError(f"has more than {MAX_FILE_BYTES >> 20} MiB", place=str(file))
         raw = file.read_bytes()
@@ -113,7 +113,7 @@ def read(file: Path) -> Document:
     except ValueError as error:
         raise ConfigError(f"cannot be read: {error}", place=str(file), hint="Mend the file.") from None
     if not isinstance(data, dict):
-        raise ConfigError("holds no object", place=str(file))
+        raise ConfigError("does not hold an object", place=str(file))
     return Document(file, text, data, raw)
 
 

@@ -42,7 +42,7 @@ class Entry:
 def parse(raw: Any) -> Entry:
     """Read an entry. Raises: ValueError, which says what is wrong with it."""
     if not isinstance(raw, Mapping):
-        raise ValueError("is no table")
+        raise ValueError("is not a table")
     _check(raw)
     if isinstance(nested := raw.get("transport"), Mapping):  # Cline
         raw = {**raw, **nested, "transport": None}
@@ -52,7 +52,7 @@ def parse(raw: Any) -> Entry:
     url = next((raw[key] for key in ("url", "httpUrl", "serverUrl") if raw.get(key)), "")
     command = raw.get("command") or ()
     if kind and kind not in _REMOTE_TYPES | _LOCAL_TYPES:
-        raise ValueError(f"has the transport {kind!r}, which is not known here")
+        raise ValueError(f"has the transport {kind!r}, which is unknown here")
     if url and (kind in _REMOTE_TYPES or not command):
         return Entry(url=_url(url), sse=kind == "sse", headers=_headers(raw), **_common(raw))
     if command and kind not in _REMOTE_TYPES:
@@ -88,7 +88,7 @@ def _env(raw: Mapping[str, Any]) -> dict[str, str]:
         env[_text(name, "env_vars")] = f"${{{name}}}" if is_named_secret(str(name)) else f"${{{name}:-}}"
     env |= _table(raw, "environment") | _table(raw, "env")
     if any(not name or "=" in name for name in env):
-        raise ValueError("env holds a name that no variable may have")
+        raise ValueError("env holds a name that is not allowed for a variable")
     return env
 
 
@@ -98,7 +98,7 @@ def _headers(raw: Mapping[str, Any]) -> dict[str, str]:
         headers["Authorization"] = f"Bearer ${{{_text(variable, 'bearer_token_env_var')}}}"
     headers |= _table(raw, "http_headers") | _table(raw, "headers")
     if not all(re.fullmatch(r"[!#$%&'*+.^`|~\w-]+", name, re.ASCII) for name in headers):
-        raise ValueError("headers holds a name that no header may have")
+        raise ValueError("headers holds a name that is not allowed for a header")
     return headers
 
 
@@ -107,14 +107,14 @@ def _table(raw: Mapping[str, Any], key: str) -> dict[str, str]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise ValueError(f"{key} is no table")
+        raise ValueError(f"{key} is not a table")
     return {name: _text(value, key) for name, value in given.items() if value is not None}
 
 
 def _list(raw: Mapping[str, Any], key: str) -> list[Any]:
     given = raw.get(key) or []
     if not isinstance(given, (list, tuple)):
-        raise ValueError(f"{key} is no list")
+        raise ValueError(f"{key} is not a list")
     return list(given)
 
 
@@ -131,7 +131,7 @@ def _text(value: Any, key: str) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, (str, int, float)):
-        raise ValueError(f"{key} holds something that is no text")
+        raise ValueError(f"{key} holds something that is not text")
     return str(value)
 
 
@@ -143,7 +143,7 @@ def _number(value: Any) -> float | None:
 def _url(value: Any) -> str:
     url = _text(value, "url")
     if not re.fullmatch(r"https?://[^\s\\]+|[^\s\\]*[$]?\{[^\s\\]+", url, re.IGNORECASE):
-        raise ValueError("has a URL that is none of http or https")
+        raise ValueError("has a URL that is not http or https")
     urlsplit(url)  # it may raise ValueError, too
     return url
 
@@ -158,7 +158,7 @@ def _check(value: Any) -> None:
                 if room < 0:
                     raise ValueError(f"has more than {MAX_ENTRY_CHARACTERS} characters")
                 if "\0" in text or re.search(r"[\ud800-\udfff]", text):
-                    raise ValueError("holds text that is none (a null character, or half of a surrogate pair)")
+                    raise ValueError("holds text that is not valid (a null character, or half of a surrogate pair)")
             case Mapping() as table:
                 todo += [*table.keys(), *table.values()]
             case list() | tuple() as values:

@@ -109,7 +109,7 @@ def _members(bare: str, at: int) -> tuple[list[_Member], int]:
     Raises: ValueError if something else begins here.
     """
     if bare[at] != "{":
-        raise ValueError("holds something else where an object is needed")
+        raise ValueError("holds something else where an object should be")
     found = []
     at = _skip(bare, at + 1)
     while bare[at] != "}":

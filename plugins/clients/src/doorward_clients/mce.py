@@ -35,7 +35,7 @@ def read(file: Path) -> Iterator[tuple[str, Swagger]]:
 
     try:
         if not file.is_file() or file.stat().st_size > _MAX_FILE_BYTES:
-            raise ConfigError(f"is no file, or has more than {_MAX_FILE_BYTES >> 10} KiB", place=str(file))
+            raise ConfigError(f"is not a file, or has more than {_MAX_FILE_BYTES >> 10} KiB", place=str(file))
         data = yaml.load(file.read_bytes(), Loader)  # noqa: S506 - it is a SafeLoader
     except (yaml.YAMLError, OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"cannot be read: {error}", place=str(file), hint="Mend the YAML.") from None

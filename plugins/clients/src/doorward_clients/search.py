@@ -102,7 +102,7 @@ class Search:
         if table is None:
             return
         if not isinstance(table, Mapping):
-            raise ConfigError("what should hold servers is no table", place=str(file))
+            raise ConfigError("the place of the servers does not hold a table", place=str(file))
         self.servers += [self._found(name, raw, client, file, scope, folder) for name, raw in table.items()]
 
     def _projects(self, document: Document, client: Client) -> None:

@@ -54,7 +54,9 @@ def answer(asked: t.ElicitRequest | t.CreateMessageRequest, raw: Any) -> Mapping
     try:
         return _kind(asked).model_validate(raw, by_name=False).model_dump(by_alias=True, mode="json", exclude_none=True)
     except ValidationError as error:
-        raise ServerError(f"the client answered {asked.method} with what is no answer to it: {_first(error)}") from None
+        raise ServerError(
+            f"the client answered {asked.method} with something that is not an answer to it: {_first(error)}"
+        ) from None
 
 
 async def send(ctx: Any, asked: t.ElicitRequest | t.CreateMessageRequest) -> Mapping[str, Any]:
@@ -68,7 +70,9 @@ async def send(ctx: Any, asked: t.ElicitRequest | t.CreateMessageRequest) -> Map
     except MCPError as error:  # also NoBackChannelError
         raise ServerError(f"the client cannot be asked: {error}"[:1000], hint=_HINT) from None
     except ValidationError as error:
-        raise ServerError(f"the client answered {asked.method} with what is no answer to it: {_first(error)}") from None
+        raise ServerError(
+            f"the client answered {asked.method} with something that is not an answer to it: {_first(error)}"
+        ) from None
     return result.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 

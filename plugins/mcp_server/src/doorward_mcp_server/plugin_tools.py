@@ -105,5 +105,5 @@ def _uri(raw: RawResource) -> str:
 
 def _of(kind: type[Kind], given: Any) -> Kind:
     if not isinstance(given, kind):
-        raise TypeError(f"{given!r:.200} is no mcp_types.{kind.__name__}")
+        raise TypeError(f"{given!r:.200} is not an mcp_types.{kind.__name__}")
     return given

@@ -171,7 +171,7 @@ def _ends(text: str) -> datetime:
     try:
         ends = datetime.fromisoformat(text)
     except ValueError:
-        raise click.UsageError(f"{text!r} is no time: write 90d, 12h, or a date such as 2027-01-31.") from None
+        raise click.UsageError(f"{text!r} is not a time: write 90d, 12h, or a date such as 2027-01-31.") from None
     ends = ends if ends.tzinfo else ends.replace(tzinfo=UTC)
     if _over(ends):
         raise click.UsageError(f"{text} is over already.")

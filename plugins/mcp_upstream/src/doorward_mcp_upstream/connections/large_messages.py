@@ -54,14 +54,14 @@ class LargeMessages:
         try:
             message = await aside(partial(_read, text), len(text))
         except ValueError as error:
-            raise Trouble(f"its answer is no JSON: {error}") from None
+            raise Trouble(f"its answer is not JSON: {error}") from None
         match message:
             case {"result": dict() as result}:
                 rest: dict[str, Any] = {"result": {self._mark: self._keep(result, len(text))}}
             case {"error": {"code": int(code), "message": str(said)}}:
                 rest = {"error": {"code": code, "message": said[:_MAX_ERROR_CHARACTERS]}}
             case _:
-                raise Trouble(f"it sent a message of {len(text)} characters that is no answer")
+                raise Trouble(f"it sent a message of {len(text)} characters that is not an answer")
         identity = message.get("id")
         return json.dumps({"jsonrpc": "2.0", "id": identity if isinstance(identity, int | str) else None, **rest})
 

@@ -43,7 +43,7 @@ async def read_tools(
         if not isinstance(listed, list):
             if number == 1:
                 raise Trouble("it answered tools/list without a list of tools")
-            skipped.append(Skipped(f"page {number}", "is no list of tools"))
+            skipped.append(Skipped(f"page {number}", "is not a list of tools"))
             break
         size += await anyio.to_thread.run_sync(_take, listed, number, tools, skipped)
         cursor = answer.get("nextCursor")
@@ -121,7 +121,7 @@ def _place(tool: Any, page: int, index: int) -> str:
 def _tool(tool: Any, taken: Mapping[str, Any]) -> dict[str, Any] | str:
     """The tool, repaired; or why it is skipped."""
     if not isinstance(tool, dict):
-        return "is no object"
+        return "is not an object"
     name = tool.get("name")
     if not isinstance(name, str) or not name.strip() or len(name) > _MAX_NAME_CHARACTERS:
         return f"has no name of at most {_MAX_NAME_CHARACTERS} characters"
@@ -131,12 +131,12 @@ def _tool(tool: Any, taken: Mapping[str, Any]) -> dict[str, Any] | str:
     if schema is None or schema is True:
         schema = {}
     if not isinstance(schema, dict):
-        return "its inputSchema is no object"
+        return "its inputSchema is not an object"
     kind = schema.get("type", "object")
     if kind != "object" and not (isinstance(kind, list) and "object" in kind):
         return f"its inputSchema is of type {str(kind)[:50]!r}; arguments are an object"
     if not isinstance(schema.get("properties", {}), dict):
-        return "the properties of its inputSchema are no object"
+        return "the properties of its inputSchema are not an object"
     if why := _bad_header(schema):
         return line(f"x-mcp-header: {why}", 500)
     fine = {key: value for key, value in tool.items() if isinstance(value, _FIELD_TYPES.get(key, object))}

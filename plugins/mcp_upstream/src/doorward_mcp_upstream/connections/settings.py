@@ -73,7 +73,7 @@ class MCPSettings(Settings):
     def _variables(cls, value: dict[str, Template]) -> dict[str, Template]:
         for name in value:
             if not name or "=" in name or "\0" in name:
-                raise ValueError(f"{name!r} is no name of an environment variable")
+                raise ValueError(f"{name!r} is not a name of an environment variable")
         return value
 
     @field_validator("headers")
@@ -81,7 +81,7 @@ class MCPSettings(Settings):
     def _headers(cls, value: dict[str, Template]) -> dict[str, Template]:
         for name in value:
             if not _HEADER_NAME.fullmatch(name):
-                raise ValueError(f"{name!r} is no name of a header")
+                raise ValueError(f"{name!r} is not a name of a header")
             if name.lower() in _PROTOCOL_HEADERS or name.lower().startswith("mcp-"):
                 raise ValueError(f"{name!r} is set by the protocol")
         return value

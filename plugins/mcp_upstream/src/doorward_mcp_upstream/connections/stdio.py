@@ -230,7 +230,7 @@ def _read(line: bytes) -> SessionMessage | None:
     try:
         return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_python(read_json(line), by_name=False))
     except ValueError:
-        return _in_place_of(line, line, Trouble("it answered with what is no JSON-RPC message"))
+        return _in_place_of(line, line, Trouble("it answered with something that is not a JSON-RPC message"))
 
 
 def _in_place_of(head: bytes, tail: bytes, trouble: Trouble) -> SessionMessage | None:

@@ -31,7 +31,7 @@ def parameters(schema: Any, schemas: Schemas, title: str) -> tuple[dict[str, Any
     if schema is None or schema is True:
         schema = {"type": "object"}
     if not isinstance(schema, Mapping):
-        raise Unusable("its input schema is none")
+        raise Unusable("its input schema is not an object")
     own = schema.get("properties")
     root = schemas.convert(schema, f"{title}_input")
     if "object" not in (kind := root.get("type", "object")):
