@@ -159,7 +159,7 @@ def test_a_project_and_an_url(ready: Home) -> None:
     assert ready.run("connect", "claude-code", "--project", "--url", url).code == 0
     assert json.loads(ready.read("project/.mcp.json")) == {"mcpServers": {"doorward": {"type": "http", "url": url}}}
     assert "takes no URLs" in ready.run("connect", "claude-desktop", "--url", url).err
-    assert "is no http or https URL" in ready.run("connect", "cursor", "--url", "localhost").err
+    assert "is not an http or https URL" in ready.run("connect", "cursor", "--url", "localhost").err
     assert "no configuration of a project" in ready.run("connect", "windsurf", "--project").err
 
 

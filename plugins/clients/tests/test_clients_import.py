@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from doorward.commands import Project
 from doorward_clients.clients import CLIENTS, Machine
-from doorward_clients.found import Search
 from doorward_clients.importing import import_
 from doorward_clients.planning import Plan
+from doorward_clients.search import Search
 from doorward_testing import check_light_import
 
 from .conftest import Home

@@ -86,7 +86,7 @@ def test_it_is_written_as_the_neighbours_are(before: str, after: str) -> None:
 
 
 def test_what_is_no_object_is_not_overwritten() -> None:
-    """A value where an object is needed stops the change."""
+    """A value where an object should be stops the change."""
     for text in ('{"k": [1]}', "[1]", '{"k": null}'):
         with pytest.raises(ValueError, match="object"):
             jsonc.put(text, ["k", "n"], 1)

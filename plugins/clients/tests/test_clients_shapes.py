@@ -15,8 +15,8 @@ from doorward_clients.clients import CLIENTS, Machine
 from doorward_clients.connect import connected, is_own, without
 from doorward_clients.document import Document, read
 from doorward_clients.entries import Entry, parse
-from doorward_clients.found import Search
 from doorward_clients.planning import Plan
+from doorward_clients.search import Search
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

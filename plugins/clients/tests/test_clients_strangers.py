@@ -15,9 +15,9 @@ from doorward.model.settings import expand
 from doorward.secrets.references import find
 from doorward.secrets.store import Secrets
 from doorward_clients.clients import Machine
-from doorward_clients.found import Search
 from doorward_clients.planning import Plan
 from doorward_clients.references import translate
+from doorward_clients.search import Search
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

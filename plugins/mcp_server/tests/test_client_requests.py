@@ -245,7 +245,7 @@ async def test_progress(gateway: Any, era: str) -> None:
 async def test_signs_of_life_do_not_count_backwards(
     doorward_host: Any, era: str, monkeypatch: pytest.MonkeyPatch, until: Any
 ) -> None:
-    monkeypatch.setattr(progress, "EVERY", 0.1)
+    monkeypatch.setattr(progress, "HEARTBEAT_SECONDS", 0.1)
     told: list[Any] = []
 
     class Slow(Asks):
@@ -352,7 +352,7 @@ async def test_an_answer_that_is_none(gateway: Any) -> None:
     async with gateway() as gate, connected(gate, elicitation_callback=red) as client:
         asked = await first(client, "await weather.colour()")
         answer = await first(client, "await weather.colour()", input_responses=wrong, request_state=asked.request_state)
-        assert "what is no answer to it" in answer.content[0].text
+        assert "not an answer to it" in answer.content[0].text
 
 
 async def test_an_answer_that_comes_too_late() -> None:
@@ -360,7 +360,7 @@ async def test_an_answer_that_comes_too_late() -> None:
     asked = t.ElicitRequest(
         params=t.ElicitRequestFormParams(message="?", requested_schema={"type": "object", "properties": {}})
     )
-    run = suspended_calls.Asking(
+    run = suspended_calls.SuspendableCall(
         SimpleNamespace(request=None, params={"inputResponses": {"1": {"action": "accept"}}}), lambda who: None
     )
     waited: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
@@ -370,8 +370,8 @@ async def test_an_answer_that_comes_too_late() -> None:
     assert not run.open
 
 
-async def test_parked_runs_are_bounded(gateway: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suspended_calls, "MOST", 2)
+async def test_suspended_runs_are_bounded(gateway: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suspended_calls, "MAX_WAITING_RUNS", 2)
     async with gateway() as gate, connected(gate, elicitation_callback=red) as client:
         asked = [await first(client, "await weather.colour()") for _ in range(2)]
         full = await first(client, "await weather.colour()")
@@ -383,10 +383,10 @@ async def test_parked_runs_are_bounded(gateway: Any, monkeypatch: pytest.MonkeyP
         assert isinstance(await first(client, "await weather.colour()"), t.InputRequiredResult)
 
 
-async def test_principals_share_the_places_of_parked_runs() -> None:
+async def test_principals_share_the_places_of_suspended_runs() -> None:
     """One has half of them at most, and is told so; there is one for whoever comes next. `local` may have all."""
 
-    async def asks(run: suspended_calls.Asking) -> Any:
+    async def asks(run: suspended_calls.SuspendableCall) -> Any:
         return await run.ask(
             "elicitation/create", {"message": "?", "requestedSchema": {"type": "object", "properties": {}}}
         )
@@ -402,10 +402,10 @@ async def test_principals_share_the_places_of_parked_runs() -> None:
     runs = suspended_calls.SuspendedCalls(5)
     try:
         for who, most in (
-            ("mallory", suspended_calls.MOST // 2),
-            ("alice", suspended_calls.MOST // 4),
-            ("bob", suspended_calls.MOST // 8),
-            (LOCAL, suspended_calls.MOST // 8),
+            ("mallory", suspended_calls.MAX_WAITING_RUNS // 2),
+            ("alice", suspended_calls.MAX_WAITING_RUNS // 4),
+            ("bob", suspended_calls.MAX_WAITING_RUNS // 8),
+            (LOCAL, suspended_calls.MAX_WAITING_RUNS // 8),
         ):
             for _ in range(most):
                 assert isinstance(await runs.call(request(who), None, asks), t.InputRequiredResult)
@@ -419,7 +419,7 @@ async def test_a_client_that_does_not_come_back(
     gateway: Any, doorward_host: Any, monkeypatch: pytest.MonkeyPatch, later: Any, until: Any
 ) -> None:
     """The run ends by itself, and is forgotten; one that catches the error is ended."""
-    monkeypatch.setattr(suspended_calls, "GRACE", 60)
+    monkeypatch.setattr(suspended_calls, "GRACE_SECONDS", 60)
     ends = Ends()
     doorward_host.install("plugin", "ends", ends)
     config = CONFIG.replace("plugins = []", 'plugins = ["ends"]').replace(
@@ -437,7 +437,7 @@ async def test_a_client_that_does_not_come_back(
 
 
 async def test_everything_ends_with_the_server(gateway: Any, doorward_host: Any, until: Any) -> None:
-    """A client that goes away ends what is parked and what runs."""
+    """A client that goes away ends both suspended and running calls."""
     ends = Ends()
     doorward_host.install("plugin", "ends", ends)
     before = asyncio.all_tasks()

@@ -17,7 +17,7 @@ from doorward.plugins.mcp_additions import PRINCIPAL
 from doorward_mcp_server.http import connections, requests
 from doorward_mcp_server.http import sessions as http_sessions
 from doorward_mcp_server.http.connections import Connection, Connections, of_address
-from doorward_mcp_server.http.requests import LARGE, Requests
+from doorward_mcp_server.http.requests import LARGE_BYTES, Requests
 from doorward_mcp_server.http.sessions import HttpSessions, Refused
 from doorward_mcp_server.transports import serve_http
 from doorward_testing.samples import CONFIG
@@ -62,8 +62,8 @@ async def serving(app: Any, http: HttpSettings) -> AsyncIterator[tuple[Connectio
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "LOOK_EVERY", 0.05)
-    monkeypatch.setattr(connections, "STALLED", 2.0)
+    monkeypatch.setattr(connections, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(connections, "STALL_SECONDS", 2.0)
 
 
 async def count(found: Sized, wanted: int) -> None:
@@ -207,8 +207,8 @@ async def test_sessions_in_which_nothing_is_asked_are_short(monkeypatch: pytest.
         pass
     with sessions.used(scope("bob", "4"), asked=True):  # it is not theirs
         pass
-    monkeypatch.setattr(http_sessions, "UNCALLED", 0.0)
-    monkeypatch.setattr(http_sessions, "LOOK_EVERY", 0.01)
+    monkeypatch.setattr(http_sessions, "UNUSED_SECONDS", 0.0)
+    monkeypatch.setattr(http_sessions, "POLL_SECONDS", 0.01)
     with sessions.used(scope("alice", "3")):
         watching = asyncio.ensure_future(sessions.watch())
         await count(sdk.ended, 2)
@@ -271,7 +271,7 @@ async def test_only_what_opens_a_session_makes_room_for_it() -> None:
 
 async def test_nothing_is_read_of_a_client_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor what it sent before and was not parsed yet: its request would be served for nobody."""
-    monkeypatch.setattr(connections, "PIECE", 16)
+    monkeypatch.setattr(connections, "PIECE_BYTES", 16)
     asked: list[str] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -328,12 +328,12 @@ async def test_a_server_that_does_not_get_ready_leaves_nothing(doorward_host: An
 
 async def test_large_requests_wait_for_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of one principal take half of the places at most; small ones need none."""
-    monkeypatch.setattr(requests, "BUSY", 0.05)
+    monkeypatch.setattr(requests, "WAIT_SECONDS", 0.05)
     over, statuses = asyncio.Event(), list[int]()
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         body = (await receive())["body"]
-        if len(body) > LARGE:
+        if len(body) > LARGE_BYTES:
             await over.wait()
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b""})
@@ -351,16 +351,16 @@ async def test_large_requests_wait_for_one_another(monkeypatch: pytest.MonkeyPat
         headers = [(b"mcp-protocol-version", b"2026-07-28"), (b"mcp-method", b"tools/call")]
         await behind({**scope(principal), "headers": headers}, receive, send)
 
-    held = [asyncio.ensure_future(ask("alice", LARGE + 1)) for _ in range(requests.MANY // 2)]
+    held = [asyncio.ensure_future(ask("alice", LARGE_BYTES + 1)) for _ in range(requests.MAX_LARGE_REQUESTS // 2)]
     await asyncio.sleep(0)
-    await ask("alice", LARGE + 1)
+    await ask("alice", LARGE_BYTES + 1)
     assert statuses == [503]
-    await ask("alice", LARGE)
-    held.append(asyncio.ensure_future(ask("bob", LARGE + 1)))
+    await ask("alice", LARGE_BYTES)
+    held.append(asyncio.ensure_future(ask("bob", LARGE_BYTES + 1)))
     over.set()
     await asyncio.gather(*held)
-    await ask("alice", LARGE + 1)
-    assert statuses == [503] + [200] * (requests.MANY // 2 + 3)
+    await ask("alice", LARGE_BYTES + 1)
+    assert statuses == [503] + [200] * (requests.MAX_LARGE_REQUESTS // 2 + 3)
 
 
 async def test_a_session_keeps_no_large_message() -> None:
@@ -373,7 +373,7 @@ async def test_a_session_keeps_no_large_message() -> None:
         await send({"type": "http.response.body", "body": b""})
 
     behind = Requests(app, HttpSettings(), lambda _: None)
-    for size in (10, requests.KEPT):
+    for size in (10, requests.MAX_KEPT_BYTES):
         call = b'{"method": "tools/call", "id": 1, "x": "' + b"x" * size + b'"}'
 
         async def receive(call: bytes = call) -> Any:

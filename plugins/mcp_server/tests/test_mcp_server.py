@@ -311,10 +311,10 @@ async def test_a_plugin_that_fails_takes_nothing_from_others(
     for hook in ("mcp_tools", "mcp_prompts", "mcp_resources", "mcp_server"):
         assert f"hook='{hook}'" in said
     assert "plugin='broken'" in said
-    assert "is no mcp_types.Tool" in said
+    assert "is not an mcp_types.Tool" in said
 
 
 def test_instructions_are_not_cut() -> None:
     """Clients cut instructions at 2,048 characters."""
-    assert len(guides.STANDARD) <= guides.MOST
-    assert len(guides.MINIMAL) <= guides.MOST
+    assert len(guides.STANDARD) <= guides.MAX_INSTRUCTIONS_CHARACTERS
+    assert len(guides.MINIMAL) <= guides.MAX_INSTRUCTIONS_CHARACTERS

@@ -12,7 +12,7 @@ import pytest
 from doorward import Compiled, Function, Gateway, ServerContext, Settings
 from doorward.data.cursors import cursor_at
 from doorward_mcp_server.server import build
-from doorward_mcp_server.tools import SERVERS
+from doorward_mcp_server.tools import SERVERS_PER_PAGE
 from mcp.client import Client
 
 pytestmark = pytest.mark.anyio
@@ -100,7 +100,10 @@ async def test_the_list_of_servers_is_one_page(place: Any, counted: Counted) -> 
                 names += [server["name"] for server in shown["servers"]]
                 if (cursor := shown.get("cursor")) is None:
                     break
-                assert cursor in (await client.call_tool("list_servers", {})).content[0].text or len(names) > SERVERS
+                assert (
+                    cursor in (await client.call_tool("list_servers", {})).content[0].text
+                    or len(names) > SERVERS_PER_PAGE
+                )
             assert names == list(gate.servers.names("local"))
             assert shown["servers"][0]["functions"] == FUNCTIONS
             beyond = await client.call_tool("list_servers", {"cursor": cursor_at(10**9)})

@@ -145,10 +145,10 @@ async def test_one_bad_tool_loses_no_other(upstreams: Upstreams) -> None:
     }
     assert [(s.where, s.why) for s in listing.skipped] == [
         ("list", "its inputSchema is of type 'array'; arguments are an object"),
-        ("text", "its inputSchema is no object"),
+        ("text", "its inputSchema is not an object"),
         ("page 1, tool 6", "has no name of at most 300 characters"),
         ("page 1, tool 7", "has no name of at most 300 characters"),
-        ("page 1, tool 8", "is no object"),
+        ("page 1, tool 8", "is not an object"),
         ("fine", "another tool has the same name"),
     ]
     with pytest.raises(ServerError, match="without a list of tools"):

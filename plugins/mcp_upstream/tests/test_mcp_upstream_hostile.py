@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 from doorward import LimitExceeded, ServerError
-from doorward_mcp_upstream.connections import large
-from doorward_mcp_upstream.connections.large import Large
+from doorward_mcp_upstream.connections import large_messages
+from doorward_mcp_upstream.connections.large_messages import LargeMessages
 from doorward_mcp_upstream.connections.stderr import StderrLog
 from doorward_mcp_upstream.tools import functions
 from doorward_mcp_upstream.tools.results import of_block, of_tool
-from doorward_mcp_upstream.tools.values import MOST_VALUES, Values, too_many
+from doorward_mcp_upstream.tools.values import MAX_VALUES, Values, too_many
 from doorward_mcp_upstream.upstream import Upstream
 from httpx2 import SSEError
 
@@ -85,7 +85,7 @@ async def test_a_session_ends_however_slowly_its_server_says_goodbye(
 ) -> None:
     """An answer that drips held up the end of the gateway for ever; an empty stream of events was asked for in a tight
     loop."""
-    monkeypatch.setattr("doorward_mcp_upstream.connections.http._GOODBYE", 0.3)
+    monkeypatch.setattr("doorward_mcp_upstream.connections.http._GOODBYE_SECONDS", 0.3)
     stream = b"retry: 0\n\nid: 1\ndata: \n\n"
     events = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n%s" % (
         len(stream),
@@ -119,8 +119,8 @@ async def test_what_is_compressed_twice_or_nested_without_end_is_not_taken(upstr
 
 
 def test_values_are_counted_outside_of_strings_only() -> None:
-    assert too_many("[" + "[]," * MOST_VALUES + "[]]")
-    assert not too_many(json.dumps({"csv": ",[{\\" * MOST_VALUES, 'a"b\\': "," * MOST_VALUES}))
+    assert too_many("[" + "[]," * MAX_VALUES + "[]]")
+    assert not too_many(json.dumps({"csv": ",[{\\" * MAX_VALUES, 'a"b\\': "," * MAX_VALUES}))
     pieces = Values()
     text = (json.dumps(["\\", '\\"', "a,b" * 1000]) * 300).encode()
     for start in range(0, len(text), 7):
@@ -133,7 +133,7 @@ async def _events(*pieces: str) -> list[str]:
         for piece in pieces:
             yield piece
 
-    return [text async for text in Large().events(texts)]
+    return [text async for text in LargeMessages().events(texts)]
 
 
 @pytest.mark.anyio
@@ -147,7 +147,7 @@ async def test_an_event_of_millions_of_values_is_not_read_and_not_counted_on_the
         counted.append(threading.get_ident())
         return too_many(text)
 
-    monkeypatch.setattr(large, "too_many", count)
+    monkeypatch.setattr(large_messages, "too_many", count)
     with pytest.raises(SSEError, match="more than 1,000,000 values"):
         await _events('data: {"result":{"a":[', *["[]," * 100_000] * 11, "[]]}}\n", "\n")
     assert len(counted) == 1
@@ -172,7 +172,7 @@ async def test_an_event_is_there_as_soon_as_it_ends(end: str) -> None:
 
 def test_a_text_of_millions_of_values_is_not_parsed() -> None:
     with pytest.raises(LimitExceeded, match="more than 1,000,000 values"):
-        of_block({"type": "text", "text": "[" + "[]," * MOST_VALUES + "[]]"})
+        of_block({"type": "text", "text": "[" + "[]," * MAX_VALUES + "[]]"})
 
 
 @pytest.mark.slow
@@ -216,7 +216,7 @@ async def test_a_tool_that_is_too_large_is_left_out_and_named_plainly(upstreams:
     assert len(listing.tools[0]["description"]) == 10_000
     assert [(s.where, s.why) for s in listing.skipped] == [
         ("t2", "has more than 1048576 characters"),
-        ("evil", "its inputSchema is no object"),
+        ("evil", "its inputSchema is not an object"),
     ]
 
 
@@ -259,7 +259,7 @@ def test_references_to_one_large_schema_cost_little() -> None:
 @pytest.mark.anyio
 async def test_changes_without_end_are_told_ever_later(upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each is compiled, and every client's cache is void: 3 times a second, for ever."""
-    monkeypatch.setattr("doorward_mcp_upstream.upstream._DEBOUNCE", 0.01)
+    monkeypatch.setattr("doorward_mcp_upstream.upstream._DEBOUNCE_SECONDS", 0.01)
     upstream: Upstream = upstreams.raw("plain")
     until = time.monotonic() + 0.7
     while time.monotonic() < until:

@@ -9,7 +9,7 @@ import pytest
 from doorward import ConfigError
 from doorward.config.config import validate
 from doorward.secrets.store import Secrets
-from doorward_mcp_upstream.breaker import Breaker
+from doorward_mcp_upstream.breaker import CircuitBreaker
 from doorward_mcp_upstream.connections.settings import MCPSettings
 from doorward_mcp_upstream.connections.stderr import StderrLog
 from doorward_mcp_upstream.connections.troubles import Trouble
@@ -49,9 +49,9 @@ def test_a_command_is_a_list_or_one_string() -> None:
         ({"url": "https://ann:pw@a.example"}, "must not hold a user"),
         ({"url": "https://a.example:x"}, "http or https URL"),
         ({"url": "https://a.example/\n"}, "http or https URL"),
-        ({"url": "https://a.example", "headers": {"A b": "c"}}, "no name of a header"),
+        ({"url": "https://a.example", "headers": {"A b": "c"}}, "not a name of a header"),
         ({"url": "https://a.example", "headers": {"Mcp-Session-Id": "c"}}, "set by the protocol"),
-        ({"command": "a", "env": {"A=B": "c"}}, "no name of an environment variable"),
+        ({"command": "a", "env": {"A=B": "c"}}, "not a name of an environment variable"),
         ({"command": "a", "timeout": 0}, "timeout: "),
         ({"command": "a", "idle": -1}, "idle: "),
         ({"command": "a", "enviroment": {}}, r"unknown key .enviroment.; known: allow_self"),
@@ -92,7 +92,7 @@ def test_what_servers_say_is_kept_within_bounds_and_clean(tmp_path: Path) -> Non
 
 
 def test_what_fails_together_counts_once_and_a_success_forgives() -> None:
-    breaker = Breaker()
+    breaker = CircuitBreaker()
     for _ in range(50):
         breaker.failed("it is down", since=0.0)
     breaker.check()

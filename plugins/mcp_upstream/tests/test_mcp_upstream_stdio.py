@@ -179,7 +179,7 @@ async def test_what_the_sdk_would_refuse_is_handed_on(upstreams: Upstreams) -> N
 
 async def test_an_answer_that_cannot_be_read_is_told_at_once(upstreams: Upstreams) -> None:
     upstream = upstreams.raw("")
-    with pytest.raises(ServerError, match="no JSON-RPC message"):
+    with pytest.raises(ServerError, match="not a JSON-RPC message"):
         await tool(upstream, "nonsense")
     assert await tool(upstream, "echo") == "{}"
 

@@ -1,1 +1,1 @@
-"""The commands `import` and `connect`: what MCP clients have configured."""
+"""The commands `import`, `connect` and `setup`, which read and write the configurations of MCP clients."""

@@ -1,6 +1,6 @@
-"""The MCP clients that are known: where each keeps its configuration, under which keys, and how it writes a server.
+"""The known MCP clients: where each keeps its configuration, under which keys, and in which form it writes a server.
 
-A client more is an entry more in `CLIENTS`. What clients have written is read by `entries.py`, whatever the client.
+To add a client, add an entry to `CLIENTS`. `entries.py` reads what clients have written, the same way for all.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Shape = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where clients look for their files: on this machine and in this project, or on such as a test makes up."""
+    """The places where clients look for their files. Tests make up machines of their own."""
 
     home: Path
     project: Path
@@ -31,25 +31,22 @@ class Machine:
         return cls(Path.home(), Path.cwd(), sys.platform, os.environ)
 
     def path(self, pattern: str) -> Path:
-        """A path of the table below: `{app}/Code/User/mcp.json`."""
+        """The path for a pattern of the table below, such as `{app}/Code/User/mcp.json`."""
         return Path(pattern.format_map({"home": self.home, "project": self.project, **self._folders()}))
 
     def _folders(self) -> dict[str, Path]:
-        """`app` is where desktop programs keep their settings, `xdg` where those that follow its specification do
-        everywhere."""
+        """The folders in patterns. `app` is where desktop programs keep their settings; `xdg` is the same for programs
+        that follow the XDG specification on every system."""
 
         def at(variable: str, otherwise: Path) -> Path:
             return Path(self.environ[variable]) if self.environ.get(variable) else otherwise
 
         xdg = at("XDG_CONFIG_HOME", self.home / ".config")
         windows, mac = self.platform == "win32", self.platform == "darwin"
-        app = (
-            at("APPDATA", self.home / "AppData/Roaming")
-            if windows
-            else self.home / "Library/Application Support"
-            if mac
-            else xdg
-        )
+        if windows:
+            app = at("APPDATA", self.home / "AppData/Roaming")
+        else:
+            app = self.home / "Library/Application Support" if mac else xdg
         return {
             "app": app,
             "xdg": xdg,
@@ -78,10 +75,10 @@ def _http(url: str) -> Shape:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client. Of several files of one scope, the first that is there is its own; else the first.
+    """A client. Of several files of one scope, it uses the first that exists, or else the first.
 
-    `keys` lead to its servers. `local` and `remote` make our entry in its shape; without `remote` it takes commands
-    only.
+    `keys` lead to its servers. `local` and `remote` make our entry in its form; a client without `remote` takes only
+    commands.
     """
 
     name: str
@@ -93,11 +90,11 @@ class Client:
     remote: Callable[[str], Shape] | None = _url
 
     def files(self, machine: Machine, scope: str) -> list[Path]:
-        """Its files of a scope, `global` or `project`, there or not."""
+        """The files of the client in a scope, `global` or `project`, whether they exist or not."""
         return [machine.path(pattern) for pattern in (self.project if scope == "project" else self.everywhere)]
 
     def file(self, machine: Machine, scope: str) -> Path:
-        """The one that is written. Raises: ConfigError if the client has none of this scope."""
+        """The file that is written. Raises: ConfigError if the client has none in this scope."""
         files = self.files(machine, scope)
         if not files:
             raise ConfigError(f"{self.title} has no configuration of a project", hint="Leave out --project.")
@@ -184,4 +181,4 @@ CLIENTS = {
         ),
     )
 }
-"""Every client by the name that commands call it."""
+"""All clients, by their names in commands."""

@@ -1,4 +1,4 @@
-"""`doorward connect`: our entry in the configuration of an MCP client."""
+"""`doorward connect`: puts our entry into the configuration of an MCP client."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from doorward.commands import Project, client_command, common, print_json, say, 
 from doorward_clients.clients import CLIENTS, Client, Machine
 from doorward_clients.document import Document, read
 from doorward_clients.entries import parse
-from doorward_clients.found import Search
-from doorward_clients.importing import carried_out, place
-from doorward_clients.planning import TAKEN, Plan, printable
+from doorward_clients.importing import carry_out, place
+from doorward_clients.planning import TAKEN_ACTIONS, Plan, printable
+from doorward_clients.search import Search
 
-_OURS = {"command", "args", "url", "httpUrl", "serverUrl", "type", "transport", "disabled", "enabled", "source"}
-"""Keys of an entry that say how we are started. Others are the user's, and stay."""
+_OWN_KEYS = {"command", "args", "url", "httpUrl", "serverUrl", "type", "transport", "disabled", "enabled", "source"}
+"""Keys of an entry that say how Doorward is started. All others belong to the user, and stay."""
 
 
 @click.command()
@@ -65,7 +65,7 @@ def connect(
     if move and remove:
         raise click.UsageError("--move and --remove exclude each other")
     if url and not re.match(r"https?://\S+$", url):
-        raise click.UsageError(f"{url!r} is no http or https URL")
+        raise click.UsageError(f"{url!r} is not an http or https URL")
     chosen = CLIENTS[client]
     before = read(chosen.file(machine, scope))
     if remove:
@@ -82,8 +82,7 @@ def connect(
 def connected(
     document: Document, client: Client, name: str, entry: Mapping[str, Any], url: str | None = None
 ) -> Document:
-    """The document with our entry; what a user has added to it stays. Raises: ConfigError if the name is another
-    server's."""
+    """The document with our entry; the user's additions stay. Raises: ConfigError if another server has this name."""
     keys = (*client.keys, name)
     there = document.has(keys)
     if there is not None and not is_own(there, name, url):
@@ -93,7 +92,7 @@ def connected(
             hint="--name gives ours another name; --move takes it over.",
         )
     kept = (
-        {key: value for key, value in there.items() if key not in _OURS and key not in entry}
+        {key: value for key, value in there.items() if key not in _OWN_KEYS and key not in entry}
         if isinstance(there, Mapping)
         else {}
     )
@@ -102,7 +101,7 @@ def connected(
 
 
 def without(document: Document, client: Client, name: str, url: str | None = None) -> Document:
-    """The document without our entry. Raises: ConfigError if what has this name is another server."""
+    """The document without our entry. Raises: ConfigError if another server has this name."""
     keys = (*client.keys, name)
     there = document.has(keys)
     if there is not None and not is_own(there, name, url):
@@ -113,7 +112,7 @@ def without(document: Document, client: Client, name: str, url: str | None = Non
 
 
 def is_own(raw: Any, name: str, url: str | None = None) -> bool:
-    """Whether an entry is Doorward: it starts one, or leads to this URL, or is called so and leads somewhere."""
+    """Whether an entry is Doorward: it starts Doorward, has this URL, or has any URL and the name `doorward`."""
     try:
         entry = parse(raw)
     except ValueError:
@@ -124,21 +123,20 @@ def is_own(raw: Any, name: str, url: str | None = None) -> bool:
 def _moved(
     project: Project, machine: Machine, client: Client, document: Document, scope: str, show: bool, yes: bool
 ) -> tuple[Document, int]:
-    """The document without the servers that are in our configuration afterwards, and the exit code of importing
-    them."""
+    """The document without the servers that our configuration has now, and the exit code of their import."""
     search = Search(machine)
     search.table(document.has(client.keys), client.title, document.file, scope)
     plan = Plan(project, machine.home)
     plan.add(search.servers)
-    code = carried_out(plan, search, dry_run=show, yes=yes, compile_too=False, quiet=project.json)
+    code = carry_out(plan, search, dry_run=show, yes=yes, compile_too=False, quiet=project.json)
     for step in plan.steps:
-        if step.action in TAKEN:
+        if step.action in TAKEN_ACTIONS:
             document = document.remove((*client.keys, step.found.name))
     return document, code
 
 
 def _done(project: Project, client: Client, before: Document, after: Document, show: bool) -> int:
-    """Write or show, and tell."""
+    """Write or show the document, and say what was done."""
     changed = after.data != before.data
     copy = after.save() if changed and not show else None
     if project.json:
@@ -160,7 +158,7 @@ def _done(project: Project, client: Client, before: Document, after: Document, s
 
 
 def _shown(document: Document, client: Client) -> str:
-    """What stands of us in a document, in its own language. Others' entries may hold secrets, and are not shown."""
+    """Our entry as text in the format of the document. Other entries may hold secrets, and are not shown."""
     own = {name: raw for name, raw in _servers(document, client).items() if is_own(raw, name)}
     value: Any = own
     for key in reversed(client.keys):
@@ -179,7 +177,7 @@ def _servers(document: Document, client: Client) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """A file of a client that is on this machine, and whether we are in it."""
+    """A file of a client on this machine, and whether Doorward is in it."""
 
     client: Client
     scope: str
@@ -193,7 +191,7 @@ class _State:
 
 
 def _list(project: Project, machine: Machine) -> None:
-    """The clients of this machine, and whether they are connected."""
+    """List the clients of this machine, and whether they are connected."""
     states = list(_states(project, machine))
     if project.json:
         print_json({"clients": [state.as_dict() for state in states]})
@@ -219,8 +217,7 @@ def _states(project: Project, machine: Machine) -> Iterator[_State]:
 
 
 def here(machine: Machine) -> Iterator[tuple[Client, str, Path]]:
-    """The clients that are on this machine, as far as their files or folders tell, each with the file that is
-    written."""
+    """The clients on this machine, as far as their files or folders show, each with its scope and the file to write."""
     for client in CLIENTS.values():
         own = client.file(machine, "global")
         if own.exists() or (own.parent.exists() and own.parent != machine.home):

@@ -1,5 +1,4 @@
-"""A client's configuration file: read whole, changed in one place, and written so that nothing else can have
-changed."""
+"""The configuration file of a client: it is read as a whole and changed in one place, and all else is sure to stay."""
 
 from __future__ import annotations
 
@@ -18,13 +17,13 @@ from doorward.commands import write_file
 
 from doorward_clients import jsonc
 
-LARGEST = 64 * 2**20
-"""Bytes of a file that is looked at. Claude Code's own grows with its history."""
+MAX_FILE_BYTES = 64 * 2**20
+"""Largest file that is read. The one of Claude Code grows with its history."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A JSON, JSONC or TOML file, as it was read. One that is not there is empty."""
+    """A JSON, JSONC or TOML file, as it was read. A file that does not exist is an empty one."""
 
     file: Path
     text: str
@@ -32,14 +31,14 @@ class Document:
     raw: bytes | None
 
     def has(self, keys: Sequence[str]) -> Any:
-        """What stands under these keys, or `None`."""
+        """The value under these keys, or `None`."""
         value: Any = self.data
         for key in keys:
             value = value.get(key) if isinstance(value, dict) else None
         return value
 
     def put(self, keys: Sequence[str], value: Any) -> Document:
-        """The document with this value. Raises: ConfigError."""
+        """The document with this value under these keys. Raises: ConfigError."""
         data = deepcopy(self.data)
         *parents, last = keys
         at = data
@@ -51,7 +50,7 @@ class Document:
         return self._changed(keys, data, value)
 
     def remove(self, keys: Sequence[str]) -> Document:
-        """The document without what stands there. Raises: ConfigError."""
+        """The document without the value under these keys. Raises: ConfigError."""
         if self.has(keys) is None:
             return self
         data = deepcopy(self.data)
@@ -63,7 +62,7 @@ class Document:
         return self._changed(keys, data, None)
 
     def _changed(self, keys: Sequence[str], data: dict[str, Any], value: Any) -> Document:
-        """The text is changed, read again, and must say what it should: nothing is written that was not understood."""
+        """Change the text, and parse it again: it must hold exactly the wanted data, or it is not written."""
         try:
             text = _edit_toml(self.text, keys, value) if _is_toml(self.file) else _edit_json(self.text, keys, value)
             understood = _parse(self.file, text)
@@ -78,7 +77,8 @@ class Document:
         return replace(self, text=text, data=understood)
 
     def save(self) -> Path | None:
-        """Write it, if it is not what the file holds. Returns: where a copy of the file as it was is, if there was one.
+        """Write the document, if it differs from the file. Returns: the path of a copy of the file as it was, if there
+        was one.
 
         Raises: ConfigError, also if the file was changed by somebody else meanwhile.
         """
@@ -97,14 +97,14 @@ class Document:
 
 
 def read(file: Path) -> Document:
-    """A document. Raises: ConfigError, which names the place, if it is no such file or cannot be understood."""
+    """Read a document. Raises: ConfigError if the file is of another kind, or cannot be understood."""
     try:
         if not file.exists():
             return Document(file, "", {}, None)
         if not file.is_file():
-            raise ConfigError("is no file", place=str(file))
-        if file.stat().st_size > LARGEST:
-            raise ConfigError(f"has more than {LARGEST >> 20} MiB", place=str(file))
+            raise ConfigError("is not a file", place=str(file))
+        if file.stat().st_size > MAX_FILE_BYTES:
+            raise ConfigError(f"has more than {MAX_FILE_BYTES >> 20} MiB", place=str(file))
         raw = file.read_bytes()
         text = raw.decode()
         data = _parse(file, text)
@@ -113,19 +113,18 @@ def read(file: Path) -> Document:
     except ValueError as error:
         raise ConfigError(f"cannot be read: {error}", place=str(file), hint="Mend the file.") from None
     if not isinstance(data, dict):
-        raise ConfigError("holds no object", place=str(file))
+        raise ConfigError("does not hold an object", place=str(file))
     return Document(file, text, data, raw)
 
 
 def _free(file: Path) -> Path:
-    """A name for a copy that nothing has: an older copy is the one that somebody may want."""
+    """A path for a copy that does not exist yet: an older copy may be the one that the user wants back."""
     names = (file.with_name(f"{file.name}{more}.bak") for more in chain([""], (f"-{number}" for number in count(2))))
     return next(name for name in names if not name.exists())
 
 
 def _without_empty(data: Any, keys: Sequence[str]) -> Any:
-    """The data without a table on the way to these keys that is empty now: in TOML it is gone with the last that was in
-    it."""
+    """The data without empty tables on the way to these keys: in TOML, a table disappears with its last key."""
     if not keys or not isinstance(data, dict):
         return data
     inner = _without_empty(data.get(keys[0]), keys[1:])

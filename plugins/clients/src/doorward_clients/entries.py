@@ -1,5 +1,5 @@
-"""What a client wrote about one server → one `Entry`, whatever the client. The texts are hostile: they are looked at,
-never run."""
+"""The entry of a client for one server → an `Entry`, the same for all clients. The texts are untrusted: they are only
+looked at, never run."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from urllib.parse import urlsplit
 
 from doorward.commands import is_named_secret
 
-_REMOTE = {"http", "streamablehttp", "httpstream", "remote", "sse"}
-_LOCAL = {"stdio", "local"}
-LARGEST = 2**16
-"""Characters of an entry."""
-_MILLISECONDS = 1000
-"""A `timeout` from here on is in milliseconds (Claude Code, Gemini CLI, opencode), one below in seconds (Cline)."""
+_REMOTE_TYPES = {"http", "streamablehttp", "httpstream", "remote", "sse"}
+_LOCAL_TYPES = {"stdio", "local"}
+MAX_ENTRY_CHARACTERS = 2**16
+"""Characters of all texts of an entry."""
+_MIN_MILLISECONDS = 1000
+"""A `timeout` of at least this is in milliseconds (Claude Code, Gemini CLI, opencode);
+a lower one is in seconds (Cline)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,26 +36,26 @@ class Entry:
     start_timeout: float | None = None
     disabled: bool = False
     left_out: tuple[str, ...] = ()
-    """Keys that mean something to the client, and have no place in doorward.toml."""
+    """Keys that mean something to the client, but have no equivalent in doorward.toml."""
 
 
 def parse(raw: Any) -> Entry:
-    """An entry. Raises: ValueError, which says why it is none."""
+    """Read an entry. Raises: ValueError, which says what is wrong with it."""
     if not isinstance(raw, Mapping):
-        raise ValueError("is no table")
+        raise ValueError("is not a table")
     _check(raw)
     if isinstance(nested := raw.get("transport"), Mapping):  # Cline
         raw = {**raw, **nested, "transport": None}
-    if isinstance(nested := raw.get("command"), Mapping):  # Zed, of old
+    if isinstance(nested := raw.get("command"), Mapping):  # older versions of Zed
         raw = {**raw, **nested, "command": nested.get("path")}
     kind = re.sub(r"[^a-z]", "", str(raw.get("type") or raw.get("transport") or raw.get("transportType") or "").lower())
     url = next((raw[key] for key in ("url", "httpUrl", "serverUrl") if raw.get(key)), "")
     command = raw.get("command") or ()
-    if kind and kind not in _REMOTE | _LOCAL:
-        raise ValueError(f"has the transport {kind!r}, which is not known here")
-    if url and (kind in _REMOTE or not command):
+    if kind and kind not in _REMOTE_TYPES | _LOCAL_TYPES:
+        raise ValueError(f"has the transport {kind!r}, which is unknown here")
+    if url and (kind in _REMOTE_TYPES or not command):
         return Entry(url=_url(url), sse=kind == "sse", headers=_headers(raw), **_common(raw))
-    if command and kind not in _REMOTE:
+    if command and kind not in _REMOTE_TYPES:
         words = [command] if isinstance(command, str) else _list(raw, "command")
         return Entry(
             command=_texts([*words, *_list(raw, "args")], "args"),
@@ -67,7 +68,7 @@ def parse(raw: Any) -> Entry:
 
 def _common(raw: Mapping[str, Any]) -> dict[str, Any]:
     timeout = _number(raw.get("timeout"))
-    if timeout is not None and timeout >= _MILLISECONDS:
+    if timeout is not None and timeout >= _MIN_MILLISECONDS:
         timeout /= 1000
     return {
         "include": tuple(tool for tool in _tools(raw, "includeTools", "enabled_tools", "tools") if tool != "*"),
@@ -83,12 +84,11 @@ def _env(raw: Mapping[str, Any]) -> dict[str, str]:
     env = {}
     for each in _list(raw, "env_vars"):  # Codex: a name, or {"name": …}
         name = each.get("name") if isinstance(each, Mapping) else each
-        env[_text(name, "env_vars")] = (
-            f"${{{name}}}" if is_named_secret(str(name)) else f"${{{name}:-}}"
-        )  # most may be missing
+        # Only secrets must be set: most variables may be missing.
+        env[_text(name, "env_vars")] = f"${{{name}}}" if is_named_secret(str(name)) else f"${{{name}:-}}"
     env |= _table(raw, "environment") | _table(raw, "env")
     if any(not name or "=" in name for name in env):
-        raise ValueError("env holds a name that no variable may have")
+        raise ValueError("env holds a name that is not allowed for a variable")
     return env
 
 
@@ -98,7 +98,7 @@ def _headers(raw: Mapping[str, Any]) -> dict[str, str]:
         headers["Authorization"] = f"Bearer ${{{_text(variable, 'bearer_token_env_var')}}}"
     headers |= _table(raw, "http_headers") | _table(raw, "headers")
     if not all(re.fullmatch(r"[!#$%&'*+.^`|~\w-]+", name, re.ASCII) for name in headers):
-        raise ValueError("headers holds a name that no header may have")
+        raise ValueError("headers holds a name that is not allowed for a header")
     return headers
 
 
@@ -107,14 +107,14 @@ def _table(raw: Mapping[str, Any], key: str) -> dict[str, str]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise ValueError(f"{key} is no table")
+        raise ValueError(f"{key} is not a table")
     return {name: _text(value, key) for name, value in given.items() if value is not None}
 
 
 def _list(raw: Mapping[str, Any], key: str) -> list[Any]:
     given = raw.get(key) or []
     if not isinstance(given, (list, tuple)):
-        raise ValueError(f"{key} is no list")
+        raise ValueError(f"{key} is not a list")
     return list(given)
 
 
@@ -131,7 +131,7 @@ def _text(value: Any, key: str) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, (str, int, float)):
-        raise ValueError(f"{key} holds something that is no text")
+        raise ValueError(f"{key} holds something that is not text")
     return str(value)
 
 
@@ -143,22 +143,22 @@ def _number(value: Any) -> float | None:
 def _url(value: Any) -> str:
     url = _text(value, "url")
     if not re.fullmatch(r"https?://[^\s\\]+|[^\s\\]*[$]?\{[^\s\\]+", url, re.IGNORECASE):
-        raise ValueError("has a URL that is none of http or https")
-    urlsplit(url)  # it too may say that this is none
+        raise ValueError("has a URL that is not http or https")
+    urlsplit(url)  # it may raise ValueError, too
     return url
 
 
 def _check(value: Any) -> None:
-    """Raises: ValueError if there is too much text, or such as no file and no process could be given."""
-    todo, room = [value], LARGEST
+    """Raises: ValueError if there is too much text, or text that cannot be written to a file or given to a process."""
+    todo, room = [value], MAX_ENTRY_CHARACTERS
     while todo:
         match todo.pop():
             case str() as text:
                 room -= len(text)
                 if room < 0:
-                    raise ValueError(f"has more than {LARGEST} characters")
+                    raise ValueError(f"has more than {MAX_ENTRY_CHARACTERS} characters")
                 if "\0" in text or re.search(r"[\ud800-\udfff]", text):
-                    raise ValueError("holds text that is none (a null character, or half of a surrogate pair)")
+                    raise ValueError("holds text that is not valid (a null character, or half of a surrogate pair)")
             case Mapping() as table:
                 todo += [*table.keys(), *table.values()]
             case list() | tuple() as values:

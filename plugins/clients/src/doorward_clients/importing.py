@@ -1,4 +1,4 @@
-"""`doorward import`: the servers of MCP clients, taken over into doorward.toml."""
+"""`doorward import`: takes the servers of MCP clients over into doorward.toml."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import click
 from doorward.commands import Project, block, common, compile_now, print_json, say, table
 
 from doorward_clients.clients import CLIENTS, Machine
-from doorward_clients.found import Search
 from doorward_clients.planning import Plan, Step, printable
+from doorward_clients.search import Search
 
 
 @click.command("import")
@@ -48,13 +48,13 @@ def import_(
     changed; see `doorward connect --move`. Ends with 1 if something could not be read or used.
     """
     search, plan = planned(project, files, clients, everything=everything, force=force)
-    return carried_out(plan, search, dry_run=dry_run, yes=yes, compile_too=compile_too)
+    return carry_out(plan, search, dry_run=dry_run, yes=yes, compile_too=compile_too)
 
 
 def planned(
     project: Project, files: Sequence[Path], clients: Sequence[str], *, everything: bool = False, force: bool = False
 ) -> tuple[Search, Plan]:
-    """What there is, and what would become of it. Raises: ConfigError."""
+    """Search for servers, and plan their import. Raises: ConfigError."""
     machine = Machine.here()
     search = Search(machine, everything)
     for file in files:
@@ -66,8 +66,8 @@ def planned(
     return search, plan
 
 
-def carried_out(plan: Plan, search: Search, *, dry_run: bool, yes: bool, compile_too: bool, quiet: bool = False) -> int:
-    """Show the plan, ask, write, and say what to do next. Returns: the exit code. Raises: ConfigError."""
+def carry_out(plan: Plan, search: Search, *, dry_run: bool, yes: bool, compile_too: bool, quiet: bool = False) -> int:
+    """Show a plan, ask, write, and say what to do next. Returns: the exit code. Raises: ConfigError."""
     project, ask = plan.project, not yes and at_a_terminal() and not plan.project.json
     if not (ask or yes or dry_run):
         plan.leave()
@@ -88,17 +88,17 @@ def carried_out(plan: Plan, search: Search, *, dry_run: bool, yes: bool, compile
 
 
 def at_a_terminal() -> bool:
-    """Whether somebody is there to answer a question."""
+    """Whether a person is there to answer questions."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _show(plan: Plan, search: Search) -> None:
-    """What was found, what it starts or where it is, and what will happen to it."""
+    """Show the servers that were found, what each starts or where it is, and what will happen to it."""
     if plan.steps:
         rows = [
             (
                 printable(s.found.name),
-                printable(s.found.what),
+                printable(s.found.origin),
                 place(s.found.file),
                 _target(s),
                 printable("; ".join([s.why, *s.notes])),
@@ -121,12 +121,12 @@ def _show(plan: Plan, search: Search) -> None:
 
 
 def _target(step: Step) -> str:
-    """The command or the place of a server that is to be written; its secrets are hidden there already."""
+    """The command or URL of a server that is to be written. Its secrets are hidden already."""
     return printable(step.goal if len(step.goal) <= 80 else f"{step.goal[:79]}…")
 
 
 def _uses(plan: Plan) -> Iterator[dict[str, str]]:
-    """Every variable that a server which is to be written refers to, whose it is, and where it goes."""
+    """Every variable that a planned server refers to: whose value it has, and where that value goes."""
     for step in plan.written:
         taken = plan.taken(step)
         for name, where in step.uses.items():
@@ -141,7 +141,7 @@ def _uses(plan: Plan) -> Iterator[dict[str, str]]:
 
 
 def _tell(plan: Plan, dry_run: bool) -> None:
-    """What was written, and what to do next."""
+    """Say what was written, and what to do next."""
     names = [step.name for step in plan.written]
     if not names:
         return
@@ -170,7 +170,7 @@ def _to_set(plan: Plan) -> Iterator[str]:
 
 
 def _as_json(plan: Plan, search: Search, dry_run: bool) -> dict[str, Any]:
-    """The same for programs. Secrets are named, never shown."""
+    """The plan as JSON, for programs. Secrets are named, never shown."""
     return {
         "found": [
             {
@@ -199,7 +199,7 @@ def _servers(count: int) -> str:
 
 
 def place(file: Path) -> str:
-    """A path as a person writes it."""
+    """A path as people write it, with `~` for the home folder."""
     try:
         return printable(f"~/{file.relative_to(Path.home()).as_posix()}")
     except ValueError:

@@ -1,4 +1,4 @@
-"""JSON with comments and trailing commas: read, and changed in place, so that all else stays as it was.
+"""JSON with comments and trailing commas. It is read, and changed in place, so that all else stays as it was.
 
 The text is first made plain JSON of the same length. Then the standard library says where every value begins and ends.
 """
@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 _COMMENT = r"//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?"
-"""One that is not closed goes to the end, so that no text takes more than one pass; it is left to be an error."""
+"""An unclosed comment reaches to the end, so that every text takes only one pass. The parser then reports the error."""
 _TOKEN = re.compile(rf'"(?:\\.|[^"\\\n])*+"|{_COMMENT}|,(?=(?:[ \t\r\n]|{_COMMENT})*+[\]}}])')
 _SPACE = re.compile(r"[ \t\r\n]*+")
 _DECODER = json.JSONDecoder()
 
 
 class _Member(NamedTuple):
-    """A key of an object: where it begins, where its value begins, and where that has ended."""
+    """A member of an object: its key, and the offsets of the key, of the value, and of the end."""
 
     key: str
     at: int
@@ -27,7 +27,7 @@ class _Member(NamedTuple):
 
 
 def loads(text: str) -> Any:
-    """The value; an empty object, where there is nothing but comments.
+    """The value of a text; an empty object if it has nothing but comments.
 
     Raises: ValueError, with line and column.
     """
@@ -39,7 +39,7 @@ def loads(text: str) -> Any:
 
 
 def put(text: str, keys: Sequence[str], value: Any) -> str:
-    """The text with the value under these keys; objects on the way there are made.
+    """The text with this value under these keys. Missing objects on the way are added.
 
     Raises: ValueError if the text is no JSON, or if something on the way is no object.
     """
@@ -60,7 +60,7 @@ def put(text: str, keys: Sequence[str], value: Any) -> str:
 
 
 def remove(text: str, keys: Sequence[str]) -> str:
-    """The text without what stands under these keys; the same text, if nothing does.
+    """The text without the value under these keys; the same text if there is none.
 
     Raises: ValueError, as `put` does.
     """
@@ -74,7 +74,7 @@ def remove(text: str, keys: Sequence[str]) -> str:
         if number is None:
             return text
         if depth == len(keys) - 1:
-            return remove(_without(text, bare, members, close, number), keys)  # and again: a key may stand there twice
+            return remove(_without(text, bare, members, close, number), keys)  # and again: the key may be there twice
         at = members[number].value
     return text
 
@@ -86,7 +86,7 @@ def _checked(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """Plain JSON of the same length: blanks in place of comments, of commas before an end, and of a byte-order mark."""
+    """Plain JSON of the same length, with blanks in place of comments, trailing commas and a byte-order mark."""
     bare = _TOKEN.sub(_blank, text)
     return f" {bare[1:]}" if bare.startswith("\ufeff") else bare
 
@@ -104,12 +104,12 @@ def _skip(bare: str, at: int) -> int:
 
 
 def _members(bare: str, at: int) -> tuple[list[_Member], int]:
-    """The members of the object that begins here, and where it is closed. The text is known to be JSON.
+    """The members of the object that begins here, and the offset of its closing brace. The text is valid JSON.
 
     Raises: ValueError if something else begins here.
     """
     if bare[at] != "{":
-        raise ValueError("holds something else where an object is needed")
+        raise ValueError("holds something else where an object should be")
     found = []
     at = _skip(bare, at + 1)
     while bare[at] != "}":
@@ -124,7 +124,7 @@ def _members(bare: str, at: int) -> tuple[list[_Member], int]:
 
 
 def _insert(text: str, at: int, members: list[_Member], close: int, key: str, value: Any) -> str:
-    """The text with one more member at the end of an object, written as its neighbours are."""
+    """The text with one more member at the end of an object, written in the style of its neighbours."""
     if members and "\n" not in text[at : members[0].at]:  # all on one line
         end = members[-1].end
         return (
@@ -142,7 +142,7 @@ def _insert(text: str, at: int, members: list[_Member], close: int, key: str, va
 
 
 def _without(text: str, bare: str, members: list[_Member], close: int, number: int) -> str:
-    """The text without one member and its comma, nor the line that it had for itself. Comments stay."""
+    """The text without one member and its comma, and without a line that it leaves empty. Comments stay."""
     start, end = members[number].at, members[number].end
     comma: int | None = _skip(bare, end)
     if comma == close:
@@ -158,7 +158,7 @@ def _without(text: str, bare: str, members: list[_Member], close: int, number: i
 
 
 def _last_comma(text: str, end: int, close: int) -> int | None:
-    """Where a comma stands between the last member and the end of an object."""
+    """The offset of a comma between the last member and the end of an object."""
     return next((found.start() for found in _TOKEN.finditer(text, end, close + 1) if found[0] == ","), None)
 
 
@@ -173,13 +173,13 @@ def _dumps(text: str, value: Any, pad: str) -> str:
 
 
 def _indent(text: str, at: int) -> str:
-    """The blanks at the beginning of this place's line."""
+    """The blanks at the beginning of the line of this offset."""
     line = text.rfind("\n", 0, at) + 1
     return re.match(r"[ \t]*", text[line:at])[0]  # type: ignore[index]
 
 
 def _unit(text: str) -> str:
-    """By how much a line is indented more than the one that holds it."""
+    """One level of indentation in this text."""
     found = re.search(r'\n([ \t]+)"', text)
     return found[1] if found else "  "
 

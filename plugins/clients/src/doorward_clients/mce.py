@@ -1,4 +1,4 @@
-"""`swaggers.yaml` of MCE: the servers of another gateway, whose OpenAPI documents become sources here."""
+"""`swaggers.yaml` of MCE, another gateway: its servers are OpenAPI documents, which become sources here."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from doorward import ConfigError
 from doorward.commands import beside, escaped, hide, is_plain, unescaped
 
 TITLE = "MCE"
-_LARGEST = 2**18
-"""Bytes of a file: reading YAML takes long."""
-_KEYS = {"swagger_url": "spec", "base_url": "base_url", "skills_url": "skills", "top_level_functions": "expose"}
-"""What only has another name here."""
+_MAX_FILE_BYTES = 2**18
+"""Largest file: parsing YAML takes long."""
+_RENAMED_KEYS = {"swagger_url": "spec", "base_url": "base_url", "skills_url": "skills", "top_level_functions": "expose"}
+"""Keys that have another name here, and the same meaning."""
 
 
 class Swagger(dict[str, Any]):
-    """An entry of the file."""
+    """An entry of such a file."""
 
 
 def read(file: Path) -> Iterator[tuple[str, Swagger]]:
-    """The servers of a file, by name. Raises: ConfigError."""
+    """The servers of a file, each with its name. Raises: ConfigError."""
     import yaml
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
-        """YAML without aliases, by which a small file becomes a large one."""
+        """A loader that refuses aliases: with them, a small file can become a very large one."""
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):
@@ -34,8 +34,8 @@ def read(file: Path) -> Iterator[tuple[str, Swagger]]:
             return super().compose_node(parent, index)
 
     try:
-        if not file.is_file() or file.stat().st_size > _LARGEST:
-            raise ConfigError(f"is no file, or has more than {_LARGEST >> 10} KiB", place=str(file))
+        if not file.is_file() or file.stat().st_size > _MAX_FILE_BYTES:
+            raise ConfigError(f"is not a file, or has more than {_MAX_FILE_BYTES >> 10} KiB", place=str(file))
         data = yaml.load(file.read_bytes(), Loader)  # noqa: S506 - it is a SafeLoader
     except (yaml.YAMLError, OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"cannot be read: {error}", place=str(file), hint="Mend the YAML.") from None
@@ -50,11 +50,14 @@ def read(file: Path) -> Iterator[tuple[str, Swagger]]:
 def table(
     entry: Swagger, file: Path, config: Path, keep: Callable[[str, str], str], read: Callable[[str], str]
 ) -> dict[str, Any]:
-    """What stands under `[servers.NAME]`. `read` translates references, `keep` keeps secrets. Raises: ValueError."""
+    """The table `[servers.NAME]` of an entry. `read` translates references, `keep` stores secrets.
+
+    Raises: ValueError.
+    """
     if not entry.get("swagger_url"):
         raise ValueError("has no swagger_url")
     made: dict[str, Any] = {"source": "openapi"}
-    for key, ours in _KEYS.items():
+    for key, ours in _RENAMED_KEYS.items():
         if value := entry.get(key):
             made[ours] = [read(str(each)) for each in value] if isinstance(value, list) else read(str(value))
     for key in ("spec", "skills"):
@@ -70,7 +73,7 @@ def table(
 
 
 def _read(value: Any, key: str, keep: Callable[[str, str], str], read: Callable[[str], str]) -> Any:
-    """A value of `auth`."""
+    """A value of `auth`, translated, with its secrets stored."""
     match value:
         case str():
             return read(value) if key == "type" else hide(read(value), keep, name=_secret(key))
@@ -82,7 +85,7 @@ def _read(value: Any, key: str, keep: Callable[[str, str], str], read: Callable[
 
 
 def _auth(entry: Swagger) -> dict[str, Any]:
-    """Its `auth`, whose types and keys are ours too, or `auth_header`, as it was written before."""
+    """The `auth` of an entry, which has the same types and keys as ours, or its older form, `auth_header`."""
     auth = entry.get("auth")
     if isinstance(auth, Mapping) and auth.get("type") not in (None, "none"):
         flow = {"flow": "client_credentials"} if auth["type"] == "oauth2" else {}
@@ -92,14 +95,14 @@ def _auth(entry: Swagger) -> dict[str, Any]:
 
 
 def _secret(key: str) -> str:
-    """The name under which the value of a key of `auth` is judged: a `value` is a secret there."""
+    """The name by which a key of `auth` is judged to be a secret: there, a `value` is one."""
     return "token" if key == "value" else key
 
 
 def _place(text: str, file: Path, config: Path) -> str:
-    """A path, which MCE takes from where it is started, as seen from our configuration; a URL as it is.
+    """A path, relative to our configuration and not to the folder in which MCE is started; a URL is itself.
 
-    Raises: ValueError for a path that leads anywhere else: what it names would be read, and shown to agents.
+    Raises: ValueError for a path that leads out of that folder: the file would be read, and shown to agents.
     """
     if re.match("https?://", text):
         return text

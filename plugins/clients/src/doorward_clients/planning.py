@@ -1,4 +1,4 @@
-"""What an import would do with each server that was found, and doing it."""
+"""The plan of an import: what to do with each server that was found, and doing it."""
 
 from __future__ import annotations
 
@@ -13,20 +13,23 @@ from doorward.commands import Project, Variables, put_server, server_name, serve
 
 from doorward_clients import mce
 from doorward_clients.entries import Entry, parse
-from doorward_clients.found import Found
+from doorward_clients.search import FoundServer
 from doorward_clients.tables import Tables, same_connection, used
 
 Action = Literal["add", "replace", "there", "same", "hidden", "own", "differs", "unusable", "unasked"]
-TAKEN = ("add", "replace", "there", "same")
-"""Servers that are in the configuration afterwards."""
+TAKEN_ACTIONS = ("add", "replace", "there", "same")
+"""Actions after which the server is in the configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One server that was found, and what becomes of it: `name` and `table` are its own in the configuration, `uses`
-    the variables that it refers to and where each stands in it, `asks` those whose values are not its own."""
+    """One server that was found, and what happens to it.
 
-    found: Found
+    `name` and `table` are its name and table in the configuration. `uses` are the variables that it refers to, and the
+    places in the table; `asks` are those of them whose values come from elsewhere.
+    """
+
+    found: FoundServer
     action: Action
     why: str
     name: str = ""
@@ -37,14 +40,14 @@ class Step:
 
     @property
     def goal(self) -> str:
-        """Where the server's variables go: the command that is started, or the place that is asked."""
+        """Where the values of the server's variables go: its command, or its URL."""
         table = self.table or {}
         url = str(table.get("url") or table.get("base_url") or table.get("spec") or "")
         return " ".join(table.get("command", ())) or url.partition("?")[0]
 
 
 class Plan:
-    """Decides on one server after the other; those that win come first. Nothing is written before `write`."""
+    """Decides what happens to each server; of two with one name, the first counts. Only `write` writes anything."""
 
     def __init__(self, project: Project, home: Path, *, force: bool = False) -> None:
         """Raises: ConfigError if the configuration or `.env` cannot be read."""
@@ -60,7 +63,7 @@ class Plan:
 
     @property
     def wanted(self) -> dict[str, str]:
-        """Variables that somebody must set: name → what the client had in its place."""
+        """Variables that the user must set: name → what the client had in its place."""
         used = {name for step in self.written for name in step.uses}
         return {name: was for name, was in self._tables.wanted.items() if name in used}
 
@@ -69,30 +72,31 @@ class Plan:
         return [step for step in self.steps if step.action in ("add", "replace")]
 
     def secrets(self) -> dict[str, str]:
-        """What is added to `.env`."""
+        """The variables that are added to `.env`."""
         used = {name for step in self.written for name in step.uses}
         return {name: value for name, value in self.variables.new.items() if name in used}
 
     def taken(self, step: Step) -> list[str]:
-        """The variables that a server asks for and that have a value, which is not its own: it would get that."""
+        """The variables whose values, from elsewhere, the server would get: it asks for them, and they are set."""
         return sorted(name for name in step.asks if self.variables.has(name))
 
     def leave(self) -> None:
-        """Nobody is there to say yes: what would get values that are not its own is left out."""
+        """Leave out servers that would get values from elsewhere: nobody is there to allow it."""
         for number, step in enumerate(self.steps):
             if step.table is not None and (names := self.taken(step)):
                 why = f"is left out: it would get {', '.join(names)}; if it may, say --yes"
                 self.steps[number] = replace(step, action="unasked", why=why, table=None)
 
-    def add(self, found: Sequence[Found]) -> None:
-        """Decide on these, too. What is there already is recognised first: no other of its name takes its place."""
+    def add(self, found: Sequence[FoundServer]) -> None:
+        """Plan these servers, too. Those in the configuration are recognised first,
+        so that no other takes their names."""
         understood = [self._understood(each) for each in found]
         self._known |= {name for step in understood if step.table for name in self._there(step.table)}
         for step in understood:
             self.steps.append(self._decided(step, step.table) if step.table else step)
 
-    def _understood(self, found: Found) -> Step:
-        """The server as a table, if it has to be one; else why not."""
+    def _understood(self, found: FoundServer) -> Step:
+        """The step that adds a server, or why it is not added."""
         if (found.client, found.name) in self._names and found.scope == "global":
             return Step(found, "hidden", "the project has one of this name, which wins")
         self._names.add((found.client, found.name))
@@ -110,14 +114,15 @@ class Plan:
             return Step(found, "unusable", f"cannot be used: {error}")
 
     def _decided(self, step: Step, table: Mapping[str, Any]) -> Step:
-        """Is it there already, or has it been found before, and what will it be called?"""
+        """The step with its final action and name: the server may be in the configuration,
+        or have been found before."""
         found, plain = step.found, step.name
         if known := self._there(table):
             return Step(found, "there", f"is there already: [servers.{known[0]}]", known[0])
         for other in self.written:
             if other.table is not None and same_connection(table, other.table):
                 return Step(
-                    found, "same", f"is the same as {printable(other.found.name)} of {other.found.what}", other.name
+                    found, "same", f"is the same as {printable(other.found.name)} of {other.found.origin}", other.name
                 )
         longer = f"{plain}-{found.client.lower()}"
         for name in (plain, server_name(longer)):
@@ -133,10 +138,10 @@ class Plan:
         return replace(step, why="is added" if name == found.name else f"is added as {name}", name=name)
 
     def _there(self, table: Mapping[str, Any]) -> list[str]:
-        """The servers of the configuration that are this one, whatever else is said of them."""
+        """The servers of the configuration with the same connection, whatever else they have."""
         return [name for name, other in self.there.items() if same_connection(table, other)]
 
-    def _table(self, name: str, found: Found, entry: Entry | mce.Swagger) -> dict[str, Any]:
+    def _table(self, name: str, found: FoundServer, entry: Entry | mce.Swagger) -> dict[str, Any]:
         """Raises: ValueError."""
         tables, config = self._tables, self.project.config.resolve()
         tables.own = set()
@@ -168,7 +173,7 @@ class Plan:
 
 
 def _is_own(name: str, entry: Entry) -> bool:
-    """Whether an entry starts Doorward, or leads to one on this machine that is called so."""
+    """Whether an entry starts Doorward, or has its name and a URL on this machine."""
     if entry.command:
         return starts_doorward(entry.command)
     host = urlsplit(entry.url).hostname or ""
@@ -176,5 +181,5 @@ def _is_own(name: str, entry: Entry) -> bool:
 
 
 def printable(text: str) -> str:
-    """A text of a stranger on one line, without what steers a terminal or cannot be seen."""
+    """Untrusted text in one line, without terminal controls and invisible characters."""
     return " ".join(clean_text(text).split())[:200]

@@ -1,4 +1,4 @@
-"""What clients write in place of a value → the `${NAME}` of doorward.toml. All other text stands for itself there."""
+"""References of clients to variables → the `${NAME}` of doorward.toml. All other text is taken literally."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from doorward.commands import Reference, joined, to_variable, variable
 
 _REFERENCE = re.compile(r"\$\{([^}]{0,500})\}|\{(?P<opencode>(?:env|file):[^}]{1,500})\}")
 _NAME = re.compile(r"([A-Za-z_]\w*)(?::-(.*))?", re.ASCII | re.DOTALL)
-_WHOLE = re.compile(r"\$([A-Z_][A-Z0-9_]*)")
-"""Gemini CLI: a value that is a variable, without braces."""
+_BARE_VARIABLE = re.compile(r"\$([A-Z_][A-Z0-9_]*)")
+"""A value of Gemini CLI that is a variable without braces."""
 
 
 def translate(text: str, home: Path, project: Path, wanted: Callable[[str, str], None]) -> str:
-    """The text with `${NAME}` and `${NAME:-default}` for what the client would replace; whatever else it holds stands
-    for itself. Each name without a default is told to `wanted`, with what it was, where a person must give it a value.
+    """The text with `${NAME}` and `${NAME:-default}` for the references of the client; all else is taken literally.
+    `wanted` gets each name without a default, and the client's text where that is not a variable.
 
     Raises: ValueError if that cannot be written.
     """
@@ -54,4 +54,4 @@ def translate(text: str, home: Path, project: Path, wanted: Callable[[str, str],
             start = found.end()
         yield text[start:]
 
-    return joined(parts(_WHOLE.sub(r"${\1}", text) if _WHOLE.fullmatch(text) else text))
+    return joined(parts(_BARE_VARIABLE.sub(r"${\1}", text) if _BARE_VARIABLE.fullmatch(text) else text))

@@ -1,4 +1,5 @@
-"""`doorward setup`: the guided first set-up. What it does, `init`, `import`, `compile` and `connect` do one by one."""
+"""`doorward setup`: the guided first set-up, which does what `init`, `import`,
+`compile` and `connect` do one by one."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from doorward.commands import Project, begin, client_command, common, compile_no
 from doorward_clients.clients import CLIENTS, Client, Machine
 from doorward_clients.connect import connected, here
 from doorward_clients.document import read
-from doorward_clients.importing import at_a_terminal, carried_out, place, planned
+from doorward_clients.importing import at_a_terminal, carry_out, place, planned
 from doorward_clients.planning import printable
 
 
@@ -34,7 +35,7 @@ def setup(project: Project, clients: tuple[str, ...], yes: bool) -> int:
     if asks and (project.json or not at_a_terminal()):
         raise click.UsageError("there is nobody to ask: --yes takes over and starts every server that was found")
     search, plan = planned(project, (), ())
-    code = carried_out(plan, search, dry_run=False, yes=not asks, compile_too=False)
+    code = carry_out(plan, search, dry_run=False, yes=not asks, compile_too=False)
     if not project.config.exists():
         for file in begin(project):
             say(f"wrote {file}", err=project.json)
@@ -51,7 +52,7 @@ def setup(project: Project, clients: tuple[str, ...], yes: bool) -> int:
 
 
 def _connect(project: Project, client: Client, file: Path, *, wanted: bool, asks: bool) -> str:
-    """Connect a client, if that is wanted. Returns: what was done. Raises: ConfigError."""
+    """Connect a client, if the user wants that. Returns: what was done. Raises: ConfigError."""
     before = read(file)
     after = connected(before, client, "doorward", client.entry(client_command(project.config), None))
     if after.data == before.data:

@@ -1,4 +1,4 @@
-"""An `Entry` → what stands under `[servers.NAME]`: references translated, secrets hidden."""
+"""An `Entry` → the table `[servers.NAME]`, with references translated and secrets hidden."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from doorward.commands import Variables, escaped, find, hide, hide_arguments, is
 from doorward_clients.entries import Entry
 from doorward_clients.references import translate
 
-_CONNECTION = ("source", "command", "url", "transport", "env", "headers", "auth", "cwd", "spec", "base_url")
-"""The keys that say which server it is. Two servers that agree in these are one."""
+_CONNECTION_KEYS = ("source", "command", "url", "transport", "env", "headers", "auth", "cwd", "spec", "base_url")
+"""The keys that identify a server. Two tables that agree in these are of the same server."""
 
 
 class Tables:
-    """Makes tables of entries. `wanted` then has the variables that somebody must set: name → what the client had;
-    `own` those that hold secrets of the entries."""
+    """Makes tables of entries. `wanted` collects the variables that the user must set, with what the client had there;
+    `own` collects those that hold secrets of the entries."""
 
     def __init__(self, variables: Variables, home: Path) -> None:
         self.variables = variables
@@ -29,9 +29,10 @@ class Tables:
         self._home = home
 
     def of(self, name: str, entry: Entry, folder: Path, *, elsewhere: bool, starts_there: bool) -> dict[str, Any]:
-        """The table of the server `name`. `folder` is that of the client's project, or of its file; `elsewhere`: it is
-        not the configuration's; `starts_there`: the client starts servers in it. Raises: ValueError if it cannot be
-        written.
+        """The table of the server `name`.
+
+        `folder` is the folder of the client's project, or of its file. `elsewhere`: it is not the folder of the
+        configuration. `starts_there`: the client starts servers in it. Raises: ValueError if it cannot be written.
         """
 
         def read(text: str) -> str:
@@ -61,17 +62,17 @@ class Tables:
         return {key: value for key, value in table.items() if value}
 
     def read(self, text: str, folder: Path) -> str:
-        """A text of a client as ours. Raises: ValueError if it cannot be written."""
+        """A text of a client, translated. Raises: ValueError if it cannot be written."""
         return translate(text, self._home, folder, self._want)
 
     def keep(self, secret: str, *names: str) -> str:
-        """A reference to a secret of an entry, by one of these names."""
+        """Store a secret of an entry under one of these names. Returns: the reference to it."""
         reference = self.variables.keep(secret, *names)
         self.own |= {each.name for each in find(reference)}
         return reference
 
     def _want(self, variable: str, was: str) -> None:
-        """Somebody refers to a variable; `was` says how, where it had another name."""
+        """Note that an entry refers to a variable. `was` is the client's text, where that is not a variable."""
         if not self.variables.has(variable):
             self.wanted[variable] = self.wanted.get(variable) or was
 
@@ -80,7 +81,7 @@ class Tables:
 
 
 def used(table: Mapping[str, Any]) -> dict[str, str]:
-    """The variables that a table refers to, and where each stands. Raises: ValueError if it refers to anything else."""
+    """The variables that a table refers to, and their places. Raises: ValueError if it refers to anything else."""
     found: dict[str, str] = {}
     for place, text in _texts("", table):
         try:
@@ -106,12 +107,12 @@ def _texts(place: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def same_connection(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two tables are of one server."""
-    return all(one.get(key) == other.get(key) for key in _CONNECTION)
+    """Whether two tables are of the same server."""
+    return all(one.get(key) == other.get(key) for key in _CONNECTION_KEYS)
 
 
 def _authorization(headers: dict[str, str], keep: Any) -> dict[str, str] | None:
-    """The header `Authorization` as `auth`, which keeps to the server's origin; it is taken out of the headers."""
+    """The header `Authorization` as `auth`, which is sent only to the server's origin. Removes it from the headers."""
     name = next((name for name in headers if name.lower() == "authorization"), None)
     if name is None:
         return None
@@ -122,7 +123,7 @@ def _authorization(headers: dict[str, str], keep: Any) -> dict[str, str] | None:
 
 
 def _userinfo(url: str, keep: Any) -> tuple[str, dict[str, str] | None]:
-    """The URL without user and password, and these as `auth`."""
+    """The URL without user name and password, and those as `auth`."""
     parts = urlsplit(url)
     info, at, host = parts.netloc.rpartition("@")
     if not at:

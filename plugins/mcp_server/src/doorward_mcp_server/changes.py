@@ -1,4 +1,4 @@
-"""Telling clients that a compile has changed what there is, in both eras of the protocol."""
+"""Tells clients, in both eras of the protocol, when a compile has changed the functions."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from mcp.server.subscriptions import (
     ToolsListChanged,
 )
 
-LOOK_EVERY = 1.0
-"""Seconds between looks at the catalog, which another process may have written."""
+POLL_SECONDS = 1.0
+"""Seconds between two looks at the catalog, which another process may have changed."""
 
-_MOST = 1000
-"""Connections of the older era that are told."""
+_MAX_SESSIONS = 1000
+"""Sessions of the older era that are told of changes."""
 
 
-class Changes:
-    """Who wants to know: `listen` serves the streams that newer clients open (`subscriptions/listen`); clients of the
-    older era are told on the connection on which they once listed something."""
+class ChangeNotifier:
+    """Tells the clients that want to know. `listen` serves the streams that newer clients open
+    (`subscriptions/listen`). A client of the older era is told on the connection on which it has listed something."""
 
     def __init__(self) -> None:
         self._bus = InMemorySubscriptionBus()
@@ -34,31 +34,31 @@ class Changes:
         self._sessions: OrderedDict[Any, Any] = OrderedDict()
 
     def remember(self, ctx: Any) -> None:
-        """Somebody lists something."""
+        """Tell this client of changes from now on: it has listed something."""
         headers = getattr(ctx.request, "headers", None) or {}
         key = headers.get("mcp-session-id")
         if key not in self._sessions:
             self._sessions[key] = ctx.session
-            while len(self._sessions) > _MOST:
+            while len(self._sessions) > _MAX_SESSIONS:
                 self._sessions.popitem(last=False)
 
     def forget(self, key: str) -> None:
-        """A session of HTTP has ended."""
+        """Tell a session of HTTP nothing more: it has ended."""
         self._sessions.pop(key, None)
 
     async def watch(self, gate: Gateway) -> None:
-        """Tell of each change of the catalog, and of the servers that there are, until cancelled."""
+        """Tell of each change of the catalog and of the configured servers, until cancelled."""
         seen = gate.catalog.version(), gate.servers.revision
         while True:
-            await anyio.sleep(LOOK_EVERY)
+            await anyio.sleep(POLL_SECONDS)
             if (now := (gate.catalog.version(), gate.servers.revision)) != seen:
                 seen = now
                 await self.tell(ToolsListChanged())
                 await self.tell(ResourcesListChanged())
 
     async def tell(self, event: ServerEvent) -> None:
-        """Tell everyone of an event. A resource that was updated is told of by `subscriptions/listen` alone: who
-        subscribed to it in the older era, the plugin knows that serves `resources/subscribe`."""
+        """Tell every client of an event. Only `subscriptions/listen` tells of updated resources: which clients of the
+        older era have subscribed to one, only the plugin knows that serves `resources/subscribe`."""
         await self._bus.publish(event)
         for session in list(self._sessions.values()):
             match event:
@@ -71,8 +71,7 @@ class Changes:
 
 
 def advertise(server: Server[Any]) -> None:
-    """Make the server say, in the older era too, that it tells of changes: its HTTP transport has no setting for
-    that."""
+    """Make the server declare, in the older era too, that it tells of changes: its HTTP transport lacks a setting."""
     options = NotificationOptions(tools_changed=True, resources_changed=True, prompts_changed=True)
     make = server.create_initialization_options
     server.create_initialization_options = lambda *_, **__: make(options)  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""The direct tools: each function that a server exposes, with its own input and output schema."""
+"""The direct tools: every exposed function of a server is a tool of its own, with input and output schema."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from doorward_mcp_server.suspended_calls import SuspendedCalls
 
 
 class DirectTools:
-    """Lists and calls the exposed functions. A call takes the same road as one out of a program."""
+    """Lists and calls the exposed functions. A call takes the same way as the call of a program."""
 
-    def __init__(self, gate: Gateway, parked: SuspendedCalls) -> None:
-        self._gate, self._parked = gate, parked
+    def __init__(self, gate: Gateway, suspended: SuspendedCalls) -> None:
+        self._gate, self._suspended = gate, suspended
         self._made: dict[str, tuple[Function, t.Tool]] = {}
 
     async def listed(self, principal: str) -> Sequence[t.Tool]:
-        """The tools of a principal, once the servers that expose something are compiled."""
+        """The tools of a principal. Waits until all servers that expose functions are compiled."""
         if any(self._gate.servers.exposing()):
             await self._gate.ready()
         return [self._once(name, function) for name, function in self._gate.exposed.tools(principal).items()]
 
     def find(self, name: str, principal: str) -> Callable[[Any, t.CallToolRequestParams], Awaitable[Any]] | None:
-        """What answers the calls of a tool, if the principal has it."""
+        """The handler of a tool, if the principal has that tool."""
         function = self._gate.exposed.tools(principal).get(name)
         return partial(self._call, function) if function else None
 
     def _once(self, name: str, function: Function) -> t.Tool:
-        """The tool of a function, made when it is first listed."""
+        """The tool of a function, which is made when it is first listed."""
         made = self._made.get(name)
         if made is None or made[0] is not function:
             made = self._made[name] = function, self._tool(name, function)
@@ -53,7 +53,7 @@ class DirectTools:
 
     async def _call(self, function: Function, ctx: Any, params: t.CallToolRequestParams) -> Any:
         arguments = tool_arguments(function, params.arguments or {})
-        return await self._parked.call(
+        return await self._suspended.call(
             ctx, params.request_state, partial(self._answer, function, arguments, principal_of(ctx))
         )
 
@@ -67,7 +67,7 @@ class DirectTools:
 
 
 def _structured(outcome: Outcome) -> dict[str, Any]:
-    """Objects as they are; anything else, and what was cut, below `result`."""
+    """The structured content: an object is itself; any other value, and one that was cut, is put below `result`."""
     if isinstance(outcome.value, dict) and not outcome.truncated:
         return outcome.value
     return {"result": outcome.value} | ({"truncated": outcome.truncated} if outcome.truncated else {})

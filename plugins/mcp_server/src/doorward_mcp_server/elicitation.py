@@ -1,5 +1,5 @@
-"""A request to the client, checked: in the older era it is sent, in the newer one it is part of an answer
-(`parked`)."""
+"""Requests to the client, checked. In the older era they are sent; in the newer one they are part of an answer
+(`suspended_calls`)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _HINT = "Use a client that can be asked, or a function that asks nothing."
 
 
 def question(ctx: Any, method: str, params: Mapping[str, Any]) -> t.ElicitRequest | t.CreateMessageRequest:
-    """The request, if the client says that it takes such.
+    """The request, if the client declares that it takes requests of this kind.
 
-    Raises: ServerError if it does not, or if these are no parameters of the method.
+    Raises: ServerError if it does not, or if the parameters do not fit the method.
     """
     kind = t.ElicitRequest if method == "elicitation/create" else t.CreateMessageRequest
     given = dict(params)
@@ -35,7 +35,7 @@ def question(ctx: Any, method: str, params: Mapping[str, Any]) -> t.ElicitReques
 
 
 def _missing(client: t.ClientCapabilities, params: Mapping[str, Any], method: str) -> str:
-    """The capability that the client does not have. A client that takes elicitation and names no mode takes forms."""
+    """The capability that the client lacks; empty if it has all. Elicitation without a named mode means forms."""
     if method == "elicitation/create":
         modes, wanted = client.elicitation, params.get("mode", "form")
         if (
@@ -50,15 +50,17 @@ def _missing(client: t.ClientCapabilities, params: Mapping[str, Any], method: st
 
 
 def answer(asked: t.ElicitRequest | t.CreateMessageRequest, raw: Any) -> Mapping[str, Any]:
-    """What the client answered, as plain JSON. Raises: ServerError if it is no answer to that."""
+    """The client's answer as plain JSON. Raises: ServerError if it does not fit the request."""
     try:
         return _kind(asked).model_validate(raw, by_name=False).model_dump(by_alias=True, mode="json", exclude_none=True)
     except ValidationError as error:
-        raise ServerError(f"the client answered {asked.method} with what is no answer to it: {_first(error)}") from None
+        raise ServerError(
+            f"the client answered {asked.method} with something that is not an answer to it: {_first(error)}"
+        ) from None
 
 
 async def send(ctx: Any, asked: t.ElicitRequest | t.CreateMessageRequest) -> Mapping[str, Any]:
-    """The answer to a request on the connection of the request that is being served (2025-11-25 and before).
+    """Send a request on the connection of the request that is being served, and return the answer (until 2025-11-25).
 
     Raises: ServerError if the client refuses, or cannot be reached that way.
     """
@@ -68,7 +70,9 @@ async def send(ctx: Any, asked: t.ElicitRequest | t.CreateMessageRequest) -> Map
     except MCPError as error:  # also NoBackChannelError
         raise ServerError(f"the client cannot be asked: {error}"[:1000], hint=_HINT) from None
     except ValidationError as error:
-        raise ServerError(f"the client answered {asked.method} with what is no answer to it: {_first(error)}") from None
+        raise ServerError(
+            f"the client answered {asked.method} with something that is not an answer to it: {_first(error)}"
+        ) from None
     return result.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
@@ -79,6 +83,6 @@ def _kind(asked: t.ElicitRequest | t.CreateMessageRequest) -> type[t.Result]:
 
 
 def _first(error: ValidationError) -> str:
-    """What is wrong, without the value."""
+    """The first thing that is wrong, without the value itself."""
     first = error.errors(include_url=False, include_input=False)[0]
     return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"[:300]

@@ -1,29 +1,33 @@
-"""What an agent reads about Doorward itself. Constant, however many functions there are, but for the guides and the
-direct tools that the operator asked for; counted in tokens."""
+"""The texts about Doorward itself that agents read.
+
+A test counts their tokens. They do not grow with the number of functions; only the guides and the direct tools that
+the operator has configured add to them.
+"""
 
 from __future__ import annotations
 
 from doorward import ConfigError, Gateway
 from doorward.serving import some
 
-MOST = 2048
-"""Characters of the instructions: clients cut them there."""
+MAX_INSTRUCTIONS_CHARACTERS = 2048
+"""Longest instructions: clients cut what is longer."""
 
-FEW = 10
-"""Guides that are tried whether there is room for them."""
+MAX_GUIDES_SHOWN = 10
+"""Guides whose text is put into the instructions, if there is room for it."""
 
-MOST_NAMED = 50
-"""Guides of which there is time to see whether they can be read."""
+MAX_GUIDES_NAMED = 50
+"""Guides that the instructions may name: to check that one can be read takes time."""
 
 STANDARD = """\
 Doorward gives you functions of APIs and MCP servers to use from Python, in a sandbox without network or credentials.
 1. search_functions(query) finds functions (list_servers shows what there is).
 2. get_functions(["server.function"]) shows signature, response type and example. Always look before you call.
-3. execute_code runs Python: `import server`, call `server.function(name=value)`, loop, filter, combine; asyncio.gather runs calls in \
-parallel. Set `result`, small. `import doorward`: doorward.pages(server.function) gives whole answers, one a page, doorward.items what is \
-in them, doorward.reply value, status and headers; doorward.ApiError has status and body; get_functions(["doorward"]) lists all helpers.
-4. Files are handles, {"artefact": …}: pass them on, or {"content", "name", "type"}. doorward.read(handle) is the content, \
-doorward.path(handle) a path. What is in ./out, open figures and bytes in `result` are kept and shown.
+3. execute_code runs Python: `import server`, call `server.function(name=value)`, loop, filter, combine; \
+asyncio.gather runs calls in parallel. Set `result`, small. `import doorward`: doorward.pages(server.function) gives \
+whole answers, one a page, doorward.items what is in them, doorward.reply value, status and headers; doorward.ApiError \
+has status and body; get_functions(["doorward"]) lists all helpers.
+4. Files are handles, {"artefact": …}: pass them on, or {"content", "name", "type"}. doorward.read(handle) is the \
+content, doorward.path(handle) a path. What is in ./out, open figures and bytes in `result` are kept and shown.
 5. The answer has a cache_id: run_cached_code(cache_id, params) runs the program again with other values for its \
 top-level literals, so write inputs as such: `city = "Oslo"`.
 Do many steps in one program rather than many."""
@@ -32,8 +36,8 @@ MINIMAL = """\
 execute_code runs Python in a sandbox without network or credentials. In it, `import doorward`: doorward.servers(), \
 doorward.search("words"), doorward.describe("server.function"), doorward.call("server.function", {...}), \
 doorward.pages("server.function", {...}), doorward.capabilities(), help(doorward); doorward.ApiError has status, body. \
-Files are handles: pass them on, or doorward.read(handle); ./out and figures are kept. \
-Search and describe first, then `import server` and call server.function(name=value). Set `result` to what you need, small."""
+Files are handles: pass them on, or doorward.read(handle); ./out and figures are kept. Search and describe first, then \
+`import server` and call server.function(name=value). Set `result` to what you need, small."""
 
 REUSE = """\
 # Writing programs that can be run again
@@ -41,13 +45,16 @@ REUSE = """\
 A program that succeeded is kept. `run_cached_code(cache_id, params)` runs it with other parameters: no code is sent or
 written again.
 
-- **Parameters are top-level literals.** `city = "Oslo"`, `days: int = 3`, `ids = [1, 2]`. A new value must have the same
+- **Parameters are top-level literals.** `city = "Oslo"`, `days: int = 3`, `ids = [1, 2]`. A new value must have the \
+same
   JSON type. Assign each name once.
 - **Say what varies, compute the rest.** Derive everything else from the parameters further down.
 - **The value is `result`** (or the last expression). `main()` is not called for you: write `result = main()`.
-- **Return little.** Filter and aggregate in the program; a large value is cut and kept: `doorward.read("doorward://results/…")`
+- **Return little.** Filter and aggregate in the program; a large value is cut and kept: \
+`doorward.read("doorward://results/…")`
   reads all of it in another program.
-- **A file is a parameter, too.** `report = ""` takes a handle; in the program it is the file's path, or its URI where there are no files.
+- **A file is a parameter, too.** `report = ""` takes a handle; in the program it is the file's path, or its URI where \
+there are no files.
 - **Give a general description**, such as "forecast for a city", so that it is found again.
 
 ```python
@@ -65,8 +72,8 @@ Then: `run_cached_code("<cache_id>", {"city": "Rome", "days": 5})`.
 
 
 def instructions(gate: Gateway, principal: str) -> str | None:
-    """How a principal begins. What servers' owners wrote stands in it as far as there is room, and is named in any
-    case."""
+    """The first thing that the agent of a principal reads. Guides that owners of servers wrote are quoted if there is
+    room for them, and named in any case."""
     standard = gate.config.surface == "standard"
     parts = [STANDARD] if standard else []
     if tools := gate.exposed.tools(principal):
@@ -74,16 +81,16 @@ def instructions(gate: Gateway, principal: str) -> str | None:
             f"# Direct API Tools\nFor a single call there are tools: {some(list(tools), 400)}. Prefer execute_code "
             f"for more."
         )
-    names, more = gate.skills.page(principal, MOST_NAMED)
+    names, more = gate.skills.page(principal, MAX_GUIDES_NAMED)
     if names:
         how = "get_server_skills(server)" if standard else "doorward.skills(server) in a program"
         parts.append(
             f"# Server Skills\nRead the guide before you use its server: {some(names, 300)}{', …' * bool(more)}; "
             f"{how} or the resource skills://SERVER."
         )
-        for name in names[:FEW]:
+        for name in names[:MAX_GUIDES_SHOWN]:
             guide = _guide(gate, name, principal)
-            if guide and sum(map(len, parts)) + 2 * len(parts) + len(guide) < MOST:
+            if guide and sum(map(len, parts)) + 2 * len(parts) + len(guide) < MAX_INSTRUCTIONS_CHARACTERS:
                 parts.append(guide)
     return "\n\n".join(parts) or None
 

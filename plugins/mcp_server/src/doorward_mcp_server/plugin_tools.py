@@ -1,5 +1,5 @@
-"""What plugins add to the MCP server: tools, prompts, resources and handlers. None of them can take away what others
-give."""
+"""The tools, prompts, resources and handlers that plugins add to the MCP server. No plugin can replace what another
+one, or Doorward itself, offers."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Raw = TypeVar("Raw", RawTool, RawPrompt, RawResource)
 
 
 class Additions:
-    """The additions of the configured hook plugins, asked for each time: they may come and go."""
+    """What the configured hook plugins add. They are asked each time, because additions may come and go."""
 
     def __init__(self, gate: Gateway) -> None:
         self._plugins = gate.plugins
 
     def tools(self) -> dict[str, RawTool]:
-        """The tools by name, in an order that does not depend on the plugins'."""
+        """The tools by name, sorted: the order of plugins does not matter."""
         return self._found("mcp_tools", RawTool, lambda raw: _of(t.Tool, raw.tool).name)
 
     def prompts(self) -> dict[str, RawPrompt]:
@@ -32,7 +32,7 @@ class Additions:
         return self._found("mcp_prompts", RawPrompt, lambda raw: _of(t.Prompt, raw.prompt).name)
 
     def resources(self) -> dict[str, RawResource]:
-        """The resources by URI, and those of templates by template."""
+        """The resources, by URI or by template."""
         return self._found("mcp_resources", RawResource, _uri)
 
     def listed(self, kind: type[t.Resource | t.ResourceTemplate]) -> list[Any]:
@@ -40,7 +40,7 @@ class Additions:
         return [raw.resource for raw in self.resources().values() if isinstance(raw.resource, kind)]
 
     def resource(self, uri: str) -> RawResource | None:
-        """Whose resource a URI is: the one that is called so, else the first whose template fits."""
+        """The resource with this URI, else the first whose template matches it."""
         found = self.resources()
         if uri in found:
             return found[uri]
@@ -65,17 +65,17 @@ class Additions:
 
 
 class PluginTools:
-    """The tools among them. They are their plugins' own: no run, no question to a client, is ours."""
+    """The tools that plugins add. Doorward only passes calls on; plugins run their tools themselves."""
 
     def __init__(self, additions: Additions) -> None:
         self._additions = additions
 
     async def listed(self, principal: str) -> Sequence[t.Tool]:
-        """All of them, by name."""
+        """All tools of plugins, sorted by name."""
         return [raw.tool for raw in self._additions.tools().values()]
 
     def find(self, name: str, principal: str) -> Callable[[Any, t.CallToolRequestParams], Awaitable[Any]] | None:
-        """What answers the calls of a tool, if there is one of that name."""
+        """The handler of a tool, if there is one of that name."""
         raw = self._additions.tools().get(name)
         return partial(self._call, raw) if raw else None
 
@@ -84,8 +84,8 @@ class PluginTools:
 
 
 async def of_plugin(what: str, answer: Callable[..., Awaitable[Any]], *given: Any) -> Any:
-    """What a plugin's own code answers. Raises: what it may raise, MCPError and DoorwardError; ServerError for anything
-    else."""
+    """The answer of a plugin's own code. Raises: MCPError and DoorwardError as the plugin raised them; ServerError in
+    place of any other exception."""
     try:
         return await answer(*given)
     except (MCPError, DoorwardError):
@@ -98,14 +98,12 @@ async def of_plugin(what: str, answer: Callable[..., Awaitable[Any]], *given: An
 
 def _uri(raw: RawResource) -> str:
     if isinstance(raw.resource, t.ResourceTemplate):
-        UriTemplate.parse(
-            raw.resource.uri_template
-        )  # one that cannot be read fails here, not when others are looked for
+        UriTemplate.parse(raw.resource.uri_template)  # a template that cannot be read fails here, not in a later search
         return raw.resource.uri_template
     return str(_of(t.Resource, raw.resource).uri)
 
 
 def _of(kind: type[Kind], given: Any) -> Kind:
     if not isinstance(given, kind):
-        raise TypeError(f"{given!r:.200} is no mcp_types.{kind.__name__}")
+        raise TypeError(f"{given!r:.200} is not an mcp_types.{kind.__name__}")
     return given

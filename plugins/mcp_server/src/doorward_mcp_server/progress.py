@@ -1,4 +1,4 @@
-"""What a client is told while a tool works, on the progress token of its request; nothing if it gave none."""
+"""Progress of a tool, which a client is told if its request had a progress token."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 import anyio
 
-EVERY = 5.0
-"""Seconds without news after which there is a sign of life: clients give up on silent servers."""
+HEARTBEAT_SECONDS = 5.0
+"""Seconds without news after which a sign of life is sent: clients give up on silent servers."""
 
 
 class Progress:
-    """How far a call of a tool is: what its run tells, and a step for each sign of life, which counts as done. So the
-    number always increases, as the specification demands (2026-07-28, basic/utilities/progress)."""
+    """The progress of one call of a tool: what its run tells, plus one for each sign of life. So the number always
+    increases, as the specification demands (2026-07-28, basic/utilities/progress)."""
 
     def __init__(self, ctx: Any) -> None:
         self.ctx = ctx
@@ -33,11 +33,11 @@ class Progress:
 
     @contextlib.asynccontextmanager
     async def told(self) -> AsyncIterator[None]:
-        """A block during which the client is told, and hears a sign of life every few seconds. A block that is over
-        soon starts nothing."""
+        """A block during which the client is told of progress, and gets a sign of life every few seconds. A block that
+        is over soon starts no task."""
         beating: list[asyncio.Task[None]] = []
         timer = asyncio.get_running_loop().call_later(
-            EVERY, lambda: beating.append(asyncio.ensure_future(self._beat()))
+            HEARTBEAT_SECONDS, lambda: beating.append(asyncio.ensure_future(self._beat()))
         )
         self._heard = True
         try:
@@ -53,19 +53,17 @@ class Progress:
         if told <= self._told or not self._heard:
             return
         self._told, self._news = told, True
-        with contextlib.suppress(
-            anyio.BrokenResourceError, anyio.ClosedResourceError
-        ):  # a client that is gone is noticed elsewhere
-            await self.ctx.session.report_progress(
-                told, None if self._total is None else self._beats + self._total, message or None
-            )
+        total = None if self._total is None else self._beats + self._total
+        # That a client is gone is noticed elsewhere.
+        with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await self.ctx.session.report_progress(told, total, message or None)
 
     async def _beat(self) -> None:
         seconds = 0.0
         while True:
-            seconds += EVERY
+            seconds += HEARTBEAT_SECONDS
             if not self._news:
                 self._beats += 1
                 await self._tell(f"running for {seconds:g} s")
             self._news = False
-            await asyncio.sleep(EVERY)
+            await asyncio.sleep(HEARTBEAT_SECONDS)

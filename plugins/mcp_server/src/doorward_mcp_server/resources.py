@@ -1,5 +1,4 @@
-"""The MCP resources: what Doorward can do, guides to servers, each function, and results that were too large to
-show."""
+"""The MCP resources: capabilities, guides to servers, functions, and results that were too large to show."""
 
 from __future__ import annotations
 
@@ -15,10 +14,10 @@ FUNCTIONS = "doorward://functions/"
 RESULTS = "doorward://results/"
 
 SKILLS = "skills://"
-OURS = ("doorward://", SKILLS)
-"""How the URIs of Doorward's own resources begin."""
+OWN_PREFIXES = ("doorward://", SKILLS)
+"""Beginnings of the URIs of Doorward's own resources."""
 
-MOST = 100
+GUIDES_PER_PAGE = 100
 """Guides in one answer."""
 
 _CAPABILITIES = t.Resource(
@@ -34,18 +33,20 @@ TEMPLATES = [
         description="Signature, response type, docs and an example of a function.",
     ),
     t.ResourceTemplate(
-        name="result", title="Result", uri_template=RESULTS + "{id}{?offset}", description="A result too large to "
-                                                                                           "show, in pages.",
+        name="result", title="Result", uri_template=RESULTS + "{id}{?offset}",
+        description="A result too large to show, in pages.",
     ),
 ]  # fmt: skip
 
 
 def listed(gate: Gateway, principal: str, others: list[t.Resource], cursor: str | None) -> t.ListResourcesResult:
-    """The resources that can be named to a principal in advance: ours, the guides in pages, then `others`. Raises:
-    MCPError."""
+    """The resources that can be listed for a principal: our own, the guides page by page, then `others`.
+
+    Raises: MCPError for a cursor that is not valid.
+    """
     about: dict[str, Any] = {"mime_type": "text/markdown", "description": "Read it before you use the server."}
     try:
-        names, following = gate.skills.page(principal, MOST, cursor)
+        names, following = gate.skills.page(principal, GUIDES_PER_PAGE, cursor)
     except DoorwardError as error:
         raise MCPError(t.INVALID_PARAMS, str(error)) from None
     guides = [t.Resource(name=f"{name} skills", title=f"Guide to {name}", uri=SKILLS + name, **about) for name in names]
@@ -54,16 +55,15 @@ def listed(gate: Gateway, principal: str, others: list[t.Resource], cursor: str 
 
 
 async def read(gate: Gateway, uri: str, principal: str) -> t.ReadResourceResult:
-    """The contents of a resource. Raises: MCPError (-32602) if there is none, with our advice."""
+    """The contents of a resource. Raises: MCPError (-32602), which says what to do, if there is no such resource."""
     try:
         if uri == CAPABILITIES:
             return _text(uri, gate.capabilities(principal))
         if uri.startswith(SKILLS):
             return _text(uri, gate.skills.read(module_name(uri.removeprefix(SKILLS)), principal), "text/markdown")
         if uri.startswith(FUNCTIONS):
-            card = (await gate.get_functions([uri.removeprefix(FUNCTIONS).replace("/", ".", 1)], principal=principal))[
-                0
-            ]
+            function = uri.removeprefix(FUNCTIONS).replace("/", ".", 1)
+            (card,) = await gate.get_functions([function], principal=principal)
             if "text" in card:
                 return _text(uri, card["text"])
             raise _not_found(uri, card["error"])

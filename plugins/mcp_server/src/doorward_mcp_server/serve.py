@@ -1,4 +1,4 @@
-"""`doorward serve`: MCP clients over stdio or streamable HTTP."""
+"""`doorward serve`: serves MCP clients over stdio or streamable HTTP."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Serve(click.Command):
-    """The command, which also tells `doctor` who may come in over HTTP."""
+    """The command `serve`, which also gives `doctor` its checks of HTTP."""
 
     async def checks(self, gateway: Gateway) -> AsyncIterator[tuple[str, bool, str]]:
         """Who may come in over HTTP, and whether it can be served as it is configured."""
@@ -76,22 +76,23 @@ async def _serve(project: Project, transport: str, host: str | None, port: int |
         await transports.serve_stdio(gate)
 
 
-FILES = 2**16
-"""Files that may be open: programs that we start get this limit too, and some of them look at each number below it."""
+MAX_OPEN_FILES = 2**16
+"""Highest limit of open files that we set. Programs that we start inherit it, and some try every number below it."""
 
 
 def _raise_file_limit() -> None:
-    """Each connection is an open file, and what systems begin with is enough for few."""
+    """Allow more open files: each connection is one, and the default of most systems is enough for few."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        most = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+        most = MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(MAX_OPEN_FILES, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
 
 
 async def _until_told(serving: Coroutine[Any, Any, None]) -> None:
-    """Serve until it ends, or until the first SIGINT or SIGTERM; then close what is open, and end well."""
+    """Serve until the transport ends, or until the first SIGINT or SIGTERM;
+    then close everything and end without error."""
     task = asyncio.ensure_future(serving)
     if sys.platform != "win32":
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -101,7 +102,7 @@ async def _until_told(serving: Coroutine[Any, Any, None]) -> None:
 
 
 def _once(task: asyncio.Future[None]) -> Any:
-    """Cancels the task. Not again, while it closes what it opened."""
+    """A function that cancels the task, but only once: what follows must not interrupt the closing."""
     told = False
 
     def tell() -> None:

@@ -1,5 +1,5 @@
-"""All tools of a server: Doorward's own, the exposed functions, and those of plugins. Of two with one name the first is
-meant."""
+"""All tools of the MCP server: Doorward's own, the direct tools, and those of plugins. Where two have one name, the
+first one counts."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from doorward_mcp_server.tools import TOOLS
 
 
 class ToolMaker(Protocol):
-    """Some of the tools."""
+    """One of the origins of tools."""
 
     async def listed(self, principal: str) -> Sequence[t.Tool]:
-        """Those of a principal, in an order that never changes: clients cache by it."""
+        """The tools of a principal, always in the same order: clients cache the list."""
         ...
 
     def find(self, name: str, principal: str) -> Callable[[Any, t.CallToolRequestParams], Awaitable[Any]] | None:
-        """What answers the calls of a tool; nothing if the principal has none of that name from here."""
+        """The handler of a tool; `None` if the principal has no tool of this name from here."""
         ...
 
 
 class Tools:
-    """The tools of a gateway, and the calls of them that wait for their clients."""
+    """The tools of a gateway, and their calls that wait for answers of clients."""
 
     def __init__(self, gate: Gateway, additions: Additions) -> None:
         gate.exposed.reserve(tool.name for tool in TOOLS)
-        self.parked = SuspendedCalls(gate.limits.asking)
-        self._own = OwnTools(gate, self.parked)
+        self.suspended = SuspendedCalls(gate.limits.asking)
+        self._own = OwnTools(gate, self.suspended)
         self._additions = additions
-        self._makers: tuple[ToolMaker, ...] = (self._own, DirectTools(gate, self.parked), PluginTools(additions))
+        self._makers: tuple[ToolMaker, ...] = (self._own, DirectTools(gate, self.suspended), PluginTools(additions))
 
     async def listed(self, principal: str) -> list[t.Tool]:
-        """Those of a principal, each maker's in the order of the maker."""
+        """The tools of a principal, in the order of their origins."""
         found: dict[str, t.Tool] = {}
         for maker in self._makers:
             for tool in await maker.listed(principal):
@@ -51,13 +51,13 @@ class Tools:
         return list(found.values())
 
     def schema(self, name: str) -> Mapping[str, Any] | None:
-        """What a tool takes that may want arguments in headers too (2026-07-28, `x-mcp-header`): none but those of
-        plugins does."""
+        """The input schema of a tool that may take arguments from headers, too (2026-07-28, `x-mcp-header`). Only tools
+        of plugins do."""
         raw = None if name in self._own.tools else self._additions.tools().get(name)
         return raw.tool.input_schema if raw else None
 
     async def call(self, ctx: Any, params: t.CallToolRequestParams) -> Any:
-        """The answer of a tool, or what it asks. What goes wrong is an answer too, for the agent to read."""
+        """The answer of a tool, or what it asks the client. Errors are answers, too, for the agent to read."""
         principal = principal_of(ctx)
         try:
             for maker in self._makers:
@@ -70,17 +70,17 @@ class Tools:
 
 
 class OwnTools:
-    """Those of `TOOLS` that a gateway has on its surface."""
+    """The tools of `TOOLS` that belong to the surface of a gateway."""
 
-    def __init__(self, gate: Gateway, parked: SuspendedCalls) -> None:
-        self._gate, self._parked = gate, parked
+    def __init__(self, gate: Gateway, suspended: SuspendedCalls) -> None:
+        self._gate, self._suspended = gate, suspended
         surface = gate.config.surface
         self.tools = {tool.name: (tool, shown) for tool in TOOLS if (shown := tool.on(surface, gate)) is not None}
         self._ahead: asyncio.Future[Any] | None = None
 
     async def listed(self, principal: str) -> Sequence[t.Tool]:
         """See `ToolMaker.listed`."""
-        if self._ahead is None:  # who lists will call: the first call need not wait for what checks it
+        if self._ahead is None:  # a client that lists will call: then the import of the validator is done already
             self._ahead = asyncio.get_running_loop().run_in_executor(None, import_module, "jsonschema_rs")
         return [shown for _, shown in self.tools.values()]
 
@@ -90,7 +90,7 @@ class OwnTools:
 
     async def _call(self, tool: OwnTool, ctx: Any, params: t.CallToolRequestParams) -> Any:
         arguments, principal = tool.checked(params.arguments or {}), principal_of(ctx)
-        return await self._parked.call(
+        return await self._suspended.call(
             ctx, params.request_state, lambda client: tool.call(arguments, Caller(self._gate, principal, client))
         )
 

@@ -1,4 +1,4 @@
-"""The SDK's low-level server with our tools, prompt and resources. It speaks every protocol version of the SDK."""
+"""The SDK's low-level server, with our tools, prompt and resources. It speaks all protocol versions of the SDK."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
 from doorward_mcp_server import guides, resources
-from doorward_mcp_server.changes import Changes, advertise
+from doorward_mcp_server.changes import ChangeNotifier, advertise
 from doorward_mcp_server.plugin_tools import Additions, of_plugin
 from doorward_mcp_server.served_tools import Tools
 
@@ -27,11 +27,11 @@ _PROMPT = t.Prompt(
 
 
 @contextlib.asynccontextmanager
-async def serving(gate: Gateway, changes: Changes | None = None) -> AsyncIterator[Server[Any]]:
-    """A server of this gateway, to be run over a transport; while it is, clients are told of changes."""
-    changes = changes or Changes()
+async def serving(gate: Gateway, changes: ChangeNotifier | None = None) -> AsyncIterator[Server[Any]]:
+    """A server of this gateway, to be run over a transport. Within the block, clients are told of changes."""
+    changes = changes or ChangeNotifier()
     if gate.skills.configured or any(gate.servers.exposing()):
-        await gate.ready()  # the instructions name what compiling brings
+        await gate.ready()  # the instructions name what is known only after compiling
     server = build(gate, changes)
     watching = asyncio.ensure_future(changes.watch(gate))  # no task group: it would wrap the errors of our caller
     try:
@@ -40,9 +40,9 @@ async def serving(gate: Gateway, changes: Changes | None = None) -> AsyncIterato
         watching.cancel()
 
 
-def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
-    """A server of this gateway. `changes` gets to know who lists something."""
-    changes = changes or Changes()
+def build(gate: Gateway, changes: ChangeNotifier | None = None) -> Server[Any]:
+    """A server of this gateway. `changes` is told which clients list something."""
+    changes = changes or ChangeNotifier()
     additions = Additions(gate)
     tools = Tools(gate, additions)
 
@@ -66,7 +66,7 @@ def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
 
     async def read_resource(ctx: Any, params: t.ReadResourceRequestParams) -> Any:
         uri = str(params.uri)
-        if not uri.startswith(resources.OURS) and (raw := additions.resource(uri)) is not None:
+        if not uri.startswith(resources.OWN_PREFIXES) and (raw := additions.resource(uri)) is not None:
             return await told(f"the resource {uri}", raw.read, ctx, uri)
         return await resources.read(gate, uri, principal_of(ctx))
 
@@ -92,7 +92,7 @@ def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
             raise MCPError(t.INTERNAL_ERROR, in_a_line(error)) from None
 
     async def instructed(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
-        """The SDK has one text for all; ours names what there is for the principal who begins."""
+        """Give each principal instructions of its own: the SDK has one text for all."""
         answer = await call_next(ctx)
         if ctx.method in ("initialize", "server/discover") and (text := guides.instructions(gate, principal_of(ctx))):
             answer["instructions"] = text
@@ -103,7 +103,7 @@ def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
         try:
             yield
         finally:
-            await tools.parked.close()
+            await tools.suspended.close()
 
     server: Server[Any] = Server(
         "doorward",
@@ -121,7 +121,7 @@ def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
         on_subscriptions_listen=changes.listen,
     )
     security = RequestStateSecurity(
-        keys=[secrets.token_bytes(32)], ttl=tools.parked.lasting, bind_principal=principal_of
+        keys=[secrets.token_bytes(32)], ttl=tools.suspended.lasting, bind_principal=principal_of
     )
     server.middleware.append(instructed)
     server.middleware.append(RequestStateBoundary(security, default_audience=server.name))

@@ -1,4 +1,4 @@
-"""MCP over our standard input and output on asyncio pipes: one line, one message, no worker threads.
+"""MCP over our standard input and output, with asyncio pipes: one line is one message, and there are no threads.
 
 The SDK's own transport takes every line through a thread, which doubles the latency of a small call. While we
 serve, descriptor 0 is the null device and descriptor 1 is standard error, so that nothing else can reach the wire.
@@ -18,13 +18,13 @@ import anyio
 import mcp_types
 from mcp.shared.message import SessionMessage
 
-LONGEST = 64 * 2**20
-"""Bytes of one message."""
+MAX_MESSAGE_BYTES = 64 * 2**20
+"""Largest message."""
 
 
 @contextlib.asynccontextmanager
 async def streams() -> AsyncIterator[tuple[Any, Any]]:
-    """The read and the write stream of the session. Where pipes cannot be polled, the SDK's own."""
+    """The read and the write stream of the session; the SDK's own where pipes cannot be polled."""
     if sys.platform == "win32" or not (_pollable(0) and _pollable(1)):
         from mcp.server.stdio import stdio_server
 
@@ -38,7 +38,7 @@ async def streams() -> AsyncIterator[tuple[Any, Any]]:
     os.dup2(2, 1)
     os.close(null)
     loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=LONGEST)
+    reader = asyncio.StreamReader(limit=MAX_MESSAGE_BYTES)
     incoming, _ = await loop.connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(wire_in, "rb", 0)
     )
@@ -53,7 +53,8 @@ async def streams() -> AsyncIterator[tuple[Any, Any]]:
 
 
 def _pollable(descriptor: int) -> bool:
-    """Whether it can be waited for: a pipe, a socket or a terminal; neither a regular file nor the null device."""
+    """Whether the event loop can wait for it: for pipes, sockets and terminals,
+    but not for files or the null device."""
     import selectors
     import stat
 
@@ -75,11 +76,11 @@ class _Stream:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Closed by `streams`."""
+        """Do nothing: `streams` closes it."""
 
 
 class _Incoming(_Stream):
-    """Messages of the client; a line that is none is handed on as an exception, blank lines are passed over."""
+    """Messages of the client. A line that is no message is given as an exception; blank lines are skipped."""
 
     def __init__(self, reader: asyncio.StreamReader) -> None:
         self._reader = reader
@@ -88,7 +89,7 @@ class _Incoming(_Stream):
         while True:
             try:
                 line = await self._reader.readline()
-            except ValueError as error:  # longer than LONGEST: what follows cannot be trusted to be a message
+            except ValueError as error:  # longer than MAX_MESSAGE_BYTES: what follows cannot be trusted to be a message
                 raise anyio.EndOfStream from error
             if not line:
                 raise anyio.EndOfStream
@@ -110,7 +111,7 @@ class _Incoming(_Stream):
 
 
 class _Outgoing(_Stream):
-    """Messages to the client. A client that is gone is noticed at the reading end."""
+    """Messages to the client. That a client is gone is noticed when reading."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer

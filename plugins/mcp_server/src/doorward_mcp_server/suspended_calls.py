@@ -1,5 +1,8 @@
-"""Runs that ask their client. One of the newer era (2026-07-28) gets no requests: the call of a tool is answered with
-what the run asks, the run is parked, and the client makes the call again with its answers (basic/patterns/mrtr)."""
+"""Calls of tools whose runs ask the client something.
+
+Clients of the newer era (2026-07-28) get no requests. The call of a tool is answered with what the run asks, the run is
+suspended, and the client repeats the call with its answers (basic/patterns/mrtr).
+"""
 
 from __future__ import annotations
 
@@ -18,19 +21,19 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from doorward_mcp_server import elicitation
 from doorward_mcp_server.progress import Progress
 
-MOST = 32
-"""Runs that wait for answers at once, of all principals, who share them as they do sandboxes. Each holds its sandbox
-meanwhile."""
+MAX_WAITING_RUNS = 32
+"""Runs of all principals that may wait for answers at one time. Principals share these places as they share sandboxes:
+each waiting run holds one."""
 
-GRACE = 60.0
-"""Seconds for which a run that was not answered in time is kept, so that its client may learn how it ended."""
+GRACE_SECONDS = 60.0
+"""Seconds for which a run that got no answer in time is kept, so that its client can learn how it ended."""
 
-TOGETHER = 0.02
-"""Seconds that a question waits for others, to go out with them."""
+GATHER_SECONDS = 0.02
+"""Seconds for which a question waits for others, to be sent together with them."""
 
 
-class Asking(Progress):
-    """The `doorward.Client` of one call of a tool, which may last over several requests."""
+class SuspendableCall(Progress):
+    """One call of a tool, which may take several requests. It is the `doorward.Client` of its run."""
 
     def __init__(self, ctx: Any, admit: Callable[[str], None]) -> None:
         super().__init__(ctx)
@@ -43,15 +46,15 @@ class Asking(Progress):
         self._halt = asyncio.Event()
 
     @property
-    def parks(self) -> bool:
-        """Whether what is asked goes out with an answer."""
+    def suspends(self) -> bool:
+        """Whether questions are sent as the answer to the call, not as requests."""
         client = self.ctx.session.client_capabilities or t.ClientCapabilities()
         return self.ctx.protocol_version in MODERN_PROTOCOL_VERSIONS and bool(client.elicitation or client.sampling)
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """See `doorward.Client.ask`."""
         asked = elicitation.question(self.ctx, method, params)
-        if not self.parks:
+        if not self.suspends:
             return await elicitation.send(self.ctx, asked)
         if not self.open:
             self._admit(self.principal)
@@ -66,25 +69,25 @@ class Asking(Progress):
             self.open.pop(key, None)
 
     def begin(self, work: Awaitable[Any]) -> None:
-        """Work in a task of its own, which outlives the request."""
+        """Start the work in a task of its own, which outlives the request."""
         self.task = asyncio.ensure_future(work)
         self.task.add_done_callback(lambda _: self._halt.set())
 
     async def halted(self) -> None:
-        """Wait until the work is over, or wants to know something."""
+        """Wait until the work is over, or asks something."""
         while not self.task.done() and not self.open:
             self._halt.clear()
             await self._halt.wait()
             if self.open:
-                await asyncio.sleep(TOGETHER)
+                await asyncio.sleep(GATHER_SECONDS)
 
     def answered(self, ctx: Any) -> None:
-        """Go on with another request and its answers. What it does not answer is asked again."""
+        """Go on with the next request and its answers. Questions that it leaves open are asked again."""
         self.ctx = ctx
         given = (ctx.params or {}).get("inputResponses") or {}
         for key in [key for key in self.open if key in given]:
             asked, future = self.open.pop(key)
-            if future.done():  # it is not waited for any more
+            if future.done():  # the run does not wait for it any more
                 continue
             try:
                 future.set_result(elicitation.answer(asked, given[key]))
@@ -99,22 +102,22 @@ class Asking(Progress):
 
 
 class SuspendedCalls:
-    """The runs of a server, and those of them that are parked, each under a token that is good for one request."""
+    """The calls of a server that can be suspended. A suspended call has a token, which is valid for one request."""
 
     def __init__(self, patience: float) -> None:
-        self.lasting = patience + GRACE
-        self._runs: set[Asking] = set()
-        self._parked: dict[str, Asking] = {}
+        self.lasting = patience + GRACE_SECONDS
+        self._runs: set[SuspendableCall] = set()
+        self._suspended: dict[str, SuspendableCall] = {}
 
-    async def call(self, ctx: Any, token: str | None, work: Callable[[Asking], Awaitable[Any]]) -> Any:
-        """What the work comes to, or what it asks. With a token the work that was parked goes on. If the request is
-        cancelled, or its client gone, the work ends.
+    async def call(self, ctx: Any, token: str | None, work: Callable[[SuspendableCall], Awaitable[Any]]) -> Any:
+        """The result of the work, or what it asks. With a token, a suspended call goes on. If the request is cancelled,
+        or its client is gone, the work ends.
 
-        Raises: UnknownName for a token that is not good; what the work raises.
+        Raises: UnknownName for a token that is not valid; whatever the work raises.
         """
         if token is None:
-            run = Asking(ctx, self._admit)
-            if not run.parks:
+            run = SuspendableCall(ctx, self._admit)
+            if not run.suspends:
                 async with run.told():
                     return await work(run)
             self._begin(run, work)
@@ -126,21 +129,21 @@ class SuspendedCalls:
         except asyncio.CancelledError:
             await run.end()
             raise
-        return run.task.result() if run.task.done() else self._park(run)
+        return run.task.result() if run.task.done() else self._suspend(run)
 
     async def close(self) -> None:
         """End all runs."""
-        for run in self._parked.values():
+        for run in self._suspended.values():
             run.timer.cancel()
-        self._parked.clear()
+        self._suspended.clear()
         for run in list(self._runs):
             await run.end()
 
-    def _begin(self, run: Asking, work: Callable[[Asking], Awaitable[Any]]) -> None:
+    def _begin(self, run: SuspendableCall, work: Callable[[SuspendableCall], Awaitable[Any]]) -> None:
         def over(task: asyncio.Task[Any]) -> None:
             self._runs.discard(run)
             if not task.cancelled():
-                task.exception()  # nobody may come for it
+                task.exception()  # looked at here, as nobody else may do it
 
         self._runs.add(run)
         run.begin(work(run))
@@ -149,31 +152,31 @@ class SuspendedCalls:
     def _admit(self, principal: str) -> None:
         """Raises: Busy if no more runs of this principal may wait for answers."""
         waiting = Counter(run.principal for run in self._runs if run.open)
-        if not may_take(principal, waiting, MOST):
+        if not may_take(principal, waiting, MAX_WAITING_RUNS):
             message = (
                 f"{waiting.total()} runs wait for answers already, {waiting[principal]} of them yours; no more may"
             )
             raise Busy(message, hint="Answer one of yours, or try again later.")
 
-    def _park(self, run: Asking) -> t.InputRequiredResult:
+    def _suspend(self, run: SuspendableCall) -> t.InputRequiredResult:
         token = secrets.token_urlsafe(24)
-        self._parked[token] = run
+        self._suspended[token] = run
         run.timer = asyncio.get_running_loop().call_later(self.lasting, self._forget, token)
         return t.InputRequiredResult(
             input_requests={key: asked for key, (asked, _) in run.open.items()}, request_state=token
         )
 
-    def _resumed(self, token: str, ctx: Any) -> Asking:
-        run = self._parked.get(token)
+    def _resumed(self, token: str, ctx: Any) -> SuspendableCall:
+        run = self._suspended.get(token)
         if run is None or run.principal != principal_of(ctx):
             raise UnknownName(
                 "the run that asked is over, or has been answered already",
                 hint="Call the tool anew, without requestState.",
             )
-        del self._parked[token]
+        del self._suspended[token]
         run.timer.cancel()
         run.answered(ctx)
         return run
 
     def _forget(self, token: str) -> None:
-        self._parked.pop(token).task.cancel()
+        self._suspended.pop(token).task.cancel()

@@ -1,5 +1,4 @@
-"""A tool of Doorward's own: what its entry and the signature of its handler tell clients, and the check of its
-arguments."""
+"""A tool of Doorward's own: what clients are told of it, and the check of its arguments."""
 
 from __future__ import annotations
 
@@ -15,17 +14,17 @@ from doorward import Client, Gateway, InvalidArguments
 from doorward.serving import mistakes
 
 Answer = tuple[str, Any, bool, *tuple[t.ImageContent, ...]]
-"""The text that stands alone, the structured content, whether it is an error, and images."""
+"""The text, which must do without the rest; the structured content; whether it is an error; and images."""
 
-_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", dict: "object", list: "array"}
+_JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", dict: "object", list: "array"}
 
-_OF_THE_GATEWAY = ("minItems", "maxItems")
-"""What the gateway refuses itself, with advice."""
+_CHECKED_BY_GATEWAY = ("minItems", "maxItems")
+"""Keywords of schemas that the gateway checks itself, with a hint."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls a tool: of which gateway, as which principal, and how they can be asked."""
+    """The caller of a tool: on which gateway, as which principal, and the client that can be asked."""
 
     gate: Gateway
     principal: str
@@ -33,7 +32,7 @@ class Caller:
 
 
 def always(gate: Gateway) -> bool:
-    """Whatever the gateway has."""
+    """For tools that every gateway offers."""
     return True
 
 
@@ -51,9 +50,9 @@ class OwnTool:
     output_schema: dict[str, Any]
     annotations: t.ToolAnnotations
     minimal: str = ""
-    """Its description in the surface `minimal`, if it is there too."""
+    """Its description in the surface `minimal`; empty if it is not part of that."""
     offered: Callable[[Gateway], bool] = always
-    """Whether a gateway has what the tool is for."""
+    """Whether a gateway has anything that the tool is for."""
 
     @property
     def name(self) -> str:
@@ -68,7 +67,7 @@ class OwnTool:
         return {"type": "object", "properties": properties} | ({"required": required} if required else {})
 
     def on(self, surface: str, gate: Gateway) -> t.Tool | None:
-        """What clients are told of it on a surface of a gateway, if it is there."""
+        """The tool as clients see it on this surface, or `None` if it is not part of it."""
         description = self.minimal if surface == "minimal" else self.description
         if not description or not self.offered(gate):
             return None
@@ -78,23 +77,22 @@ class OwnTool:
         )  # fmt: skip
 
     async def call(self, arguments: Mapping[str, Any], caller: Caller) -> t.CallToolResult:
-        """Its answer to checked arguments."""
+        """The answer of the tool to checked arguments."""
         text, structured, is_error, *images = await self.handler(caller, **arguments)
         return t.CallToolResult(
             content=[t.TextContent(text=text), *images], structured_content=structured, is_error=is_error
         )
 
     def checked(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments, if they fit the schema: the gateway checks what they mean. Raises: InvalidArguments, for the
-        agent to read."""
+        """The arguments, if they fit the schema; what they mean is checked by the gateway. Raises: InvalidArguments,
+        written for the agent."""
         known = self.input_schema["properties"]
-        errors = [e for e in self._validator.iter_errors(_outline(arguments)) if e.kind.name not in _OF_THE_GATEWAY]
+        errors = [e for e in self._validator.iter_errors(_outline(arguments)) if e.kind.name not in _CHECKED_BY_GATEWAY]
         if told := mistakes(errors, lambda place: () if place else known):
             raise InvalidArguments(f"{self.name} {'; '.join(told)}", hint=self._usage)
         whole = {name for name, schema in known.items() if schema["type"] == "integer"}
-        return {
-            name: int(value) if name in whole else value for name, value in arguments.items()
-        }  # to JSON 10.0 is one
+        # To JSON 10.0 is an integer too.
+        return {name: int(value) if name in whole else value for name, value in arguments.items()}
 
     @cached_property
     def _validator(self) -> Any:
@@ -105,11 +103,12 @@ class OwnTool:
     @property
     def _usage(self) -> str:
         known, required = self.input_schema["properties"], self.input_schema.get("required", ())
-        return f"{self.name}({', '.join(name + ('' if name in required else '?') + ': ' + of['type'] for name, of in known.items())})"
+        parameters = [f"{name}{'' if name in required else '?'}: {of['type']}" for name, of in known.items()]
+        return f"{self.name}({', '.join(parameters)})"
 
 
 def _schema(parameter: inspect.Parameter) -> dict[str, Any]:
-    """The JSON Schema of a parameter; that it may be None means that it may be left out."""
+    """The JSON Schema of a parameter. `| None` only says that it may be left out."""
     kind, *said = (
         get_args(parameter.annotation) if get_origin(parameter.annotation) is Annotated else (parameter.annotation,)
     )
@@ -123,16 +122,15 @@ def _schema(parameter: inspect.Parameter) -> dict[str, Any]:
 
 def _typed(kind: Any) -> dict[str, Any]:
     origin = get_origin(kind) or kind
-    return {"type": _TYPES[origin]} | ({"items": _typed(get_args(kind)[0])} if origin is list else {})
+    return {"type": _JSON_TYPES[origin]} | ({"items": _typed(get_args(kind)[0])} if origin is list else {})
 
 
 def _outline(value: Any, depth: int = 3) -> Any:
-    """A value with what the schemas of tools speak of: programs and parameters may be large, and deeper than is looked
-    at here."""
+    """A value as deep as the schemas of tools look: programs and parameters may be larger and deeper than that."""
     if isinstance(value, Mapping):
         return {_outline(str(key)): _outline(each, depth - 1) for key, each in value.items()} if depth else {}
     if isinstance(value, list):
         return [_outline(each, depth - 1) for each in value] if depth else []
     if isinstance(value, str) and not value.isascii():
-        return value.encode(errors="replace").decode()  # half of a pair is no text to the library
+        return value.encode(errors="replace").decode()  # the library refuses half a surrogate pair
     return value

@@ -1,5 +1,4 @@
-"""Doorward's own MCP tools: a handler and an entry in `TOOLS` each, from which lists, checks, docs and reserved names
-follow."""
+"""Doorward's own MCP tools: a handler and an entry in `TOOLS` each. Lists, checks and docs follow from the entries."""
 
 from __future__ import annotations
 
@@ -14,10 +13,10 @@ from doorward_mcp_server.guides import MINIMAL
 from doorward_mcp_server.images import shown
 from doorward_mcp_server.tool import Answer, Caller, OwnTool
 
-SERVERS = 50
+SERVERS_PER_PAGE = 50
 """Servers in one answer of `list_servers`."""
 
-GUIDES = 100
+GUIDES_PER_PAGE = 100
 """Guides in one answer of `list_skills`."""
 
 
@@ -37,7 +36,7 @@ _Seconds = Annotated[float | None, "Seconds"]
 
 
 async def list_servers(caller: Caller, cursor: str | None = None) -> Answer:
-    found = await caller.gate.list_servers(limit=SERVERS, cursor=cursor, principal=caller.principal)
+    found = await caller.gate.list_servers(limit=SERVERS_PER_PAGE, cursor=cursor, principal=caller.principal)
     lines = [_server_line(s) for s in found["servers"]] or [
         "There are no more servers." if cursor else "No servers are configured."
     ]
@@ -103,7 +102,7 @@ async def run_cached_code(
 
 
 async def list_skills(caller: Caller, cursor: str | None = None) -> Answer:
-    names, following = caller.gate.skills.page(caller.principal, GUIDES, cursor)
+    names, following = caller.gate.skills.page(caller.principal, GUIDES_PER_PAGE, cursor)
     lines = [*(names or ["No guide can be read."]), *([f"more with cursor={following!r}"] if following else [])]
     return "\n".join(lines), {"skills": names} | ({"cursor": following} if following else {}), False
 
@@ -138,21 +137,24 @@ TOOLS = (
     ),
     OwnTool(
         search_functions, "Search functions", "Find functions by what they do. Best first.",
-        _object("functions total", functions={"type": "array", "items": _FOUND}, total={"type": "integer"}, cursor=_STRING), _READS,
+        _object(
+            "functions total",
+            functions={"type": "array", "items": _FOUND}, total={"type": "integer"}, cursor=_STRING,
+        ), _READS,
     ),
     OwnTool(
-        get_functions, "Get functions", "Signature, response type, docs, import line and an example of 1 to 5 "
-                                        "functions.",
+        get_functions, "Get functions",
+        "Signature, response type, docs, import line and an example of 1 to 5 functions.",
         _object("functions", functions={"type": "array", "items": _CARD}), _READS,
     ),
     OwnTool(
-        execute_code, "Execute code", "Run a Python program in the sandbox. Its value is `result`, or the last "
-                                      "expression.",
+        execute_code, "Execute code",
+        "Run a Python program in the sandbox. Its value is `result`, or the last expression.",
         _OUTCOME, _RUNS, minimal=MINIMAL,
     ),
     OwnTool(
-        run_cached_code, "Run cached code", "Run a program that succeeded again, with other values for its top-level "
-                                            "literals.",
+        run_cached_code, "Run cached code",
+        "Run a program that succeeded again, with other values for its top-level literals.",
         _OUTCOME, _RUNS,
     ),
     OwnTool(
@@ -160,9 +162,9 @@ TOOLS = (
         _object("skills", skills=_NAMES, cursor=_STRING), _READS, offered=_has_guides,
     ),
     OwnTool(
-        get_server_skills, "Get server skills", "The guide to a server, written by its owner. Read it before you use "
-                                                "the server.",
+        get_server_skills, "Get server skills",
+        "The guide to a server, written by its owner. Read it before you use the server.",
         _object("server guide", server=_STRING, guide=_STRING), _READS, offered=_has_guides,
     ),
 )  # fmt: skip
-"""In the order in which clients see them."""
+"""The tools, in the order in which clients see them."""

@@ -1,4 +1,4 @@
-"""Serving a gateway over stdio or streamable HTTP until the client goes or the process is told to end."""
+"""The transports of a gateway, stdio and streamable HTTP, until the client goes or the process is told to end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 async def serve_stdio(gate: Gateway) -> None:
-    """Serve the one client at our standard input and output; ends when it closes them."""
+    """Serve the one client at our standard input and output, until it closes them."""
     from doorward_mcp_server.stdio import streams
 
     async with serving(gate) as server, streams() as (incoming, outgoing):
@@ -31,17 +31,17 @@ async def serve_stdio(gate: Gateway) -> None:
 
 
 async def serve_http(gate: Gateway, host: str, port: int, *, ready: Callable[[str], None] = lambda url: None) -> None:
-    """Serve any number of clients by streamable HTTP, until cancelled. `ready` is told the URL (port 0: any free one).
+    """Serve any number of clients over streamable HTTP, until cancelled. `ready` gets the URL; port 0 is any free one.
 
     Raises: ConfigError for an address that others can reach without a token, or without TLS, or that is taken;
     PluginError.
     """
     import uvicorn
 
-    from doorward_mcp_server.changes import Changes
-    from doorward_mcp_server.ending import Ending
+    from doorward_mcp_server.changes import ChangeNotifier
     from doorward_mcp_server.http.connections import Connection, Connections
     from doorward_mcp_server.http.endpoint import Endpoint
+    from doorward_mcp_server.shutdown import Shutdown
     from doorward_mcp_server.tokens.verifiers import Verifiers
 
     http = gate.config.http
@@ -49,25 +49,25 @@ async def serve_http(gate: Gateway, host: str, port: int, *, ready: Callable[[st
     endpoint = Endpoint(gate.loaded, host, port)
     endpoint.check(authenticated=verifiers.wanted())
     tls = endpoint.tls()
-    changes, ending = Changes(), Ending()
+    changes, shutdown = ChangeNotifier(), Shutdown()
     with _listening(host, port) as listener:
         endpoint = Endpoint(gate.loaded, host, listener.getsockname()[1])
         async with serving(gate, changes) as server:
-            server.middleware[:0] = [_by_http, ending]
+            server.middleware[:0] = [_by_http, shutdown]
             app, requests = application(server, endpoint, verifiers, changes.forget)
             settings = uvicorn.Config(
                 app, ws="none", log_config=None, access_log=False, proxy_headers=False, server_header=False,
                 timeout_keep_alive=http.idle_timeout, timeout_graceful_shutdown=3,
             )  # fmt: skip
             web = uvicorn.Server(settings)
-            web.capture_signals = contextlib.nullcontext  # type: ignore  # signals are our caller's, who cancels us
+            web.capture_signals = contextlib.nullcontext  # type: ignore  # our caller handles signals, and cancels us
             connections = Connections(
                 lambda: Connection(settings, web.server_state, web.lifespan.state, http=http), http, tls
             )
             beside: list[asyncio.Future[None]] = []
-            running = asyncio.ensure_future(web.serve(sockets=[]))  # we let them in ourselves
+            running = asyncio.ensure_future(web.serve(sockets=[]))  # `Connections` accepts them
             try:
-                while not (web.started or running.done()):  # noqa: ASYNC110  # it has no event for that
+                while not (web.started or running.done()):  # noqa: ASYNC110  # uvicorn has no event for it
                     await asyncio.sleep(0)
                 beside += (
                     asyncio.ensure_future(connections.accept(listener)),
@@ -85,7 +85,7 @@ async def serve_http(gate: Gateway, host: str, port: int, *, ready: Callable[[st
                         task.cancel()
                     listener.close()
                     changes.listen.close()
-                    ending.end()
+                    shutdown.end()
                     await requests.end()
                     connections.close(busy=False)
                     web.should_exit = True
@@ -96,7 +96,7 @@ async def serve_http(gate: Gateway, host: str, port: int, *, ready: Callable[[st
 def application(
     server: Server[Any], endpoint: Endpoint, verifiers: Verifiers, forget: Callable[[str], None]
 ) -> tuple[Any, Requests]:
-    """The ASGI application: the SDK's, with bounds for requests, behind our entrance. `forget` is told the id of each
+    """The ASGI application: the SDK's, behind our entrance and the limits of requests. `forget` gets the id of each
     session that ends."""
     from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
     from mcp.server.auth.settings import AuthSettings
@@ -111,7 +111,7 @@ def application(
     metadata, routes = None, []
     if http.oauth:
         urls: Any = {"issuer_url": http.oauth.issuer, "resource_server_url": endpoint.url}
-        auth = AuthSettings(**urls, validate_token_resource=False)  # a token's audience is its verifier's to check
+        auth = AuthSettings(**urls, validate_token_resource=False)  # the verifier checks the audience of a token
         assert auth.resource_server_url is not None
         metadata = build_resource_metadata_url(auth.resource_server_url)
         routes = create_protected_resource_routes(
@@ -119,9 +119,8 @@ def application(
         )
     app = server.streamable_http_app(
         streamable_http_path=http.path,
-        transport_security=TransportSecuritySettings(
-            enable_dns_rebinding_protection=False
-        ),  # the entrance reads Host and Origin
+        # The entrance checks Host and Origin.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         custom_starlette_routes=routes,
     )
     requests = Requests(app, http, forget)
@@ -139,7 +138,8 @@ def application(
 
 
 async def _by_http(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
-    """No message without its HTTP request: without one it would pass for one of stdio, which is always `local`'s."""
+    """Refuse messages without an HTTP request: they would pass for messages over stdio,
+    which are always from `local`."""
     if ctx.request is None:
         raise RuntimeError("the SDK gave a message without its request")
     return await call_next(ctx)
@@ -150,8 +150,8 @@ def _listening(host: str, port: int) -> socket.socket:
         listener = socket.create_server(
             (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=1024
         )
-        # asyncio would do so only where the socket names its protocol; without it each answer waits 40 ms for an
-        # acknowledgement.
+        # Without this, each answer waits 40 ms for an acknowledgement. asyncio sets it only for sockets that name their
+        # protocol.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         listener.setblocking(False)
         return listener

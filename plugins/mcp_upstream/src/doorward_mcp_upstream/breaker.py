@@ -1,4 +1,4 @@
-"""When a server that fails is left alone for a while."""
+"""A circuit breaker: a server that fails again and again is left alone for a while."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import time
 
 from doorward_mcp_upstream.connections.troubles import Trouble
 
-TOLERATED = 3
-"""Failures one after the other from which on it is left alone."""
-SHORTEST, LONGEST = 1.0, 60.0
-"""Seconds for which it is: doubled with each failure."""
+TOLERATED_FAILURES = 3
+"""Failures in a row after which a server is left alone."""
+MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 1.0, 60.0
+"""Seconds for which it is left alone, doubled with each further failure."""
 
 
-class Breaker:
+class CircuitBreaker:
     """Counts how often in a row a server could not be reached, or went away before it had answered anything."""
 
     def __init__(self) -> None:
@@ -22,17 +22,20 @@ class Breaker:
         self._why = ""
 
     def failed(self, why: str, since: float) -> None:
-        """Something that began at `since` (`time.monotonic`) failed. What failed together counts once."""
+        """Count a failure of something that began at `since` (`time.monotonic`).
+        Failures at the same time count once."""
         if since < self._last:
             return
         self._failures += 1
         self._last = time.monotonic()
         self._why = why
-        if self._failures >= TOLERATED:
-            self._until = self._last + min(SHORTEST * 2 ** min(self._failures - TOLERATED, 10), LONGEST)
+        if self._failures >= TOLERATED_FAILURES:
+            self._until = self._last + min(
+                MIN_PAUSE_SECONDS * 2 ** min(self._failures - TOLERATED_FAILURES, 10), MAX_PAUSE_SECONDS
+            )
 
     def succeeded(self) -> None:
-        """It answered."""
+        """Forget failures: the server has answered."""
         self._failures = 0
         self._until = float("-inf")
 

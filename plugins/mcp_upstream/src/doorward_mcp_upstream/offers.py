@@ -1,4 +1,4 @@
-"""What every MCP server has besides its tools: its resources and its prompts, as functions."""
+"""The resources and prompts of an MCP server, as functions that every server has."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from doorward import Call, Function, ServerError, aside
 from doorward_mcp_upstream.tools import results
 from doorward_mcp_upstream.upstream import Upstream
 
-MOST_LISTED = 10_000
-_MOST_PAGES = 1000
+MAX_LISTED = 10_000
+_MAX_PAGES = 1000
 
 _TEXT = {"type": "string"}
 _ENTRIES = {"type": "array", "items": {"type": "object", "additionalProperties": {}}}
@@ -54,7 +54,7 @@ FUNCTIONS = (
 
 
 async def perform(call: Call, upstream: Upstream, capabilities: Mapping[str, Any]) -> Any:
-    """Perform the call of one of these functions.
+    """The value of a call of one of these functions.
 
     Raises: ServerError, LimitExceeded.
     """
@@ -78,11 +78,11 @@ async def perform(call: Call, upstream: Upstream, capabilities: Mapping[str, Any
 
 
 async def _all(upstream: Upstream, call: Call, method: str, key: str) -> list[Any]:
-    """What a method lists, page after page. Templates are often not there at all."""
+    """All entries that a method lists, page after page. Many servers have no method for templates."""
     found: list[Any] = []
     cursors: set[str] = set()
     params: dict[str, Any] = {}
-    while len(found) < MOST_LISTED and len(cursors) < _MOST_PAGES:
+    while len(found) < MAX_LISTED and len(cursors) < _MAX_PAGES:
         try:
             page = await upstream.request(method, params, call=call, safe=True)
         except ServerError:
@@ -96,7 +96,7 @@ async def _all(upstream: Upstream, call: Call, method: str, key: str) -> list[An
             break
         cursors.add(cursor)
         params = {"cursor": cursor}
-    return found[:MOST_LISTED]
+    return found[:MAX_LISTED]
 
 
 def _plain(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The source driver `mcp`: the tools of an MCP server as functions, and their calls."""
+"""The source driver `mcp`: offers the tools of an MCP server as functions, and calls them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class MCP:
         self._digests: dict[str, str] = {}
 
     async def fingerprint(self) -> str:
-        """The hash of what the server says it has. Connects.
+        """The hash of what the server offers. Connects to it.
 
         Raises: ServerError.
         """
@@ -67,7 +67,7 @@ class MCP:
         return replace(await to_thread.run_sync(compiled), description=self._about(listing))
 
     async def call(self, call: Call) -> Any:
-        """Call a tool that is still what was compiled.
+        """Call a tool, if it has not changed since it was compiled.
 
         Raises: ServerError (ToolError if the tool says that it failed), LimitExceeded, InvalidArguments.
         """
@@ -93,7 +93,7 @@ class MCP:
     def _unchanged(self, function: Function, listing: Listing) -> Mapping[str, Any]:
         """The tool of a function, as the server has it now.
 
-        Raises: ServerError if it is gone, or another than that of which the function was made.
+        Raises: ServerError if it is gone, or has changed since the function was made.
         """
         if self._known is None or self._known[0] is not listing:
             self._known, self._digests = (listing, {tool["name"]: tool for tool in listing.tools}), {}
@@ -113,7 +113,7 @@ class MCP:
         return tool
 
     def _about(self, listing: Listing) -> str:
-        """What the server says of itself, and the folder that it works in."""
+        """The server's description of itself, and its working folder."""
         title = line(listing.server.get("title") or listing.server.get("name"), 100)
         about = prose(listing.instructions, 1500) or line(f"{title} {line(listing.server.get('version'), 50)}", 160)
         where = f"Working directory: {self._server.folder / self._settings.cwd}. " if self._settings.cwd else ""
@@ -123,8 +123,8 @@ class MCP:
 
     @cached_property
     def _starts_itself(self) -> bool:
-        """Whether its command shows that; then it is never run. What hides it, a script for example, is found once
-        connected."""
+        """Whether the command of this entry starts Doorward; then it is never run. A command that hides it, such as a
+        script, is found out once we are connected."""
         return not self._settings.allow_self and starts_doorward([*self._settings.command, *self._settings.args])
 
     def _refused(self) -> ServerError:

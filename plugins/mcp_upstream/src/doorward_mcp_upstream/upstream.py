@@ -1,5 +1,5 @@
-"""The connection to one server, as seen from the source: opened by the first call, kept while it is used, and opened
-anew when it is lost."""
+"""One server, as the source sees it: connected by the first call, kept connected while it is used, and connected anew
+when the connection is lost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from doorward import (
     quoted,
 )
 
-from doorward_mcp_upstream.breaker import Breaker
+from doorward_mcp_upstream.breaker import CircuitBreaker
 from doorward_mcp_upstream.connections.flights import Flights
 from doorward_mcp_upstream.connections.listing import Listing
 from doorward_mcp_upstream.connections.settings import MCPSettings
@@ -39,52 +39,49 @@ __all__ = ["Listing", "Upstream"]
 
 Transport = Literal["stdio", "http", "sse"]
 
-_DEBOUNCE, _LONGEST_DEBOUNCE = 0.3, 60.0
-"""Seconds that are waited for more changes, before one is told: doubled each time, until it has been quiet for the
-longest."""
-_ATTEMPTS = 3
-_PAUSE = 0.2
-"""Seconds before the third attempt: the second may have met the same end as the first."""
-_SAID = 2**16
-"""Characters of an error's message that a server gave. Far more than anybody is shown: the core cuts, when it has
-removed credentials."""
-_HEADER_MISMATCH = -32020
-"""A server wants arguments in headers that we did not send: its tools have changed (MCP 2026-07-28, streamable
-HTTP)."""
-_URL_WANTED = -32042
+_DEBOUNCE_SECONDS, _MAX_DEBOUNCE_SECONDS = 0.3, 60.0
+"""Seconds for which a change waits for further ones before it is told: doubled each time, until the server has been
+quiet for the longest time."""
+_MAX_ATTEMPTS = 3
+_PAUSE_SECONDS = 0.2
+"""Seconds before the third attempt: the second may have failed for the same reason as the first."""
+_MAX_ERROR_CHARACTERS = 2**16
+"""Characters of a server's error that are kept. Far more than is shown: the core removes credentials, then cuts."""
+_HEADER_MISMATCH_CODE = -32020
+"""A server misses arguments in headers: its tools have changed (MCP 2026-07-28, streamable HTTP)."""
+_URL_ELICITATION_CODE = -32042
 """A person has to visit a page first (MCP 2025-11-25, elicitation, URL mode)."""
-_PAGE = re.compile(r"https?://[\x21-\x7e]{1,2000}")
-_NO_STREAMABLE = (400, 404, 405)
-"""What a server of the older transport answers to the newer one (MCP 2025-11-25, transports, backwards
-compatibility)."""
+_PAGE_URL = re.compile(r"https?://[\x21-\x7e]{1,2000}")
+_OLDER_TRANSPORT_STATUSES = (400, 404, 405)
+"""Answers of servers with the older transport to the newer one (2025-11-25, transports, backwards compatibility)."""
 
 
 class Upstream:
     """One server. Any task may use it.
 
-    The SDK's session belongs to a task of its own, the owner: whoever enters it has to leave it, and an error of the
-    network cancels that task, which must not be a caller's.
+    The SDK's session belongs to a task of its own, the owner: the task that enters it has to leave it, and an error of
+    the network cancels that task. So it must not be a caller's.
     """
 
     def __init__(self, context: ServerContext[MCPSettings]) -> None:
         self._context = replace(context, auth=functools.cache(context.auth))
         self._settings = context.settings
         self._flights = Flights()
-        self._breaker = Breaker()
+        self._breaker = CircuitBreaker()
         self._log = StderrLog(context.state / "stderr.log", context.scrub)
         self._connection: Connection | None = None
         self._opening: asyncio.Future[Connection] | None = None
         self._opener: asyncio.Task[None] | None = None
         self._owners: set[asyncio.Task[None]] = set()
         self._telling: asyncio.TimerHandle | None = None
-        self._patience = _DEBOUNCE
+        self._patience = _DEBOUNCE_SECONDS
         self._told_at = float("-inf")
         self._transport = self._settings.transport
         self._closed = False
 
     async def listing(self, *, fresh: bool = False, era: str = "") -> Listing:
-        """What the server has: as read on this connection, until it says that this has changed. Connects if need be
-        (`era`: what was spoken last, which saves asking).
+        """The listing of the server, read once per connection and again after changes. Connects if need be; `era` is
+        the protocol that was spoken last, which saves a question.
 
         Raises: ServerError.
         """
@@ -105,12 +102,12 @@ class Upstream:
     async def request(
         self, method: str, params: Mapping[str, Any], *, call: Call | None = None, era: str = "", safe: bool = False
     ) -> Mapping[str, Any]:
-        """One request, and the result as on the wire. Connects on first use (`era`: what was spoken last, which saves
-        asking).
+        """Make a request, and return the result as it was on the wire. Connects if need be; `era` is the protocol that
+        was spoken last, which saves a question.
 
-        What the server asks for goes to `call.client`, and so does progress. Who is cancelled here is cancelled there.
-        It is made again, once or twice, where the connection was lost and it is `safe` or was never sent.
-        Raises: ServerError, with what the server's standard error said last; LimitExceeded.
+        Questions of the server and progress go to `call.client`. Cancelling this cancels the request at the server,
+        too. If the connection is lost, a request that is `safe` or was never sent is repeated, at most twice. Raises:
+        ServerError, with the last lines of the server's standard error; LimitExceeded.
         """
         relisted, attempts = False, 0
         since = time.monotonic()
@@ -128,18 +125,23 @@ class Upstream:
             except Trouble as trouble:
                 if connection is not None:
                     self._lost(connection, trouble, since)
-                if attempts == _ATTEMPTS or connection is None or not trouble.passing or (trouble.sent and not safe):
+                if (
+                    attempts == _MAX_ATTEMPTS
+                    or connection is None
+                    or not trouble.passing
+                    or (trouble.sent and not safe)
+                ):
                     raise await self._error(method, trouble, connection) from None
-                await asyncio.sleep(_PAUSE * (attempts - 1))
+                await asyncio.sleep(_PAUSE_SECONDS * (attempts - 1))
             except Refusal as refusal:
                 self._breaker.succeeded()
-                if refusal.code != _HEADER_MISMATCH or relisted or connection is None:
+                if refusal.code != _HEADER_MISMATCH_CODE or relisted or connection is None:
                     raise self._refused(method, refusal) from None
                 relisted = True
                 await self.listing(fresh=True)
 
     async def close(self) -> None:
-        """Disconnect, and end what was started."""
+        """Disconnect, and end the server if it was started here."""
         self._closed = True
         if self._telling is not None:
             self._telling.cancel()
@@ -158,9 +160,8 @@ class Upstream:
         if self._opening is None:
             self._breaker.check()
             self._opening = asyncio.get_running_loop().create_future()
-            self._opening.add_done_callback(
-                lambda done: done.cancelled() or done.exception()
-            )  # perhaps nobody waits any more
+            # Perhaps nobody waits any more: the exception is looked at here, so that asyncio does not complain.
+            self._opening.add_done_callback(lambda done: done.cancelled() or done.exception())
             self._opener = asyncio.create_task(
                 self._own(self._opening, era), name=f"doorward upstream {self._context.name}"
             )
@@ -197,7 +198,7 @@ class Upstream:
                 except Exception as error:
                     if transport != "sse" or self._transport is not None:
                         failure = explained(error, self._context)
-                if opening.done() or getattr(failure, "status", 0) not in _NO_STREAMABLE:
+                if opening.done() or getattr(failure, "status", 0) not in _OLDER_TRANSPORT_STATUSES:
                     return
         except asyncio.CancelledError:
             if late:
@@ -209,9 +210,8 @@ class Upstream:
                 self._connection = None
             if not opening.done():
                 self._opening = None
-                if (
-                    isinstance(failure, Trouble) and not failure.status
-                ):  # one that answers something, if only 401, is there
+                # A server that answers anything, if only 401, is there.
+                if isinstance(failure, Trouble) and not failure.status:
                     self._breaker.failed(str(failure), since)
                 opening.set_exception(failure)
 
@@ -221,7 +221,7 @@ class Upstream:
         return ["stdio"] if self._settings.command else ["http", "sse"]
 
     async def _over(self, connection: Connection) -> None:
-        """Until the connection has ended, or nobody has used it for long."""
+        """Wait until the connection has ended, or was idle for too long."""
         idle = self._settings.idle
         self._flights.last = time.monotonic()
         while not connection.ended.is_set():
@@ -241,11 +241,10 @@ class Upstream:
             connection.ended.set()
 
     def _tell(self) -> None:
-        """Tell core that the functions are others, once for changes that come together, and ever later if they never
-        end."""
+        """Tell core that the functions have changed: once for a burst of changes, and ever later if they go on."""
         if self._telling is None and not self._closed:
-            quiet = time.monotonic() - self._told_at > _LONGEST_DEBOUNCE
-            self._patience = _DEBOUNCE if quiet else min(self._patience * 2, _LONGEST_DEBOUNCE)
+            quiet = time.monotonic() - self._told_at > _MAX_DEBOUNCE_SECONDS
+            self._patience = _DEBOUNCE_SECONDS if quiet else min(self._patience * 2, _MAX_DEBOUNCE_SECONDS)
             self._telling = asyncio.get_running_loop().call_later(self._patience, self._told)
 
     def _told(self) -> None:
@@ -253,15 +252,18 @@ class Upstream:
         self._context.changed()
 
     async def _error(self, method: str, trouble: Trouble, connection: Connection | None) -> DoorwardError:
-        """What is told to who called: what went wrong, why, and what the server itself said last."""
-        message = f"{self._context.name} ({method}): {clean_text(trouble.message)[:_SAID]}"
+        """The error for the caller: what went wrong, why, and what the server itself said last."""
+        message = f"{self._context.name} ({method}): {clean_text(trouble.message)[:_MAX_ERROR_CHARACTERS]}"
         hint = trouble.hint
         if connection is not None and connection.ended.is_set() and (why := await connection.why()):
             message += f": {why}"
         if trouble.limit:
             return LimitExceeded(message, hint=hint or "Ask for less, or give the run more time.")
         if trouble.sent and trouble.passing and method == "tools/call":  # nothing else changes anything
-            hint = f"{hint} It may have been done or not; it is not repeated unless the function is known to be safe to repeat.".strip()
+            hint = (
+                f"{hint} It may have been done or not; it is not repeated unless the function is known to be safe to "
+                "repeat."
+            ).strip()
         if said := self._log.tail():
             message += ". Its standard error said last:\n" + indent(said, "> ")
         error = ServerError(message, hint=hint or None)
@@ -273,10 +275,10 @@ class Upstream:
 
     def _refused(self, method: str, refusal: Refusal) -> ServerError:
         hint, said = None, {"message": refusal.message, "detail": refusal.data}  # many say there what is wrong
-        if refusal.code == _URL_WANTED and isinstance(refusal.data, dict):
+        if refusal.code == _URL_ELICITATION_CODE and isinstance(refusal.data, dict):
             asked = refusal.data.get("elicitations")
             urls = [each.get("url") for each in asked if isinstance(each, dict)] if isinstance(asked, list) else []
-            pages = [quoted(url) for url in urls[:5] if isinstance(url, str) and _PAGE.fullmatch(url)]
+            pages = [quoted(url) for url in urls[:5] if isinstance(url, str) and _PAGE_URL.fullmatch(url)]
             hint = f"Its server wants a person to open {' and '.join(pages)} first." if pages else None
             del said["detail"]
         told = error_text(said) if refusal.message or refusal.data else quoted("")

@@ -1,2 +1,2 @@
-"""MCP over HTTP: address, connections, requests and sessions, and their bounds; never what a message means, nor which
-token is good."""
+"""MCP over HTTP: the address, connections, requests and sessions, and their limits. Never what a message means, nor
+which token is valid."""

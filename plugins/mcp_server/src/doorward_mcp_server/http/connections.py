@@ -1,5 +1,5 @@
-"""Who is connected by HTTP: how many may be, and how long a client may keep us waiting. uvicorn speaks HTTP; it has no
-such bounds."""
+"""HTTP connections: how many there may be, and how long a client may keep us waiting. uvicorn speaks HTTP, but it has
+no such limits."""
 
 from __future__ import annotations
 
@@ -17,28 +17,27 @@ import h11
 from doorward.serving import HttpSettings, seldom
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-LOOK_EVERY = 1.0
-"""Seconds between looks at what each connection waits for."""
+POLL_SECONDS = 1.0
+"""Seconds between two looks at what each connection waits for."""
 
-STALLED = 30.0
-"""Seconds in which a client must read `LEAST` bytes of what waits for it, or all."""
+STALL_SECONDS = 30.0
+"""Seconds in which a client must read `MIN_READ_BYTES` of what waits for it, or all of it."""
 
-LEAST = 16 * 2**10
-"""Bytes; see `STALLED`."""
+MIN_READ_BYTES = 16 * 2**10
+"""See `STALL_SECONDS`."""
 
-CLOSING = 5.0
-"""Seconds that a connection may take to close."""
+CLOSE_SECONDS = 5.0
+"""Seconds within which a connection must have closed."""
 
-_FIRST = ("head", "body", "end")
-"""What those wait for who make room first."""
+_DROPPED_FIRST = ("head", "body", "end")
+"""What the connections wait for that are dropped first where there is no room."""
 
-PIECE = 16 * 2**10
-"""Bytes that are parsed at once: thousands of small chunks or headers hold up nobody else for longer than these
-take."""
+PIECE_BYTES = 16 * 2**10
+"""Bytes that are parsed in one turn. Thousands of small chunks or headers hold up other clients no longer than that."""
 
 
 class Connection(H11Protocol):
-    """One connection, which knows what it waits for, and since when."""
+    """A connection that knows what it is waiting for, and since when."""
 
     def __init__(self, *given: Any, http: HttpSettings, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -66,7 +65,7 @@ class Connection(H11Protocol):
     def _parse(self) -> None:
         if not self._rest:  # the connection was lost meanwhile
             return
-        piece, self._rest = self._rest[:PIECE], self._rest[PIECE:]
+        piece, self._rest = self._rest[:PIECE_BYTES], self._rest[PIECE_BYTES:]
         super().data_received(piece)
         if self.transport.is_closing():
             self._rest = b""
@@ -80,22 +79,22 @@ class Connection(H11Protocol):
                 self.transport.resume_reading()
 
     def overdue(self, now: float) -> bool:
-        """Whether it has waited for its client for too long, as far as those have seen who asked before."""
+        """Whether it has waited for its client for too long. What it waits for is only noticed when this is called."""
         *waits, most = self.look()
         if waits != self._waits:
             self._waits, self._since = waits, now
         return now - self._since > most
 
     def look(self) -> tuple[str, Any, float]:
-        """What it waits for, which of these, and for how many seconds it may."""
+        """What it waits for, which one of several in a row that is, and for how many seconds it may wait."""
         if self.transport is None:
-            return "head", None, self._http.header_timeout  # of TLS: its handshake
+            return "head", None, self._http.header_timeout  # the handshake of TLS
         if self.transport.is_closing():
-            return "end", None, CLOSING
+            return "end", None, CLOSE_SECONDS
         if unread := self.transport.get_write_buffer_size():
-            if not self._unread or self._unread - unread >= LEAST:
+            if not self._unread or self._unread - unread >= MIN_READ_BYTES:
                 self._unread, self._reads = unread, self._reads + 1
-            return "reader", self._reads, STALLED
+            return "reader", self._reads, STALL_SECONDS
         self._unread = 0
         if self.conn.their_state is h11.SEND_BODY:
             return "body", self.cycle, self._http.body_timeout
@@ -107,8 +106,8 @@ class Connection(H11Protocol):
 
 
 class Connections:
-    """All of them. Where no more may be, the one that has let us wait longest makes room: whoever sends what they have
-    to is served, however many others do not."""
+    """All connections. Where no more are allowed, the one that has let us wait longest makes room: a client that sends
+    what it should is served, however many others do not."""
 
     def __init__(self, make: Callable[[], Connection], http: HttpSettings, tls: ssl.SSLContext | None) -> None:
         self._make, self._http = make, http
@@ -118,13 +117,17 @@ class Connections:
         self._open: dict[Connection, tuple[str, asyncio.Task[None]]] = {}
         self._options: dict[str, Any] = {}
         if tls:
-            self._options = {"ssl": tls, "ssl_handshake_timeout": http.header_timeout, "ssl_shutdown_timeout": CLOSING}
+            self._options = {
+                "ssl": tls,
+                "ssl_handshake_timeout": http.header_timeout,
+                "ssl_shutdown_timeout": CLOSE_SECONDS,
+            }
 
     def __len__(self) -> int:
         return len(self._open)
 
     async def accept(self, listener: socket.socket) -> None:
-        """Let in who comes, until cancelled."""
+        """Accept connections until cancelled."""
         loop = asyncio.get_running_loop()
         looking = asyncio.ensure_future(self._look())
         try:
@@ -142,7 +145,7 @@ class Connections:
                     self._open[connection] = address, loop.create_task(self._serve(connection, accepted))
                 else:
                     accepted.close()
-                await asyncio.sleep(0)  # others have their turn, however many come
+                await asyncio.sleep(0)  # other tasks have their turn, however many clients come
         finally:
             looking.cancel()
 
@@ -150,7 +153,7 @@ class Connections:
         try:
             await connection.loop.connect_accepted_socket(lambda: connection, accepted, **self._options)
             await connection.lost.wait()
-        except OSError:  # it went, or speaks no TLS
+        except OSError:  # the client has gone, or does not speak TLS
             pass
         finally:
             self._forget(connection)
@@ -158,7 +161,8 @@ class Connections:
                 connection.transport.abort()
 
     def _room(self, address: str) -> bool:
-        """Whether there is a place for one more from there, made if need be."""
+        """Whether there is a place for one more connection from this address;
+        another connection is ended for it if need be."""
         if self._of[address] >= self._most_of_one:
             crowd = [one for one, (of, _) in self._open.items() if of == address]
         elif len(self._open) >= self._most:
@@ -170,9 +174,9 @@ class Connections:
         for connection in crowd:  # the oldest first
             what = connection.look()[0]
             found.setdefault(what, connection)
-            if what in _FIRST:
+            if what in _DROPPED_FIRST:
                 break
-        for what in (*_FIRST, "idle", "reader"):
+        for what in (*_DROPPED_FIRST, "idle", "reader"):
             if what in found:
                 self._end(found[what])
                 return True
@@ -180,7 +184,7 @@ class Connections:
 
     def _end(self, connection: Connection) -> None:
         task = self._open[connection][1]
-        self._forget(connection)  # at once: its task gets to know later
+        self._forget(connection)  # at once: its task hears of it only later
         task.cancel()
 
     def _forget(self, connection: Connection) -> None:
@@ -189,14 +193,14 @@ class Connections:
             self._of -= Counter([address])
 
     def close(self, *, busy: bool = True) -> None:
-        """End them; or only those on which nothing is under way."""
+        """End all connections; with `busy=False` only those on which no request is under way."""
         for connection in list(self._open):
             if busy or connection.look()[0] not in ("work", "reader"):
                 self._end(connection)
 
     async def _look(self) -> None:
         while True:
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(POLL_SECONDS)
             now = asyncio.get_running_loop().time()
             for connection in list(self._open):
                 if connection.overdue(now):
@@ -204,7 +208,8 @@ class Connections:
 
 
 def of_address(host: str) -> str:
-    """The address as one party: of IPv6 the network, for anybody has 2^64 addresses there."""
+    """The address that stands for one client: of IPv6 only the network, as each client has 2^64
+    addresses in its own."""
     with contextlib.suppress(ValueError):
         address = ip_address(host.partition("%")[0])
         if isinstance(address, IPv6Address):

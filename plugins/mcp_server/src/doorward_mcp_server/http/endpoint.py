@@ -1,4 +1,4 @@
-"""Where HTTP is served, and what must be so before it is."""
+"""The address at which HTTP is served, and the checks before it is."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from starlette.datastructures import Headers
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An address with what `[http]` says of it."""
+    """An address, and what `[http]` says of it."""
 
     loaded: Loaded
     host: str
@@ -24,7 +24,7 @@ class Endpoint:
 
     @property
     def url(self) -> str:
-        """The URL that clients use, which is also what their tokens must be for."""
+        """The URL that clients use. It is also the resource for which their tokens must be issued."""
         http = self.loaded.config.http
         if http.url:
             return http.url if urlsplit(http.url).path else http.url + http.path
@@ -37,7 +37,7 @@ class Endpoint:
         return f"{'https' if http.certificate else 'http'}://{_in_url(self.host)}:{self.port}{http.path}"
 
     def check(self, *, authenticated: bool) -> None:
-        """Raises: ConfigError if others could come in without a token, or read one on its way."""
+        """Raises: ConfigError if somebody could come in without a token, or read a token on its way."""
         http = self.loaded.config.http
         inside = is_loopback(self.host)
         named = urlsplit(http.url or "").hostname
@@ -64,9 +64,9 @@ class Endpoint:
             )
 
     def admits(self, headers: Headers) -> bool | None:
-        """Whether the `Host` and the `Origin` of a request are good ones (against DNS rebinding, and web pages): no if
-        that host is not ours, nothing if that origin is not let in. Each is read as a whole, for
-        `127.0.0.1:80@evil.example` begins well too."""
+        """Whether the `Host` and the `Origin` of a request are allowed, against DNS rebinding and web pages: `False` if
+        the host is not ours, `None` if the origin is not allowed. Each is matched as a whole, because
+        `127.0.0.1:80@evil.example` begins well, too."""
         named = [_host(host) for host in headers.getlist("host")]
         if len(named) != 1 or named[0] not in self._hosts:
             return False
@@ -77,7 +77,7 @@ class Endpoint:
 
     @cached_property
     def _hosts(self) -> set[str]:
-        """The names that we go by; each with any port, for it may be forwarded."""
+        """The hosts that we are known by. Any port goes with them, because ports may be forwarded."""
         hosts = {*IN_URLS} if _everywhere(self.host) else {*IN_URLS, _in_url(self.host).lower()}
         return hosts | {
             _in_url(named.lower()) for named in [urlsplit(self.loaded.config.http.url or "").hostname] if named
@@ -93,7 +93,7 @@ class Endpoint:
         return is_loopback(self.host) and _host(origin.partition("://")[2]) in IN_URLS
 
     def tls(self) -> ssl.SSLContext | None:
-        """What TLS is spoken with, if it is. Raises: ConfigError if certificate and key cannot be used."""
+        """The context for TLS, if it is configured. Raises: ConfigError if certificate and key cannot be used."""
         http = self.loaded.config.http
         if http.certificate is None or http.key is None:
             return None
@@ -118,7 +118,7 @@ class Endpoint:
 
 
 def _host(named: str) -> str | None:
-    """The host of `host` or `host:port`; nothing if it is neither."""
+    """The host in `host` or `host:port`; `None` if it is neither."""
     found = re.fullmatch(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::[0-9]{1,5})?", named.lower())
     return found[1] if found else None
 

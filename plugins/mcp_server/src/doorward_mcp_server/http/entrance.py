@@ -1,4 +1,5 @@
-"""What stands before the SDK's HTTP application: it lets in who brings a good token, and says who that is."""
+"""The entrance to the SDK's HTTP application: it lets in clients with a valid token,
+and tells which principal they are."""
 
 from __future__ import annotations
 
@@ -18,14 +19,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from doorward_mcp_server.http.endpoint import Endpoint
 from doorward_mcp_server.tokens.verifiers import Verifiers
 
-_METADATA = "/.well-known/"
-"""What is below it is for everybody (RFC 8615): how to log in. Clients take a 404 there for an answer, but no 401."""
+_WELL_KNOWN = "/.well-known/"
+"""Everything below it is public (RFC 8615): it tells how to log in. Clients accept a 404 there, but not a 401."""
 
 
 class Entrance:
-    """The application behind it, for clients who know what the endpoint is called and have a good token, or for all of
-    these where no token is wanted. `metadata` is the URL of what RFC 9728 tells, if there is an authorization server to
-    tell of."""
+    """Lets clients pass to the application that name the endpoint's host and have a valid token, or any token where
+    none is required. `metadata` is the URL of the metadata of RFC 9728, if there is an authorization server."""
 
     def __init__(self, app: ASGIApp, endpoint: Endpoint, verifiers: Verifiers, metadata: AnyHttpUrl | None) -> None:
         self._app, self._endpoint, self._verifiers = app, endpoint, verifiers
@@ -37,17 +37,16 @@ class Entrance:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         names = [name for name, _ in scope.get("headers", ())]
-        if (
-            b"content-length" in names and b"transfer-encoding" in names
-        ):  # of two lengths a proxy may have read the other one
+        # Of two lengths, a proxy in front may have believed the other one.
+        if b"content-length" in names and b"transfer-encoding" in names:
             await JSONResponse({"error": "invalid_request"}, 400, {"Connection": "close"})(scope, receive, send)
-        elif scope["type"] != "http" or (scope["path"].startswith(_METADATA) and scope["path"] != self._path):
+        elif scope["type"] != "http" or (scope["path"].startswith(_WELL_KNOWN) and scope["path"] != self._path):
             await self._app(scope, receive, send)
         elif not (admitted := self._endpoint.admits(Headers(scope=scope))):
             why, status = ("Origin", 403) if admitted is None else ("Host", 421)
             await PlainTextResponse(f"Invalid {why} header", status)(scope, receive, send)
         elif self._verifiers.wanted():
-            if names.count(b"authorization") > 1:  # who stands before us may have looked at another one
+            if names.count(b"authorization") > 1:  # a proxy in front may have checked another one
                 await JSONResponse({"error": "invalid_request"}, status_code=400)(scope, receive, send)
                 return
             await self._guarded(scope, receive, self._with_scope(send))
@@ -58,7 +57,8 @@ class Entrance:
         await self._app({**scope, PRINCIPAL: scope["user"].access_token.subject}, receive, send)
 
     def _with_scope(self, send: Send) -> Send:
-        """A refusal says which scopes are wanted (RFC 6750, section 3; the MCP specification): the SDK's does not."""
+        """Add to a refusal which scopes are required (RFC 6750, section 3; the MCP specification):
+        the SDK's own lacks it."""
         if not self._verifiers.scopes:
             return send
         wanted = f', scope="{" ".join(self._verifiers.scopes)}"'.encode()

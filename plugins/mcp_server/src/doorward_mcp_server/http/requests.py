@@ -1,5 +1,5 @@
-"""Requests within bounds: how many a principal may have under way, and how large they may be. One whose client goes
-ends."""
+"""The limits of requests: how many a principal may have under way, and how large they may be. A request ends when its
+client goes away."""
 
 from __future__ import annotations
 
@@ -18,55 +18,55 @@ from pydantic_core import from_json
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from doorward_mcp_server.http.sessions import ID, HttpSessions, Refused, nowhere
+from doorward_mcp_server.http.sessions import SESSION_ID, HttpSessions, Refused, nowhere
 
-LARGEST = 4 * 2**20
-"""Bytes of a call of a tool, and of what a client of the older era answers."""
+MAX_CALL_BYTES = 4 * 2**20
+"""Largest call of a tool, and largest answer of a client of the older era."""
 
-LARGE = 64 * 2**10
-"""Bytes of any other request: what it holds may be kept for as long as a stream is open, and takes twenty times as much
-once it is read."""
+LARGE_BYTES = 64 * 2**10
+"""Largest request of any other kind. Its content may be kept for as long as a stream is open, and takes twenty times as
+much memory once it is parsed."""
 
-OPENING = 16 * 2**10
-"""Bytes of a request that opens a session, which keeps what it holds."""
+MAX_OPENING_BYTES = 16 * 2**10
+"""Largest request that opens a session: the session keeps its content."""
 
-KEPT = 4 * 2**10
-"""Bytes of a message of a session that may be kept until the next one."""
+MAX_KEPT_BYTES = 4 * 2**10
+"""Largest message of a session that may be kept until the next one comes."""
 
-MANY = 16
-"""Requests at once that are larger than `LARGE`; half of them of one principal."""
+MAX_LARGE_REQUESTS = 16
+"""Requests above `LARGE_BYTES` at one time. One principal may have half of them."""
 
-BUSY = 20.0
-"""Seconds that one of them waits for others."""
+WAIT_SECONDS = 20.0
+"""Seconds for which a large request waits for a place."""
 
-ANSWERING = 5.0
-"""Seconds that requests have to be answered when the server ends."""
+ANSWER_SECONDS = 5.0
+"""Seconds within which requests are answered when the server ends."""
 
 
 class Requests:
-    """The SDK's application behind it. `forget` is told the id of each session that has ended."""
+    """Passes requests within their limits on to the SDK's application. `forget` gets the id of
+    each session that ends."""
 
     def __init__(self, app: ASGIApp, http: HttpSettings, forget: Callable[[str], None]) -> None:
         self._app, self._path, self._most = app, http.path, http.requests
         self.sessions = HttpSessions(app, http.sessions, forget)
         self._under_way: Counter[str] = Counter()
         self._streams: Counter[str] = Counter()
-        self._large = asyncio.Semaphore(MANY)
+        self._large = asyncio.Semaphore(MAX_LARGE_REQUESTS)
         self._large_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._posts = 0
         self._answered = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if PRINCIPAL not in scope:  # it is for everybody
+        if PRINCIPAL not in scope:  # it is public
             await self._app(scope, receive, send)
             return
         try:
             async with AsyncExitStack() as places:
                 _take(places, self._under_way, scope[PRINCIPAL], self._most)
                 if scope["method"] == "GET" or Headers(scope=scope).get("mcp-method") == "subscriptions/listen":
-                    _take(
-                        places, self._streams, scope[PRINCIPAL], self._most // 2
-                    )  # they last; the rest is for what is asked
+                    # Streams stay open, so they get half of the places at most.
+                    _take(places, self._streams, scope[PRINCIPAL], self._most // 2)
                 if scope["method"] == "POST":
                     await self._post(scope, receive, send, places)
                 else:
@@ -75,9 +75,9 @@ class Requests:
             await refused.answer()(scope, receive, send)
 
     async def end(self) -> None:
-        """Wait for the answers of what is under way, which has been told to end; then end the sessions, with the
-        streams they have open."""
-        with anyio.move_on_after(ANSWERING):
+        """Wait until the requests under way, which have been told to end, are answered. Then end the sessions, and with
+        them their open streams."""
+        with anyio.move_on_after(ANSWER_SECONDS):
             while self._posts:
                 self._answered.clear()
                 await self._answered.wait()
@@ -88,8 +88,8 @@ class Requests:
         self._answered.set()
 
     async def _other(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # No event is kept, so a stream that is opened again has only what comes from now on: the SDK would answer
-        # nothing.
+        # No events are kept, so a stream that is opened again begins with the next one. With this header the SDK would
+        # send nothing at all.
         scope = {**scope, "headers": [(name, value) for name, value in scope["headers"] if name != b"last-event-id"]}
         with self.sessions.used(scope):
             await self._app(scope, receive, send)
@@ -97,10 +97,12 @@ class Requests:
     async def _post(self, scope: Scope, receive: Receive, send: Send, places: AsyncExitStack) -> None:
         headers = Headers(scope=scope)
         older = headers.get("mcp-protocol-version") in (None, *HANDSHAKE_PROTOCOL_VERSIONS)
-        ours = scope["path"].removesuffix("\n") == self._path  # Starlette's routes let such an end pass
-        opening = ours and older and ID not in headers
+        ours = scope["path"].removesuffix("\n") == self._path  # Starlette's routes match with such an end, too
+        opening = ours and older and SESSION_ID not in headers
         calls = older or headers.get("mcp-method") == "tools/call"
-        body = await self._body(scope, receive, OPENING if opening else LARGEST if calls else LARGE, places)
+        body = await self._body(
+            scope, receive, MAX_OPENING_BYTES if opening else MAX_CALL_BYTES if calls else LARGE_BYTES, places
+        )
         if body is None:
             return
         self._posts += 1
@@ -113,7 +115,7 @@ class Requests:
             await self._app(scope, _again(body, receive), send)
 
     async def _body(self, scope: Scope, receive: Receive, most: int, places: AsyncExitStack) -> bytes | None:
-        """The body of a request; nothing if its client is gone. Raises: Refused."""
+        """The body of a request; `None` if its client is gone. Raises: Refused if it is too large."""
         body, more = bytearray(), True
         while more:
             message = await receive()
@@ -123,27 +125,27 @@ class Requests:
             body += message["body"]
             if len(body) > most:
                 raise _too_large(most)
-            if before <= LARGE < len(body):
+            if before <= LARGE_BYTES < len(body):
                 await self._take_large(scope[PRINCIPAL], places)
         return bytes(body)
 
     async def _take_large(self, principal: str, places: AsyncExitStack) -> None:
         """Raises: Refused."""
-        own = self._large_of.setdefault(principal, asyncio.Semaphore(MANY // 2))
+        own = self._large_of.setdefault(principal, asyncio.Semaphore(MAX_LARGE_REQUESTS // 2))
         try:
-            async with asyncio.timeout(BUSY):
+            async with asyncio.timeout(WAIT_SECONDS):
                 await places.enter_async_context(own)
                 await places.enter_async_context(self._large)
         except TimeoutError:
             raise _busy("large ones") from None
 
     async def _in_session(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-        """A message of the older era. The SDK lets a request go on whose client is gone; nobody could come for its
-        answer."""
+        """Serve a message of the older era. A request whose client is gone is cancelled: the SDK would let it go on,
+        though nobody can fetch its answer."""
         message = _parsed(body)
         method, answered = message.get("method"), False
-        if len(body) > LARGE and method not in (None, "tools/call"):
-            raise _too_large(LARGE)
+        if len(body) > LARGE_BYTES and method not in (None, "tools/call"):
+            raise _too_large(LARGE_BYTES)
 
         async def sent(part: Message) -> None:
             nonlocal answered
@@ -154,10 +156,9 @@ class Requests:
             await self._app({**scope}, _again(body, receive), sent)
             if method and "id" in message and not answered:
                 await self._notify(scope, receive, {"requestId": message["id"], "reason": "its client is gone"})
-            elif len(body) > KEPT:
-                await self._notify(
-                    scope, receive, {}
-                )  # of nothing: it takes the place of the last message, which the SDK keeps
+            elif len(body) > MAX_KEPT_BYTES:
+                # The SDK keeps the last message: an empty notification takes its place.
+                await self._notify(scope, receive, {})
 
     async def _notify(self, scope: Scope, receive: Receive, params: dict[str, Any]) -> None:
         cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
@@ -169,7 +170,7 @@ def _too_large(most: int) -> Refused:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """What gives a body that was read, and then what comes after it."""
+    """A `receive` that gives a body that was read already, and then whatever follows."""
     given = False
 
     async def received() -> Message:
@@ -183,7 +184,7 @@ def _again(body: bytes, receive: Receive) -> Receive:
 
 
 def _parsed(body: bytes) -> dict[str, Any]:
-    """The message, by the parser that the SDK has."""
+    """The message, parsed as the SDK does it; empty if it is no object."""
     try:
         found = from_json(body)
     except ValueError:
@@ -192,7 +193,7 @@ def _parsed(body: bytes) -> dict[str, Any]:
 
 
 def _take(places: AsyncExitStack, counted: Counter[str], principal: str, most: int) -> None:
-    """A place of a principal. Raises: Refused."""
+    """Take one of the places of a principal. Raises: Refused if none is left."""
     if counted[principal] >= most:
         raise _busy("of yours")
     counted[principal] += 1

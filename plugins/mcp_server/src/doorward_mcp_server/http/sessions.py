@@ -1,4 +1,4 @@
-"""The sessions of the protocol versions before 2026-07-28: how many there may be, and for how long."""
+"""Sessions, which protocol versions before 2026-07-28 have: how many there may be, and how long they last."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-ID = "mcp-session-id"
+SESSION_ID = "mcp-session-id"
 
-UNCALLED = 60.0
-"""Seconds after which a session ends in which nothing was asked yet."""
+UNUSED_SECONDS = 60.0
+"""Seconds after which a session ends that has had no request since it was opened."""
 
-LOOK_EVERY = 5.0
-"""Seconds between looks for sessions that are over."""
+POLL_SECONDS = 5.0
+"""Seconds between two looks for sessions that are over."""
 
-PRINCIPALS = 8
-"""There may be as many sessions in all as these principals may have."""
+TOTAL_FACTOR = 8
+"""All principals together may have this many times the sessions that one may have."""
 
 
 class Refused(Exception):
-    """A request that is not served: the status of its answer, and why."""
+    """A request that is refused: why, and the status of the answer."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
@@ -56,13 +56,13 @@ class _Session:
 
     def over(self) -> bool:
         return not self.under_way and time.monotonic() - self.used > (
-            DEFAULT_SESSION_IDLE_TIMEOUT if self.asked else UNCALLED
+            DEFAULT_SESSION_IDLE_TIMEOUT if self.asked else UNUSED_SECONDS
         )
 
 
 class HttpSessions:
-    """Those of the application, at most `most` of one principal: the one that was not used for longest makes room,
-    first among those in which nothing was asked. `forget` is told the id of each that ends."""
+    """The sessions of the application, at most `most` per principal. Where there is no room, the one that was idle for
+    longest ends, beginning with those that never had a request. `forget` gets the id of each session that ends."""
 
     def __init__(self, app: ASGIApp, most: int, forget: Callable[[str], None]) -> None:
         self._app, self._most, self._forget = app, most, forget
@@ -70,14 +70,14 @@ class HttpSessions:
         self._by_id: dict[str, _Session] = {}
 
     async def open(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request that opens one. Raises: Refused if there is no room for it."""
+        """Serve a request that opens a session. Raises: Refused if there is no room for it."""
         await self._make_room(scope[PRINCIPAL])
         session = _Session({**scope})
         self._all.add(session)
 
         async def noted(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] < 400:
-                session.id = Headers(raw=message["headers"]).get(ID, "")
+                session.id = Headers(raw=message["headers"]).get(SESSION_ID, "")
                 if session.id:  # a redirect has none
                     self._by_id[session.id] = session
             await send(message)
@@ -92,8 +92,8 @@ class HttpSessions:
 
     @contextmanager
     def used(self, scope: Scope, *, asked: bool = False) -> Iterator[None]:
-        """A block in which a request of a session is under way."""
-        session = self._by_id.get(Headers(scope=scope).get(ID, ""))
+        """A block in which a request of this session is under way; `asked` unless it only opens it."""
+        session = self._by_id.get(Headers(scope=scope).get(SESSION_ID, ""))
         if session is None or session.principal != scope[PRINCIPAL]:
             yield
             return
@@ -106,21 +106,21 @@ class HttpSessions:
             session.used = time.monotonic()
 
     async def watch(self) -> None:
-        """End those that are over, until cancelled."""
+        """End sessions when they are over, until cancelled."""
         while True:
-            await anyio.sleep(LOOK_EVERY)
+            await anyio.sleep(POLL_SECONDS)
             for session in [session for session in self._all if session.over()]:
                 await self._end(session)
 
     async def close(self) -> None:
-        """End all."""
+        """End all sessions."""
         for session in list(self._all):
             await self._end(session)
 
     async def _make_room(self, principal: str) -> None:
         crowd = [session for session in self._all if session.principal == principal]
         if len(crowd) < self._most:
-            if len(self._all) < self._most * PRINCIPALS:
+            if len(self._all) < self._most * TOTAL_FACTOR:
                 return
             crowd = list(self._all)
         if not (unused := [session for session in crowd if not session.under_way]):
@@ -128,12 +128,12 @@ class HttpSessions:
         await self._end(min(unused, key=lambda session: (session.asked, session.used)))
 
     async def _end(self, session: _Session) -> None:
-        """As its client would."""
+        """End a session as its client would: by a DELETE."""
         self._all.discard(session)
         if self._by_id.pop(session.id, None):
             self._forget(session.id)
             await self._app(
-                {**session.scope, "method": "DELETE", "headers": [(ID.encode(), session.id.encode())]},
+                {**session.scope, "method": "DELETE", "headers": [(SESSION_ID.encode(), session.id.encode())]},
                 _nothing,
                 nowhere,
             )

@@ -1,2 +1,2 @@
-"""Who comes in over HTTP: bearer tokens, how they are made and what makes them good; never what a principal may do, nor
-HTTP itself."""
+"""Bearer tokens of clients over HTTP: how they are made and verified. Never what a principal may do,
+nor HTTP itself."""

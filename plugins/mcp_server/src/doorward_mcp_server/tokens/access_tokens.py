@@ -1,4 +1,4 @@
-"""Access tokens of an authorization server: JWTs that it signed, for us (RFC 9068, RFC 8725)."""
+"""Access tokens of an authorization server: JWTs that it has signed for us (RFC 9068, RFC 8725)."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from mcp.server.auth.provider import AccessToken
 
 from doorward_mcp_server.tokens.issuer import Keys, Unavailable
 
-SKEW = 60
+CLOCK_SKEW_SECONDS = 60
 """Seconds by which the clocks of the authorization server and of this machine may differ."""
-LONGEST = 16 * 2**10
-"""Characters of a token."""
-_TYPES = ("at+jwt", "application/at+jwt")
-_NOT_OF_ACCESS_TOKENS = ("nonce", "at_hash", "c_hash", "s_hash", "events")
-"""Claims that only ID tokens and logout tokens have. An ID token says to a client who logged in, and opens nothing."""
-_CLIENT = ("client_id", "azp", "cid", "appid")
-"""Whom a token was issued to: RFC 9068, OpenID Connect and most providers, Okta, Entra ID."""
+MAX_TOKEN_CHARACTERS = 16 * 2**10
+"""Longest token."""
+_ACCESS_TOKEN_TYPES = ("at+jwt", "application/at+jwt")
+_ID_TOKEN_CLAIMS = ("nonce", "at_hash", "c_hash", "s_hash", "events")
+"""Claims of ID tokens and logout tokens alone. An ID token tells a client who has logged in; it gives no access."""
+_CLIENT_CLAIMS = ("client_id", "azp", "cid", "appid")
+"""Claims with the client to which a token was issued: of RFC 9068, OpenID Connect and most
+providers, Okta, Entra ID."""
 
 
 class Refused(ValueError):
-    """Why a token is not good, without anything of it."""
+    """Why a token is not valid. Quotes nothing of the token."""
 
 
 class AccessTokens:
-    """Verifies them. `resource` is the URL of this endpoint, which they must be for if the configuration does not say
-    otherwise."""
+    """Verifies access tokens. `resource` is the URL of this endpoint, for which they must be issued if the
+    configuration names no audience."""
 
     def __init__(self, settings: OAuthSettings) -> None:
         self._settings = settings
@@ -38,12 +39,12 @@ class AccessTokens:
         self._keys = Keys(settings)
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """What the SDK wants to know of a good token, its `subject` the principal; else `None`. Raises: Unavailable."""
+        """The SDK's form of a valid token, with the principal as `subject`; else `None`. Raises: Unavailable."""
         try:
             return self._found(token, await self._claims(token))
         except Unavailable:
             raise
-        except Exception as error:  # a token may be anything; what is wrong with it is not for its bearer
+        except Exception as error:  # a token may be anything, and its bearer is not told what is wrong
             told = f": {error}" if isinstance(error, (jwt.InvalidTokenError, Refused)) else ""
             seldom.info("token_refused", why=f"{type(error).__name__}{told}"[:200])
             return None
@@ -53,15 +54,15 @@ class AccessTokens:
             token=token,
             client_id=str(claims.get("client_id") or claims.get("azp") or claims["iss"]),
             scopes=_scopes(claims),
-            expires_at=int(claims["exp"]) + SKEW,
+            expires_at=int(claims["exp"]) + CLOCK_SKEW_SECONDS,
             resource=self.resource,
             subject=claims[self._settings.principal],
             claims={"iss": claims["iss"]},
         )
 
     async def _claims(self, token: str) -> Mapping[str, Any]:
-        """Raises: Unavailable; anything for a token that is not good."""
-        if len(token) > LONGEST:
+        """Raises: Unavailable; any exception for a token that is not valid."""
+        if len(token) > MAX_TOKEN_CHARACTERS:
             raise Refused("too long")
         header = jwt.get_unverified_header(token)
         algorithm, kid = header.get("alg"), header.get("kid")
@@ -78,7 +79,7 @@ class AccessTokens:
                     options,
                     audience=self._audience or [self.resource],
                     issuer=self._settings.issuer,
-                    leeway=SKEW,
+                    leeway=CLOCK_SKEW_SECONDS,
                 )
             except jwt.InvalidSignatureError as error:
                 wrong = error
@@ -89,36 +90,35 @@ class AccessTokens:
 
 
 def _check(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
-    """Raises: Refused for a token that is for something else, though the same issuer signed it for us."""
+    """Raises: Refused for a token that the same issuer has signed for us, but that is no access token."""
     kind = str(header.get("typ", "")).lower()
     if "cnf" in claims:
         raise Refused("bound to a key of its client (DPoP or mTLS), of which a bearer shows no proof")
-    if kind in _TYPES:
+    if kind in _ACCESS_TOKEN_TYPES:
         return
     if kind not in ("", "jwt"):
         raise Refused("its typ is not that of an access token")
-    if "typ" in claims:  # Keycloak says there what it is
+    if "typ" in claims:  # Keycloak puts the type there
         if claims["typ"] != "Bearer":
             raise Refused("not an access token")
-    elif claims.get("token_use", "access") != "access":  # and so does Cognito
+    elif claims.get("token_use", "access") != "access":  # Cognito puts it there
         raise Refused("not an access token")
-    elif any(claim in claims for claim in _NOT_OF_ACCESS_TOKENS):
+    elif any(claim in claims for claim in _ID_TOKEN_CLAIMS):
         raise Refused("an ID token, not an access token")
     else:
         _check_client(claims)
 
 
 def _check_client(claims: Mapping[str, Any]) -> None:
-    """An ID token, whose other marks are all optional, is for the client that it was issued to, and gives no rights: a
-    token that does not say what it is must have been issued to somebody for somebody else. `scp` is enough: with Entra
-    ID an application may be its own API.
+    """Refuse ID tokens that have no other mark: their audience is the client itself.
 
-    Raises: Refused.
+    So a token that does not tell its type must name a client and another audience. With `scp` it need not: in Entra ID
+    an application may be its own API. Raises: Refused.
     """
     if "scp" in claims:
         return
     audience = claims["aud"] if isinstance(claims["aud"], list) else [claims["aud"]]
-    clients = [claims[claim] for claim in _CLIENT if claim in claims]
+    clients = [claims[claim] for claim in _CLIENT_CLAIMS if claim in claims]
     if any(client in audience for client in clients):
         raise Refused("for the client that it was issued to: an ID token, or as good as one")
     if not clients and "scope" not in claims:
@@ -126,12 +126,8 @@ def _check_client(claims: Mapping[str, Any]) -> None:
 
 
 def _scopes(claims: Mapping[str, Any]) -> list[str]:
-    """`scope` is a string (RFC 9068), `scp` a string or a list."""
+    """The scopes of a token: `scope` is a string (RFC 9068), `scp` a string or a list."""
     found = claims.get("scope", claims.get("scp", ""))
-    return (
-        found.split()
-        if isinstance(found, str)
-        else [s for s in found if isinstance(s, str)]
-        if isinstance(found, list)
-        else []
-    )
+    if isinstance(found, str):
+        return found.split()
+    return [scope for scope in found if isinstance(scope, str)] if isinstance(found, list) else []

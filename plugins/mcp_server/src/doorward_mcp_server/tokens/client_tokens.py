@@ -1,4 +1,4 @@
-"""The tokens by which clients of HTTP are known. Imports no SDK."""
+"""The tokens that `doorward token` makes for clients of HTTP. Imports no SDK."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import secrets
 
 PREFIX = "doorward_"
-"""How each token begins, so that people and scanners of repositories know one when they see it."""
+"""The beginning of each token, by which people and scanners of repositories recognise one."""
 
 
 def new_token() -> str:
@@ -15,5 +15,5 @@ def new_token() -> str:
 
 
 def hashed(token: str) -> str:
-    """As the configuration has it. A fast hash will do: 256 random bits cannot be guessed."""
+    """The hash of a token, as it stands in the configuration. A fast one will do: 256 random bits cannot be guessed."""
     return "sha256:" + hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()

@@ -1,5 +1,4 @@
-"""`doorward token`: bearer tokens of those who come over HTTP. Only their hashes are kept, in the configuration
-file."""
+"""`doorward token`: bearer tokens of clients over HTTP. The configuration file keeps only their hashes."""
 
 from __future__ import annotations
 
@@ -18,8 +17,7 @@ _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
 @click.group()
 def token() -> None:
-    """Bearer tokens for `serve --transport http`. A server that runs takes new ones, and refuses those that are
-    revoked, at once."""
+    """Bearer tokens for `serve --transport http`. A running server notices at once when they are made or revoked."""
 
 
 @token.command()
@@ -29,7 +27,7 @@ def token() -> None:
     "--expires", metavar="TIME", help="When it ends: 90d, 12h, or a date such as 2027-01-31. Never, if not given."
 )
 def new(project: Project, name: str, expires: str | None) -> None:
-    """Make a token with which one comes in as NAME. It is shown once."""
+    """Make a token for the principal NAME. It is shown once."""
     from doorward.serving import can_come_in
 
     from doorward_mcp_server.tokens.client_tokens import hashed, new_token
@@ -97,8 +95,7 @@ def revoke(project: Project, id: str) -> None:
 
 
 def _change(project: Project, change: Any) -> None:
-    """Change the configuration file; what stands around it stays. It must be one after that as it was before. Raises:
-    ConfigError."""
+    """Change the configuration file; all else in it stays. Raises: ConfigError if it is not valid before or after."""
     with alone(project.config):
         _change_alone(project, change)
 
@@ -168,13 +165,13 @@ def _over(expires: datetime | None) -> bool:
 
 
 def _ends(text: str) -> datetime:
-    """When a token ends that is made now."""
+    """When a token ends that is made now. Raises: UsageError if that is no time to come."""
     if found := re.fullmatch(r"([1-9]\d{0,5})([dhms])", text):
         return (datetime.now(UTC) + timedelta(**{_UNITS[found[2]]: int(found[1])})).replace(microsecond=0)
     try:
         ends = datetime.fromisoformat(text)
     except ValueError:
-        raise click.UsageError(f"{text!r} is no time: write 90d, 12h, or a date such as 2027-01-31.") from None
+        raise click.UsageError(f"{text!r} is not a time: write 90d, 12h, or a date such as 2027-01-31.") from None
     ends = ends if ends.tzinfo else ends.replace(tzinfo=UTC)
     if _over(ends):
         raise click.UsageError(f"{text} is over already.")

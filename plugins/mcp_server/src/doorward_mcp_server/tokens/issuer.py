@@ -1,5 +1,4 @@
-"""The keys of an authorization server: found by its metadata, kept, and fetched again when a token names one that is
-new."""
+"""The signing keys of an authorization server: found by its metadata, cached, and fetched again for unknown ones."""
 
 from __future__ import annotations
 
@@ -18,26 +17,25 @@ from doorward_auth_kit import exchange
 from mcp.client.auth.utils import build_oauth_authorization_server_metadata_discovery_urls
 from starlette.authentication import AuthenticationError
 
-AGAIN = 30.0
-"""Seconds after which a token with an unknown key makes us ask again. Anybody can send such tokens."""
-AGAIN_DOWN = 2.0
-"""The same after the issuer could not be asked."""
-OLD = 3600.0
-"""Seconds after which keys are fetched anew, so that one that was withdrawn ends; they go on working until that
-succeeds."""
-PATIENCE = 10.0
-"""Seconds for all of it: requests wait meanwhile."""
-MOST = 50
-"""Keys of one issuer."""
-_KINDS = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
+RETRY_SECONDS = 30.0
+"""Seconds between two fetches because of an unknown key. Anybody can send tokens that name one."""
+RETRY_DOWN_SECONDS = 2.0
+"""The same while the issuer cannot be reached."""
+REFRESH_SECONDS = 3600.0
+"""Seconds after which keys are fetched anew, so that withdrawn ones end. The old ones are valid until that succeeds."""
+FETCH_SECONDS = 10.0
+"""Seconds for a whole fetch: requests wait for it."""
+MAX_KEYS = 50
+"""Keys of an issuer that are looked at."""
+_KEY_TYPES = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 
 
 class Unavailable(AuthenticationError):
-    """Whether a token is good cannot be said now."""
+    """A token cannot be verified now."""
 
 
 class Keys:
-    """The public keys of an issuer, by their id."""
+    """The public keys of an issuer."""
 
     def __init__(self, settings: OAuthSettings) -> None:
         self._settings = settings
@@ -47,12 +45,12 @@ class Keys:
         self._running: asyncio.Task[None] | None = None
 
     async def named(self, kid: str | None, algorithm: str) -> list[jwt.PyJWK]:
-        """The keys that may have made a signature: those of that id, or all if the token names none.
+        """The keys that may have made a signature: those with this id, or all if the token names none.
 
-        Raises: Unavailable if it cannot be known.
+        Raises: Unavailable if the issuer cannot be asked for them.
         """
         if found := self._held(kid, algorithm):
-            if time.monotonic() - self._fetched > OLD:
+            if time.monotonic() - self._fetched > REFRESH_SECONDS:
                 self._ask()
             return found
         if running := self._ask():
@@ -66,24 +64,24 @@ class Keys:
         return list(_usable((key for key in self._keys if kid is None or key.get("kid") == kid), algorithm))
 
     def _ask(self) -> asyncio.Task[None] | None:
-        """Fetch the keys: one for all that wait, and not too often."""
+        """Start to fetch the keys, once for all that wait, and not too often."""
         if self._running is None or self._running.done():
-            if time.monotonic() - self._tried < (AGAIN_DOWN if self._down else AGAIN):
+            if time.monotonic() - self._tried < (RETRY_DOWN_SECONDS if self._down else RETRY_SECONDS):
                 return None
             self._running = asyncio.ensure_future(self._fetch())
         return self._running
 
     async def _fetch(self) -> None:
         try:
-            async with asyncio.timeout(PATIENCE), httpx2.AsyncClient() as client:
+            async with asyncio.timeout(FETCH_SECONDS), httpx2.AsyncClient() as client:
                 url = self._settings.jwks_url or await self._discovered(client)
                 found = await _json(client, url)
             keys = found.get("keys") if found else None
             if not isinstance(keys, list):
                 raise ServerError(f"{url} has no keys")
-            self._keys = [key for key in keys[:MOST] if isinstance(key, dict)]
+            self._keys = [key for key in keys[:MAX_KEYS] if isinstance(key, dict)]
             self._fetched, self._down = time.monotonic(), False
-        except Exception as error:  # whatever an answer does to us: the keys that are held go on working
+        except Exception as error:  # whatever is in the answer: the keys that are held stay valid
             self._down = True
             seldom.warning(
                 "issuer_unavailable", issuer=self._settings.issuer, why=f"{type(error).__name__}: {error}"[:500]
@@ -92,7 +90,7 @@ class Keys:
             self._tried = time.monotonic()
 
     async def _discovered(self, client: httpx2.AsyncClient) -> str:
-        """Where the keys are. Raises: ServerError."""
+        """The URL of the keys, from the metadata. Raises: ServerError."""
         issuer = self._settings.issuer
         for url in build_oauth_authorization_server_metadata_discovery_urls(issuer, issuer):
             found = await _json(client, url)
@@ -101,15 +99,14 @@ class Keys:
             if found.get("issuer") != issuer:
                 raise ServerError(f"{url} is of another issuer: {found.get('issuer')!r:.200}, not {issuer!r}")
             where = found.get("jwks_uri")
-            here = (
-                is_loopback(urlsplit(issuer).hostname or "")
-                and isinstance(where, str)
-                and is_loopback(urlsplit(where).hostname or "")
-            )
-            if isinstance(where, str) and (where.startswith("https://") or here):
+            if isinstance(where, str) and (where.startswith("https://") or (_is_local(issuer) and _is_local(where))):
                 return where
             raise ServerError(f"{url} names no https jwks_uri")
         raise ServerError(f"{issuer} has no metadata (RFC 8414, OpenID Connect Discovery)")
+
+
+def _is_local(url: str) -> bool:
+    return is_loopback(urlsplit(url).hostname or "")
 
 
 async def _json(client: httpx2.AsyncClient, url: str) -> dict[str, Any] | None:
@@ -126,10 +123,10 @@ async def _json(client: httpx2.AsyncClient, url: str) -> dict[str, Any] | None:
 
 
 def _usable(keys: Iterator[Mapping[str, Any]], algorithm: str) -> Iterator[jwt.PyJWK]:
-    """Those that are for this kind of signature. One that cannot be read is none."""
+    """The keys for this kind of signature. Keys that cannot be read are skipped."""
     for key in keys:
         if (
-            key.get("kty") != _KINDS[algorithm[:2]]
+            key.get("kty") != _KEY_TYPES[algorithm[:2]]
             or key.get("use", "sig") != "sig"
             or key.get("alg", algorithm) != algorithm
         ):

@@ -1,4 +1,4 @@
-"""The bearer tokens of `[[principals.NAME.tokens]]`, of which the configuration has the hashes."""
+"""The bearer tokens whose hashes stand in the configuration, in `[[principals.NAME.tokens]]`."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from doorward_mcp_server.tokens.client_tokens import hashed
 
 
 class StaticTokens:
-    """Verifies them. `scopes` are those that a request needs, all of which such a token has."""
+    """Verifies static tokens. Such a token has all of `scopes`, which a request needs."""
 
     def __init__(self, loaded: Loaded, scopes: list[str]) -> None:
         self._file, self._scopes = TokenFile(loaded), scopes
         self._turn = anyio.Lock()
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Whether any token is configured."""
         self._file.refresh()
         return bool(self._file.tokens)
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """What the SDK wants to know of a good token; else `None`. Found by its hash: how long that takes tells nothing
-        of the token."""
+        """The SDK's form of a valid token; else `None`. It is looked up by its hash, so that the time this takes tells
+        nothing of the token."""
         if self._file.changed():
             async with self._turn:
                 await anyio.to_thread.run_sync(self._file.refresh)  # a large file takes long

@@ -1,4 +1,4 @@
-"""What makes a bearer token good: the configuration's own tokens, an authorization server, a plugin."""
+"""The verifiers of bearer tokens: for those of the configuration, of an authorization server, and of a plugin."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from doorward_mcp_server.tokens.static_tokens import StaticTokens
 
 
 class Verifiers:
-    """All that are configured, as one: the `TokenVerifier` that the SDK wants. Raises: PluginError if a plugin's fails
-    to be made."""
+    """All configured verifiers, as the one `TokenVerifier` of the SDK. Raises: PluginError if a plugin fails."""
 
     def __init__(self, gate: Gateway) -> None:
         self._gate = gate
@@ -28,19 +27,18 @@ class Verifiers:
         self._wanted = False
 
     def serve_at(self, url: str) -> None:
-        """Say for which resource tokens must be: its URL is known once the port is."""
+        """Set the resource for which tokens must be issued. Its URL is known only when the port is."""
         if self._oauth is not None:
             self._oauth.resource = url
 
     def wanted(self) -> bool:
-        """Whether clients must bring a token. Once they must, they must until the end, though the last token be
-        revoked."""
+        """Whether clients must bring a token. Once they must, that stays so, even when the last token is revoked."""
         self._wanted = self._wanted or bool(self._oauth or self._of_plugin or self._static)
         return self._wanted
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """What one of them says of a token, its `subject` the principal. Raises: Unavailable if none takes it and one
-        cannot say."""
+        """The token as the first verifier that accepts it gives it, with the principal as `subject`. Raises:
+        Unavailable if none accepts it and one of them cannot tell."""
         down: Unavailable | None = None
         verifiers: tuple[TokenVerifier | None, ...] = (self._static, self._of_plugin, self._oauth)
         for verifier in filter(None, verifiers):
@@ -71,7 +69,7 @@ class Verifiers:
 
 
 def of_plugin(gate: Gateway) -> TokenVerifier | None:
-    """The verifier that a plugin brings. Raises: PluginError if it fails to."""
+    """The verifier of a plugin, if one brings it. Raises: PluginError if that fails."""
     try:
         found = gate.plugins.hook.token_verifier()
     except Exception as error:

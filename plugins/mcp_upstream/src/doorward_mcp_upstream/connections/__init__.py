@@ -1,4 +1,1 @@
-"""Sessions with a server over any transport, and what goes wrong with them.
-
-Never what its tools mean.
-"""
+"""Sessions with a server over any transport, and their errors. Never what its tools mean."""

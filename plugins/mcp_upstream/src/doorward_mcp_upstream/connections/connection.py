@@ -1,4 +1,4 @@
-"""One session with a server: what is spoken over a wire, in either protocol era."""
+"""One session with a server: the protocol that is spoken over a wire, in both eras."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ from doorward_mcp_upstream.connections.flights import Flight, Flights
 from doorward_mcp_upstream.connections.listing import Listing
 from doorward_mcp_upstream.connections.repair import read_tools
 from doorward_mcp_upstream.connections.settings import MCPSettings
-from doorward_mcp_upstream.connections.troubles import CODE, Refusal, Trouble, own_data, trouble_in
+from doorward_mcp_upstream.connections.troubles import TROUBLE_CODE, Refusal, Trouble, own_data, trouble_in
 from doorward_mcp_upstream.connections.wire import Watched, Wire
 
-ROUNDS = 10
-"""How often a server may ask for more within one request."""
-_RELISTEN = 5.0
-"""Seconds after which a lost subscription is made again."""
-_UNREADABLE = "SSE stream failed: "
-"""How the SDK begins its word of a stream of events that is none, or that has one that is too large."""
+MAX_ROUNDS = 10
+"""How often a server may ask for more input within one request."""
+_RESUBSCRIBE_SECONDS = 5.0
+"""Seconds until a lost subscription is made again."""
+_UNREADABLE_PREFIX = "SSE stream failed: "
+"""Beginning of the SDK's message about a stream of events that is not valid, or has an event that is too large."""
 _INFO = types.Implementation(name="doorward", version=doorward.__version__)
 
-for _name in ("client", "mcp.client"):  # what the SDK says of a server that misbehaves is told by us, to who asked
+for _name in ("client", "mcp.client"):  # we report misbehaving servers ourselves, to the caller
     logging.getLogger(_name).setLevel(logging.CRITICAL)
 
 
 class Connection:
-    """A session that its owner keeps open, and any task may use. `changed` is called when the server says that its
-    tools are others now."""
+    """A session that its owner keeps open, and that any task may use. `changed` is called when the server says that its
+    tools have changed."""
 
     def __init__(
         self, context: ServerContext[MCPSettings], wire: Wire, flights: Flights, changed: Callable[[], None]
@@ -79,12 +79,13 @@ class Connection:
 
     @property
     def server(self) -> dict[str, Any]:
-        """Its name and version, as it says."""
+        """The name and version that the server gives itself."""
         info = self.session.server_info
         return info.model_dump(by_alias=True, mode="json", exclude_none=True) if info else {}
 
     async def agree(self, era: str = "") -> None:
-        """Find out what the server speaks. `era` is what it spoke last: it is believed only as to what is tried first.
+        """Find out which era the server speaks. `era` is the one that it spoke last; it only decides what is tried
+        first.
 
         Raises: Trouble.
         """
@@ -99,7 +100,7 @@ class Connection:
                     raise
                 try:
                     await second()
-                except MCPError as late:  # it had the first request after all, only slowly: that has settled the era
+                except MCPError as late:  # it was only slow: the first request has settled the era
                     if late.code != types.UNSUPPORTED_PROTOCOL_VERSION:
                         raise
                     await first()
@@ -109,31 +110,32 @@ class Connection:
             raise known or self._trouble(error) or Trouble(unknown, sent=False) from None
 
     def _hopeless(self, error: Exception) -> bool:
-        """Whether no other handshake can help."""
+        """Whether the other handshake would fail, too."""
         trouble = self._trouble(error)
         return trouble is not None and (trouble.gone or not trouble.status or trouble.status in (401, 403))
 
     async def send(self, method: str, params: Mapping[str, Any], flight: Flight) -> dict[str, Any]:
-        """One request, to its end: what the server wants to know in between is asked for.
+        """Send a request, and return the result. Whatever the server asks in between is asked of the client.
 
         Raises: Trouble; Refusal if the answer is an error.
         """
         given = dict(params)
-        for _ in range(ROUNDS):
+        for _ in range(MAX_ROUNDS):
             result = await self._send(method, given, flight)
             if result.get("resultType") != "input_required" or not self.modern:
                 return result
             given = await self._more(params, result, flight)
-        raise Trouble(f"it asked for more input {ROUNDS} times within one request")
+        raise Trouble(f"it asked for more input {MAX_ROUNDS} times within one request")
 
     async def _more(self, params: Mapping[str, Any], result: Mapping[str, Any], flight: Flight) -> dict[str, Any]:
-        """The request again, with what the server asked for (MCP 2026-07-28, multi round-trip requests)."""
+        """The parameters of the repeated request, with the answers for the server (2026-07-28,
+        multi round-trip requests)."""
         given = dict(params)
         requests = result.get("inputRequests")
         if isinstance(requests, dict) and requests:
             given["inputResponses"] = {key: await self._answer(request, flight) for key, request in requests.items()}
         else:
-            await anyio.sleep(0.1)  # it only wants to be asked again
+            await anyio.sleep(0.1)  # the server only wants the request to be repeated
         if isinstance(state := result.get("requestState"), str):
             given["requestState"] = state
         return given
@@ -162,8 +164,8 @@ class Connection:
             raise self._trouble(error) or Refusal(error.code, error.message, own_data(error.data)) from None
 
     def _stamped(self, method: str, params: dict[str, Any], flight: Flight) -> dict[str, str]:
-        """What every request says of us: in `_meta`, from 2026-07-28 on; and, where there are any, in these HTTP
-        headers."""
+        """Put into `_meta` what requests say about the client from 2026-07-28 on. Returns: the HTTP headers, for
+        transports that have any."""
         version = self.session.protocol_version or ""
         headers = {MCP_PROTOCOL_VERSION_HEADER: version}
         if not self.modern:
@@ -184,31 +186,31 @@ class Connection:
         return headers
 
     def _capabilities(self, flight: Flight) -> dict[str, Any]:
-        """What we can do for this request: whom nobody can be asked for, nothing is offered."""
+        """The client capabilities that this request offers: none if there is no client to ask."""
         if flight.client is None:
             return {}
         return {"elicitation": {"form": {}, "url": {}}} | ({"sampling": {}} if self._settings.sampling else {})
 
     def _trouble(self, error: Exception) -> Trouble | None:
-        """What an error of the SDK means, if it is not the server's own answer."""
+        """The trouble behind an error of the SDK; `None` if it is the server's own answer."""
         if not isinstance(error, MCPError):
             return None
         if (trouble := trouble_in(error.data)) is not None:
-            answered = error.code != CODE and not trouble.passing and trouble.status not in (401, 403)
+            answered = error.code != TROUBLE_CODE and not trouble.passing and trouble.status not in (401, 403)
             return None if answered else trouble
-        if error.message.startswith(_UNREADABLE):
-            return Trouble(f"its answer cannot be read: {quoted(error.message.removeprefix(_UNREADABLE))}")
+        if error.message.startswith(_UNREADABLE_PREFIX):
+            return Trouble(f"its answer cannot be read: {quoted(error.message.removeprefix(_UNREADABLE_PREFIX))}")
         closed = self.ended.is_set() or error.message == "Connection closed"
         if error.code == types.CONNECTION_CLOSED and (closed or error.message.startswith("SSE stream")):
             return Trouble("the connection ended before it answered", passing=True, gone=closed)
         return None
 
     async def why(self) -> str:
-        """Why it has ended, as far as that is known."""
+        """Why the session has ended, as far as that is known."""
         return await self._wire.reason()
 
     async def listing(self, *, fresh: bool = False) -> Listing:
-        """What the server has, read anew if it has said that it is another now.
+        """The listing of the server, read anew if the server has told of changes, or if it must be `fresh`.
 
         Raises: Trouble, Refusal.
         """
@@ -241,7 +243,7 @@ class Connection:
         return Listing(tools, skipped, self.session.protocol_version or "", instructions, self.server, known)
 
     async def subscribe(self) -> None:
-        """Be told of changes. A server of an older protocol tells unasked."""
+        """Subscribe to changes. Servers of older protocols tell of them unasked."""
         capabilities = self.session.server_capabilities
         if not self.modern or capabilities is None or capabilities.tools is None or not capabilities.tools.list_changed:
             return
@@ -250,7 +252,7 @@ class Connection:
             try:
                 async with listen(self.session, tools_list_changed=True) as events:
                     if again:
-                        self._forget()  # what happened meanwhile was not told
+                        self._forget()  # changes in between were not told
                     again = True
                     async for _ in events:  # `_told` hears of each as well
                         pass
@@ -258,8 +260,8 @@ class Connection:
                 pass
             except MCPError as error:
                 if error.code != types.CONNECTION_CLOSED and trouble_in(error.data) is None:
-                    return  # it does not want to
-            await anyio.sleep(_RELISTEN)
+                    return  # it does not offer subscriptions
+            await anyio.sleep(_RESUBSCRIBE_SECONDS)
 
     def _forget(self) -> None:
         self._changes += 1
@@ -277,7 +279,7 @@ class Connection:
         return await self._pushed("sampling/createMessage", params, types.client_result_adapter.validate_python)
 
     async def _pushed(self, method: str, params: Any, read: Callable[[Any], Any]) -> Any:
-        """What a server asks without saying on behalf of which call."""
+        """Answer a request of the server that does not say to which call it belongs."""
         try:
             return read(
                 await self._flights.ask(method, params.model_dump(by_alias=True, mode="json", exclude_none=True))

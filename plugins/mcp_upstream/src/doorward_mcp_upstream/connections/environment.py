@@ -1,4 +1,4 @@
-"""What a server that we start may see of our environment: next to nothing."""
+"""The environment of servers that we start: next to nothing of ours."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Mapping
 
 from doorward import Template
 
-NESTED = "DOORWARD_NESTED"
-"""Set for what Doorward starts, so that a Doorward among it starts nothing further."""
+NESTED_VARIABLE = "DOORWARD_NESTED"
+"""Set for every server that Doorward starts, so that a nested Doorward starts no servers."""
 
-_PASSED = {"PATH", "HOME", "LANG", "LANGUAGE", "TERM", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ"}
-_PASSED_WINDOWS = {
-    "APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMDATA",
-    "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR",
+_PASSED_VARIABLES = {"PATH", "HOME", "LANG", "LANGUAGE", "TERM", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ"}
+_PASSED_VARIABLES_WINDOWS = {
+    "APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE",
+    "PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR",
 }  # fmt: skip
 
 
 async def of_child(given: Mapping[str, Template], *, nested: bool) -> dict[str, str]:
-    """The environment of a server: what its entry gives, and of ours only what every program needs. `nested`: whether
-    it is told that Doorward has started it.
+    """The environment of a server: that of its entry, and of ours only what every program needs. With `nested` the
+    server is told that Doorward has started it.
 
     Raises: MissingSecret.
     """
@@ -28,7 +28,13 @@ async def of_child(given: Mapping[str, Template], *, nested: bool) -> dict[str, 
     passed = {
         name: value
         for name, value in os.environ.items()
-        if (name.upper() in _PASSED_WINDOWS if windows else name in _PASSED or name.startswith("LC_"))
+        if (
+            name.upper() in _PASSED_VARIABLES_WINDOWS
+            if windows
+            else name in _PASSED_VARIABLES or name.startswith("LC_")
+        )
         and not value.startswith("()")
     }
-    return passed | ({NESTED: "1"} if nested else {}) | {name: await value.get() for name, value in given.items()}
+    return (
+        passed | ({NESTED_VARIABLE: "1"} if nested else {}) | {name: await value.get() for name, value in given.items()}
+    )

@@ -1,4 +1,4 @@
-"""The calls that are under way to one server: how long they may take, and whom the server asks when it asks."""
+"""Requests in flight to one server: how long they may take, and which client answers the server's questions."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from doorward import Call, Client, DoorwardError
 
 from doorward_mcp_upstream.connections.troubles import Refusal, Trouble
 
-MOST_QUESTIONS = 25
-"""Of a server to the client, within one call."""
-_INVALID_REQUEST = -32600
+MAX_QUESTIONS = 25
+"""Questions of a server to the client within one call."""
+_INVALID_REQUEST_CODE = -32600
 
 
 @dataclass(eq=False, slots=True)
 class Flight:
-    """A request under way. `call` is `None` for what we ask on our own account."""
+    """A request under way. `call` is `None` for requests of our own, which no program has made."""
 
     call: Call | None
     asked: int = 0
@@ -32,17 +32,17 @@ class Flight:
 
     @property
     def run(self) -> str:
-        """Whose client may be asked; empty if there is none. Each call of a run has its own `Client`, but they are
-        one."""
+        """The run whose client may be asked; empty if there is none. The calls of a run have different `Client`
+        objects, which all stand for the same client."""
         return self.call.run if self.call and self.call.client else ""
 
 
 class Flights:
-    """All of them.
+    """All requests in flight.
 
-    A server of an older protocol asks without saying on behalf of which call. Then the client is asked whose calls are
-    under way, if they are of one run. If not, the server is told so; and from then on, calls of different runs to this
-    server take turns, so that it cannot happen again.
+    A server of an older protocol does not say to which call its question belongs. If all calls under way are of one
+    run, the client of that run is asked. If not, the server gets an error; and from then on, calls of different runs to
+    this server take turns, so that this cannot happen again.
     """
 
     def __init__(self) -> None:
@@ -57,8 +57,8 @@ class Flights:
 
     @contextlib.asynccontextmanager
     async def one(self, call: Call | None, seconds: float) -> AsyncIterator[Flight]:
-        """A request that may take so many seconds, and no longer than its run has. While the client is asked, none
-        pass.
+        """A block for a request that may take this many seconds, and no longer than its run has left. The clock stands
+        still while the client is asked.
 
         Raises: Trouble if it takes longer.
         """
@@ -94,16 +94,16 @@ class Flights:
         return waiting[: waiting.index(flight)]
 
     async def ask(self, method: str, params: Mapping[str, Any], flight: Flight | None = None) -> Mapping[str, Any]:
-        """Have the client of a call answer what its server asks; `None`: of the calls under way.
+        """Ask the client of a request what its server asks; without `flight`, the client of the calls under way.
 
-        Raises: Refusal, which is the answer then.
+        Raises: Refusal, to be sent to the server as the answer.
         """
         flights = [flight] if flight else [f for f in self._under_way if f.call]
         clients = {f.run: f.client for f in flights}
         if len(clients) > 1:
             self._turns = True
             raise Refusal(
-                _INVALID_REQUEST,
+                _INVALID_REQUEST_CODE,
                 "Calls of several clients are under way, and this does not say whom to ask. Try again.",
             )
         client = next(iter(clients.values()), None)
@@ -111,8 +111,8 @@ class Flights:
             return _nobody(method, "There is nobody to ask.")
         for each in flights:
             each.asked += 1
-        if any(each.asked > MOST_QUESTIONS for each in flights):
-            return _nobody(method, f"A call may ask {MOST_QUESTIONS} times.")
+        if any(each.asked > MAX_QUESTIONS for each in flights):
+            return _nobody(method, f"A call may ask {MAX_QUESTIONS} times.")
         try:
             return await client.ask(method, params)
         except DoorwardError as error:
@@ -122,4 +122,4 @@ class Flights:
 def _nobody(method: str, why: str) -> Mapping[str, Any]:
     if method == "elicitation/create":
         return {"action": "decline"}
-    raise Refusal(_INVALID_REQUEST, why)
+    raise Refusal(_INVALID_REQUEST_CODE, why)

@@ -1,7 +1,7 @@
-"""A server that is reached by streamable HTTP.
+"""Streamable HTTP, the usual transport to servers that are not started here.
 
-The SDK's transport gives up the whole connection for one request that fails, and tells little of why. The client below
-answers such a request with a JSON-RPC error in the server's place, so that only the one who made it hears of it.
+The SDK's transport gives up the whole connection when one request fails, and says little about the reason. The client
+below answers such a request with a JSON-RPC error in the server's place, so that only its caller is affected.
 """
 
 from __future__ import annotations
@@ -20,42 +20,41 @@ import httpx2
 from doorward import DoorwardError, ServerContext, aside, error_text, read_json
 from mcp.client.streamable_http import streamable_http_client
 
-from doorward_mcp_upstream.connections.large import SMALL, Large
+from doorward_mcp_upstream.connections.large_messages import SMALL_CHARACTERS, LargeMessages
 from doorward_mcp_upstream.connections.settings import MCPSettings
 from doorward_mcp_upstream.connections.troubles import Trouble
-from doorward_mcp_upstream.connections.wire import LONGEST, Wire
+from doorward_mcp_upstream.connections.wire import MAX_MESSAGE_BYTES, Wire
 from doorward_mcp_upstream.tools.values import too_many
 
-_UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
+_NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 _HANDSHAKE = re.compile(rb'"method": ?"(initialize|server/discover)"')
-_LONGEST_HANDSHAKE = 2**20
-"""Bytes of what a server says of itself when a session begins."""
-_CONNECT = 10.0
-"""Seconds until a connection must be there. How long an answer may take is decided by who asks."""
-_RELISTEN = 1.0
+_MAX_HANDSHAKE_BYTES = 2**20
+"""Largest answer of a server to the handshake."""
+_CONNECT_SECONDS = 10.0
+"""Seconds until a connection must be made. How long an answer may take is decided by the caller."""
+_RELISTEN_SECONDS = 1.0
 """Seconds between two requests for a stream of events."""
-_READ = 2**17
-"""Bytes of an error that are read if they are no JSON. Far more than anybody is shown: the core cuts, when it has
-removed credentials."""
-_GOODBYE = 2.0
-"""Seconds for telling a server that a session ends."""
+_MAX_ERROR_BYTES = 2**17
+"""Bytes of an error that are read if it is no JSON. Far more than is shown: the core removes credentials, then cuts."""
+_GOODBYE_SECONDS = 2.0
+"""Seconds for telling a server that its session ends."""
 
 
 @contextlib.asynccontextmanager
 async def streamable(context: ServerContext[MCPSettings]) -> AsyncIterator[Wire]:
-    """Streamable HTTP. Raises: DoorwardError of the credentials."""
+    """The wire of streamable HTTP. Raises: DoorwardError if the credentials fail."""
     url = context.settings.url
     assert url is not None  # else the server is a process
     async with (
         Client(context) as client,
-        streamable_http_client(url, http_client=client, max_sse_event_size=LONGEST) as (read, write),
+        streamable_http_client(url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES) as (read, write),
     ):
         yield Wire(read, write, whole=client.large.whole)
 
 
 class Client(httpx2.AsyncClient):
-    """Carries requests to the configured place, with its headers and credentials. TLS is always verified. Redirects are
-    followed by the SDK, within the origin only."""
+    """An HTTP client that adds the configured headers and credentials. TLS is always verified. The SDK follows
+    redirects, but only within the origin."""
 
     def __init__(self, context: ServerContext[MCPSettings]) -> None:
         settings = context.settings
@@ -63,27 +62,26 @@ class Client(httpx2.AsyncClient):
             headers={"User-Agent": "doorward-mcp-upstream/0.1.0"},
             auth=context.auth(),
             follow_redirects=False,
-            timeout=httpx2.Timeout(None, connect=_CONNECT),
+            timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
         )
         self._name = context.name
         self._given = settings.headers
         self._listen_at = 0.0
-        self.large = Large()
+        self.large = LargeMessages()
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """What is called for every request."""
+        """Send a request; httpx calls this for each one."""
         if request.method == "DELETE":
-            with anyio.fail_after(_GOODBYE):
+            with anyio.fail_after(_GOODBYE_SECONDS):
                 request.headers.update(await self._configured())
                 response = await super().send(request, **{**options, "stream": True})
-                await response.aclose()  # whatever it says, however slowly
+                await response.aclose()  # its answer does not matter, and may come slowly
                 return httpx2.Response(response.status_code, request=request)
         if request.method != "POST":
-            await anyio.sleep(
-                max(0.0, self._listen_at - anyio.current_time())
-            )  # a server may want to be asked again at once, for ever
-            self._listen_at = anyio.current_time() + _RELISTEN
+            # A server may want the stream to be opened again at once, for ever.
+            await anyio.sleep(max(0.0, self._listen_at - anyio.current_time()))
+            self._listen_at = anyio.current_time() + _RELISTEN_SECONDS
             request.headers.update(await self._configured())
             return self._bounded(self._once_encoded(await super().send(request, **options)))
         try:
@@ -91,20 +89,20 @@ class Client(httpx2.AsyncClient):
             return self._bounded(await self._answer(self._once_encoded(await super().send(request, **options))))
         except Trouble as trouble:
             return self._instead(request, trouble)
-        except DoorwardError as error:  # of the credentials
+        except DoorwardError as error:  # the credentials failed
             return self._instead(request, Trouble(error.message, error.hint or "", sent=False))
         except httpx2.HTTPError as error:
             return self._instead(request, unreachable(error, request.url))
 
     def _once_encoded(self, response: httpx2.Response) -> httpx2.Response:
-        """Raises: httpx2.DecodingError for a bomb: what is compressed twice can be a million times what arrives."""
+        """Raises: httpx2.DecodingError for a bomb: compressed twice, an answer can grow by a factor of a million."""
         if "," in response.headers.get("content-encoding", ""):
             raise httpx2.DecodingError("its answer is compressed more than once", request=response.request)
         return response
 
     def _bounded(self, response: httpx2.Response) -> httpx2.Response:
-        """A response whose stream of events, if it is one, has notes in place of large results, and ends in an error at
-        what is none."""
+        """The response; if it is a stream of events, with notes in place of large results. Such a stream ends with an
+        error at an event that is not valid."""
         if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
             response.aiter_text = functools.partial(self.large.events, response.aiter_text)  # type: ignore[method-assign]
         return response
@@ -113,9 +111,9 @@ class Client(httpx2.AsyncClient):
         return {name: (await value.get()).strip() for name, value in self._given.items()}
 
     async def _answer(self, response: httpx2.Response) -> httpx2.Response:
-        """An answer that the SDK's transport can take.
+        """The answer in a form that the SDK's transport can take.
 
-        Raises: Trouble for what is none.
+        Raises: Trouble if there is none.
         """
         media = response.headers.get("content-type", "").lower()
         if response.is_redirect or (response.status_code < 400 and not media.startswith("application/json")):
@@ -126,15 +124,16 @@ class Client(httpx2.AsyncClient):
             await response.aclose()
         if response.status_code >= 400:
             return self._instead(response.request, *await self._refused(response, content))
-        if len(content) > SMALL and not _HANDSHAKE.search(response.request.content[:200]):
+        if len(content) > SMALL_CHARACTERS and not _HANDSHAKE.search(response.request.content[:200]):
             content = (await self.large.noted(content)).encode()
-        elif len(content) > _LONGEST_HANDSHAKE:
-            raise Trouble(f"it says of itself more than {_LONGEST_HANDSHAKE} bytes", sent=False)
+        elif len(content) > _MAX_HANDSHAKE_BYTES:
+            raise Trouble(f"it says of itself more than {_MAX_HANDSHAKE_BYTES} bytes", sent=False)
         kept = {name: value for name, value in response.headers.items() if name in ("content-type", "mcp-session-id")}
         return httpx2.Response(response.status_code, headers=kept, content=content, request=response.request)
 
     async def _refused(self, response: httpx2.Response, content: bytes) -> tuple[Trouble, Any, str, Any]:
-        """What an answer of 400 or above means, and the JSON-RPC error that it may hold: code, message, data."""
+        """The trouble behind an answer of 400 or above, and the JSON-RPC error that it may hold:
+        code, message, data."""
         error, told = await aside(functools.partial(_error_in, content), len(content))
         with_session = "mcp-session-id" in response.request.headers
         said = str(error.get("message") or "")
@@ -144,8 +143,7 @@ class Client(httpx2.AsyncClient):
     def _instead(
         self, request: httpx2.Request, trouble: Trouble, code: Any = None, said: str = "", data: Any = None
     ) -> httpx2.Response:
-        """A JSON-RPC error that answers a request in the server's place; with the server's own `code`, it is the
-        server's error."""
+        """A response with a JSON-RPC error in the server's place; with a `code`, it is the server's own error."""
         error = trouble.as_error(code, said, data) if type(code) is int else trouble.as_error(data=data)
         content = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
         return httpx2.Response(
@@ -154,13 +152,13 @@ class Client(httpx2.AsyncClient):
 
 
 def unreachable(error: httpx2.HTTPError, url: httpx2.URL | str) -> Trouble:
-    """A request that had no answer."""
+    """The trouble of a request without an answer."""
     why = str(error) or type(error).__name__
     place = httpx2.URL(url).copy_with(query=None)
     return Trouble(
         f"{place} cannot be reached: {why}",
         "Check `url`, and that it runs.",
-        not isinstance(error, _UNSENT),
+        not isinstance(error, _NEVER_SENT),
         passing=True,
     )
 
@@ -168,12 +166,13 @@ def unreachable(error: httpx2.HTTPError, url: httpx2.URL | str) -> Trouble:
 def refused(
     server: str, response: httpx2.Response, told: str = "", *, with_session: bool = False, of_session: bool = False
 ) -> Trouble:
-    """A request that was answered with 400 or above. `told` is what the answer says; `with_session` whether the request
-    was one of a session, `of_session` whether the answer speaks of it."""
+    """The trouble of a request that was answered with 400 or above. `told` is the text of the answer; `with_session` is
+    whether the request belonged to a session, and `of_session` whether the answer mentions sessions."""
     status = response.status_code
     message = f"HTTP {doorward.status(status)}" + (f": {told}" if told else "")
     if status == 401:
-        hint = f'Set auth of [servers.{server}]; for OAuth that is {{ type = "oauth2" }}, and then `doorward login {server}`.'
+        oauth2 = '{ type = "oauth2" }'
+        hint = f"Set auth of [servers.{server}]; for OAuth that is {oauth2}, and then `doorward login {server}`."
         oauth = "resource_metadata=" in response.headers.get("www-authenticate", "").lower()
         return Trouble(f"it wants other credentials than it was given ({message})", hint, status=status, oauth=oauth)
     if status == 403:
@@ -189,20 +188,22 @@ async def _body(response: httpx2.Response) -> bytes:
     async for part in response.aiter_bytes():
         parts.append(part)
         size += len(part)
-        await anyio.lowlevel.checkpoint()  # what is decompressed is there at once, hundreds of pieces of it
-        if size > LONGEST:
+        await anyio.lowlevel.checkpoint()  # decompressed pieces come at once, hundreds of them
+        if size > MAX_MESSAGE_BYTES:
             raise Trouble(
-                f"the answer has more than {LONGEST // 2**20} MiB", "Ask for less: pages, filters.", limit=True
+                f"the answer has more than {MAX_MESSAGE_BYTES // 2**20} MiB",
+                "Ask for less: pages, filters.",
+                limit=True,
             )
     return b"".join(parts)
 
 
 def _error_in(content: bytes) -> tuple[dict[str, Any], str]:
-    """The error of a JSON-RPC answer, empty if it is none; and what the answer says, whatever it is."""
+    """The error of a JSON-RPC answer, empty if there is none; and the text of the answer, in whatever form it is."""
     try:
         answer = None if too_many(content) else read_json(content)
     except ValueError:
-        return {}, error_text(content[:_READ].decode("utf-8", "replace"))
+        return {}, error_text(content[:_MAX_ERROR_BYTES].decode("utf-8", "replace"))
     error = answer.get("error") if isinstance(answer, dict) else None
     if not isinstance(error, dict):
         return {}, error_text(answer)

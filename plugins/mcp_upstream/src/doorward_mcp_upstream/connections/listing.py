@@ -1,4 +1,4 @@
-"""What a live connection said of its server."""
+"""The listing: what a server offers, as it said on a live connection."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from doorward import Skipped
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """`tools` are plain JSON as on the wire, repaired; `skipped` are those that could not be read, and why. `era` is
-    the version of the protocol that is spoken; `server` is its name and version, `capabilities` what it says it can
-    do."""
+    """The tools of a server, and what it says of itself.
+
+    `tools` are repaired JSON from the wire; `skipped` says which ones could not be read, and why. `era` is the protocol
+    version; `server` holds name and version of the server.
+    """
 
     tools: Sequence[Mapping[str, Any]]
     skipped: Sequence[Skipped]

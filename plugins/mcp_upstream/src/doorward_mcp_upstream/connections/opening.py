@@ -1,4 +1,4 @@
-"""Opening a session: the transport, the handshake, and the check that it is not ourselves whom we reached."""
+"""Opening a session: the transport, the handshake, and the check that we have not reached ourselves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from doorward import DoorwardError, ServerContext
 
 from doorward_mcp_upstream.connections import http
 from doorward_mcp_upstream.connections.connection import Connection
-from doorward_mcp_upstream.connections.environment import NESTED
+from doorward_mcp_upstream.connections.environment import NESTED_VARIABLE
 from doorward_mcp_upstream.connections.flights import Flights
 from doorward_mcp_upstream.connections.settings import MCPSettings
 from doorward_mcp_upstream.connections.sse import sse
@@ -21,8 +21,8 @@ from doorward_mcp_upstream.connections.stderr import StderrLog
 from doorward_mcp_upstream.connections.stdio import stdio
 from doorward_mcp_upstream.connections.troubles import Trouble, root
 
-_OURSELVES = "doorward"
-"""The name by which Doorward's own MCP server goes."""
+_OWN_NAME = "doorward"
+"""The name of Doorward's own MCP server."""
 
 
 @contextlib.asynccontextmanager
@@ -34,9 +34,9 @@ async def opened(
     changed: Callable[[], None],
     era: str,
 ) -> AsyncIterator[Connection]:
-    """A session, for as long as its owner stays here.
+    """A session, open for as long as its owner stays in this block.
 
-    Raises: whatever goes wrong, perhaps within exception groups; see `explained`.
+    Raises: any exception, perhaps within exception groups; see `explained`.
     """
     if transport == "stdio":
         _refuse_nested(context)
@@ -60,17 +60,17 @@ async def opened(
 
 
 def _refuse_nested(context: ServerContext[MCPSettings]) -> None:
-    """What Doorward started may start nothing further: it could be Doorward again, and so on without an end."""
-    if os.environ.get(NESTED) and not context.settings.allow_self:
+    """Refuse to start a server if Doorward has started us: it might start Doorward again, and so on for ever."""
+    if os.environ.get(NESTED_VARIABLE) and not context.settings.allow_self:
         raise Trouble(
-            f"this Doorward was itself started by Doorward ({NESTED} is set), and starts no servers",
+            f"this Doorward was itself started by Doorward ({NESTED_VARIABLE} is set), and starts no servers",
             f"If that is meant, set allow_self = true in [servers.{context.name}].",
             sent=False,
         )
 
 
 def _refuse_ourselves(context: ServerContext[MCPSettings], connection: Connection) -> None:
-    if connection.server.get("name") == _OURSELVES and not context.settings.allow_self:
+    if connection.server.get("name") == _OWN_NAME and not context.settings.allow_self:
         raise Trouble(
             "it is Doorward itself: a server that leads back to where one comes from",
             f"Remove [servers.{context.name}], or set allow_self = true in it.",
@@ -79,7 +79,7 @@ def _refuse_ourselves(context: ServerContext[MCPSettings], connection: Connectio
 
 
 def explained(error: BaseException, context: ServerContext[MCPSettings]) -> Exception:
-    """What an error means that opening or keeping a session ended with: a Trouble, or a DoorwardError as it is."""
+    """The meaning of an error that ended a session, or its opening: a Trouble, or the DoorwardError itself."""
     found = root(error)
     if isinstance(found, (Trouble, DoorwardError)):
         return found

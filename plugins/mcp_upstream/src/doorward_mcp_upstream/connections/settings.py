@@ -10,9 +10,17 @@ from urllib.parse import urlsplit
 from doorward import Settings, Template
 from pydantic import Field, NonNegativeFloat, PositiveFloat, field_validator, model_validator
 
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """The name of a header (RFC 9110 section 5.6.2)."""
-_PROTOCOL = {"accept", "connection", "content-length", "content-type", "host", "last-event-id", "transfer-encoding"}
+_PROTOCOL_HEADERS = {
+    "accept",
+    "connection",
+    "content-length",
+    "content-type",
+    "host",
+    "last-event-id",
+    "transfer-encoding",
+}
 
 
 class MCPSettings(Settings):
@@ -65,16 +73,16 @@ class MCPSettings(Settings):
     def _variables(cls, value: dict[str, Template]) -> dict[str, Template]:
         for name in value:
             if not name or "=" in name or "\0" in name:
-                raise ValueError(f"{name!r} is no name of an environment variable")
+                raise ValueError(f"{name!r} is not a name of an environment variable")
         return value
 
     @field_validator("headers")
     @classmethod
     def _headers(cls, value: dict[str, Template]) -> dict[str, Template]:
         for name in value:
-            if not _TOKEN.fullmatch(name):
-                raise ValueError(f"{name!r} is no name of a header")
-            if name.lower() in _PROTOCOL or name.lower().startswith("mcp-"):
+            if not _HEADER_NAME.fullmatch(name):
+                raise ValueError(f"{name!r} is not a name of a header")
+            if name.lower() in _PROTOCOL_HEADERS or name.lower().startswith("mcp-"):
                 raise ValueError(f"{name!r} is set by the protocol")
         return value
 

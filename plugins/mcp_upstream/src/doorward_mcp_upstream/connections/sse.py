@@ -1,7 +1,7 @@
-"""A server that is reached by the older HTTP with server-sent events (MCP 2024-11-05, transports, HTTP with SSE).
+"""The older HTTP transport with server-sent events (MCP 2024-11-05, transports, HTTP with SSE).
 
-Requests are posted, and answers come on a stream of events. The SDK's own transport takes no event above 1 MiB, and
-lets wait for ever who made a request that could not be posted.
+Requests are posted, and answers come on a stream of events. The SDK's own transport takes no event above 1 MiB, and a
+request that could not be posted waits for its answer for ever.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from mcp.shared.message import SessionMessage
 from doorward_mcp_upstream.connections.http import Client, refused
 from doorward_mcp_upstream.connections.settings import MCPSettings
 from doorward_mcp_upstream.connections.troubles import Trouble
-from doorward_mcp_upstream.connections.wire import LONGEST, Stream, Wire
+from doorward_mcp_upstream.connections.wire import MAX_MESSAGE_BYTES, Stream, Wire
 
-_EVENTS = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
-_WAITING = 100
-"""Messages that wait to be read, until no more are taken from the network."""
+_EVENT_HEADERS = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
+_MAX_WAITING_MESSAGES = 100
+"""Messages that may wait to be read. Until one is, no more are taken from the network."""
 
 
 @contextlib.asynccontextmanager
 async def sse(context: ServerContext[MCPSettings]) -> AsyncIterator[Wire]:
-    """Open the stream of events.
+    """The wire of a stream of events.
 
-    Raises: Trouble, perhaps within exception groups; DoorwardError of the credentials.
+    Raises: Trouble, perhaps within exception groups; DoorwardError if the credentials fail.
     """
     url, ended = context.settings.url, asyncio.Event()
     assert url is not None  # else the server is a process
-    async with Client(context) as client, client.stream("GET", url, headers=_EVENTS) as response:
+    async with Client(context) as client, client.stream("GET", url, headers=_EVENT_HEADERS) as response:
         if response.status_code >= 400:
             raise refused(context.name, response)
         if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
             raise Trouble(
                 f"it answered HTTP {response.status_code} without a stream of events", "Check `url`.", sent=False
             )
-        events = aiter(httpx2.EventSource(response, max_event_size=LONGEST))
+        events = aiter(httpx2.EventSource(response, max_event_size=MAX_MESSAGE_BYTES))
         target = await _endpoint(httpx2.URL(url), events)
-        arrived, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](_WAITING)
+        arrived, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](_MAX_WAITING_MESSAGES)
         why: list[str] = []
 
         async def reason() -> str:
@@ -59,7 +59,7 @@ async def sse(context: ServerContext[MCPSettings]) -> AsyncIterator[Wire]:
 
 
 async def _endpoint(url: httpx2.URL, events: Any) -> str:
-    """Where requests are posted: the server says so first. Never to another origin: the credentials go along."""
+    """The URL for requests, which the server sends first. It must be of the same origin: credentials are sent there."""
     async for event in events:
         if event.event == "endpoint":
             target = url.join(event.data.strip())
@@ -87,7 +87,7 @@ async def _receive(events: Any, arrived: Any, ended: asyncio.Event, why: list[st
 
 
 class _Outgoing(Stream):
-    """Messages to the server. Requests are posted side by side; what is none in its order."""
+    """Messages to the server. Requests are posted at the same time, other messages one after the other."""
 
     def __init__(self, client: Client, target: str, arrived: Any, group: TaskGroup) -> None:
         self._client = client

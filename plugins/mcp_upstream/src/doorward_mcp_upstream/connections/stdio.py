@@ -1,7 +1,7 @@
-"""A server that we start, and speak with over its standard input and output.
+"""Stdio: a server that we start, with messages over its standard input and output.
 
-One line, one message (MCP 2026-07-28, transports, stdio), on asyncio pipes. The SDK's own reader is quadratic in the
-size of a message, and tells nobody that a server has died while nothing was asked of it.
+One line is one message (MCP 2026-07-28, transports, stdio), over asyncio pipes. The SDK's own reader takes quadratic
+time in the size of a message, and does not notice that a server dies between two requests.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from doorward_mcp_upstream.connections.settings import MCPSettings
 from doorward_mcp_upstream.connections.stderr import StderrLog
 from doorward_mcp_upstream.connections.troubles import Trouble
 from doorward_mcp_upstream.connections.watchdog import watchdog
-from doorward_mcp_upstream.connections.wire import LONGEST, TOO_MANY, Incoming, Stream, Wire
+from doorward_mcp_upstream.connections.wire import MAX_MESSAGE_BYTES, TOO_MANY_VALUES, Incoming, Stream, Wire
 from doorward_mcp_upstream.tools.values import too_many
 
-PATIENCE = 2.0
-"""Seconds that a server has to end at the end of its input, and again at SIGTERM."""
+END_SECONDS = 2.0
+"""Seconds that a server has to end after the end of its input, and again after SIGTERM."""
 
-_TURN, _EACH = 2**12, 100
-"""Bytes that are read in one turn; each line counts some more for its handling."""
+_TURN_BYTES, _LINE_COST_BYTES = 2**12, 100
+"""Bytes that are read before other tasks have a turn, and what each line counts in addition for its handling."""
 
-_HEAD = re.compile(rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d+)\s*,')
-_TAIL = re.compile(rb'"id"\s*:\s*(\d+)\s*\}\s*$')
+_ID_AT_START = re.compile(rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d+)\s*,')
+_ID_AT_END = re.compile(rb'"id"\s*:\s*(\d+)\s*\}\s*$')
 
 
 @contextlib.asynccontextmanager
 async def stdio(context: ServerContext[MCPSettings], log: StderrLog) -> AsyncIterator[Wire]:
-    """Start the server; end it, and everything that it started, at the end.
+    """The wire to a server that is started here. At the end, the server and all its processes are ended.
 
     Raises: Trouble if it cannot be started; MissingSecret.
     """
@@ -72,7 +72,7 @@ async def stdio(context: ServerContext[MCPSettings], log: StderrLog) -> AsyncIte
             stdin=pipe,
             stdout=pipe,
             stderr=pipe,
-            limit=LONGEST,
+            limit=MAX_MESSAGE_BYTES,
             env=env,
             cwd=cwd,
             start_new_session=True,
@@ -98,11 +98,11 @@ async def stdio(context: ServerContext[MCPSettings], log: StderrLog) -> AsyncIte
                 watchdog.rest()
                 listener.cancel()
                 log.flush()
-                process._transport.close()  # type: ignore[attr-defined]  # a child of it may hold the pipes open
+                process._transport.close()  # type: ignore[attr-defined]  # a child of the server may hold the pipes open
 
 
 def _command(context: ServerContext[MCPSettings]) -> list[str]:
-    """The command. A program that is given as a relative path lies below the configuration's folder."""
+    """The command. A relative path of a program starts at the folder of the configuration."""
     settings = context.settings
     program, *rest = [*settings.command, *settings.args]
     if "/" in program or (os.sep != "/" and os.sep in program):
@@ -116,7 +116,8 @@ def _folder(context: ServerContext[MCPSettings]) -> Path:
 
 @contextlib.asynccontextmanager
 async def _of_sdk(command: list[str], env: dict[str, str], cwd: Path) -> AsyncIterator[Wire]:
-    """The SDK's transport, for Windows: pipes cannot be waited for there, and it ends whole job objects."""
+    """The wire of the SDK's transport, for Windows: asyncio cannot wait for pipes there,
+    and the SDK ends whole job objects."""
     from mcp.client.stdio import StdioServerParameters, stdio_client
 
     with open(os.devnull, "w") as quiet:  # noqa: ASYNC230 - opening it never waits
@@ -131,15 +132,15 @@ async def _listen(stderr: Any, log: StderrLog) -> None:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """End it as the specification says (lifecycle, shutdown), and then whatever is left of its group."""
+    """End a server as the specification says (lifecycle, shutdown), and then the rest of its process group."""
     assert process.stdin is not None
     process.stdin.close()
-    if not await _gone(process, PATIENCE):
+    if not await _gone(process, END_SECONDS):
         _signal(process.pid, signal.SIGTERM)
-        if not await _gone(process, PATIENCE):
+        if not await _gone(process, END_SECONDS):
             _signal(process.pid, signal.SIGKILL)
-            await _gone(process, PATIENCE)
-    if _signal(process.pid, signal.SIGTERM):  # what it started and left behind
+            await _gone(process, END_SECONDS)
+    if _signal(process.pid, signal.SIGTERM):  # processes that it has left behind
         for _ in range(20):
             await asyncio.sleep(0.01)
             if not _signal(process.pid, 0):
@@ -147,7 +148,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 async def _gone(process: asyncio.subprocess.Process, seconds: float) -> bool:
-    """Whether it ends in this time. `Process.wait` would wait for everybody who has inherited its pipes."""
+    """Whether a process ends in this time. `Process.wait` would also wait for all that have inherited its pipes."""
     until = asyncio.get_running_loop().time() + seconds
     pause = 0.001
     while process.returncode is None and asyncio.get_running_loop().time() < until:
@@ -157,7 +158,7 @@ async def _gone(process: asyncio.subprocess.Process, seconds: float) -> bool:
 
 
 def _signal(group: int, number: int) -> bool:
-    """Whether there was somebody to hear it."""
+    """Send a signal. Returns: whether any process of the group was there to get it."""
     try:
         os.killpg(group, number)
     except (ProcessLookupError, PermissionError):
@@ -177,7 +178,7 @@ async def _reason(process: asyncio.subprocess.Process) -> str:
 
 
 class _Incoming(Incoming):
-    """Messages of the server. Lines that are none go to the log."""
+    """Messages of the server. Other lines go to the log."""
 
     def __init__(self, reader: asyncio.StreamReader, log: StderrLog) -> None:
         self._reader = reader
@@ -186,12 +187,12 @@ class _Incoming(Incoming):
 
     async def receive(self) -> SessionMessage | Exception:
         while True:
-            if self._taken > _TURN:  # to read what has arrived already lets nobody else have a turn
+            if self._taken > _TURN_BYTES:  # reading what has arrived already does not let others run
                 self._taken = 0
                 await asyncio.sleep(0)
             try:
                 line = await self._reader.readuntil(b"\n")
-                self._taken += len(line) + _EACH
+                self._taken += len(line) + _LINE_COST_BYTES
             except asyncio.IncompleteReadError as error:
                 self._log.add(error.partial[:1000].decode(errors="replace"))
                 raise anyio.EndOfStream from None
@@ -202,7 +203,7 @@ class _Incoming(Incoming):
             self._log.add(line[:5000].decode(errors="replace"))
 
     async def _too_long(self, consumed: int) -> SessionMessage:
-        """Pass over a message, and answer in its place who waits for it."""
+        """Skip a message that is too long, and give an error in its place to the request that waits for it."""
         head = (await self._reader.readexactly(consumed))[:200]
         while True:
             try:
@@ -212,29 +213,29 @@ class _Incoming(Incoming):
                 tail = await self._reader.readexactly(error.consumed)
             except asyncio.IncompleteReadError:
                 raise anyio.EndOfStream from None
-        self._log.add(f"[a message of more than {LONGEST} bytes was passed over]")
+        self._log.add(f"[a message of more than {MAX_MESSAGE_BYTES} bytes was passed over]")
         trouble = Trouble(
-            f"the answer has more than {LONGEST // 2**20} MiB", "Ask for less: pages, filters.", limit=True
+            f"the answer has more than {MAX_MESSAGE_BYTES // 2**20} MiB", "Ask for less: pages, filters.", limit=True
         )
         instead = _in_place_of(head, tail, trouble)
         if instead is None:
-            raise anyio.EndOfStream  # who waits for it would wait for ever
+            raise anyio.EndOfStream  # else its request would wait for ever
         return instead
 
 
 def _read(line: bytes) -> SessionMessage | None:
-    """The message that a line is, or what is told in its place; `None` for what is none."""
+    """The message in a line, or an error in its place; `None` for a line that is no message."""
     if too_many(line):
-        return _in_place_of(line, line, TOO_MANY)
+        return _in_place_of(line, line, TOO_MANY_VALUES)
     try:
         return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_python(read_json(line), by_name=False))
     except ValueError:
-        return _in_place_of(line, line, Trouble("it answered with what is no JSON-RPC message"))
+        return _in_place_of(line, line, Trouble("it answered with something that is not a JSON-RPC message"))
 
 
 def _in_place_of(head: bytes, tail: bytes, trouble: Trouble) -> SessionMessage | None:
-    """An error in place of an answer that cannot be read. Its id is at either end, whatever wrote it."""
-    found = _HEAD.match(head[:200]) or _TAIL.search(tail[-200:])
+    """An error in place of an answer that cannot be read. Its id stands at the beginning or at the end."""
+    found = _ID_AT_START.match(head[:200]) or _ID_AT_END.search(tail[-200:])
     if found is None:
         return None
     return SessionMessage(
@@ -251,11 +252,10 @@ class _Outgoing(Stream):
     async def send(self, item: SessionMessage) -> None:
         if self._writer.is_closing():
             raise Trouble("it has ended", sent=False, passing=True, gone=True)
-        if self._writer.transport.get_write_buffer_size() > LONGEST:
+        if self._writer.transport.get_write_buffer_size() > MAX_MESSAGE_BYTES:
             raise Trouble("it does not read what it is sent", sent=False, gone=True)
         self._writer.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
-        if isinstance(
-            item.message, mcp_types.JSONRPCRequest
-        ):  # whoever else writes, a cancellation for one, must not have to wait
+        # Only requests wait for the pipe: others, a cancellation for one, must not have to.
+        if isinstance(item.message, mcp_types.JSONRPCRequest):
             with contextlib.suppress(ConnectionError):
                 await self._writer.drain()

@@ -1,4 +1,4 @@
-"""What goes wrong between us and a server, before it is told to anybody."""
+"""Errors between us and a server, as they are before they become errors for callers."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import secrets
 from dataclasses import asdict, dataclass
 from typing import Any
 
-_MARK = f"doorward-{secrets.token_hex(8)}"
-"""The key under which our transports say in a JSON-RPC error what happened. No server can know it."""
-CODE = -32099
-"""The code of such an error (JSON-RPC 2.0 section 5.1: of the implementation)."""
+_TROUBLE_KEY = f"doorward-{secrets.token_hex(8)}"
+"""The key of a Trouble in the data of a JSON-RPC error. Servers cannot know it."""
+TROUBLE_CODE = -32099
+"""The code of such an error (JSON-RPC 2.0, section 5.1: defined by the implementation)."""
 
 
 @dataclass
 class Trouble(Exception):
-    """Something went wrong on the way.
+    """Something went wrong on the way to a server or back.
 
-    `sent`: the server may have had the request, and done what it asks for. `passing`: it may be over with the next
-    attempt. `gone`: the connection, or its session, is of no more use. `status` is that of an HTTP answer, 0 if there
-    was none. `limit`: a limit of ours ended it. `oauth`: it wants a login, and says where (RFC 9728).
+    `sent`: the server may have got the request, and carried it out. `passing`: the next attempt may succeed. `gone`:
+    the connection, or its session, cannot be used any more. `status` is that of an HTTP answer, 0 if there was none.
+    `limit`: one of our limits has ended the request. `oauth`: the server wants a login, and says where (RFC 9728).
     """
 
     message: str
@@ -33,11 +33,10 @@ class Trouble(Exception):
     def __str__(self) -> str:
         return self.message
 
-    def as_error(self, code: int = CODE, said: str = "", data: Any = None) -> dict[str, Any]:
-        """As the error of a JSON-RPC answer, which the SDK hands on to who asked. `said` and `data` are what the
-        server's own error had."""
+    def as_error(self, code: int = TROUBLE_CODE, said: str = "", data: Any = None) -> dict[str, Any]:
+        """The error for a JSON-RPC answer. The SDK hands it on. `said` and `data` are from the server's own error."""
         rest = data if isinstance(data, dict) else {"detail": data} if data else {}
-        return {"code": code, "message": said or self.message, "data": {**rest, _MARK: asdict(self)}}
+        return {"code": code, "message": said or self.message, "data": {**rest, _TROUBLE_KEY: asdict(self)}}
 
 
 @dataclass
@@ -50,18 +49,18 @@ class Refusal(Exception):
 
 
 def trouble_in(data: Any) -> Trouble | None:
-    """What `as_error` has put into an error's data."""
-    marked = data.get(_MARK) if isinstance(data, dict) else None
+    """The Trouble that `as_error` has put into the data of an error, if it has."""
+    marked = data.get(_TROUBLE_KEY) if isinstance(data, dict) else None
     return Trouble(**marked) if marked else None
 
 
 def own_data(data: Any) -> Any:
-    """What a server itself has put into an error's data."""
-    return {key: value for key, value in data.items() if key != _MARK} if isinstance(data, dict) else data
+    """The data of an error without what `as_error` has added."""
+    return {key: value for key, value in data.items() if key != _TROUBLE_KEY} if isinstance(data, dict) else data
 
 
 def root(error: BaseException) -> BaseException:
-    """What lies at the bottom of nested exception groups: the first that is no cancellation."""
+    """The cause within nested exception groups: the first exception that is no cancellation."""
     while isinstance(error, BaseExceptionGroup):
         error = next((e for e in error.exceptions if isinstance(e, Exception)), error.exceptions[0])
     return error

@@ -1,4 +1,4 @@
-"""What ends servers when this process cannot: one that does not end at the end of its input would outlive us."""
+"""The watchdog, which ends servers if this process dies. A server may ignore the end of its input, and outlive us."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ for group in $left; do kill -TERM "-$group"; done
 sleep 2
 for group in $left; do kill -KILL "-$group"; done
 """)
-"""The one of this process; in its charge are process groups."""
+"""The watchdog of this process. It guards process groups."""

@@ -1,4 +1,4 @@
-"""The two streams of a session, whatever carries them."""
+"""The two streams of a session, over any transport."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ import anyio
 from mcp.shared.message import SessionMessage
 
 from doorward_mcp_upstream.connections.troubles import Trouble
-from doorward_mcp_upstream.tools.values import MOST_VALUES
+from doorward_mcp_upstream.tools.values import MAX_VALUES
 
-LONGEST = 64 * 2**20
-"""Bytes of one message."""
+MAX_MESSAGE_BYTES = 64 * 2**20
+"""Largest message."""
 
-TOO_MANY = Trouble(f"the answer has more than {MOST_VALUES:,} values", "Ask for less: pages, filters.", limit=True)
+TOO_MANY_VALUES = Trouble(
+    f"the answer has more than {MAX_VALUES:,} values", "Ask for less: pages, filters.", limit=True
+)
 
 
 async def _nothing() -> str:
@@ -26,8 +28,11 @@ async def _nothing() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """What a transport opened. `reason` says, once it has ended, why it did, as far as that is known. `ended` is set by
-    whoever notices that it has. `whole` gives the result for what the SDK was given in its place."""
+    """What a transport has opened.
+
+    `reason` tells why it ended, once it has, as far as that is known. `ended` is set by the first part that notices the
+    end. `whole` gives the result for a note that the SDK got in its place.
+    """
 
     read: Any
     write: Any
@@ -37,7 +42,7 @@ class Wire:
 
 
 class Stream:
-    """One direction. Closed by who made it."""
+    """One direction. Whoever made it closes it."""
 
     async def __aenter__(self) -> Any:
         return self
@@ -68,7 +73,7 @@ class Incoming(Stream):
 
 
 class Watched(Incoming):
-    """A read stream whose end is noticed at once, also when nobody waits for an answer."""
+    """A read stream that sets `ended` at its end, even when no request waits for an answer."""
 
     def __init__(self, inner: Any, ended: asyncio.Event) -> None:
         self._inner = inner

@@ -1,4 +1,1 @@
-"""The tools of an upstream as functions, and what they answer as values.
-
-Never anything that is connected.
-"""
+"""The tools of an upstream as functions, and their answers as values. Never anything that needs a connection."""

@@ -1,4 +1,4 @@
-"""One schema of a tool as a document: what its references mean, and which of them mean the same as those of another."""
+"""A schema of a tool as a document: where its references lead, and which definitions equal those of other documents."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from urllib.parse import unquote
 
 Pointer = tuple[str, ...]
 
-_MOST_REACHED = 200
-"""Definitions that one can reach and still be compared with those of other tools."""
+_MAX_REACHED = 200
+"""A definition that refers to more than this many others is not compared with those of other tools."""
 
-MOST_READ = 2 * 10**6
-"""Characters of one schema that are compared."""
+MAX_COMPARED_CHARACTERS = 2 * 10**6
+"""Characters of one schema that are read to compare definitions."""
 
 
-class Elsewhere(Exception):
-    """Why a reference means nothing here."""
+class UnresolvedReference(Exception):
+    """Why a reference leads nowhere in its document."""
 
 
 def digest(value: Any) -> str:
-    """The same for equal JSON values. 32 hexadecimal digits."""
+    """The hash of a JSON value, equal for equal values: 32 hexadecimal digits."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:32]
 
 
 class Document:
-    """A schema with everything below it; `fuel` is how many of its parts may be looked at, `unread` how many characters
-    of it compared."""
+    """A schema with everything below it. `fuel` is how many of its parts may still be looked at, `unread` how many of
+    its characters may still be compared."""
 
-    def __init__(self, root: Any, fuel: int, unread: int = MOST_READ) -> None:
+    def __init__(self, root: Any, fuel: int, unread: int = MAX_COMPARED_CHARACTERS) -> None:
         self.root = root
         self.fuel = fuel
         self._home = (
@@ -42,18 +42,18 @@ class Document:
         self.unread = unread
 
     def burn(self) -> bool:
-        """Pay for looking at one part; whether there was fuel left."""
+        """Pay for a look at one part. Returns: whether there was fuel left."""
         self.fuel -= 1
         return self.fuel >= 0
 
     def find(self, ref: str) -> tuple[Pointer, Any]:
-        """Where a `$ref` leads, as a JSON Pointer (RFC 6901) or a plain name.
+        """The place to which a `$ref` leads, by a JSON Pointer (RFC 6901) or a plain name.
 
-        Raises: Elsewhere if it leads out of the document, or nowhere. Nothing is ever fetched.
+        Raises: UnresolvedReference if it leads out of the document, or nowhere. Nothing is ever fetched.
         """
         place, _, fragment = ref[:2000].partition("#")
         if place and place != self._home:
-            raise Elsewhere(f"{ref[:200]!r} leads out of the schema; nothing is fetched")
+            raise UnresolvedReference(f"{ref[:200]!r} leads out of the schema; nothing is fetched")
         fragment = unquote(fragment)
         if fragment and not fragment.startswith("/"):
             pointer = self._named(fragment)
@@ -64,12 +64,12 @@ class Document:
             for part in pointer:
                 node = node[int(part)] if isinstance(node, list) else node[part]
         except (KeyError, IndexError, TypeError, ValueError):
-            raise Elsewhere(f"{ref[:200]!r} leads nowhere") from None
+            raise UnresolvedReference(f"{ref[:200]!r} leads nowhere") from None
         return pointer, node
 
     def key(self, pointer: Pointer) -> str | None:
-        """The same for definitions of the same name, in whatever document, that say the same, and so does all that they
-        refer to. `None` if that would be too much to compare."""
+        """A key that is equal for equal definitions of the same name, in any document; everything that they refer to
+        must be equal, too. `None` if that is too much to compare."""
         if pointer not in self._keys:
             self._keys[pointer] = self._key(pointer)
         return self._keys[pointer]
@@ -79,7 +79,7 @@ class Document:
         todo = [pointer]
         while todo:
             at = todo.pop()
-            if self.unread < 0 or len(reached) > _MOST_REACHED:
+            if self.unread < 0 or len(reached) > _MAX_REACHED:
                 return None
             if at not in reached:
                 try:
@@ -101,7 +101,7 @@ class Document:
                 if isinstance(ref := schema.get("$ref", schema.get("$dynamicRef")), str):
                     try:
                         further.append(self.find(ref)[0])
-                    except Elsewhere:
+                    except UnresolvedReference:
                         continue
             self._read[pointer] = digest(text), list(dict.fromkeys(further))
         return self._read[pointer]
@@ -120,7 +120,7 @@ class Document:
                 elif isinstance(node, list):
                     todo += [((*pointer, str(i)), v) for i, v in enumerate(node)]
         if name not in self._anchors:
-            raise Elsewhere(f"{f'#{name}'[:200]!r} leads nowhere")
+            raise UnresolvedReference(f"{f'#{name}'[:200]!r} leads nowhere")
         return self._anchors[name]
 
 

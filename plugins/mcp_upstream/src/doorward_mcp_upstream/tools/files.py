@@ -1,5 +1,5 @@
-"""Bytes among the arguments of a call: JSON carries none, so they become base64 text where the tool's schema says
-so."""
+"""Bytes among the arguments of a call. JSON has none, so they become base64 text where the tool's
+schema asks for it."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 
 from doorward import File, InvalidArguments
 
-from doorward_mcp_upstream.tools.documents import Document, Elsewhere
+from doorward_mcp_upstream.tools.documents import Document, UnresolvedReference
 
-_FUEL = 2000
+_MAX_PARTS = 2000
 
 
 def sent(arguments: Mapping[str, Any], schema: Any) -> dict[str, Any]:
-    """The arguments as they go over the wire. `schema` is the tool's input schema as it gave it.
+    """The arguments as they go over the wire. `schema` is the input schema as the server gave it.
 
     Raises: InvalidArguments for bytes where the schema has no place for them.
     """
     if not any(map(_has_bytes, arguments.values())):
         return dict(arguments)
-    document = Document(schema, _FUEL)
+    document = Document(schema, _MAX_PARTS)
     return {name: _sent(value, _below([schema], document, name), document, name) for name, value in arguments.items()}
 
 
@@ -65,7 +65,7 @@ def _encoding(schema: Mapping[str, Any]) -> str | None:
 
 
 def _below(schemas: list[Any], document: Document, key: str | int) -> list[Any]:
-    """The schemas of what stands under this key, or at this index."""
+    """The schemas of the value under this key, or at this index."""
     found: list[Any] = []
     for schema in schemas:
         for one in _meant(schema, document):
@@ -81,7 +81,7 @@ def _below(schemas: list[Any], document: Document, key: str | int) -> list[Any]:
 
 
 def _meant(schema: Any, document: Document) -> Iterator[Mapping[str, Any]]:
-    """A schema with all that it refers to, is made of, or offers."""
+    """A schema, and all schemas that it refers to or combines."""
     todo = [schema]
     while todo and document.burn():
         one = todo.pop()
@@ -91,7 +91,7 @@ def _meant(schema: Any, document: Document) -> Iterator[Mapping[str, Any]]:
         if isinstance(ref := one.get("$ref"), str):
             try:
                 todo.append(document.find(ref)[1])
-            except Elsewhere:
+            except UnresolvedReference:
                 continue
         for key in ("allOf", "anyOf", "oneOf"):
             todo += part if isinstance(part := one.get(key), list) else []

@@ -1,4 +1,4 @@
-"""The tools of an upstream → functions. Plain data in, plain data out: nothing here is connected to anything."""
+"""The tools of an upstream → functions. Plain data in, plain data out: nothing here needs a connection."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from doorward_mcp_upstream.tools.parameters import Unusable, parameters
 from doorward_mcp_upstream.tools.schemas import Schemas
 from doorward_mcp_upstream.tools.text import line, prose, summed_up
 
-MOST_TOOLS = 10_000
-"""Of one server."""
+MAX_TOOLS = 10_000
+"""Tools of one server."""
 
-_LONGEST = 500
-"""Characters of a tool's name."""
+_MAX_NAME_CHARACTERS = 500
+"""Longest name of a tool."""
 
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint")
 
@@ -24,11 +24,10 @@ _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint")
 def compiled(
     server: str, tools: Sequence[Mapping[str, Any]], *, era: str = "", skipped: Iterable[Skipped] = ()
 ) -> Compiled:
-    """The functions of tools, as they stand in an answer to `tools/list`. One that is unusable never loses the
-    others."""
+    """The functions for the tools in an answer to `tools/list`. A tool that cannot be used never loses the others."""
     left_out = list(skipped)
     usable: dict[str, Mapping[str, Any]] = {}
-    for tool in tools[:MOST_TOOLS]:
+    for tool in tools[:MAX_TOOLS]:
         try:
             name = _name(tool)
             if name in usable:
@@ -36,8 +35,8 @@ def compiled(
             usable[name] = tool
         except Unusable as error:
             left_out.append(_skipped(tool, str(error)))
-    if len(tools) > MOST_TOOLS:
-        left_out.append(Skipped("tools", f"there are more than {MOST_TOOLS}; the others are left out"))
+    if len(tools) > MAX_TOOLS:
+        left_out.append(Skipped("tools", f"there are more than {MAX_TOOLS}; the others are left out"))
     names = unique_names(usable)
     schemas = Schemas()
     functions = []
@@ -50,8 +49,8 @@ def compiled(
 
 
 def fingerprint(tool: Mapping[str, Any]) -> str:
-    """A hash of what callers of a tool rely on: its schemas, and what it says that it may change. "" for what is nested
-    too deeply."""
+    """A hash of everything in a tool that callers rely on: its schemas, and its hints about side effects. Empty if it
+    is nested too deeply."""
     hints = tool.get("annotations")
     promised = [hints.get(hint) if isinstance(hints, Mapping) else None for hint in _HINTS]
     try:
@@ -64,7 +63,7 @@ def _name(tool: Any) -> str:
     name = tool.get("name") if isinstance(tool, Mapping) else None
     if not isinstance(name, str) or not name.strip():
         raise Unusable("it has no name")
-    if len(name) > _LONGEST:
+    if len(name) > _MAX_NAME_CHARACTERS:
         raise Unusable(f"its name has {len(name)} characters")
     return name
 
@@ -102,7 +101,7 @@ def _function(server: str, name: str, tool: Mapping[str, Any], schemas: Schemas,
 
 
 def _texts(name: str, tool: Mapping[str, Any], hints: Mapping[str, Any]) -> tuple[str, str]:
-    """One line, and the rest. A title that says no more than the name is left out."""
+    """The summary in one line, and the rest. A title that says no more than the name is left out."""
     title = line(tool.get("title") or hints.get("title"), 100)
     summary, rest = summed_up(prose(tool.get("description"), 1500), 200)
     if title and python_name(title).strip("_") != name.strip("_") and not summary.lower().startswith(title.lower()):
@@ -111,7 +110,8 @@ def _texts(name: str, tool: Mapping[str, Any], hints: Mapping[str, Any]) -> tupl
 
 
 def _returns(schema: Any, schemas: Schemas, title: str) -> tuple[dict[str, Any] | None, bool]:
-    """The schema of what a call gives, and whether that is the only property, `result`, of what the tool answers."""
+    """The schema of the value of a call, and whether that value is wrapped:
+    an object with the one property `result`."""
     if not isinstance(schema, Mapping):
         return None, False
     converted = schemas.convert(schema, f"{title}_output")

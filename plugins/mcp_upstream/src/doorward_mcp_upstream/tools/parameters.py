@@ -10,13 +10,13 @@ from doorward import is_plain, unique_names
 from doorward_mcp_upstream.tools.schemas import Schemas
 from doorward_mcp_upstream.tools.text import line
 
-MOST_PARAMETERS = 500
-"""Of one tool: one with more is no function that anybody could call."""
+MAX_PARAMETERS = 500
+"""Parameters of one tool. Nobody could call a function with more."""
 
-_FUEL = 2000
-"""Parts of a schema (`allOf`, alternatives, references) in which parameters are looked for."""
+_MAX_PARTS = 2000
+"""Parts of a schema (`allOf`, alternatives, references) that are searched for parameters."""
 
-_DEEPEST = 10
+_MAX_DEPTH = 10
 
 
 class Unusable(Exception):
@@ -24,22 +24,22 @@ class Unusable(Exception):
 
 
 def parameters(schema: Any, schemas: Schemas, title: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """The schema of the arguments, and what the tool calls those that have other names in Python.
+    """The schema of the arguments, and the tool's own names of those that have other names in Python.
 
     Raises: Unusable.
     """
     if schema is None or schema is True:
         schema = {"type": "object"}
     if not isinstance(schema, Mapping):
-        raise Unusable("its input schema is none")
+        raise Unusable("its input schema is not an object")
     own = schema.get("properties")
     root = schemas.convert(schema, f"{title}_input")
     if "object" not in (kind := root.get("type", "object")):
         raise Unusable(f"its input is of type {line(str(kind), 100)}, not an object")
     found = _Found(schemas)
     properties, required = found.properties(root)
-    if len(properties) > MOST_PARAMETERS or (isinstance(own, Mapping) and len(own) > MOST_PARAMETERS):
-        raise Unusable(f"it has more than {MOST_PARAMETERS} parameters")
+    if len(properties) > MAX_PARAMETERS or (isinstance(own, Mapping) and len(own) > MAX_PARAMETERS):
+        raise Unusable(f"it has more than {MAX_PARAMETERS} parameters")
     names = _python_names(properties)
     ordered = sorted(properties, key=lambda name: name not in required)
     out: dict[str, Any] = {"type": "object", "properties": {names[p]: properties[p] for p in ordered}}
@@ -52,15 +52,15 @@ def parameters(schema: Any, schemas: Schemas, title: str) -> tuple[dict[str, Any
 
 
 class _Found:
-    """What the parts of an input schema say together. A schema that refers to itself over and over ends by its fuel."""
+    """Combines the parts of an input schema. The fuel puts an end to schemas that refer to themselves over and over."""
 
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas
-        self._fuel = _FUEL
+        self._fuel = _MAX_PARTS
 
-    def properties(self, schema: Mapping[str, Any], depth: int = _DEEPEST) -> tuple[dict[str, Any], set[str]]:
-        """The properties of an object with those of all that it is made of, and which are required; of alternatives,
-        the properties of all, and what all of them require."""
+    def properties(self, schema: Mapping[str, Any], depth: int = _MAX_DEPTH) -> tuple[dict[str, Any], set[str]]:
+        """The properties of an object and of all its parts, and which of them are required. Of alternatives: the
+        properties of each, and those that every one requires."""
         self._fuel -= 1
         properties: dict[str, Any] = dict(schema.get("properties", {}))
         required: set[str] = set(schema.get("required", ()))
@@ -80,7 +80,7 @@ class _Found:
         return properties, required & properties.keys()
 
     def variant(self, schema: Mapping[str, Any], whole: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-        """What one alternative asks for beyond the whole, under the names of the parameters."""
+        """What one alternative demands beyond the whole, under the names of the parameters."""
         properties, required = self.properties(schema)
         told = {names[p]: s for p, s in properties.items() if p in names and s != whole[p]}
         needed = sorted(names[p] for p in required if p in names)
@@ -100,9 +100,11 @@ def _distinct(schemas: Iterable[Any]) -> list[Any]:
 
 
 def _open(schema: Mapping[str, Any]) -> bool:
-    """Whether a tool takes arguments that its schema does not name. A schema with properties that says nothing of
-    others would allow them; but what a tool does not know it can only ignore or refuse, so a wrong name is told at
-    once."""
+    """Whether a tool takes arguments that its schema does not name.
+
+    By the standard, a schema allows other properties unless it forbids them. But a tool can only ignore or refuse what
+    it does not know, so a wrong name is reported at once.
+    """
     extra = schema.get("additionalProperties")
     if isinstance(extra, bool):
         return extra

@@ -1,4 +1,4 @@
-"""What a call gives a program: one rule, and no guessing.
+"""The value that a call gives to a program. One rule, and no guessing:
 
 1. `isError` raises `ToolError`, which quotes the text. 2. `structuredContent` if it is given; without its wrapper where
 the tool's output schema is an object whose only property is `result`. 3. Else each content block is a value: a text
@@ -16,13 +16,12 @@ from typing import Any
 from doorward import File, LimitExceeded, ToolError, error_text, quoted, read_json
 
 from doorward_mcp_upstream.tools.text import line, prose
-from doorward_mcp_upstream.tools.values import MOST_VALUES, too_many
+from doorward_mcp_upstream.tools.values import MAX_VALUES, too_many
 
-MOST_BLOCKS = 10_000
-_PIECE = 2**16
-_TOLD = 2**16
-"""Characters of what a tool says went wrong. Far more than anybody is shown: the core cuts, when it has removed
-credentials."""
+MAX_BLOCKS = 10_000
+_PIECE_CHARACTERS = 2**16
+_MAX_ERROR_CHARACTERS = 2**16
+"""Characters of a tool's error that are kept. Far more than is shown: the core removes credentials, then cuts."""
 
 
 def of_tool(result: Mapping[str, Any], *, wrapped: bool = False) -> Any:
@@ -36,9 +35,9 @@ def of_tool(result: Mapping[str, Any], *, wrapped: bool = False) -> Any:
         raise ToolError(f"the tool says: {said}" if said else "it failed")
     if structured is None:
         blocks = _list(result.get("content"))
-        if len(blocks) > MOST_BLOCKS:
+        if len(blocks) > MAX_BLOCKS:
             raise LimitExceeded(
-                f"the answer has {len(blocks)} blocks, more than {MOST_BLOCKS}", hint="Ask for less: pages, filters."
+                f"the answer has {len(blocks)} blocks, more than {MAX_BLOCKS}", hint="Ask for less: pages, filters."
             )
         return _one([of_block(block) for block in blocks])
     if wrapped and isinstance(structured, Mapping) and list(structured) == ["result"]:
@@ -52,8 +51,8 @@ def of_resource(result: Mapping[str, Any]) -> Any:
 
 
 def of_prompt(result: Mapping[str, Any]) -> dict[str, Any]:
-    """A result of `prompts/get`: `{"description", "messages": [{"role", "content"}]}`. Texts stay texts: they are
-    prompts."""
+    """The value of a result of `prompts/get`: `{"description", "messages": [{"role", "content"}]}`. Texts in it are
+    prompts, and never parsed."""
     messages = [message for message in _list(result.get("messages")) if isinstance(message, Mapping)]
     return {
         "description": line(result.get("description"), 2000),
@@ -62,7 +61,7 @@ def of_prompt(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def of_block(block: Any) -> Any:
-    """The value of one content block. One of an unknown type is what it is."""
+    """The value of one content block. A block of an unknown type is itself."""
     match block:
         case {"type": "text", "text": str(text)}:
             return _parsed(text)
@@ -76,7 +75,7 @@ def of_block(block: Any) -> Any:
 
 
 def _content(content: Any) -> Any:
-    """A resource: its text, or its bytes under the last part of its URI."""
+    """The value of a resource: its text, or its bytes, named by the last part of its URI."""
     match content:
         case {"text": str(text)}:
             return _parsed(text)
@@ -89,7 +88,7 @@ def _content(content: Any) -> Any:
 
 
 def _said(content: Any) -> Any:
-    if isinstance(content, list):  # before 2025-03-26 some sent lists
+    if isinstance(content, list):  # some servers sent lists before 2025-03-26
         return [_said(part) for part in content]
     match content:
         case {"type": "text", "text": str(text)}:
@@ -100,12 +99,12 @@ def _said(content: Any) -> Any:
 
 
 def _parsed(text: str) -> Any:
-    """A JSON object or array that a text is; else the text. A number or `true` as a text is a text."""
+    """The JSON object or array in a text; else the text itself. Numbers and `true` stay texts."""
     if text.lstrip()[:1] not in ("{", "["):
         return text
     if too_many(text):
         raise LimitExceeded(
-            f"a text of the answer is JSON of more than {MOST_VALUES:,} values", hint="Ask for less: pages, filters."
+            f"a text of the answer is JSON of more than {MAX_VALUES:,} values", hint="Ask for less: pages, filters."
         )
     try:
         return read_json(text, constant=_no_constant)
@@ -118,7 +117,7 @@ def _no_constant(name: str) -> Any:
 
 
 def _file(data: str, type: Any, name: str = "") -> File | str:
-    """Bytes; text that is no base64 stays what it is."""
+    """The bytes of base64 text as a file; other text is itself."""
     try:
         content = b"".join(_bytes(data))
     except (binascii.Error, ValueError):
@@ -127,11 +126,11 @@ def _file(data: str, type: Any, name: str = "") -> File | str:
 
 
 def _bytes(data: str) -> Iterator[bytes]:
-    """What base64 stands for, piece by piece. Raises: ValueError, binascii.Error."""
+    """The bytes of base64 text, piece by piece. Raises: ValueError, binascii.Error."""
     rest = ""
-    for start in range(0, len(data), _PIECE):
-        part = rest + "".join(data[start : start + _PIECE].split())
-        last = start + _PIECE >= len(data)
+    for start in range(0, len(data), _PIECE_CHARACTERS):
+        part = rest + "".join(data[start : start + _PIECE_CHARACTERS].split())
+        last = start + _PIECE_CHARACTERS >= len(data)
         whole = len(part) if last else len(part) // 4 * 4
         rest = part[whole:]
         if not last and "=" in part[:whole]:
@@ -140,8 +139,8 @@ def _bytes(data: str) -> Iterator[bytes]:
 
 
 def weight(result: Mapping[str, Any]) -> int:
-    """About how many characters have to be worked on for the value of a result."""
-    blocks = [*_list(result.get("content")), *_list(result.get("contents"))][: MOST_BLOCKS + 1]
+    """About how many characters must be processed to get the value of a result."""
+    blocks = [*_list(result.get("content")), *_list(result.get("contents"))][: MAX_BLOCKS + 1]
     parts = [
         part
         for block in blocks
@@ -160,7 +159,7 @@ def _texts(result: Mapping[str, Any]) -> str:
         for block in _list(result.get("content"))
         if isinstance(block, Mapping) and isinstance(block.get("text"), str)
     ]
-    return prose("\n".join(texts), _TOLD)
+    return prose("\n".join(texts), _MAX_ERROR_CHARACTERS)
 
 
 def _list(value: Any) -> list[Any]:

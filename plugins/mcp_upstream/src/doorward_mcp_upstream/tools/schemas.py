@@ -1,7 +1,7 @@
 """JSON Schemas of tools (2020-12 and draft-07) → schemas whose references are `#/$defs/NAME`.
 
-What a schema says is never made stricter, and loosened where nothing is lost by it: `oneOf` becomes `anyOf`, conditions
-and `additionalProperties: false` below the arguments go. The upstream checks its arguments itself.
+A schema is never made stricter. It is loosened where that costs nothing: `oneOf` becomes `anyOf`; conditions are left
+out, and so is `additionalProperties: false` below the arguments. The upstream checks its arguments itself.
 """
 
 from __future__ import annotations
@@ -12,43 +12,45 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any, TypeGuard
 
-from doorward_mcp_upstream.tools.documents import MOST_READ, Document, Elsewhere, Pointer
+from doorward_mcp_upstream.tools.documents import MAX_COMPARED_CHARACTERS, Document, Pointer, UnresolvedReference
 from doorward_mcp_upstream.tools.text import line
 
-DEEPEST = 48
-"""Levels of one schema, from reference to reference; below, anything goes."""
+MAX_DEPTH = 48
+"""Levels of one schema, from reference to reference. Below that, any value is allowed."""
 
-MOST_DEFINITIONS = 5000
-"""Of one server."""
+MAX_DEFINITIONS = 5000
+"""Definitions of one server."""
 
-MOST_PROPERTIES = 1000
+MAX_PROPERTIES = 1000
 
-_FUEL = 20_000
-"""Parts of one schema that are looked at, and in `_ALTOGETHER` those of all of a server's."""
-_ALTOGETHER = 1_000_000
-_READ_ALTOGETHER = 50_000_000
-"""Characters of all of a server's that are compared."""
+_MAX_PARTS = 20_000
+"""Parts of one schema that are looked at."""
+_MAX_PARTS_OF_SERVER = 1_000_000
+"""Parts of all schemas of a server that are looked at."""
+_MAX_COMPARED_CHARACTERS_OF_SERVER = 50_000_000
+"""Characters of all schemas of a server that are read to compare definitions."""
 
 _TYPES = {"string", "integer", "number", "boolean", "object", "array", "null"}
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf")
-_MOST_WARNINGS = 20
+_MAX_WARNINGS = 20
 
 
 class Schemas:
-    """Converts the schemas of one server, and collects as definitions what they refer to. Equal ones are shared."""
+    """Converts the schemas of one server, and collects the definitions that they refer to.
+    Equal definitions are shared."""
 
     def __init__(self) -> None:
         self.definitions: dict[str, dict[str, Any]] = {}
         self.warnings: dict[str, None] = {}
         self._names: dict[str | tuple[Document, Pointer], str] = {}
         self._counts: dict[str, int] = {}
-        self._left = _ALTOGETHER
-        self._unread = _READ_ALTOGETHER
+        self._left = _MAX_PARTS_OF_SERVER
+        self._unread = _MAX_COMPARED_CHARACTERS_OF_SERVER
 
     def convert(self, schema: Any, title: str) -> dict[str, Any]:
-        """A schema, which is a document of its own; `title` is what a reference to the whole of it is called."""
-        document = Document(schema, min(_FUEL, self._left), unread := min(MOST_READ, self._unread))
+        """The converted schema. `title` names its definition, should anything refer to the whole schema."""
+        document = Document(schema, min(_MAX_PARTS, self._left), unread := min(MAX_COMPARED_CHARACTERS, self._unread))
         before = document.fuel
         work = _Work(self, document, title)
         converted = work.convert(schema, 0)
@@ -60,7 +62,7 @@ class Schemas:
         return converted
 
     def meant(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What a converted schema that is nothing but a reference refers to."""
+        """The schema behind a converted schema that is only a reference; any other is itself."""
         for _ in range(8):
             if list(schema) != ["$ref"]:
                 break
@@ -68,7 +70,7 @@ class Schemas:
         return schema
 
     def warn(self, text: str) -> None:
-        if len(self.warnings) < _MOST_WARNINGS:
+        if len(self.warnings) < _MAX_WARNINGS:
             self.warnings[text] = None
 
     def name(self, document: Document, pointer: Pointer, title: str) -> tuple[str, bool]:
@@ -76,8 +78,8 @@ class Schemas:
         key = document.key(pointer) or (document, pointer)
         if key in self._names:
             return self._names[key], False
-        if len(self.definitions) >= MOST_DEFINITIONS:
-            raise Elsewhere(f"the tools have more than {MOST_DEFINITIONS} definitions")
+        if len(self.definitions) >= MAX_DEFINITIONS:
+            raise UnresolvedReference(f"the tools have more than {MAX_DEFINITIONS} definitions")
         last = pointer[-1] if pointer else title
         name = base = re.sub(r"[^A-Za-z0-9_.-]+", "_", last[:200])[:100].strip("_.") or "schema"
         while name in self.definitions:
@@ -106,7 +108,7 @@ class _Work:
     def convert(self, node: Any, depth: int) -> dict[str, Any]:
         if node is False:
             return {"not": {}}
-        if not isinstance(node, Mapping) or depth > DEEPEST or not self._document.burn():
+        if not isinstance(node, Mapping) or depth > MAX_DEPTH or not self._document.burn():
             return {}
         ref = node.get("$ref", node.get("$dynamicRef"))
         out = self._reference(ref) if isinstance(ref, str) else {}
@@ -118,7 +120,7 @@ class _Work:
         try:
             pointer, node = self._document.find(ref)
             name, new = self._schemas.name(self._document, pointer, self._title)
-        except Elsewhere as error:
+        except UnresolvedReference as error:
             self._schemas.warn(f"{self._title}: {error}")
             return {}
         if new:
@@ -127,7 +129,7 @@ class _Work:
 
 
 def _values(node: Mapping[str, Any], out: dict[str, Any]) -> None:
-    """Everything that holds no other schema."""
+    """Convert the keywords that hold no other schema."""
     given = node.get("type")
     kinds = [
         k for k in dict.fromkeys(str(g) for g in (given if isinstance(given, list) else [given])[:10]) if k in _TYPES
@@ -166,12 +168,12 @@ def _values(node: Mapping[str, Any], out: dict[str, Any]) -> None:
 
 
 def _parts(node: Mapping[str, Any], out: dict[str, Any], convert: Callable[[Any], dict[str, Any]]) -> None:
-    """Everything that holds other schemas."""
+    """Convert the keywords that hold other schemas."""
     properties = node.get("properties")
     if isinstance(properties, Mapping) and properties:
-        out["properties"] = {name: convert(part) for name, part in islice(properties.items(), MOST_PROPERTIES)}
+        out["properties"] = {name: convert(part) for name, part in islice(properties.items(), MAX_PROPERTIES)}
     required = node.get("required")
-    if isinstance(required, list) and (names := [n for n in required[:MOST_PROPERTIES] if isinstance(n, str)]):
+    if isinstance(required, list) and (names := [n for n in required[:MAX_PROPERTIES] if isinstance(n, str)]):
         out["required"] = list(dict.fromkeys(names))
     items = node.get("items")
     if isinstance(items, Mapping):
@@ -180,7 +182,9 @@ def _parts(node: Mapping[str, Any], out: dict[str, Any], convert: Callable[[Any]
         out["prefixItems"] = [convert(part) for part in several[:100]]
     patterns = node.get("patternProperties")
     extra = node.get("additionalProperties")
-    if isinstance(patterns, Mapping) and patterns:  # all of the others are of one kind, if there are no others
+    if (
+        isinstance(patterns, Mapping) and patterns
+    ):  # one pattern, and nothing else allowed: then all others are of its kind
         extra = next(iter(patterns.values())) if len(patterns) == 1 and extra is False else None
     if isinstance(extra, Mapping):
         out["additionalProperties"] = convert(extra)

@@ -1,4 +1,4 @@
-"""Texts of an upstream: untrusted, so bounded and made plain, and never more than data."""
+"""Texts of an upstream. They are untrusted: shortened, cleaned, and never more than data."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ def prose(text: Any, limit: int) -> str:
 
 
 def summed_up(text: str, limit: int) -> tuple[str, str]:
-    """The first sentence of a text on one line, and what follows it; all of the text if the sentence is too long."""
+    """The first sentence of a text in one line, and the text after it, or the whole text if that
+    sentence was too long."""
     first, *rest = _SENTENCE.split(text, maxsplit=1)
     summary = line(first, limit)
     return summary, text if summary.endswith("…") else rest[0].strip() if rest else ""
 
 
 def _visible(text: Any, limit: int) -> str:
-    """The beginning, as a reader sees it."""
+    """The beginning of a text, as a reader sees it."""
     return clean_text(text[: 3 * limit + 1000]) if isinstance(text, str) else ""
 
 

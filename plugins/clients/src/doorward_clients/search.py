@@ -1,4 +1,4 @@
-"""Servers in the configurations of clients: found, not yet understood."""
+"""The search for servers in the configurations of clients. What it finds is not yet parsed."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from doorward_clients import mce
 from doorward_clients.clients import CLIENTS, Client, Machine
 from doorward_clients.document import Document, read
 
-_KEYS = (("mcpServers",), ("servers",), ("context_servers",), ("mcp_servers",), ("mcp", "servers"), ("mcp",))
-"""Where servers may stand in a file of which nobody knows whose it is."""
+_KNOWN_KEYS = (("mcpServers",), ("servers",), ("context_servers",), ("mcp_servers",), ("mcp", "servers"), ("mcp",))
+"""Keys under which servers may stand in a file of an unknown client."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A server as it stands in a file. `folder` is that of the project for which the client starts it."""
+class FoundServer:
+    """A server as it stands in a file. `folder` is the project for which the client starts it."""
 
     name: str
     raw: Any
@@ -29,32 +29,32 @@ class Found:
     folder: Path
 
     @property
-    def what(self) -> str:
+    def origin(self) -> str:
         return f"{self.client}, {self.scope}" if self.scope != "file" else self.client
 
 
 @dataclass(slots=True)
 class Search:
-    """What was found, those first that win over others of the same name and client; and what could not be read."""
+    """The servers that were found, and the problems. Of two servers with the same name and client, the first counts."""
 
     machine: Machine
     everything: bool = False
     """Also the servers of other projects, which Claude Code keeps in its one file."""
-    servers: list[Found] = field(default_factory=list)
+    servers: list[FoundServer] = field(default_factory=list)
     problems: list[ConfigError] = field(default_factory=list)
     elsewhere: int = 0
     """Servers of other projects that were left out."""
     _seen: set[Path] = field(default_factory=set)
 
     def clients(self, clients: Iterable[Client]) -> None:
-        """Look into all files that these clients have on this machine, and in this project."""
+        """Search all files of these clients, on this machine and in this project."""
         for client in clients:
             for scope in ("project", "global"):
                 for file in client.files(self.machine, scope):
                     self._look(file, client, scope)
 
     def file(self, file: Path) -> None:
-        """Look into one file, which must be there: a known client's, or any that has servers."""
+        """Search one file, which must exist: that of a known client, or any other that holds servers."""
         if not file.exists():
             self.problems.append(ConfigError("there is no such file", place=str(file)))
             return
@@ -85,8 +85,10 @@ class Search:
         except (ConfigError, OSError) as error:
             self.problems.append(error if isinstance(error, ConfigError) else ConfigError(str(error), place=str(file)))
 
-    def _found(self, name: str, raw: Any, client: str, file: Path, scope: str, folder: Path | None = None) -> Found:
-        return Found(
+    def _found(
+        self, name: str, raw: Any, client: str, file: Path, scope: str, folder: Path | None = None
+    ) -> FoundServer:
+        return FoundServer(
             name,
             raw,
             client,
@@ -96,15 +98,15 @@ class Search:
         )
 
     def table(self, table: Any, client: str, file: Path, scope: str, folder: Path | None = None) -> None:
-        """Take all servers of a table. Raises: ConfigError if it is none."""
+        """Add all servers of a table. Raises: ConfigError if it is no table."""
         if table is None:
             return
         if not isinstance(table, Mapping):
-            raise ConfigError("what should hold servers is no table", place=str(file))
+            raise ConfigError("the place of the servers does not hold a table", place=str(file))
         self.servers += [self._found(name, raw, client, file, scope, folder) for name, raw in table.items()]
 
     def _projects(self, document: Document, client: Client) -> None:
-        """What Claude Code keeps for single projects (its scope `local`)."""
+        """Add the servers that Claude Code keeps for single projects (its scope `local`)."""
         for folder, about in _items(document.has(("projects",))):
             table = about.get(client.keys[0]) if isinstance(about, Mapping) else None
             if not isinstance(table, Mapping) or not table:
@@ -115,8 +117,8 @@ class Search:
             self.elsewhere += 0 if here else len(table)
 
     def _unknown(self, document: Document) -> None:
-        """Raises: ConfigError if there is nothing that holds servers."""
-        for keys in _KEYS:
+        """Add the servers of an unknown client's file. Raises: ConfigError if it holds none."""
+        for keys in _KNOWN_KEYS:
             if isinstance(table := document.has(keys), Mapping):
                 plausible = {name: raw for name, raw in table.items() if keys != ("mcp",) or isinstance(raw, Mapping)}
                 self.table(plausible, document.file.name, document.file, "file")
@@ -126,7 +128,7 @@ class Search:
         raise ConfigError(
             "holds no servers",
             place=str(document.file),
-            hint="Looked for: " + ", ".join(".".join(keys) for keys in _KEYS),
+            hint="Looked for: " + ", ".join(".".join(keys) for keys in _KNOWN_KEYS),
         )
 
 

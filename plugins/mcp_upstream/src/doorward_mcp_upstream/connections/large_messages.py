@@ -1,5 +1,8 @@
-"""Large messages that come by HTTP. The SDK reads what it is given on the event loop, where nobody else has a turn
-meanwhile; so they are read beside it, and the SDK is given a note of where the result is."""
+"""Large messages over HTTP.
+
+The SDK parses messages on the event loop, where nothing else can run meanwhile. So large ones are parsed in a thread,
+and the SDK gets a short note in place of the result.
+"""
 
 from __future__ import annotations
 
@@ -14,28 +17,28 @@ from doorward import aside, read_json
 from httpx2 import SSEError
 
 from doorward_mcp_upstream.connections.troubles import Trouble
-from doorward_mcp_upstream.connections.wire import LONGEST, TOO_MANY
+from doorward_mcp_upstream.connections.wire import MAX_MESSAGE_BYTES, TOO_MANY_VALUES
 from doorward_mcp_upstream.tools.values import too_many
 
-SMALL = 2**16
-"""Characters of a message that the SDK may read itself."""
-_UNCLAIMED = 10.0
-"""Seconds for which a result is kept that nobody asks for: its request may have been cancelled."""
-_MOST = 2 * LONGEST
-"""Characters of messages whose results are kept; those that came first go first."""
-_CUT = 2000
-"""Characters of the message of an error."""
+SMALL_CHARACTERS = 2**16
+"""Largest message that the SDK parses itself."""
+_CLAIM_SECONDS = 10.0
+"""Seconds for which a result is kept that nobody fetches: its request may have been cancelled."""
+_MAX_KEPT_CHARACTERS = 2 * MAX_MESSAGE_BYTES
+"""Characters of all messages whose results are kept. The oldest are dropped first."""
+_MAX_ERROR_CHARACTERS = 2000
+"""Longest message of an error."""
 
 
-class Large:
-    """The results of large messages, until who asked comes for them."""
+class LargeMessages:
+    """Keeps the results of large messages until their requests fetch them."""
 
     def __init__(self) -> None:
         self._mark = f"doorward-{secrets.token_hex(8)}"
         self._kept: dict[str, tuple[Any, int]] = {}
 
     def whole(self, result: dict[str, Any]) -> dict[str, Any]:
-        """The result that a note stands for; any other is itself. Raises: Trouble."""
+        """The result for a note; any other result is itself. Raises: Trouble if it is not there any more."""
         if self._mark not in result:
             return result
         found, _ = self._kept.pop(str(result[self._mark]), (None, 0))
@@ -44,57 +47,62 @@ class Large:
         return found  # type: ignore[no-any-return]
 
     async def noted(self, text: str | bytes) -> str:
-        """A message, with a note in place of its result. Raises: Trouble for what is no answer, or has too many
-        values."""
+        """The message with a note in place of its result.
+
+        Raises: Trouble if it is no answer, or has too many values.
+        """
         try:
             message = await aside(partial(_read, text), len(text))
         except ValueError as error:
-            raise Trouble(f"its answer is no JSON: {error}") from None
+            raise Trouble(f"its answer is not JSON: {error}") from None
         match message:
             case {"result": dict() as result}:
                 rest: dict[str, Any] = {"result": {self._mark: self._keep(result, len(text))}}
             case {"error": {"code": int(code), "message": str(said)}}:
-                rest = {"error": {"code": code, "message": said[:_CUT]}}
+                rest = {"error": {"code": code, "message": said[:_MAX_ERROR_CHARACTERS]}}
             case _:
-                raise Trouble(f"it sent a message of {len(text)} characters that is no answer")
+                raise Trouble(f"it sent a message of {len(text)} characters that is not an answer")
         identity = message.get("id")
         return json.dumps({"jsonrpc": "2.0", "id": identity if isinstance(identity, int | str) else None, **rest})
 
     def _keep(self, result: Any, size: int) -> str:
         key = secrets.token_hex(8)
         self._kept[key] = result, size
-        while len(self._kept) > 1 and sum(each for _, each in self._kept.values()) > _MOST:
+        while len(self._kept) > 1 and sum(each for _, each in self._kept.values()) > _MAX_KEPT_CHARACTERS:
             del self._kept[next(iter(self._kept))]
-        asyncio.get_running_loop().call_later(_UNCLAIMED, self._kept.pop, key, None)
+        asyncio.get_running_loop().call_later(_CLAIM_SECONDS, self._kept.pop, key, None)
         return key
 
     async def events(self, texts: Callable[[], AsyncIterator[str]]) -> AsyncIterator[str]:
-        """A stream of events, whose large ones hold notes. Raises: SSEError for one that is too large, or no answer."""
+        """The stream with notes in its large events.
+
+        Raises: SSEError for an event that is too large, or is no answer.
+        """
         held, size, begun = list[str](), 0, ""
         async for text in texts():
             text = text.removeprefix(begun)
-            begun = "\n" if text.endswith("\r") else ""  # the rest of that line's end, if it comes
+            begun = "\n" if text.endswith("\r") else ""  # the second half of this line end may come with the next text
             text = text.replace("\r\n", "\n").replace("\r", "\n")
             ended = "\n\n" in (held[-1][-1:] if held else "") + text
             held += [text] if text else []
             size += len(text)
             if not ended:
-                if size > LONGEST:
-                    raise SSEError(f"an event has more than {LONGEST // 2**20} MiB")
+                if size > MAX_MESSAGE_BYTES:
+                    raise SSEError(f"an event has more than {MAX_MESSAGE_BYTES // 2**20} MiB")
                 continue
             whole, _, rest = "".join(held).rpartition("\n\n")
             held, size = [rest] if rest else [], len(rest)
-            if len(whole) <= SMALL:
+            if len(whole) <= SMALL_CHARACTERS:
                 yield f"{whole}\n\n"
                 continue
             for event in whole.split("\n\n"):
-                yield f"{event if len(event) <= SMALL else await self._event(event)}\n\n"
+                yield f"{event if len(event) <= SMALL_CHARACTERS else await self._event(event)}\n\n"
 
     async def _event(self, event: str) -> str:
         lines = await aside(event.splitlines, len(event))
         data = "\n".join(line[5:].removeprefix(" ") for line in lines if line.startswith("data:"))
         others = [line for line in lines if line.startswith(("event:", "id:", "retry:"))]
-        if len(data) > SMALL:
+        if len(data) > SMALL_CHARACTERS:
             try:
                 data = await self.noted(data)
             except Trouble as trouble:
@@ -104,5 +112,5 @@ class Large:
 
 def _read(text: str | bytes) -> Any:
     if too_many(text):
-        raise TOO_MANY
+        raise TOO_MANY_VALUES
     return read_json(text)

@@ -1,4 +1,4 @@
-"""How the server ends: with an answer to every request that is under way, in both eras."""
+"""The shutdown of the server: in both eras, every request that is under way gets an answer."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import mcp_types as t
 from mcp import MCPError
 
 
-class Ending:
-    """A middleware of the SDK's server."""
+class Shutdown:
+    """A middleware of the SDK's server: it ends requests, and answers them with an error."""
 
     def __init__(self) -> None:
         self._under_way: set[anyio.CancelScope] = set()
@@ -32,7 +32,7 @@ class Ending:
         )
 
     def end(self) -> None:
-        """End what is under way, and refuse what comes yet."""
+        """End the requests that are under way, and refuse those that come later."""
         self._over = True
         for scope in list(self._under_way):
             scope.cancel()
