@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import json
 import re
@@ -113,6 +114,17 @@ def test_the_architecture_names_what_there_is() -> None:
             scope = found[0]
 
 
+def test_snippets_import_what_there_is() -> None:
+    """What a snippet imports of Doorward's packages is there, and no name of yesterday."""
+    missing = []
+    for snippet in snippets("python"):
+        for node in ast.walk(ast.parse(snippet.text)):
+            if isinstance(node, ast.ImportFrom) and re.match(r"doorward(_\w+)?(\.|$)", node.module or ""):
+                module = importlib.import_module(str(node.module))
+                missing += [(snippet.page, node.module, n.name) for n in node.names if not hasattr(module, n.name)]
+    assert missing == []
+
+
 def test_the_pages_are_there() -> None:
     """What a project is expected to say of itself is said. CONTRACT: TST-05, SEC-12."""
     for page in (
@@ -142,8 +154,11 @@ def test_commands_of_the_docs_exist() -> None:
 
 
 def test_the_table_of_the_command_line_is_in_the_changelog() -> None:
-    """Each command is told to users."""
-    assert [name for name in COMMANDS if f"`{name}`" not in text_of("CHANGELOG.md")] == []
+    """Each command is told to users, by the changelog or by what the next release adds to it."""
+    text = text_of("CHANGELOG.md") + "".join(
+        file.read_text(encoding="utf-8") for file in (ROOT / "changes").glob("*.*.md")
+    )
+    assert [name for name in COMMANDS if f"`{name}`" not in text] == []
 
 
 def test_links_lead_somewhere() -> None:

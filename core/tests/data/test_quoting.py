@@ -35,6 +35,7 @@ def test_the_words_of_a_status_are_those_of_the_standard() -> None:
 def test_an_error_in_a_line_has_its_hint_if_there_is_one() -> None:
     assert in_a_line(ServerError("it is gone", hint="Compile it.")) == "it is gone. Compile it."
     assert in_a_line(ServerError("it is gone")) == "it is gone"
+    assert in_a_line(ServerError("did you mean it?", hint="Near: it.")) == "did you mean it? Near: it."
 
 
 @pytest.mark.parametrize("error", [ToolError(EVIL), ServerError("no", hint=EVIL), ServerError(EVIL, hint=EVIL)])

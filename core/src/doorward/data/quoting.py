@@ -51,4 +51,5 @@ def told(error: DoorwardError) -> str:
 
 def in_a_line(error: DoorwardError) -> str:
     """An error as a sentence or two: what is wrong, then what to do."""
-    return f"{error}. {error.hint}" if error.hint else str(error)
+    said = str(error)
+    return f"{said}{'' if said.endswith(('.', '?', '!')) else '.'} {error.hint}" if error.hint else said
