@@ -26,7 +26,7 @@ from doorward import (
 )
 from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import Artefacts
-from doorward.describe.outcome_text import as_text
+from doorward.describe.results.outcome_text import as_text
 from doorward.runs.program_text import awaited, parameters
 from doorward.secrets.scrubber import MOST_OF_BODY
 

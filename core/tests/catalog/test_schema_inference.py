@@ -18,7 +18,7 @@ from doorward.catalog.catalog import Catalog
 from doorward.catalog.schema_inference import LARGEST, SchemaInference, bounded, merge, shape
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.describe.cards import describe
-from doorward.describe.observation import Shape, as_schema
+from doorward.describe.results.observation import Shape, as_schema
 from doorward.describe.signatures import stub
 from hypothesis import given, settings
 from hypothesis import strategies as st

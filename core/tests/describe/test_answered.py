@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from doorward import Call, Compiled, Function
 from doorward.catalog.schema_inference import shape
-from doorward.describe.answered import Answered
-from doorward.describe.value_text import described, holds
+from doorward.describe.results.answered import Answered
+from doorward.describe.results.value_text import described, holds
 from doorward.model.types import Failure
 from hypothesis import given
 from hypothesis import strategies as st
@@ -190,7 +190,7 @@ def test_near_keys_are_looked_for_among_few(monkeypatch: pytest.MonkeyPatch) -> 
     """Comparing names takes long: an answer may have a million."""
     compared: list[int] = []
     monkeypatch.setattr(
-        "doorward.describe.answered.nearest", lambda name, known, most: compared.append(len([*known])) or []
+        "doorward.describe.results.answered.nearest", lambda name, known, most: compared.append(len([*known])) or []
     )
     hint({f"a{i}": {f"b{i}-{j}": 0 for j in range(40)} for i in range(40)}, "KeyError", "'zzz'", 10**7)
     assert sum(compared) <= 200

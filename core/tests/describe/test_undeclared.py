@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from doorward import Function
-from doorward.describe.undeclared import unlike
+from doorward.describe.results.undeclared import unlike
 
 from ..conftest import CONFIG, Weather
 

@@ -20,8 +20,8 @@ from doorward.config.config import module_name
 from doorward.data.headers import shown_headers
 from doorward.data.json_writing import dump
 from doorward.data.offload import done, is_large
+from doorward.describe.results.undeclared import unlike
 from doorward.describe.signatures import signature
-from doorward.describe.undeclared import unlike
 from doorward.host.logs import log
 from doorward.model.errors import (
     DoorwardError,

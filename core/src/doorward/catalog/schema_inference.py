@@ -17,8 +17,8 @@ from typing import Any
 
 from doorward.catalog.store import ObservationStore, StoredObservation
 from doorward.data.json_writing import digest
-from doorward.describe.observation import HELD, Observation, Shape
-from doorward.describe.value_text import MOST_TEXT, holds, may_hold
+from doorward.describe.results.observation import HELD, Observation, Shape
+from doorward.describe.results.value_text import MOST_TEXT, holds, may_hold
 from doorward.host.logs import log
 from doorward.model.errors import StateError
 from doorward.model.types import Function

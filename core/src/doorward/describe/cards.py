@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from doorward.data.wording import commented
 from doorward.describe.annotations import Types
 from doorward.describe.classes import Above
+from doorward.describe.results.value_text import as_text
 from doorward.describe.schemas import NESTING, Definitions, Reader
 from doorward.describe.signatures import (
     ANY_OTHERS,
@@ -28,12 +29,11 @@ from doorward.describe.signatures import (
     shown_parameters,
     with_result,
 )
-from doorward.describe.value_text import as_text
 from doorward.model.names import class_name
 from doorward.model.types import Function
 
 if TYPE_CHECKING:
-    from doorward.describe.observation import Observation
+    from doorward.describe.results.observation import Observation
 
 PARAMETERS = "parameters"
 """"server.function#parameters" is the whole signature, with all that is said about the function."""

@@ -21,7 +21,7 @@ from doorward.model.names import class_name, is_plain, python_name
 from doorward.model.types import Function, Schema
 
 if TYPE_CHECKING:
-    from doorward.describe.observation import Observation
+    from doorward.describe.results.observation import Observation
 
 CARD = 2400
 """Characters that `describe` takes at most, unless the signature alone is longer: about 600 tokens."""

@@ -11,7 +11,7 @@ from doorward.calls.artefacts import MOST_FILES, base_name
 from doorward.compat.aliases import aliases
 from doorward.data.json_writing import exceeds
 from doorward.data.values import beginning, size
-from doorward.describe.answered import Answered
+from doorward.describe.results.answered import Answered
 from doorward.model.clock import Clock
 from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded, UnknownName
 from doorward.model.types import Artefact, CallCount, Failure, File, Program, Reply

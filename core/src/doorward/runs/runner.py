@@ -16,7 +16,7 @@ from doorward.calls.embedded import shortened, with_files
 from doorward.data import values
 from doorward.data.json_writing import MOST_PARTS, dump, exceeds
 from doorward.data.offload import done, is_large
-from doorward.describe import outcome_text
+from doorward.describe.results import outcome_text
 from doorward.host.logs import log
 from doorward.model.errors import DoorwardError, ExecutorError, InvalidProgram, LimitExceeded, SandboxDied, Unsupported
 from doorward.model.types import Failure, File, Kind, Outcome, Program, ProgramResult, Truncated

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from doorward.data.wording import PYTHON, python_types
-from doorward.describe.value_text import told
+from doorward.describe.results.value_text import told
 from doorward.model.types import Function, Schema
 
 _TYPES = {

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from doorward.data.near_names import nearest
-from doorward.describe.value_text import MOST_TEXT, Cut, as_text, holds, may_hold, shown_key, told
+from doorward.describe.results.value_text import MOST_TEXT, Cut, as_text, holds, may_hold, shown_key, told
 from doorward.model.types import Failure
 
 _FUNCTIONS = 5
