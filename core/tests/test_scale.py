@@ -188,7 +188,7 @@ async def test_a_start_holds_no_name_against_a_pattern(place: Any, counted: Coun
         await opened(place, size, made)
         with counted.afresh():
             async with place.gateway(configured(size), compile=False) as gate:
-                assert gate.servers.stale() == []
+                assert gate.compiler.stale() == []
         found.append((len(counted.statements), counted.fits))
     assert found[0] == found[1]
     assert found[0][1] == 0
@@ -291,7 +291,7 @@ async def test_direct_tools_of_servers_that_have_not_changed_are_not_read_again(
         assert len(gate.exposed.tools("local")) == len(read) == 30
         assert len(gate.exposed.tools("p0")) == 15
         before = gate.exposed.tools("local")["rows_3_get_issue_0"]
-        await gate.servers.compile(["rows-5"], force=True)
+        await gate.compiler.compile(["rows-5"], force=True)
         assert len(gate.exposed.tools("local")) == 30
         assert read[30:] == ["rows_5"]
         assert gate.exposed.tools("local")["rows_3_get_issue_0"] is before

@@ -127,7 +127,7 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
         except ConfigError as wrong:
             if not (server.settings.per_principal and isinstance(wrong, MissingSecret)):  # told of each principal
                 gate.servers.broken.setdefault(name, wrong)
-    await gate.servers.compile()
+    await gate.compiler.compile()
     reports = gate.catalog.reports()
     told = set()
     for name in gate.servers.configured:

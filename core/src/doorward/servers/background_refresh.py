@@ -17,6 +17,7 @@ from doorward.model.errors import ConfigError, DoorwardError, StateError
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
+    from doorward.servers.compiler import Compiler
     from doorward.servers.reconfiguration import Reconfiguration
     from doorward.servers.registry import Servers
 
@@ -73,8 +74,11 @@ async def steadily(work: Callable[[], Awaitable[None]]) -> None:
 class BackgroundRefresh:
     """Compiles the servers of one gateway in the background."""
 
-    def __init__(self, servers: Servers, catalog: Catalog, refresh: float, reconfiguration: Reconfiguration) -> None:
+    def __init__(
+        self, servers: Servers, compiler: Compiler, catalog: Catalog, refresh: float, reconfiguration: Reconfiguration
+    ) -> None:
         self._servers = servers
+        self._compiler = compiler
         self._catalog = catalog
         self._refresh = refresh or float("inf")
         self._reconfiguration = reconfiguration
@@ -90,7 +94,7 @@ class BackgroundRefresh:
         """Compile what has no compile under this configuration, which callers wait for until `done` is called; then
         what may have changed; then what a source says has changed, what failed, and everything again every `refresh`
         seconds (0: never)."""
-        stale = self._servers.stale()
+        stale = self._compiler.stale()
         try:
             await self._compile(stale)
         finally:
@@ -151,7 +155,7 @@ class BackgroundRefresh:
         a while yet."""
         there = await anyio.to_thread.run_sync(self._catalog.there)
         there.reader.close()
-        lacking = self._servers.due({module: report.settings for module, report in there.reports.items()})
+        lacking = self._compiler.due({module: report.settings for module, report in there.reports.items()})
         if lacking:
             log.warning("catalog_made_anew", path=self._catalog.where, servers=len(lacking))
         await self._compile(lacking)
@@ -164,7 +168,7 @@ class BackgroundRefresh:
     async def _follow(self, compiled: Sequence[str]) -> None:
         for name in self._servers.configured.keys() - set(compiled):
             if not self._tells_changes(name):
-                await self._servers.compile_one(name)
+                await self._compiler.compile_one(name)
         again = anyio.current_time() + self._refresh
         while True:
             with anyio.move_on_after(again - anyio.current_time()):
@@ -181,7 +185,7 @@ class BackgroundRefresh:
 
         async def compile_one(name: str) -> None:
             async with turn:
-                await self._servers.compile_one(name)
+                await self._compiler.compile_one(name)
 
         async with anyio.create_task_group() as group:
             for name in names:

@@ -1,43 +1,30 @@
-"""The configured servers at work: their sources, made when first needed, and their compile into the catalog."""
+"""The configured servers at work: who can use which of them, and their sources, made when first needed."""
 
 from __future__ import annotations
 
-import time
-import traceback
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import anyio
-
 from doorward.access.policy import wanted
 from doorward.access.principals import Principals
-from doorward.catalog import recovery
 from doorward.catalog.catalog import Catalog
-from doorward.catalog.function_codec import Report
 from doorward.config.config import Loaded, Server, module_name
 from doorward.config.settings import ServerSettings
-from doorward.data.clean_text import clean_compile
 from doorward.data.json_writing import digest
 from doorward.host.logs import log
 from doorward.model.drivers import Auth, Source
-from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, ServerError, StateError, UnknownName
+from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, UnknownName
 from doorward.model.names import some
-from doorward.model.types import LOCAL, Compiled, Function
+from doorward.model.types import LOCAL, Function
 from doorward.plugins.manager import Plugins
 from doorward.secrets.scrubber import answers_of
 from doorward.servers.auths import Auths
-from doorward.servers.function_filters import narrowed, otherwise_called, renamed
-from doorward.servers.skills import Skills
 from doorward.servers.source_maker import SourceMaker
 from doorward.servers.source_pool import SourcePool
-
-AT_ONCE = 8
-"""Servers that are compiled at once: most of the time is spent waiting for them."""
 
 
 class Servers:
@@ -45,20 +32,13 @@ class Servers:
     `outdated` why a server goes on with its last compile. `changed` is called with a server whose source says that it
     has changed."""
 
-    def __init__(
-        self, loaded: Loaded, plugins: Plugins, catalog: Catalog, skills: Skills, principals: Principals, state: Path
-    ) -> None:
+    def __init__(self, loaded: Loaded, plugins: Plugins, catalog: Catalog, principals: Principals, state: Path) -> None:
         self._loaded = loaded
         self._plugins = plugins
         self._principals = principals
         self._auths = Auths(loaded, plugins, principals, state)
-        self._catalog = catalog
-        self._skills = skills
-        self._state = state
         self._makers = SourceMaker(loaded, plugins, principals, self._auths, catalog, state)
         self._sources = SourcePool(self._make, self._auths.close)
-        self._locks: dict[str, anyio.Lock] = {}
-        self._writer = anyio.CapacityLimiter(1)  # of the catalog: SQLite lets those who wait try again, not queue
         self.changed: Callable[[str], None] = lambda name: None
         self.broken: dict[str, DoorwardError] = {}
         self.outdated: dict[str, DoorwardError] = {}
@@ -119,6 +99,20 @@ class Servers:
         self._loaded.secrets.scrub_error(error, answers_of(module_name(name)))
         self.broken[name] = error
         log.warning("server_broken", server=name, why=str(error), hint=error.hint)
+
+    def keep_last(self, name: str, error: DoorwardError) -> None:
+        """Let a server go on with its last compile, and remember why it has no newer one."""
+        self._loaded.secrets.scrub_error(error, answers_of(module_name(name)))
+        self.outdated[name] = error
+        log.warning("compile_failed", server=name, why=str(error), serving="the last compile")
+
+    def check_auth(self, name: str) -> None:
+        """Validate the auth of a server before any call; a secret that is missing is reported by the calls.
+
+        Raises: ConfigError, PluginError.
+        """
+        with suppress(MissingSecret):
+            self._auths.drivers(self.configured[name])
 
     def source(self, module: str) -> Source:
         """The source that compiles a server, made now if need be. Imports the plugin, opens nothing.
@@ -189,144 +183,11 @@ class Servers:
             )
         return made
 
-    async def compile(
-        self,
-        only: Collection[str] | None = None,
-        *,
-        force: bool = False,
-        dry_run: bool = False,
-        tell: Callable[[str], None] = lambda name: None,
-    ) -> dict[str, Report]:
-        """Compile what has changed (`force`: everything) into the catalog (`dry_run`: into nothing), or `only` these.
-
-        One server that fails is in `broken`, or goes on with its last compile; the others are not touched by it.
-        """
-        if not dry_run:
-            await recovery.look(self._catalog, self.modules if only is None else None)
-        reports: dict[str, Report | None] = dict.fromkeys(n for n in self.configured if only is None or n in only)
-        turn = anyio.Semaphore(AT_ONCE)
-
-        async def compile_one(name: str) -> None:
-            async with turn:
-                tell(name)
-                reports[name] = await self.compile_one(name, force=force, dry_run=dry_run)
-
-        async with anyio.create_task_group() as group:
-            for name in reports:
-                group.start_soon(compile_one, name)
-        if not dry_run:
-            await recovery.turn(self._catalog, self.modules)
-        return {name: report for name, report in reports.items() if report is not None}
-
-    async def compile_one(self, name: str, *, force: bool = False, dry_run: bool = False) -> Report | None:
-        """Compile one server if its document or its configuration has changed, and see to its guide in any case.
-        `None`: it is broken, or not configured any more."""
-        report = await self._compile_one(name, force, dry_run) if name in self.configured else None
-        wrong = await self._skills.refresh(name)
-        if wrong:
-            log.warning("skills_missing", server=name, why=wrong)
-        return replace(report, warnings=[*report.warnings, wrong]) if report and wrong else report
-
-    async def _compile_one(self, name: str, force: bool, dry_run: bool) -> Report | None:
-        module, settings = module_name(name), self.fingerprint(name)
-        self.outdated.pop(name, None)
-        async with self._locks.setdefault(name, anyio.Lock()):
-            before = self._last(module)
-            reading = False
-            try:
-                source = self.source(module)
-                with suppress(MissingSecret):  # it is wanted by calls
-                    self._auths.drivers(
-                        self.configured[name]
-                    )  # one that cannot be had takes its server out of use, before any call
-                reading = True
-                fingerprint = await source.fingerprint()
-                if (
-                    before
-                    and not force
-                    and not self._catalog.lost
-                    and (before.fingerprint, before.settings) == (fingerprint, settings)
-                ):
-                    self.broken.pop(name, None)
-                    return before
-                started = time.perf_counter()
-                compiled = await self._narrowed(
-                    name, await anyio.to_thread.run_sync(clean_compile, await source.compile())
-                )
-                ms = (time.perf_counter() - started) * 1000
-                if dry_run:
-                    return Report(
-                        module, len(compiled.functions), [asdict(s) for s in compiled.skipped], compiled.warnings, ms, compiled.description,
-                        closed=compiled.needing_auth, auth=[asdict(s) for s in compiled.auth],
-                    )  # fmt: skip
-                scrub = partial(self._loaded.secrets.scrub, scope=answers_of(module))
-                store = partial(
-                    self._catalog.store,
-                    module,
-                    compiled,
-                    fingerprint=fingerprint,
-                    settings=settings,
-                    ms=round(ms, 1),
-                    scrub=scrub,
-                )
-                report = await anyio.to_thread.run_sync(store, limiter=self._writer)
-                self.broken.pop(name, None)
-                self._catalog.refresh()
-                return report
-            except DoorwardError as error:
-                if before and before.settings == settings and reading:  # what is there cannot be read for the moment
-                    self._loaded.secrets.scrub_error(error, answers_of(module))
-                    log.warning("compile_failed", server=name, why=str(error), serving="the last compile")
-                    self.outdated[name] = error
-                    return before
-                self.drop(name, error)
-            except Exception as error:  # a defect of one source must not stop the others
-                if name not in self.configured:  # any more
-                    return None
-                log.error("compile_crashed", server=name, trace=self._loaded.secrets.scrub(traceback.format_exc()))
-                self.drop(
-                    name,
-                    ServerError(
-                        f"{name}: the source {self.configured[name].settings.source!r} failed: "
-                        f"{type(error).__name__}: {error}"
-                    ),
-                )
-            return None
-
-    def stale(self) -> list[str]:
-        """Servers of which the catalog has no compile under the present configuration."""
-        compiled: Mapping[str, str] = {}
-        with suppress(StateError):
-            compiled = self._catalog.settings()
-        return [name for name in self.due(compiled) if name not in self.broken]
-
-    def due(self, compiled: Mapping[str, str]) -> list[str]:
-        """Servers of which there is no compile under the present configuration among these: the `settings` of compiles
-        by module."""
-        return [name for module, name in self.modules.items() if compiled.get(module) != self.fingerprint(name)]
-
-    def _last(self, module: str) -> Report | None:
-        """The last compile of a server; none if the catalog cannot be read: then it is compiled."""
-        with suppress(StateError):
-            self._catalog.refresh()
-            return self._catalog.report(module)
-        return None
-
     def fingerprint(self, name: str) -> str:
         """A hash of the server's configuration (references unresolved) and of what compiles it."""
         server = self.configured[name]
         given = [entry.given_by for entry in self._plugins.index.named("source", server.settings.source)]
         return digest(server.settings.model_dump(mode="json"), dict(server.options), str(self._loaded.folder), given)
-
-    async def _narrowed(self, name: str, compiled: Compiled) -> Compiled:
-        """What hooks and the server's own configuration leave of a compile."""
-        before = []
-        with suppress(StateError):
-            before = [*self._catalog.named(module_name(name))]
-        functions = await anyio.to_thread.run_sync(renamed, compiled.functions, before)
-        self._plugins.change(name, functions)
-        functions = await anyio.to_thread.run_sync(otherwise_called, functions)
-        return narrowed(replace(compiled, functions=functions), self.configured[name].settings)
 
     async def close(self) -> None:
         """Close every source that was opened."""

@@ -116,7 +116,7 @@ def compile_and_suggest(project: Project, name: str, table: Mapping[str, Any]) -
 async def _again(project: Project, name: str) -> None:
     """The server as it is now: that is what the catalog is for. If it lacks anything, who uses it is told."""
     async with project.gateway(ready=False) as gate:
-        await gate.servers.compile([name])
+        await gate.compiler.compile([name])
 
 
 def of_doctor(gate: Gateway, name: str, report: Report) -> list[tuple[str, str]]:
