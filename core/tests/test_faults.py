@@ -120,8 +120,8 @@ async def test_a_locked_catalog_keeps_nobody(weather: Any, how: str) -> None:
 async def test_a_catalog_that_is_locked_at_the_start(weather: Any, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A gateway starts although the catalog is locked, runs what needs no function, and reads it as soon as it can be
     had."""
-    monkeypatch.setattr("doorward.catalog.sqlite_store.OPEN_WAIT", 0.05)
-    monkeypatch.setattr("doorward.catalog.sqlite_store.WRITE_WAIT", 0.05)
+    monkeypatch.setattr("doorward.catalog.sqlite_store.OPEN_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("doorward.catalog.sqlite_store.WRITE_WAIT_SECONDS", 0.05)
     monkeypatch.setattr("doorward.servers.background_refresh.PAUSE", 0.05)
     monkeypatch.setattr("doorward.servers.background_refresh.ROUND", 0.02)
     async with weather.gateway(CONFIG) as gate:

@@ -7,12 +7,11 @@ room, and where that or the reader's fuel ends stands `Any` or `dict[str, Any]`.
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from doorward.data.wording import KEY, PYTHON, as_above, clean, commented, enumerated, literal, more_fields, size
-from doorward.describe.classes import Above, Class, Field
+from doorward.describe.classes import Above, Class, Classes, Field
 from doorward.describe.schemas import NESTING, Reader, kinds, listed, strings, table, variants
 from doorward.describe.unions import union, value_of
 from doorward.model.names import class_name, is_plain
@@ -28,26 +27,6 @@ _VALUES = 10
 
 _ALIKE = 3
 """Fields that stand above already, by which they are told together."""
-
-_WORDS = {
-    "Any",
-    "Literal",
-    "Mapping",
-    "None",
-    "Required",
-    "Sequence",
-    "TypedDict",
-    "bool",
-    "bytes",
-    "dict",
-    "float",
-    "int",
-    "list",
-    "str",
-}
-
-
-_State = tuple[dict[str, str], set[str], deque[Class], dict[str, Schema], dict[str, None], int, int]
 
 
 class Types:
@@ -74,32 +53,19 @@ class Types:
     ) -> None:
         self._reader = reader
         self._depth = depth
-        self._room = room
         self.sending = sending
         self._hidden = "readOnly" if sending else "writeOnly"
         self._comments = comments
         self._loose = loose
         self._above = above or Above({}, {}, {})
-        self._names = names
+        self._classes = Classes(room, names)
         self._brief = False
         self._list, self._dict = ("Sequence", "Mapping") if loose else ("list", "dict")
         self._open: set[str] = set()
-        self._classes: dict[str, str] = {}
-        self._taken = set(_WORDS)
-        self._queue: deque[Class] = deque()
         self._level = 0
         self._notes: dict[str, str] = {}
-        self.made: dict[str, Schema] = {}
-        """The schema of each class, by its name."""
-
-        self.refs: dict[str, str] = {}
-        """What each class is referred to by, "" if by nothing."""
-
         self.types: dict[str, dict[str, str]] = {}
         """The types of the fields of each class that is in the text as a whole."""
-
-        self.cut: dict[str, None] = {}
-        """Classes that are not here, or not whole: what a reader may want to ask for."""
 
         self.is_shortened = False
         """Whether something that is said of fields is not here, or not all of it."""
@@ -110,7 +76,17 @@ class Types:
     @property
     def references(self) -> Mapping[str, str]:
         """The classes in the text, by what they are referred to by."""
-        return self._classes
+        return self._classes.by_ref
+
+    @property
+    def made(self) -> Mapping[str, Class]:
+        """Each class that has a place in the text, by its name."""
+        return self._classes.made
+
+    @property
+    def cut(self) -> Collection[str]:
+        """Classes that are not here, or not whole: what a reader may want to ask for."""
+        return self._classes.cut
 
     def annotate(self, schema: Any, hint: str) -> tuple[str, str]:
         """The annotation of a schema, and what it cannot say: formats, long enums, keys. `hint` names a class."""
@@ -180,7 +156,7 @@ class Types:
         itself = nesting == NESTING and not self._level and not self.sending
         title = hint if itself else name or hint  # A result itself is named after its function.
         known = (
-            self._classes.get(name)
+            self._classes.by_ref.get(name)
             or self._shown(name, schema)
             or self._new_class(schema, name, title, len(properties))
         )
@@ -200,30 +176,17 @@ class Types:
         keys = enumerated(sorted(properties, key=lambda key: key not in required), 80)
         told, before = name, self._notes.get("keys")
         if name not in self.cut and name not in self._above.cut:
-            if self._brief or len(name) + 3 > self._names:  # who asks for the class around it sees this one
+            if self._brief or not self._classes.cut_by_name(name):  # whoever asks for the class around it sees this one
                 told = f"keys: {keys}"
             else:
-                self._names -= len(name) + 3
-                self.cut[name] = None
                 told = name if before else f"keys of {name}: {keys}"
         self._notes["keys"] = f"{before} or {told.removeprefix('keys: ')}" if before else told
 
     def _new_class(self, schema: Schema, name: str, title: str, fields: int) -> str | None:
-        """Queue a class, if there is room for it; the first one has always what there is."""
-        reserved = 160 + 30 * fields if self._classes else min(160 + 30 * fields, self._room)
-        if self._brief or self._level >= self._depth or reserved > self._room:
+        """The name of a class that is added to the text; `None` if it may have none, or if there is no room."""
+        if self._brief or self._level >= self._depth:
             return None
-        title = unique = class_name(title)
-        number = 1
-        while unique in self._taken:
-            number += 1
-            unique = f"{title}{number}"
-        self._taken.add(unique)
-        self._classes[name or f" {unique}"] = unique
-        self._room -= reserved
-        self._queue.append(Class(unique, name, schema, self._level, reserved))
-        self.made[unique], self.refs[unique] = schema, name
-        return unique
+        return self._classes.add(class_name(title), name, schema, self._level, fields)
 
     def _join(self, members: Iterable[str]) -> str:
         text, values = union(members)
@@ -234,8 +197,7 @@ class Types:
     def classes(self) -> str:
         """The TypedDicts that the annotations named so far, and those that these name in turn."""
         texts = []
-        while self._queue:
-            made = self._queue.popleft()
+        while made := self._classes.next():
             self._level = made.level + 1
             texts.append(self._class(made))
         self._level = 0
@@ -245,7 +207,7 @@ class Types:
         """The text of a class: without descriptions if they do not fit, and without some fields if those do not."""
         required = strings(made.schema.get("required")) if self.sending else set()
         found = {k: v for k, v in self._reader.properties(made.schema, hidden=self._hidden).items() if len(k) <= KEY}
-        plain = all(is_plain(k) and not k.startswith("__") and k not in self._taken for k in found)
+        plain = all(is_plain(k) and not k.startswith("__") and k not in self._classes.taken for k in found)
         start, end = f"class {made.name}(TypedDict, total=False):", ""
         if not plain:
             start, end = f'{made.name} = TypedDict("{made.name}", {{', "}, total=False)"
@@ -261,59 +223,43 @@ class Types:
             code = f"    {key}: {written}" if plain else f"    {literal(key, 10 * KEY)}: {written},"
             return Field(code, commented(text, "", note), about, note)
 
-        state = self._state()
+        before = self._classes.copy()
         fields = {key: field(key) for key in sorted(found, key=lambda key: key not in required)}
         above = self._above.types.get(sent, {}) if sent else self._above.fields
         again = [key for key, each in fields.items() if above.get(key) == each.type]
         told = [as_above(again, above, "as sent" if sent else "as the parameters")] if len(again) >= _ALIKE else []
         keys = [key for key in fields if not (told and key in again)]
-        room = made.reserved + self._room - len(start) - len(end) - 10 - size(told)
+        around = len(start) + len(end) + 10 + size(told)
+        room = made.reserved + self._classes.room - around
         lines = [fields[key].line for key in keys]
         if size(lines) > room:
             lines = [fields[key].bare for key in keys]
             if any(fields[key].about for key in keys):
                 self.is_shortened = self.is_crowded = True
         if size(lines) > room:
-            self._restore(state)
-            room = made.reserved + self._room - len(start) - len(end) - 10 - size(told)
+            self._classes = before
+            room = made.reserved + self._classes.room - around
             ordered = sorted(keys, key=lambda key: key not in required and key.endswith(_LINKS))
             lines = self._as_many(ordered, lambda key: field(key).bare, room, min(len(required), _LEAST))
-            self.cut[made.name] = None
+            self._classes.cut[made.name] = None
         else:
             self.types[made.name] = {key: each.type for key, each in fields.items()}
         body = [*lines, *told]
         if plain and all(line.startswith("    #") for line in body):
             body.append("    ...")
         text = "\n".join(filter(None, [start, *body, end]))
-        self._room += made.reserved - len(text) - 2
+        self._classes.room += made.reserved - len(text) - 2
         return text
 
     def _as_many(self, keys: Sequence[str], line: Callable[[str], str], room: int, least: int) -> list[str]:
         """The lines of so many fields as there is room for, with no class for any of them; the other keys by name."""
         self._brief, lines = True, list[str]()
         for number, key in enumerate(keys):
-            state = self._state()
+            before, rest = self._classes.copy(), keys[number + 1 :]
             lines.append(line(key))
-            if (
-                number >= least
-                and size([*lines, *([more_fields(keys[number + 1 :])] if keys[number + 1 :] else [])]) > room
-            ):
-                self._restore(state)
+            if number >= least and size([*lines, *([more_fields(rest)] if rest else [])]) > room:
+                self._classes = before
                 lines[-1] = more_fields(keys[number:])
                 break
         self._brief = False
         return lines
-
-    def _state(self) -> _State:
-        return (
-            dict(self._classes),
-            set(self._taken),
-            deque(self._queue),
-            dict(self.made),
-            dict(self.cut),
-            self._room,
-            self._names,
-        )
-
-    def _restore(self, state: _State) -> None:
-        self._classes, self._taken, self._queue, self.made, self.cut, self._room, self._names = state

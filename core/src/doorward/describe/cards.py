@@ -160,16 +160,16 @@ def describe_class(function: Function, definitions: Definitions, name: str) -> s
     for types in _all(function, definitions):
         if name not in types.made:
             continue
-        ref = types.refs[name]
+        made = types.made[name]
         for comments in _TOLD:
             full = Types(Reader(definitions), room=_FULL, sending=types.sending, comments=comments, above=above)
-            full.annotate({**types.made[name], "$ref": f"#/$defs/{ref}"} if ref else types.made[name], name)
+            full.annotate({**made.schema, "$ref": f"#/$defs/{made.ref}"} if made.ref else made.schema, name)
             text = full.classes()
             if not full.is_crowded:
                 break
         above = Above(full.references, full.types, {})
         texts.append(text)
-        cut |= full.cut
+        cut |= dict.fromkeys(full.cut)
     more = _rest(function.qualified, cut)
     return "\n\n".join(filter(None, [*texts, more])) or None
 
