@@ -158,7 +158,7 @@ async def test_what_is_found_is_theirs_however_many_they_have(place: Any) -> Non
 
     async def look(gate: Gateway) -> None:
         theirs = set(gate.servers.names("p3"))
-        assert len(theirs) == FEW // 2 > catalog.FEW_SERVERS
+        assert len(theirs) == FEW // 2 > catalog.MAX_SERVERS_BY_NAME
         for words in ("get issue", "get_payment_1", "", "tag:x", "payment"):
             seen, cursor = [], None
             while True:
@@ -271,7 +271,7 @@ async def test_not_all_servers_are_compiled_at_once(doorward_host: Any, monkeypa
 
     running: list[str] = []
     most: list[int] = []
-    monkeypatch.setattr(background_refresh, "AT_ONCE", 5)
+    monkeypatch.setattr(background_refresh, "MAX_CONCURRENT_COMPILES", 5)
     doorward_host.install("source", "slow", Slow)
     text = 'executor = "inprocess"\nplugins = []\n' + "".join(f'[servers.s{n}]\nsource = "slow"\n' for n in range(30))
     async with doorward_host.gateway(text) as gate:

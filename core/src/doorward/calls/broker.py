@@ -20,7 +20,7 @@ from doorward.config.config import module_name
 from doorward.data.headers import shown_headers
 from doorward.data.json_writing import dump
 from doorward.data.offload import done, is_large
-from doorward.describe.results.undeclared import unlike
+from doorward.describe.results.type_mismatches import type_mismatch
 from doorward.describe.signatures import signature
 from doorward.host.logs import log
 from doorward.model.errors import (
@@ -272,7 +272,7 @@ class Broker:
         words."""
         if run.noted(function.qualified):
             return
-        if odd := unlike(function, value, partial(self._catalog.definition, function.server)):
+        if odd := type_mismatch(function, value, partial(self._catalog.definition, function.server)):
             run.note(odd, about=function.qualified)
 
     async def _following(

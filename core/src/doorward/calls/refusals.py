@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from doorward.describe.cards import class_at
-from doorward.describe.schemas import NESTING, Definitions, Reader
+from doorward.describe.schemas import MAX_NESTING, Definitions, Reader
 from doorward.model.errors import ApiError, DoorwardError
 from doorward.model.types import Function
 
@@ -28,7 +28,7 @@ def class_refused(function: Function, error: DoorwardError, definitions: Definit
         return ""
     places = [path for path in _PATH.findall(error.message[:_READ]) if _BETWEEN.search(path.strip("./[]"))][:_MOST]
     for path in places:
-        place = _place(function, _BETWEEN.split(path.rstrip("./[]"))[:NESTING], definitions)
+        place = _place(function, _BETWEEN.split(path.rstrip("./[]"))[:MAX_NESTING], definitions)
         if place and (text := class_at(function, definitions, place)):
             return text
     return ""

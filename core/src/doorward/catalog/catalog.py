@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from pydantic_core import from_json
 
+from doorward.catalog.empty_catalog import EMPTY_CATALOG
 from doorward.catalog.function_codec import Report, restored
-from doorward.catalog.nothing import NOTHING
 from doorward.catalog.search.document import access_fact, server_fact, tag_fact
 from doorward.catalog.search.question import read as read_question
 from doorward.catalog.search.ranking import Ranking, Words
@@ -31,12 +31,12 @@ from doorward.model.types import Compiled, Function, Schema
 
 T = TypeVar("T")
 
-FEW_SERVERS = 20
+MAX_SERVERS_BY_NAME = 20
 """Servers that the index is asked for by their names; of more, it is asked for everything, and what is not theirs left
 out."""
 
 
-class There(NamedTuple):
+class StoredCatalog(NamedTuple):
     """A catalog that could be read, and the last compile of each server in it."""
 
     reader: CatalogReader
@@ -55,10 +55,10 @@ class Catalog:
         self.merge_observations = store.merge_observations
         self._broken = False
         try:
-            self._opened = store.open() or NOTHING
+            self._opened = store.open() or EMPTY_CATALOG
         except StateError as error:  # programs that need no functions run all the same
             log.warning("catalog_not_read", why=str(error), hint=error.hint)
-            self._opened = store.as_it_was() or NOTHING
+            self._opened = store.as_it_was() or EMPTY_CATALOG
         self._last: tuple[int, ...] = ()
         self._seen = self.version()
         self.report = lru_cache(4096)(self._report)
@@ -78,9 +78,9 @@ class Catalog:
 
     @property
     def _reader(self) -> CatalogReader:
-        if self._opened is NOTHING:  # somebody may have written first
+        if self._opened is EMPTY_CATALOG:  # somebody may have written first
             with contextlib.suppress(DoorwardError):
-                self._opened = self._store.open(patient=False) or NOTHING
+                self._opened = self._store.open(patient=False) or EMPTY_CATALOG
         return self._opened
 
     @property
@@ -110,12 +110,12 @@ class Catalog:
         """Whether what is kept is not what is read: it was removed, replaced, emptied or broken."""
         return self._broken or not self._reader.current
 
-    def there(self) -> There:
+    def there(self) -> StoredCatalog:
         """What is kept now, made anew if need be. For threads. Raises: StateError, ConfigError."""
         for _ in range(2):
             reader = self._store.made()
             try:
-                return There(reader, _reports(reader.reports()))
+                return StoredCatalog(reader, _reports(reader.reports()))
             except (Broken, ValueError, TypeError, LookupError) as error:
                 reader.close()
                 reader.discard(error)
@@ -124,7 +124,7 @@ class Catalog:
                 raise
         raise StateError(f"{self.where}: cannot be made a catalog", hint="Is another program using that file?")
 
-    def turn_to(self, there: There, servers: Collection[str]) -> bool:
+    def turn_to(self, there: StoredCatalog, servers: Collection[str]) -> bool:
         """Read from there from now on, if it has all of these servers that this one has."""
         with contextlib.suppress(StateError):  # what cannot be read is not lost
             if not self._broken and any(name in servers and name not in there.reports for name in self.reports()):
@@ -229,7 +229,7 @@ class Catalog:
         facts = (*access, *(tag_fact(tag) + ("*" if tag.endswith("*") else "") for tag in question.tags))
         stored = self.servers()
         asked = tuple(sorted(stored.intersection(servers)))
-        many = bool(question.concepts) and len(asked) > FEW_SERVERS
+        many = bool(question.concepts) and len(asked) > MAX_SERVERS_BY_NAME
         some = len(asked) < len(stored)
         only = Only(facts, tuple(server_fact(s) for s in asked or [""]) if some and not many else None)
         if question.concepts:

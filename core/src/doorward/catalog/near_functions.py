@@ -9,11 +9,11 @@ from doorward.catalog.catalog import Catalog
 from doorward.data.near_names import is_misspelt, nearest
 from doorward.data.words import split_words
 
-FEW = 3000
+MAX_COMPARED_NAMES = 3000
 """Names that an unknown one is compared with, letter by letter."""
 
-_LIKELY = 10
-_FOUND = 0.5
+_SEARCH_RESULTS = 10
+_SEARCH_BONUS = 0.5
 """What it is worth that a search for the words finds the function first; by meaning, too: `add` finds `create`."""
 
 
@@ -21,13 +21,13 @@ def names_near(catalog: Catalog, name: str, servers: Sequence[str], most: int = 
     """Qualified names that look like this one, nearest first."""
     server, _, bare = name.rpartition(".")
     asked = [server] if server in servers else servers
-    found = [f.qualified for f in catalog.search(" ".join(split_words(bare)), servers=asked, limit=_LIKELY)[0]]
+    found = [f.qualified for f in catalog.search(" ".join(split_words(bare)), servers=asked, limit=_SEARCH_RESULTS)[0]]
     everything: list[str] = []
     for each in asked:
         everything += [f"{each}.{n}" for n in catalog.names(each)]
-        if len(everything) > FEW:  # comparing with all of them would take too long
+        if len(everything) > MAX_COMPARED_NAMES:  # comparing with all of them would take too long
             return found[:most]
-    worth = {known: _FOUND * (1 - place / _LIKELY) for place, known in enumerate(found)}
+    worth = {known: _SEARCH_BONUS * (1 - place / _SEARCH_RESULTS) for place, known in enumerate(found)}
     return nearest(bare, everything, most, worth) or found[:most]
 
 

@@ -17,37 +17,37 @@ from typing import Any
 
 from doorward.catalog.store import ObservationStore, StoredObservation
 from doorward.data.json_writing import digest
-from doorward.describe.results.observation import HELD, Observation, Shape
-from doorward.describe.results.value_text import MOST_TEXT, holds, may_hold
+from doorward.describe.results.observation import TEXT_FORMATS, Observation, Shape
+from doorward.describe.results.value_text import MAX_TEXT_CHARS, holds, may_hold
 from doorward.host.logs import log
 from doorward.model.errors import StateError
 from doorward.model.types import Function
 
-DEEPEST = 6
-MOST_KEYS = 60
+MAX_DEPTH = 6
+MAX_KEYS = 60
 """Names of one object; with more, they are data."""
 
-MOST_ITEMS = 20
+MAX_ITEMS = 20
 """Of a list that are looked at."""
 
-MOST_PARTS = 1000
+MAX_PARTS = 1000
 """Of one result that are looked at."""
 
-TEXT = 20
+CHARS_PER_PART = 20
 """Characters of a text that may hold something, which is read, as one part."""
 
-LARGEST = 600
+MAX_PLACES = 600
 """Places of one shape; deeper levels of a larger one are not known."""
 
-EVERY = 10
+SAMPLING_INTERVAL = 10
 """A function's first results are all looked at, later only one in so many: they look like those before."""
 
-MOST = 2000
+MAX_FUNCTIONS = 2000
 """Functions that a process remembers."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _DIGITS = re.compile(r"[0-9]")
-_SCALARS = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
+_SCALAR_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
 
 
 class SchemaInference:
@@ -64,7 +64,7 @@ class SchemaInference:
             seen = Observation(_schema_hash(function), {}, 0, 0.0)
             self._remember(function, seen)
         seen.times, seen.new, seen.last = seen.times + 1, seen.new + 1, time.time()
-        if seen.times <= EVERY or seen.times % EVERY == 0:
+        if seen.times <= SAMPLING_INTERVAL or seen.times % SAMPLING_INTERVAL == 0:
             merged = bounded(merge(seen.shape, shape(value)))
             if merged != seen.shape:
                 seen.shape, seen.changed = merged, True
@@ -96,7 +96,7 @@ class SchemaInference:
     def _remember(self, function: Function, seen: Observation | None) -> None:
         self._known[function.qualified] = function, seen
         self._known.move_to_end(function.qualified)
-        if len(self._known) > MOST:
+        if len(self._known) > MAX_FUNCTIONS:
             self._known.popitem(last=False)
 
     def _stored(self, function: Function, schema_hash: str) -> Observation | None:
@@ -146,25 +146,25 @@ def _schema_hash(function: Function) -> str:
 
 def shape(value: Any) -> Shape:
     """The shape of a plain JSON value."""
-    return _shape(value, DEEPEST, [MOST_PARTS])
+    return _shape(value, MAX_DEPTH, [MAX_PARTS])
 
 
 def _shape(value: Any, depth: int, left: list[int]) -> Shape:
     left[0] -= 1
     if isinstance(value, str) and left[0] >= 0 and may_hold(value):
-        left[0] -= min(len(value), MOST_TEXT) // TEXT
+        left[0] -= min(len(value), MAX_TEXT_CHARS) // CHARS_PER_PART
         if what := holds(value):
-            return {"string": {HELD[what]: {}}}
-    if kind := _SCALARS.get(type(value)):
+            return {"string": {TEXT_FORMATS[what]: {}}}
+    if kind := _SCALAR_TYPES.get(type(value)):
         return {kind: {}}
     if depth == 0 or left[0] < 0:
         return {}
     if isinstance(value, list):
-        return {"array": _together(_shape(item, depth - 1, left) for item in value[:MOST_ITEMS])}
+        return {"array": _together(_shape(item, depth - 1, left) for item in value[:MAX_ITEMS])}
     if not isinstance(value, Mapping):
         return {}
-    if len(value) > MOST_KEYS or not all(map(_is_name, value)):
-        return {"map": _together(_shape(item, depth - 1, left) for item in islice(value.values(), MOST_ITEMS))}
+    if len(value) > MAX_KEYS or not all(map(_is_name, value)):
+        return {"map": _together(_shape(item, depth - 1, left) for item in islice(value.values(), MAX_ITEMS))}
     return {"object": {key: _shape(item, depth - 1, left) for key, item in value.items()}}
 
 
@@ -182,7 +182,7 @@ def merge(one: Shape, other: Shape) -> Shape:
     merged = {**one, **other, **{kind: _merged(kind, one[kind], other[kind]) for kind in one.keys() & other.keys()}}
     fields = merged.get("object")
     if fields is not None and (
-        len(fields) > MOST_KEYS or "map" in merged or _unlike(one.get("object"), other.get("object"))
+        len(fields) > MAX_KEYS or "map" in merged or _unlike(one.get("object"), other.get("object"))
     ):
         merged["map"] = _together([merged.get("map", {}), *merged.pop("object").values()])
     if "number" in merged:
@@ -211,9 +211,9 @@ def _together(shapes: Iterable[Shape]) -> Shape:
 
 def bounded(whole: Shape) -> Shape:
     """The shape without the levels for which it has no room."""
-    for depth in range(DEEPEST + 1, 0, -1):
-        cut = whole if depth > DEEPEST else _cut(whole, depth)
-        if _size(cut) <= LARGEST:
+    for depth in range(MAX_DEPTH + 1, 0, -1):
+        cut = whole if depth > MAX_DEPTH else _cut(whole, depth)
+        if _size(cut) <= MAX_PLACES:
             return cut
     return {kind: {} for kind in whole}
 

@@ -9,12 +9,12 @@ from dataclasses import asdict
 
 from doorward.catalog.function_codec import Report, as_json, scrubbed
 from doorward.catalog.schema_inference import lasts
-from doorward.catalog.search.document import SAID, document
+from doorward.catalog.search.document import BRIEF_FIELDS, document
 from doorward.catalog.store import CatalogStore, Contents, Row
 from doorward.data.clean_text import clean_compile
 from doorward.model.types import Compiled
 
-MOST_WORDS = 50_000
+MAX_WORDS = 50_000
 """Of a server that the search knows how common they are."""
 
 
@@ -37,11 +37,11 @@ def write(
     )  # fmt: skip
     functions = [scrubbed(f, scrub) for f in compiled.functions]
     documents = [document(f) for f, _ in functions]
-    words = Counter(word for texts in documents for word in set(" ".join(texts[SAID]).split()))
+    words = Counter(word for texts in documents for word in set(" ".join(texts[BRIEF_FIELDS]).split()))
     contents = Contents(
         server,
         report=scrub(as_json(asdict(report))),
-        words=as_json(dict(words.most_common(MOST_WORDS))),
+        words=as_json(dict(words.most_common(MAX_WORDS))),
         functions=[
             (Row(server, f.name, record), f.id, f.read_only, texts)
             for (f, record), texts in zip(functions, documents, strict=True)

@@ -12,20 +12,20 @@ from typing import Any
 
 from doorward.data.wording import KEY, PYTHON, as_above, clean, commented, enumerated, literal, more_fields, size
 from doorward.describe.classes import Above, Class, Classes, Field
-from doorward.describe.schemas import NESTING, Reader, kinds, listed, strings, table, variants
+from doorward.describe.schemas import MAX_NESTING, Reader, kinds, listed, strings, table, variants
 from doorward.describe.unions import union, value_of
 from doorward.model.names import class_name, is_plain
 from doorward.model.types import Schema
 
-_SELF_EVIDENT = {"uri", "url", "int32", "int64", "float", "double", "password", "string"}
-_LINKS = ("_url", "_uri", "Url")
-_LEAST = 3
+_SELF_EVIDENT_FORMATS = {"uri", "url", "int32", "int64", "float", "double", "password", "string"}
+_LINK_SUFFIXES = ("_url", "_uri", "Url")
+_MIN_TYPED_FIELDS = 3
 """Fields that must be given, of which the types are shown in any case."""
 
-_VALUES = 10
+_VALUES_PER_FUEL = 10
 """Values of an enum that cost as much as a schema to look at."""
 
-_ALIKE = 3
+_MIN_REPEATED_FIELDS = 3
 """Fields that stand above already, by which they are told together."""
 
 
@@ -91,7 +91,7 @@ class Types:
     def annotate(self, schema: Any, hint: str) -> tuple[str, str]:
         """The annotation of a schema, and what it cannot say: formats, long enums, keys. `hint` names a class."""
         self._notes = {}
-        text = self._join(self._members(schema, hint, NESTING))
+        text = self._join(self._members(schema, hint, MAX_NESTING))
         return text, clean("; ".join(self._notes.values()), 120)
 
     def _members(self, schema: Any, hint: str, nesting: int) -> list[str]:
@@ -122,7 +122,7 @@ class Types:
     def _values(self, values: Sequence[Any]) -> list[str]:
         """The values of an enum, as far as there is fuel to look at them."""
         return [
-            value_of(v) for place, v in enumerate(listed(values, 1000)) if (place + 1) % _VALUES or self._reader.burn()
+            value_of(v) for place, v in enumerate(listed(values, 1000)) if (place + 1) % _VALUES_PER_FUEL or self._reader.burn()
         ]
 
     def _one(self, kind: str, schema: Schema, name: str, hint: str, nesting: int) -> str:
@@ -141,7 +141,7 @@ class Types:
         if (
             kind == "string"
             and isinstance(form, str)
-            and form not in _SELF_EVIDENT
+            and form not in _SELF_EVIDENT_FORMATS
             and re.fullmatch(r"[\w-]{1,24}", form)
         ):
             self._notes[form] = form
@@ -153,7 +153,7 @@ class Types:
             extra = table(schema.get("additionalProperties"))
             value = self._join(self._members(extra, hint, nesting - 1)) if extra else "Any"
             return f"{self._dict}[str, {value}]"
-        itself = nesting == NESTING and not self._level and not self.sending
+        itself = nesting == MAX_NESTING and not self._level and not self.sending
         title = hint if itself else name or hint  # A result itself is named after its function.
         known = (
             self._classes.by_ref.get(name)
@@ -227,7 +227,7 @@ class Types:
         fields = {key: field(key) for key in sorted(found, key=lambda key: key not in required)}
         above = self._above.types.get(sent, {}) if sent else self._above.fields
         again = [key for key, each in fields.items() if above.get(key) == each.type]
-        told = [as_above(again, above, "as sent" if sent else "as the parameters")] if len(again) >= _ALIKE else []
+        told = [as_above(again, above, "as sent" if sent else "as the parameters")] if len(again) >= _MIN_REPEATED_FIELDS else []
         keys = [key for key in fields if not (told and key in again)]
         around = len(start) + len(end) + 10 + size(told)
         room = made.reserved + self._classes.room - around
@@ -239,8 +239,8 @@ class Types:
         if size(lines) > room:
             self._classes = before
             room = made.reserved + self._classes.room - around
-            ordered = sorted(keys, key=lambda key: key not in required and key.endswith(_LINKS))
-            lines = self._as_many(ordered, lambda key: field(key).bare, room, min(len(required), _LEAST))
+            ordered = sorted(keys, key=lambda key: key not in required and key.endswith(_LINK_SUFFIXES))
+            lines = self._as_many(ordered, lambda key: field(key).bare, room, min(len(required), _MIN_TYPED_FIELDS))
             self._classes.cut[made.name] = None
         else:
             self.types[made.name] = {key: each.type for key, each in fields.items()}

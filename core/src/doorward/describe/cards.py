@@ -15,11 +15,11 @@ from doorward.data.wording import commented
 from doorward.describe.annotations import Types
 from doorward.describe.classes import Above
 from doorward.describe.results.value_text import as_text
-from doorward.describe.schemas import NESTING, Definitions, Reader
+from doorward.describe.schemas import MAX_NESTING, Definitions, Reader
 from doorward.describe.signatures import (
     ANY_OTHERS,
-    CARD,
-    STUBBED,
+    MAX_CARD_CHARS,
+    MAX_STUB_PARAMETERS,
     define,
     docstring,
     example_call,
@@ -38,42 +38,42 @@ if TYPE_CHECKING:
 PARAMETERS = "parameters"
 """"server.function#parameters" is the whole signature, with all that is said about the function."""
 
-_WIDTHS = (
+_CARD_WIDTHS = (
     *((60, 100, 60, 900), (60, 70, 60, 900), (60, 45, 45, 900), (60, 45, 45, 450)),
     *((60, 0, 45, 450), (60, 0, 0, 450), (25, 0, 0, 450), (15, 0, 0, 450), (8, 0, 0, 450)),
 )
 """How many parameters a card shows, how many characters of what is said of them and of the fields of their classes, and
 how many there are for a result's types, if they need so many. The first is taken for which there is room with all
-classes of parameters, else the first from `_CUT` on for which there is room so."""
+classes of parameters, else the first from `_FIRST_CUT_WIDTH` on for which there is room so."""
 
-_CUT = 4
-_TOO_MUCH = 100
+_FIRST_CUT_WIDTH = 4
+_CUT_TOLERANCE_CHARS = 100
 """Characters by which the arguments may have more than their room, where they are cut anyway."""
 
-_CLASSES = 250
+_MIN_CLASSES_CHARS = 250
 """Characters of the classes of parameters for which there is room in any case."""
 
-_NAMES = 200
+_MAX_CUT_NAMES_CHARS = 200
 """Characters of the names of classes for which there is no room, of those of parameters, and of those of the result:
 the keys of others are shown, but not how to ask for them."""
 
-_AROUND = 90
+_FRAME_CHARS = 90
 """Characters of what is between the parts of a card, and around the names of what it leaves out."""
 
-_DEPTH = 4
+_MAX_CLASS_DEPTH = 4
 """Classes of parameters that may stand inside one another."""
 
-_TRIED = 3000
+_MAX_SCHEMAS_TRIED = 3000
 """Schemas that were looked at, again and again, until the last width has to do: a document can make each look long."""
 
-_DEEP = 20_000
-_FULL = 4 * CARD
+_DEEP_FUEL = 20_000
+_MAX_FULL_CHARS = 4 * MAX_CARD_CHARS
 """Characters of what was asked for in full."""
 
-_CLASS = CARD // 2
+_MAX_ARGUMENT_CHARS = MAX_CARD_CHARS // 2
 """Characters of the classes of an argument that is wrong."""
 
-_TOLD = (1000, 400, 150, 60)
+_DESCRIPTION_WIDTHS = (1000, 400, 150, 60)
 """Characters of what is said of each field of that: the first for which there is room."""
 
 
@@ -94,30 +94,30 @@ class _Sent:
 
 def describe(function: Function, definitions: Definitions, *, module: str, seen: Observation | None = None) -> str:
     """The card of one function, which stands alone: import line, signature with docs, the types of parameters and
-    result, and an example call. It is valid Python, and at most `CARD` long but for huge signatures. A result of which
+    result, and an example call. It is valid Python, and at most `MAX_CARD_CHARS` long but for huge signatures. A result of which
     only is known what was `seen` is marked as such."""
     note = f"# The result: {seen.told()}." if seen is not None else ""
     note += f" It is {as_text(seen.text)}." if seen is not None and seen.text else ""
     function, reader = with_result(function, seen), Reader(definitions)
     start, end = f"from {module} import {name_of(function)}", example_call(function, reader)
-    answer = result_of(function, reader, depth=2, room=CARD)[1].classes()
-    room = CARD - sum(map(len, [start, end, note, function.qualified])) - _AROUND
-    for number, (most, about, comments, for_result) in enumerate(_WIDTHS):
-        if reader.spent > _TRIED and number < len(_WIDTHS) - 1:
+    answer = result_of(function, reader, depth=2, room=MAX_CARD_CHARS)[1].classes()
+    room = MAX_CARD_CHARS - sum(map(len, [start, end, note, function.qualified])) - _FRAME_CHARS
+    for number, (most, about, comments, for_result) in enumerate(_CARD_WIDTHS):
+        if reader.spent > _MAX_SCHEMAS_TRIED and number < len(_CARD_WIDTHS) - 1:
             continue
         for_classes, least = 0, min(len(answer), for_result)
         for _ in range(
             3
         ):  # they are written in the `def` as there is room for them, and there is as much as that leaves
             sent = _sent(function, reader, most, about, comments, for_classes)
-            before, for_classes = for_classes, max(room - least - sent.size + len(sent.classes), _CLASSES)
-            if for_classes == before or reader.spent > _TRIED:
+            before, for_classes = for_classes, max(room - least - sent.size + len(sent.classes), _MIN_CLASSES_CHARS)
+            if for_classes == before or reader.spent > _MAX_SCHEMAS_TRIED:
                 break
-        if sent.size <= room - least + (_TOO_MUCH if number >= _CUT else 0) and (number >= _CUT or not sent.types.cut):
+        if sent.size <= room - least + (_CUT_TOLERANCE_CHARS if number >= _FIRST_CUT_WIDTH else 0) and (number >= _FIRST_CUT_WIDTH or not sent.types.cut):
             break
     reader.refuel()
     left = max(room - sent.size, 300)
-    names = min(_NAMES, left // 4)
+    names = min(_MAX_CUT_NAMES_CHARS, left // 4)
     received = result_of(function, reader, depth=2, room=left - names, above=sent.above, names=names - 30)[1]
     results = "\n".join(filter(None, [note, received.classes()]))
     more = _rest(
@@ -128,7 +128,7 @@ def describe(function: Function, definitions: Definitions, *, module: str, seen:
 
 def _sent(function: Function, reader: Reader, most: int, about: int, comments: int, room: int) -> _Sent:
     reader.refuel()
-    types = Types(reader, room=room, depth=_DEPTH, sending=True, comments=comments, names=_NAMES)
+    types = Types(reader, room=room, depth=_MAX_CLASS_DEPTH, sending=True, comments=comments, names=_MAX_CUT_NAMES_CHARS)
     parameters, others = shown_parameters(function, reader, types, most)
     classes = types.classes()
     fields = {each.name: commented(each.annotation, "", each.note) for each in parameters}
@@ -161,8 +161,8 @@ def describe_class(function: Function, definitions: Definitions, name: str) -> s
         if name not in types.made:
             continue
         made = types.made[name]
-        for comments in _TOLD:
-            full = Types(Reader(definitions), room=_FULL, sending=types.sending, comments=comments, above=above)
+        for comments in _DESCRIPTION_WIDTHS:
+            full = Types(Reader(definitions), room=_MAX_FULL_CHARS, sending=types.sending, comments=comments, above=above)
             full.annotate({**made.schema, "$ref": f"#/$defs/{made.ref}"} if made.ref else made.schema, name)
             text = full.classes()
             if not full.is_crowded:
@@ -182,10 +182,10 @@ def class_names(function: Function, definitions: Definitions) -> list[str]:
 def _all(function: Function, definitions: Definitions) -> Iterator[Types]:
     """All types of parameters, and all of the result."""
     for sending in (True, False):
-        reader = Reader(definitions, _DEEP)
-        types = Types(reader, depth=8, room=100 * CARD, sending=sending)
+        reader = Reader(definitions, _DEEP_FUEL)
+        types = Types(reader, depth=8, room=100 * MAX_CARD_CHARS, sending=sending)
         if sending:
-            shown_parameters(function, reader, types, STUBBED)
+            shown_parameters(function, reader, types, MAX_STUB_PARAMETERS)
         else:
             types.annotate(function.returns, response_name(function))
         types.classes()
@@ -194,13 +194,13 @@ def _all(function: Function, definitions: Definitions) -> Iterator[Types]:
 
 def _whole(function: Function, definitions: Definitions) -> str:
     """The signature with all that is said about the function, and the classes of its parameters."""
-    for width in _TOLD:
-        reader = Reader(definitions, _DEEP)
-        types = Types(reader, room=_FULL, sending=True, comments=width)
-        parameters, others = shown_parameters(function, reader, types, STUBBED, width)
+    for width in _DESCRIPTION_WIDTHS:
+        reader = Reader(definitions, _DEEP_FUEL)
+        types = Types(reader, room=_MAX_FULL_CHARS, sending=True, comments=width)
+        parameters, others = shown_parameters(function, reader, types, MAX_STUB_PARAMETERS, width)
         text = define(function, parameters, others, result_of(function, reader, depth=1, room=0)[0], about=width)
         parts = [f"{text}:\n{docstring(function, 10 * width)}", types.classes()]
-        if sum(map(len, parts)) < _FULL and not types.is_crowded:
+        if sum(map(len, parts)) < _MAX_FULL_CHARS and not types.is_crowded:
             break
     return "\n\n".join(filter(None, [*parts, _rest(function.qualified, types.cut)]))
 
@@ -209,7 +209,7 @@ def fields_at(function: Function, definitions: Definitions, place: Sequence[Any]
     """The names of the fields that an object among the arguments may have."""
     reader = Reader(definitions)
     schema: Any = function.parameters
-    for step in place[:NESTING]:
+    for step in place[:MAX_NESTING]:
         schema = reader.part(schema, step)
     return list(reader.properties(reader.resolve(schema)[1]))
 
@@ -217,7 +217,7 @@ def fields_at(function: Function, definitions: Definitions, place: Sequence[Any]
 def class_at(function: Function, definitions: Definitions, place: Sequence[Any]) -> str:
     """The class that a part of the arguments should be of, or what it is in; "" if these are only the arguments as a
     whole."""
-    for end in range(min(len(place), NESTING), 0, -1):
+    for end in range(min(len(place), MAX_NESTING), 0, -1):
         reader = Reader(definitions)
         schema: Any = function.parameters
         name = function.name
@@ -226,7 +226,7 @@ def class_at(function: Function, definitions: Definitions, place: Sequence[Any])
                 name = f"{class_name(name)[:40]}{class_name(step)}"
             schema = reader.part(schema, step)
             name = reader.resolve(schema)[0] or name
-        types = Types(reader, room=_CLASS, depth=1, sending=True, comments=60)
+        types = Types(reader, room=_MAX_ARGUMENT_CHARS, depth=1, sending=True, comments=60)
         annotation = types.annotate(schema, name)[0]
         if text := types.classes():
             where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place[:end]).lstrip(".")

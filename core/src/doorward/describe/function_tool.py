@@ -12,17 +12,17 @@ from typing import Any
 from doorward.data.clean_text import shown_schema
 from doorward.data.json_writing import dump
 from doorward.data.values import plain
-from doorward.describe.schemas import BYTES, Definitions, kinds, table
+from doorward.describe.schemas import BYTES_SCHEMAS, Definitions, kinds, table
 from doorward.describe.signatures import prose
 from doorward.model.types import Function, Schema
 
-_LARGEST = 32 * 2**10
+_MAX_SCHEMA_BYTES = 32 * 2**10
 """Bytes of the schema of what a tool takes, without definitions."""
 
-_FEW = 100
-_PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-_ODD = re.compile(r"[^A-Za-z0-9_.-]")
-_DEFINED = 16 * 2**10
+_MAX_REQUIRED = 100
+_TOOL_PARAMETER = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_OTHER_CHARACTER = re.compile(r"[^A-Za-z0-9_.-]")
+_MAX_DEFINITIONS_BYTES = 16 * 2**10
 """Bytes of the definitions that go along with one schema; what is beyond may be anything."""
 
 
@@ -63,28 +63,28 @@ def _input(schema: dict[str, Any], definitions: Definitions) -> dict[str, Any]:
     required = [_spoken(name) for name in schema.get("required", ())]
     whole = {**schema, "type": "object", "properties": properties} | ({"required": required} if required else {})
     types = {name: {"type": kinds(value)[0]} if kinds(value) else {} for name, value in properties.items()}
-    few = {name: types.get(name, {}) for name in required[:_FEW]}
+    few = {name: types.get(name, {}) for name in required[:_MAX_REQUIRED]}
     for smaller in (
         whole,
         {**whole, "properties": types},
         {"type": "object", "properties": few, "required": list(few)},
     ):
-        if len(dump(smaller)) <= _LARGEST:
+        if len(dump(smaller)) <= _MAX_SCHEMA_BYTES:
             break
     return _with_definitions(smaller, definitions)
 
 
 def _spoken(name: str) -> str:
     """The name of a parameter as the makers of models allow it: they refuse all tools for one that is other."""
-    if _PLAIN.fullmatch(name):
+    if _TOOL_PARAMETER.fullmatch(name):
         return name
-    return f"{_ODD.sub('_', name)[:57]}_{hashlib.sha256(name.encode()).hexdigest()[:6]}"
+    return f"{_OTHER_CHARACTER.sub('_', name)[:57]}_{hashlib.sha256(name.encode()).hexdigest()[:6]}"
 
 
 def _output(function: Function, definitions: Definitions) -> dict[str, Any] | None:
     """What the tool answers. An answer may differ from what its document promises, and must not be refused for it by a
     client that checks: so anything else is allowed beside it."""
-    if not function.returns or len(dump(plain(function.returns))) > _LARGEST:
+    if not function.returns or len(dump(plain(function.returns))) > _MAX_SCHEMA_BYTES:
         return None
     promised = {
         "anyOf": [{}, plain(function.returns)]
@@ -112,7 +112,7 @@ def _is_object(schema: Schema, definitions: Definitions) -> bool:
 def _with_definitions(schema: dict[str, Any], definitions: Definitions) -> dict[str, Any]:
     """The schema with the definitions that it refers to, the nearest first."""
     defined: dict[str, Any] = {}
-    room = _DEFINED
+    room = _MAX_DEFINITIONS_BYTES
     todo: list[Any] = [schema]
     for node in todo:
         if isinstance(node, Mapping):
@@ -138,6 +138,6 @@ def _with_files(schema: Any) -> Any:
         about = f"{schema.get('description', '')} (a file: text, the handle of a result, or base64 with a name)".strip()
         return {
             "description": about,
-            "anyOf": [*BYTES["binary"], *({"type": kind} for kind in may_be if kind == "null")],
+            "anyOf": [*BYTES_SCHEMAS["binary"], *({"type": kind} for kind in may_be if kind == "null")],
         }
     return {key: _with_files(value) for key, value in schema.items()}

@@ -18,11 +18,11 @@ Definitions = Callable[[str], Schema | None]
 """Looks up what `{"$ref": "#/$defs/NAME"}` means: NAME → its schema, or `None`. It is called lazily, and once a
 name."""
 
-NESTING = 6
+MAX_NESTING = 6
 """How many schemas are followed into one another: deeper ones say nothing."""
 
-_FUEL = 1500
-_FORMATS = {
+_READER_FUEL = 1500
+_FORMAT_EXAMPLES = {
     "date": "2026-01-31",
     "date-time": "2026-01-31T12:00:00Z",
     "email": "user@example.com",
@@ -33,14 +33,14 @@ _FORMATS = {
     "url": "https://example.com",
     "uuid": "00000000-0000-4000-8000-000000000000",
 }
-_TYPING = ("$ref", "type", "const", "enum", "oneOf", "anyOf", "allOf", "properties", "items")
+_TYPE_KEYWORDS = ("$ref", "type", "const", "enum", "oneOf", "anyOf", "allOf", "properties", "items")
 
 
 class Reader:
     """The schemas of one server, read for one text. `fuel` is how many of them a function may have looked at, `spent`
     what went before."""
 
-    def __init__(self, definitions: Definitions, fuel: int = _FUEL) -> None:
+    def __init__(self, definitions: Definitions, fuel: int = _READER_FUEL) -> None:
         self._full = self._fuel = fuel
         self.spent = 0
         self._definitions = definitions
@@ -57,7 +57,7 @@ class Reader:
         self._fuel -= 1
         return self._fuel >= 0
 
-    def resolve(self, schema: Any, nesting: int = NESTING) -> tuple[str, Schema]:
+    def resolve(self, schema: Any, nesting: int = MAX_NESTING) -> tuple[str, Schema]:
         """The name that a schema refers to (or ""), and the schema with `$ref` and `allOf` merged in."""
         own = table(schema)
         if "$ref" not in own and "allOf" not in own:
@@ -87,7 +87,7 @@ class Reader:
         some = islice(found.items(), 1000)
         return {k: v for k, v in some if isinstance(k, str) and v is not False and table(v).get(hidden) is not True}
 
-    def part(self, schema: Any, step: Any, nesting: int = NESTING) -> Any:
+    def part(self, schema: Any, step: Any, nesting: int = MAX_NESTING) -> Any:
         """The schema of a field, by its name, or of an item of a list, by its number."""
         resolved = self.resolve(schema)[1]
         if isinstance(step, str) and (field := self.properties(resolved, hidden="").get(step)) is not None:
@@ -156,7 +156,7 @@ class Reader:
                 wanted = [k for k in properties if k in required][:8] if nesting else []
                 return {key: self.example(properties[key], key, fits, nesting - 1) for key in wanted}
         form = resolved.get("format")
-        return _FORMATS.get(form, name) if isinstance(form, str) else name
+        return _FORMAT_EXAMPLES.get(form, name) if isinstance(form, str) else name
 
 
 def table(value: Any) -> Mapping[str, Any]:
@@ -178,7 +178,7 @@ def variants(schema: Schema) -> list[Any]:
     """What `oneOf` and `anyOf` offer. One that names no type has that of the whole."""
     offered = [v for key in ("oneOf", "anyOf") for v in listed(schema.get(key), 200)]
     whole = {k: v for k, v in schema.items() if k in ("type", "items", "format")}
-    return [{**v, **whole} if isinstance(v, Mapping) and not any(k in v for k in _TYPING) else v for v in offered]
+    return [{**v, **whole} if isinstance(v, Mapping) and not any(k in v for k in _TYPE_KEYWORDS) else v for v in offered]
 
 
 def kinds(schema: Schema) -> list[str]:
@@ -223,15 +223,15 @@ def closure(schema: Any, definitions: Definitions) -> dict[str, Any]:
     return found
 
 
-FUEL = 3000
+CHECK_FUEL = 3000
 """Parts of a schema that arguments are held against."""
 
-_INNER = {
+_SUBSCHEMA_KEYWORDS = {
     **dict.fromkeys(("properties", "patternProperties"), dict),
     **dict.fromkeys(("items", "additionalProperties"), Mapping),
     **dict.fromkeys(("prefixItems", "allOf", "anyOf"), list),
 }
-BYTES = {
+BYTES_SCHEMAS = {
     form: [
         {"type": "string"},
         *({"type": "object", "required": [k], "properties": {k: {"type": "string"}}} for k in keys),
@@ -241,7 +241,7 @@ BYTES = {
 """What may be given for bytes, by format: text (a program's `bytes` are one here), either with a name and a type, a
 handle, base64."""
 
-_PLAIN = {
+_VALUE_KEYWORDS = {
     *("type", "enum", "const", "required", "pattern", "uniqueItems", "multipleOf"),
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength"),
     *("minItems", "maxItems", "minProperties", "maxProperties"),
@@ -249,14 +249,14 @@ _PLAIN = {
 
 
 def unfolded(schema: Any, definitions: Definitions) -> Any:
-    """The schema without references, breadth first; where `FUEL` ends, anything goes, and `oneOf` is read as `anyOf`.
+    """The schema without references, breadth first; where `CHECK_FUEL` ends, anything goes, and `oneOf` is read as `anyOf`.
 
     To check a value against alternatives that refer to one another takes time exponential in their depth: a document
     could stop the host with it. What is left out here the API checks itself.
     """
     root: dict[str, Any] = {}
     todo = deque([(schema, root)])
-    fuel = FUEL
+    fuel = CHECK_FUEL
     while todo:
         node, out = todo.popleft()
         fuel -= 1
@@ -269,22 +269,22 @@ def unfolded(schema: Any, definitions: Definitions) -> Any:
             ["string", "null"],
             ["null", "string"],
         ):
-            out["anyOf"] = [*BYTES[node["format"]], *({"type": k} for k in kinds(node) if k == "null")]
+            out["anyOf"] = [*BYTES_SCHEMAS[node["format"]], *({"type": k} for k in kinds(node) if k == "null")]
             continue
         for key, value in node.items():
             key = "anyOf" if key == "oneOf" and "anyOf" not in node else key
-            if key in _PLAIN or value is False:
+            if key in _VALUE_KEYWORDS or value is False:
                 out[key] = value
             elif key == "$ref" and isinstance(value, str):
                 target: dict[str, Any] = {}
                 out.setdefault("allOf", []).append(target)
                 todo.append((definitions(value.removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~")), target))
-            elif key in _INNER and isinstance(value, _INNER[key]):
+            elif key in _SUBSCHEMA_KEYWORDS and isinstance(value, _SUBSCHEMA_KEYWORDS[key]):
                 if isinstance(value, list):
                     parts: list[dict[str, Any]] = [{} for _ in value]
                     out[key] = [*out.get(key, []), *parts]
                     todo.extend(zip(value, parts, strict=True))
-                elif _INNER[key] is dict:
+                elif _SUBSCHEMA_KEYWORDS[key] is dict:
                     out[key] = {name: {} for name in value}
                     todo.extend((value[name], out[key][name]) for name in value)
                 else:

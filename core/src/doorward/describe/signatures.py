@@ -23,20 +23,20 @@ from doorward.model.types import Function, Schema
 if TYPE_CHECKING:
     from doorward.describe.results.observation import Observation
 
-CARD = 2400
+MAX_CARD_CHARS = 2400
 """Characters that `describe` takes at most, unless the signature alone is longer: about 600 tokens."""
 
-_SHOWN = 60
+_MAX_SHOWN_PARAMETERS = 60
 
 ANY_OTHERS = "any others"
 """What there is besides the parameters of a function that takes more than it names."""
 
-STUBBED = 250
+MAX_STUB_PARAMETERS = 250
 """Parameters that are shown where there is room for all."""
 
-_LIMITS = re.compile(r"(?:^|_)(?:limit|offset|size|per_page|pageSize|max_results|maxResults)$")
+_LIMIT_NAME = re.compile(r"(?:^|_)(?:limit|offset|size|per_page|pageSize|max_results|maxResults)$")
 """Names of parameters that say how much is answered: what is there beyond would not be missed."""
-_ABOUT_LIMITS = 60
+_LIMIT_DESCRIPTION_CHARS = 60
 """Characters of what is said of those, where there is no room to say anything of others."""
 
 _TAG = re.compile(
@@ -78,10 +78,10 @@ def signature(
     if seen is not None:
         return f"{signature(with_result(function, seen), definitions, width=width)}  # {seen.told()}"
     reader = Reader(definitions)
-    parameters, others = shown_parameters(function, reader, Types(reader, depth=0, sending=True), _SHOWN)
+    parameters, others = shown_parameters(function, reader, Types(reader, depth=0, sending=True), _MAX_SHOWN_PARAMETERS)
     returns = result_of(function, reader, depth=1, room=0)[0]
     texts = [define(function, parameters, others, returns, about=about, width=width) for about in (80, 40, 0)]
-    return next((text for text in texts if len(text) < CARD), texts[-1])
+    return next((text for text in texts if len(text) < MAX_CARD_CHARS), texts[-1])
 
 
 def response(function: Function, definitions: Definitions, *, depth: int = 2, budget: int = 400) -> tuple[str, str]:
@@ -110,7 +110,7 @@ def stub(
     heads: dict[str, str] = {}
     for function in functions:
         reader.refuel()
-        parameters, others = shown_parameters(function, reader, types, STUBBED)
+        parameters, others = shown_parameters(function, reader, types, MAX_STUB_PARAMETERS)
         written = [f"{p.name}: {p.annotation}{' = ...' if p.default else ''}" for p in parameters]
         written += ["**kwargs: Any"] if others else []
         observed = seen(function)
@@ -202,12 +202,12 @@ def _rank(function: Function, name: str, required: bool, needs: bool) -> tuple[b
 def parameter_lines(function: Function, definitions: Definitions, names: Collection[str]) -> list[str]:
     """The lines of some parameters of a signature."""
     reader = Reader(definitions)
-    shown, _ = shown_parameters(function, reader, Types(reader, depth=0, sending=True), STUBBED)
+    shown, _ = shown_parameters(function, reader, Types(reader, depth=0, sending=True), MAX_STUB_PARAMETERS)
     return [_line(each, 80) for each in shown if each.name in names]
 
 
 def _line(parameter: Parameter, about: int) -> str:
-    about = about or (_ABOUT_LIMITS if _LIMITS.search(parameter.name) else 0)
+    about = about or (_LIMIT_DESCRIPTION_CHARS if _LIMIT_NAME.search(parameter.name) else 0)
     return commented(f"    {parameter.written},", clean(parameter.about, about) if about else "", parameter.note)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from doorward.data.wording import examples, literal
 
-_VALUES = 20
+_MAX_LITERALS = 20
 
 
 class Value(str):
@@ -27,7 +27,7 @@ def union(members: Iterable[str]) -> tuple[str, str]:
         values = [v for v in values if _type_of(v) != "bool"]
     types, note = dict.fromkeys(map(_type_of, values)), ""
     text = f"Literal[{', '.join(values)}]"
-    if len(values) > _VALUES or len(text) > 240 or types.keys() & set(others):
+    if len(values) > _MAX_LITERALS or len(text) > 240 or types.keys() & set(others):
         note = examples(values)
         others = [*dict.fromkeys([*types, *others])]
     elif values:

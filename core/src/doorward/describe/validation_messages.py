@@ -13,13 +13,13 @@ from doorward.data.clean_text import visible
 from doorward.data.near_names import nearest
 from doorward.data.wording import python_types
 
-_OURS = {"backtrackLimitExceeded", "regexEngineFailure"}
+_CHECKER_ERRORS = {"backtrackLimitExceeded", "regexEngineFailure"}
 """Errors of a check itself: the API will check what it asks for."""
 
-_MOST = 3
-_NAMED = 6
-_TEXT = 120
-_LOOKED_AT = 50
+_MAX_SENTENCES = 3
+_MAX_NAMES = 6
+_MAX_VALUE_CHARS = 120
+_MAX_COMPARED_NAMES = 50
 """Names that a missing one is compared with."""
 
 
@@ -35,7 +35,7 @@ def mistakes(errors: Iterable[Any], known: Known) -> Mistakes:
 
     What is wrong with the arguments as a whole comes first. Empty if only the checks themselves failed.
     """
-    real = sorted((e for e in errors if e.kind.name not in _OURS), key=lambda e: (len(e.instance_path), e.kind.name))
+    real = sorted((e for e in errors if e.kind.name not in _CHECKER_ERRORS), key=lambda e: (len(e.instance_path), e.kind.name))
     listed = {_path(e.instance_path) for e in real if e.kind.name in ("enum", "const")}
     missing: dict[str, list[str]] = {}
     for error in real:
@@ -49,8 +49,8 @@ def mistakes(errors: Iterable[Any], known: Known) -> Mistakes:
         for error, options in map(_meant, real)
     ]
     told = dict(reversed(meant))
-    first = dict([*reversed(told.items())][:_MOST])
-    return first if len(told) <= _MOST else {**first, f"and {len(told) - _MOST} more": ()}
+    first = dict([*reversed(told.items())][:_MAX_SENTENCES])
+    return first if len(told) <= _MAX_SENTENCES else {**first, f"and {len(told) - _MAX_SENTENCES} more": ()}
 
 
 def of_null(error: Any, arguments: Mapping[str, Any]) -> bool:
@@ -84,7 +84,7 @@ def _pair(error: Any, name: str, known: Known) -> str:
     names = known(error.instance_path)
     if error.kind.name != "required":
         return next(iter(nearest(name, names, 1)), "")
-    unknown = [key[:_TEXT] for key in list(error.instance)[:_LOOKED_AT] if key not in names]
+    unknown = [key[:_MAX_VALUE_CHARS] for key in list(error.instance)[:_MAX_COMPARED_NAMES] if key not in names]
     return name if nearest(name, unknown, 1) else ""
 
 
@@ -94,18 +94,18 @@ def _sentence(error: Any, options: Sequence[Any], known: Known, missing: Mapping
         return f"argument {path}: expected {_one_of(options)}, got {_given(error.instance)}{_near(error.instance, options)}"
     if kind.name == "required":
         needed = missing.get(path, [kind.property])
-        listed = _listed(needed[:_NAMED]) + (f" … ({len(needed) - _NAMED} more)" if len(needed) > _NAMED else "")
+        listed = _listed(needed[:_MAX_NAMES]) + (f" … ({len(needed) - _MAX_NAMES} more)" if len(needed) > _MAX_NAMES else "")
         if not path:
             return f"needs the argument{'s' if len(needed) > 1 else ''} {listed}"
-        near = [pair for name in needed[:_NAMED] if (pair := _pair(error, name, known))]
+        near = [pair for name in needed[:_MAX_NAMES] if (pair := _pair(error, name, known))]
         return f"argument {path}: needs {listed}{_did_you_mean(near)}"
     if kind.name == "additionalProperties":
-        unknown = [str(name)[:_TEXT] for name in kind.unexpected]
+        unknown = [str(name)[:_MAX_VALUE_CHARS] for name in kind.unexpected]
         near = [pair for name in unknown[:10] if (pair := _pair(error, name, known))]
         what = (
-            f"argument {path}: has no field {_listed(unknown[:_NAMED])}"
+            f"argument {path}: has no field {_listed(unknown[:_MAX_NAMES])}"
             if path
-            else f"has no parameter {_listed(unknown[:_LOOKED_AT])}"
+            else f"has no parameter {_listed(unknown[:_MAX_COMPARED_NAMES])}"
         )
         return what + _did_you_mean(near)
     told = _told(error)
@@ -194,7 +194,7 @@ def _one_of(options: Sequence[Any]) -> str:
 
 def _near(value: Any, options: Sequence[Any]) -> str:
     texts = {str(o).lower(): o for o in options if isinstance(o, str)}
-    near = difflib.get_close_matches(str(value)[:_TEXT].lower(), list(texts)[:2000], n=1) if texts else []
+    near = difflib.get_close_matches(str(value)[:_MAX_VALUE_CHARS].lower(), list(texts)[:2000], n=1) if texts else []
     return f"; did you mean {_short(texts[near[0]])}?" if near else ""
 
 
@@ -213,11 +213,11 @@ def _given(value: Any) -> str:
 
 def _short(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= _TEXT else f"{text[:_TEXT]}…"
+    return text if len(text) <= _MAX_VALUE_CHARS else f"{text[:_MAX_VALUE_CHARS]}…"
 
 
 def _listed(names: Iterable[str]) -> str:
-    return ", ".join(repr(name[:_TEXT]) for name in names)
+    return ", ".join(repr(name[:_MAX_VALUE_CHARS]) for name in names)
 
 
 def _path(path: Sequence[Any]) -> str:

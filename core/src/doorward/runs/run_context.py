@@ -11,7 +11,7 @@ from doorward.calls.artefacts import MOST_FILES, base_name
 from doorward.compat.aliases import aliases
 from doorward.data.json_writing import exceeds
 from doorward.data.values import beginning, size
-from doorward.describe.results.answered import Answered
+from doorward.describe.results.last_answers import LastAnswers
 from doorward.model.clock import Clock
 from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded, UnknownName
 from doorward.model.types import Artefact, CallCount, Failure, File, Program, Reply
@@ -95,7 +95,7 @@ class RunContext:
         self._counts: dict[tuple[str, bool], list[float]] = {}
         self._schema_hashes: dict[str, str] = {}
         self._failures: dict[str, DoorwardError] = {}
-        self._answers = Answered()
+        self._answers = LastAnswers()
         self._withheld: SecretWithheld | None = None
         self._artefacts: list[Artefact] = []
         self._files = 0

@@ -15,7 +15,7 @@ from doorward.plugins.manager import Plugins
 from doorward.secrets import references
 from doorward.secrets.store import Secrets, Template
 
-_OF_ONE_KIND = ("api_key", "basic")
+_ONE_PLACE_TYPES = ("api_key", "basic")
 """Types of auth that put one thing in one place, and so fit or do not; any other may end in a token of whatever
 kind."""
 
@@ -101,7 +101,7 @@ def mismatches(auth: Any, suggestions: Sequence[Suggestion]) -> Iterator[str]:
     types = list(dict.fromkeys(str(table["type"]) for table in known))
     for table in auth if isinstance(auth, list) else [auth]:
         kind, alike = table.get("type"), [each for each in known if each["type"] == table.get("type")]
-        if known and kind in _OF_ONE_KIND and not alike:
+        if known and kind in _ONE_PLACE_TYPES and not alike:
             yield f"auth is of the type {kind}; its document knows {' and '.join(types)}"
         elif kind == "api_key" and alike and not any(_place(each) == _place(table) for each in alike):
             yield f"auth has an API key in {_place(table)}; its document knows {' and '.join(dict.fromkeys(map(_place, alike)))}"

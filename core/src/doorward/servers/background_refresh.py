@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from doorward.servers.reconfiguration import Reconfiguration
     from doorward.servers.registry import Servers
 
-ROUND = 1.0
+ROUND_SECONDS = 1.0
 """Seconds between two rounds of compiles: a server may say without end that it has changed."""
 
-PAUSE = 5.0
+MIN_PAUSE_SECONDS = 5.0
 """Seconds until servers that could not be compiled are tried again; twice as many after each time."""
 
-MOST_PAUSE = 600.0
+MAX_PAUSE_SECONDS = 600.0
 
-SWEEP = 30.0
+SWEEP_SECONDS = 30.0
 """Seconds between two rounds of what is done now and then."""
 
-AT_ONCE = 32
+MAX_CONCURRENT_COMPILES = 32
 """Servers that are compiled at once, each of which may be a process: more than `doorward compile` takes, for one that
 does not answer must not keep those behind it."""
 
@@ -68,7 +68,7 @@ async def steadily(work: Callable[[], Awaitable[None]]) -> None:
             await work()
         except Exception as error:
             log.warning("sweep_failed", why=f"{type(error).__name__}: {error}")
-        await anyio.sleep(SWEEP)
+        await anyio.sleep(SWEEP_SECONDS)
 
 
 class BackgroundRefresh:
@@ -111,44 +111,44 @@ class BackgroundRefresh:
                 return await work()
             except Exception as error:
                 log.warning("upkeep_failed", why=f"{type(error).__name__}: {error}")
-            await anyio.sleep(PAUSE)
+            await anyio.sleep(MIN_PAUSE_SECONDS)
 
     async def _try_again(self) -> None:
         """A server that was not there when it was asked for may come up later."""
-        pause = PAUSE
+        pause = MIN_PAUSE_SECONDS
         while True:
             await anyio.sleep(pause)
             failed = [*given_up(self._servers), *unstored(self._servers)]
-            pause = min(2 * pause, MOST_PAUSE) if failed else PAUSE
+            pause = min(2 * pause, MAX_PAUSE_SECONDS) if failed else MIN_PAUSE_SECONDS
             await self._compile(failed)
 
     async def _reconfigure(self) -> None:
         """Servers that are added to the configuration, changed or removed need no restart."""
         while True:
-            await anyio.sleep(ROUND)
+            await anyio.sleep(ROUND_SECONDS)
             for name in await self._reconfiguration.look():
                 self._has_changed(name)
 
     async def _restore(self) -> None:
         """A catalog that was removed, replaced or broken is made again without anybody's asking, and served as it was
         meanwhile."""
-        pause = ROUND
+        pause = ROUND_SECONDS
         while True:
             await anyio.sleep(pause)
             try:
                 if self._catalog.touched():  # what is broken should not wait for whoever reads it
                     await anyio.to_thread.run_sync(self._catalog.check)
                 if not self._catalog.lost:
-                    pause = ROUND
+                    pause = ROUND_SECONDS
                     continue
-                await self._compile_lost(patient=pause < PAUSE)
+                await self._compile_lost(patient=pause < MIN_PAUSE_SECONDS)
             except (StateError, ConfigError, OSError) as error:
                 log.warning(
                     "catalog_not_made_anew",
                     why=str(error),
                     hint=error.hint if isinstance(error, DoorwardError) else None,
                 )
-            pause = min(2 * pause, MOST_PAUSE)
+            pause = min(2 * pause, MAX_PAUSE_SECONDS)
 
     async def _compile_lost(self, *, patient: bool) -> None:
         """Compile what the file lacks that is there now. `patient`: what cannot be compiled now is served as it was for
@@ -178,10 +178,10 @@ class BackgroundRefresh:
             if anyio.current_time() >= again:
                 again, due = anyio.current_time() + self._refresh, [*self._servers.configured]
             await self._compile(due)
-            await anyio.sleep(ROUND)
+            await anyio.sleep(ROUND_SECONDS)
 
     async def _compile(self, names: Sequence[str]) -> None:
-        turn = anyio.Semaphore(AT_ONCE)
+        turn = anyio.Semaphore(MAX_CONCURRENT_COMPILES)
 
         async def compile_one(name: str) -> None:
             async with turn:

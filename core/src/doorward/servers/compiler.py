@@ -27,7 +27,7 @@ from doorward.servers.function_filters import narrowed, otherwise_called, rename
 from doorward.servers.registry import Servers
 from doorward.servers.skills import Skills
 
-CONCURRENT_COMPILES = 8
+MAX_CONCURRENT_COMPILES = 8
 """Servers that `compile` compiles at the same time: most of the time is spent waiting for them."""
 
 
@@ -59,7 +59,7 @@ class Compiler:
         if not dry_run:
             await recovery.look(self._catalog, servers.modules if only is None else None)
         reports: dict[str, Report | None] = dict.fromkeys(n for n in servers.configured if only is None or n in only)
-        turn = anyio.Semaphore(CONCURRENT_COMPILES)
+        turn = anyio.Semaphore(MAX_CONCURRENT_COMPILES)
 
         async def compile_one(name: str) -> None:
             async with turn:

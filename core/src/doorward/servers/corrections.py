@@ -13,17 +13,17 @@ from doorward.config.settings import ServerSettings
 from doorward.data.near_names import nearest
 from doorward.model.types import Compiled, Function, Schema
 
-_DEEPEST = 30
+_MAX_DEPTH = 30
 """Schemas within schemas in which a field is looked for: references may lead in a circle."""
 
-_FUEL = 300
+_MAX_SCHEMAS = 300
 """Schemas in which one is looked for altogether: a few lines can refer to billions, and each that is changed is a
 copy."""
 
-_SHOWN = 3
+_MAX_SHOWN_FIELDS = 3
 """Fields that an error tells the operator to correct."""
 
-_PARTS = ("allOf", "anyOf", "oneOf")
+_COMBINATORS = ("allOf", "anyOf", "oneOf")
 
 
 def corrected(compiled: Compiled, settings: ServerSettings) -> Compiled:
@@ -62,7 +62,7 @@ def advice(function: Function, errors: Iterable[Any]) -> list[str]:
             more = True
     told = ['extra = "allow"'] if more else []
     if required:
-        told.append(f"optional = {json.dumps(list(required)[:_SHOWN])}")
+        told.append(f"optional = {json.dumps(list(required)[:_MAX_SHOWN_FIELDS])}")
     return (
         [f"if the document of {function.server} is wrong in this, its operator can set {' and '.join(told)}"]
         if told
@@ -94,7 +94,7 @@ class _Lift:
         self._path, self._definitions = path, definitions
         self._lifted = False
         self._known: dict[str, None] = {}
-        self._fuel = _FUEL
+        self._fuel = _MAX_SCHEMAS
 
     def of(self, function: Function) -> Schema | str:
         """The function's parameters, or what is wrong."""
@@ -106,7 +106,7 @@ class _Lift:
         path = [next((ours for ours, theirs in function.names.items() if theirs == path[0]), path[0]), *path[1:]]
         if len(path) == 1 and f"{{{function.names.get(path[0], path[0])}}}" in function.route:
             return "it is part of the path"
-        lifted: Schema = self._lift(function.parameters, path, _DEEPEST)
+        lifted: Schema = self._lift(function.parameters, path, _MAX_DEPTH)
         if self._lifted:
             return lifted
         if path[-1] in self._known:
@@ -133,7 +133,7 @@ class _Lift:
             out["required"] = [other for other in schema["required"] if other != name]
         elif inner and isinstance(properties, Mapping) and name in properties:
             out["properties"] = {**properties, name: self._lift(properties[name], inner, depth - 1)}
-        for key in _PARTS:
+        for key in _COMBINATORS:
             if isinstance(schema.get(key), list):
                 out[key] = [self._lift(part, path, depth - 1) for part in schema[key]]
         if "items" in schema:

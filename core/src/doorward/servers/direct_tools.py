@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
     from doorward.servers.registry import Servers
 
-MOST = 100
+MAX_TOOLS = 100
 """Tools altogether."""
 
-_LONGEST = 64
+_MAX_NAME_CHARS = 64
 """Characters of a tool's name that all clients take."""
 
 
@@ -60,8 +60,8 @@ class DirectTools:
                 return self._tools
             self._seen, self._tools, self._views = now, {}, {}
             for function in chosen:
-                if len(self._tools) == MOST:
-                    log.warning("too_many_exposed", most=MOST, left_out=function.qualified)
+                if len(self._tools) == MAX_TOOLS:
+                    log.warning("too_many_exposed", most=MAX_TOOLS, left_out=function.qualified)
                     break
                 self._tools[self._tool_name(function)] = function
         return self._tools
@@ -78,6 +78,6 @@ class DirectTools:
 
     def _tool_name(self, function: Function) -> str:
         name = f"{function.server}_{function.name}"
-        if len(name) <= _LONGEST and name not in self._tools and name not in self._reserved:
+        if len(name) <= _MAX_NAME_CHARS and name not in self._tools and name not in self._reserved:
             return name
-        return f"{name[: _LONGEST - 7]}_{hashlib.sha256(function.qualified.encode()).hexdigest()[:6]}"
+        return f"{name[: _MAX_NAME_CHARS - 7]}_{hashlib.sha256(function.qualified.encode()).hexdigest()[:6]}"

@@ -12,7 +12,7 @@ from doorward.model.names import Named, brief_names, kept_names, other_names
 from doorward.model.types import Compiled, Function, Skipped
 from doorward.servers.corrections import corrected
 
-ADVISED = 3
+MAX_ADVISED_TOOLS = 3
 """Tools of one server beyond which `compile` warns: each takes room in the context of every client, used or not."""
 
 
@@ -28,7 +28,7 @@ def narrowed(compiled: Compiled, settings: ServerSettings) -> Compiled:
         ("expose", settings.expose, kept),
     ):
         warnings += [f"{key}: {p!r} fits no function" for p in patterns if not any(selected(f, [p]) for f in among)]
-    if (count := sum(selected(f, settings.expose) for f in kept)) > ADVISED:
+    if (count := sum(selected(f, settings.expose) for f in kept)) > MAX_ADVISED_TOOLS:
         warnings.append(
             f"expose: {count} functions become tools; each costs every client tokens, and one is often enough"
         )

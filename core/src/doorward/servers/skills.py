@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
     from doorward.access.principals import Principals
 
-MOST = 256 * 2**10
+MAX_GUIDE_BYTES = 256 * 2**10
 """Bytes of one guide."""
 
-_PATIENCE = 20.0
+_DOWNLOAD_SECONDS = 20.0
 """Seconds that a download may take."""
 
-_REDIRECTS = 5
-_URL = ("http://", "https://")
+_MAX_REDIRECTS = 5
+_URL_PREFIXES = ("http://", "https://")
 
 
 class Skills:
@@ -86,7 +86,7 @@ class Skills:
         file = self._file(server)
         try:
             with file.open("rb") as opened:
-                raw = opened.read(MOST)
+                raw = opened.read(MAX_GUIDE_BYTES)
         except OSError as error:
             raise self._wrong(server, f"cannot be read: {error.strerror}") from None
         return self._loaded.secrets.scrub(raw.decode("utf-8", "replace"), answers_of(server))
@@ -101,7 +101,7 @@ class Skills:
             return None
         try:
             place = self._places[server][1]
-            if place and place.startswith(_URL):
+            if place and place.startswith(_URL_PREFIXES):
                 await _download(place, self._file(server))
             self._read(server)
         except (ConfigError, ServerError) as error:
@@ -114,7 +114,7 @@ class Skills:
     def _file(self, server: str) -> Path:
         name, place = self._places[server]
         assert place is not None
-        if place.startswith(_URL):
+        if place.startswith(_URL_PREFIXES):
             return self._state / "servers" / name / "skills.md"
         return self._loaded.folder / Path(place).expanduser()
 
@@ -132,7 +132,7 @@ async def _answer(client: httpx2.AsyncClient, url: str) -> AsyncIterator[httpx2.
 
     Raises: ServerError, httpx2.HTTPError.
     """
-    for _ in range(_REDIRECTS):
+    for _ in range(_MAX_REDIRECTS):
         async with client.stream("GET", url) as answer:
             if not answer.has_redirect_location:
                 yield answer
@@ -143,7 +143,7 @@ async def _answer(client: httpx2.AsyncClient, url: str) -> AsyncIterator[httpx2.
             why = f"the guide {str(before).partition('?')[0]} is redirected to {to.scheme}://{to.host}, which is not followed"
             raise ServerError(why, hint="If the guide is there, set `skills` of the server to that URL.")
         url = str(to.copy_with(username=None, password=None))
-    raise ServerError(f"the guide is redirected more than {_REDIRECTS} times", hint="Check `skills` of the server.")
+    raise ServerError(f"the guide is redirected more than {_MAX_REDIRECTS} times", hint="Check `skills` of the server.")
 
 
 async def _download(url: str, file: Path) -> None:
@@ -153,13 +153,13 @@ async def _download(url: str, file: Path) -> None:
     shown = url.partition("?")[0]
     content = b""
     try:
-        with anyio.fail_after(_PATIENCE):
+        with anyio.fail_after(_DOWNLOAD_SECONDS):
             async with httpx2.AsyncClient() as client, _answer(client, url) as answer:
                 answer.raise_for_status()
                 async for part in answer.aiter_bytes():
                     content += part
-                    if len(content) > MOST:
-                        why = f"the guide {shown} is larger than {MOST // 2**10} KiB"
+                    if len(content) > MAX_GUIDE_BYTES:
+                        why = f"the guide {shown} is larger than {MAX_GUIDE_BYTES // 2**10} KiB"
                         raise ServerError(why, hint="Shorten it: agents read all of it.")
     except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL) as error:
         why = status(error.response.status_code) if isinstance(error, httpx2.HTTPStatusError) else type(error).__name__

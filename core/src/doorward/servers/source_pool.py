@@ -15,10 +15,10 @@ from doorward.model.drivers import Source
 from doorward.model.errors import LimitExceeded
 from doorward.model.types import LOCAL
 
-MOST = 200
+MAX_OWN_SOURCES = 200
 """SourcePool open at once that are principals' own: each may be a process, or a connection."""
 
-IDLE = 600.0
+IDLE_SECONDS = 600.0
 """Seconds after which a principal's own source that is not used is closed."""
 
 Key = tuple[str, str]
@@ -73,7 +73,7 @@ class SourcePool:
 
     async def sweep(self) -> None:
         """Close what no principal has used for a while."""
-        for key in [key for key in self._idle() if self._clock() - self._open[key].used > IDLE]:
+        for key in [key for key in self._idle() if self._clock() - self._open[key].used > IDLE_SECONDS]:
             await self._close(key)
 
     async def retire(self, name: str) -> None:
@@ -104,9 +104,9 @@ class SourcePool:
         return entry
 
     async def _make_room(self) -> None:
-        while sum(whose != LOCAL for _, whose in self._open) >= MOST:
+        while sum(whose != LOCAL for _, whose in self._open) >= MAX_OWN_SOURCES:
             if not (idle := self._idle()):
-                raise LimitExceeded(f"{MOST} connections of principals are in use", hint="Try again in a moment.")
+                raise LimitExceeded(f"{MAX_OWN_SOURCES} connections of principals are in use", hint="Try again in a moment.")
             await self._close(idle[0])
 
     def _idle(self) -> list[Key]:

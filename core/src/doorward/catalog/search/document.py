@@ -17,10 +17,10 @@ repeating."""
 WEIGHTS = (0, 0, 5, 3, 3, 2, 2, 1, 1)
 """How much a word counts in each of the fields, where functions are ranked by BM25."""
 
-SAID = slice(1, 7)
+BRIEF_FIELDS = slice(1, 7)
 """Of the fields, those that say briefly what a function is."""
 
-_KINDS = {
+_KIND_OF_VERB = {
     "list": "list", "get": "get", "read": "get", "show": "get", "retrieve": "get", "fetch": "get", "search": "search", "find": "search",
     "create": "create", "add": "create", "update": "update", "edit": "update", "replace": "update", "patch": "update", "set": "update",
     "modify": "update", "delete": "delete", "remove": "delete", "destroy": "delete",
@@ -68,7 +68,7 @@ def _facts(function: Function) -> Iterable[str]:
 def _kinds(function: Function) -> set[str]:
     """By the verb in its name, its method and the shape of its path. (A name made of method and path has no verb.)"""
     method, _, path = function.route.partition(" ")
-    verb = next((_KINDS[w] for w in split_words(function.name) if w in _KINDS and w != method.lower()), None)
+    verb = next((_KIND_OF_VERB[w] for w in split_words(function.name) if w in _KIND_OF_VERB and w != method.lower()), None)
     kinds = {verb} if verb else set()
     one = path.endswith("}")
     match method:

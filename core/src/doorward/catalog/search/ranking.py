@@ -15,54 +15,54 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from doorward.catalog.search.question import READS, Concept, Question
+from doorward.catalog.search.question import READING_KINDS, Concept, Question
 from doorward.catalog.store import Only, SearchIndex
 from doorward.data.words import FILLER, Phrase, stem
 
-CANDIDATES = 90
+MAX_CANDIDATES = 90
 """Functions that are looked at."""
 
-COMMON = 0.03
+COMMON_SHARE = 0.03
 """The part of all functions that may have a word in their names for it to count in descriptions and parameters."""
 
-EVERYWHERE = 0.5
+UBIQUITOUS_SHARE = 0.5
 """The part of all functions that may have a word for it to stand for another one: what is everywhere says nothing."""
 
-FAR, SLIPPED = 0.25, 0.7
+LONG_FIELD_WEIGHT, TYPO_WEIGHT = 0.25, 0.7
 """How much the word itself counts there, and one that was meant by a slip; in a name, a summary or a path it counts
 1."""
 
-NAME, NOUN, SUMMARY = 0.42, 0.07, 0.12
+NAME_WEIGHT, NOUN_WEIGHT, SUMMARY_WEIGHT = 0.42, 0.07, 0.12
 """What it adds if the question explains all of a name, of the last word of the path, of the summary."""
 
-DOES, MAY_DO, SERVER, DEPRECATED = 0.14, 0.1, 0.5, 0.05
+KIND_BONUS, LIKELY_KIND_BONUS, SERVER_BONUS, DEPRECATED_PENALTY = 0.14, 0.1, 0.5, 0.05
 """What it adds to do what is wanted, or probably wanted, and to be of a server that is named; and what being deprecated
 takes."""
 
-BY_NAME = 0.05
+NAMED_SHARE = 0.05
 """The part of a server's functions that may be called by its name without that being a word for what they are about."""
 
-AFFORDABLE = 2000
-"""Functions that may have a word in their names for BM25 to weigh it: that costs the most."""
+MAX_BM25_FUNCTIONS = 2000
+"""Functions that may have a word in their names for BM25_BONUS to weigh it: that costs the most."""
 
-BM25 = 0.05
-"""What it adds to be the best by BM25."""
+BM25_BONUS = 0.05
+"""What it adds to be the best by BM25_BONUS."""
 
-BEST = 30
-"""Functions that BM25 adds something to."""
+MAX_BM25_RESULTS = 30
+"""Functions that BM25_BONUS adds something to."""
 
-CALLED = 100.0
+EXACT_NAME_FIT = 100.0
 """To have the very name that was asked for outweighs everything."""
 
-VERB = 0.5
+VERB_WEIGHT = 0.5
 """How much a verb such as `list` weighs against other words as rare."""
 
-_CALLED, _FACTS, _SERVER = ("name", "noun", "route", "tags"), ("facts",), ("server",)
-_BRIEF, _LONG = ("server", "name", "noun", "summary", "route", "tags"), ("description", "parameters")
-_UNSAID = FILLER | {
+_NAME_FIELDS, _FACT_FIELDS, _SERVER_FIELDS = ("name", "noun", "route", "tags"), ("facts",), ("server",)
+_BRIEF_FIELDS, _LONG_FIELDS = ("server", "name", "noun", "summary", "route", "tags"), ("description", "parameters")
+_FREE_WORDS = FILLER | {
     stem(verb) for verb in ("list", "get", "read", "show", "retrieve", "create", "add", "update", "replace", "patch")
 }
-_UNSAID |= {"put", "post", "delet", "remov", "set", "v1", "v2", "v3", "rest"}
+_FREE_WORDS |= {"put", "post", "delet", "remov", "set", "v1", "v2", "v3", "rest"}
 """What is in so many names that none of it has to be explained."""
 
 Fields = tuple[str, ...]
@@ -124,17 +124,17 @@ class Ranking:
     def page(self, limit: int, offset: int, called: Collection[int] = ()) -> tuple[list[int], int]:
         """Some of the rowids, best first (those that are `called` so before all), and how many there are."""
         fits = self._all()
-        fits |= {row: CALLED for row in called if row in fits}
-        first = heapq.nlargest(max(CANDIDATES, offset + limit), fits, key=fits.__getitem__)
-        best = self._looked_at({row: fits[row] for row in first[:CANDIDATES]}) + first[CANDIDATES:]
+        fits |= {row: EXACT_NAME_FIT for row in called if row in fits}
+        first = heapq.nlargest(max(MAX_CANDIDATES, offset + limit), fits, key=fits.__getitem__)
+        best = self._looked_at({row: fits[row] for row in first[:MAX_CANDIDATES]}) + first[MAX_CANDIDATES:]
         return best[offset : offset + limit], len(fits)
 
     def _is_word(self, name: Phrase) -> bool:
         """Whether the name of a server is a word as well, by which functions are called: `files`, unlike `github`."""
         known = self._words.called
         if name not in known:
-            called, of_servers = (self._index.count(fields, [name]) for fields in (_CALLED, _SERVER))
-            known[name] = called > BY_NAME * of_servers
+            called, of_servers = (self._index.count(fields, [name]) for fields in (_NAME_FIELDS, _SERVER_FIELDS))
+            known[name] = called > NAMED_SHARE * of_servers
         return known[name]
 
     def _understood(self, concept: Concept, after: Concept | None) -> Concept:
@@ -148,7 +148,7 @@ class Ranking:
         )
         if after and self._words.knows(pair := ("".join(concept.phrase + after.phrase),)):
             more.append(pair)
-        return replace(concept, phrases=dict.fromkeys(more, SLIPPED) | dict(concept.phrases)) if more else concept
+        return replace(concept, phrases=dict.fromkeys(more, TYPO_WEIGHT) | dict(concept.phrases)) if more else concept
 
     def _weight(self, concept: Concept) -> float:
         """How much a concept matters: the rarer, the more; less if its own words are nowhere."""
@@ -158,26 +158,26 @@ class Ranking:
         else:
             known = [max(map(rarity, p)) for p in concept.phrases if self._words.knows(p)]
             weight = min(known) if known else 0.3 * rarity("")
-        return weight * (VERB if concept.plain else 1)
+        return weight * (VERB_WEIGHT if concept.plain else 1)
 
     def _share(self, concept: Concept) -> float:
         return self._weights[concept.phrase] / self._total
 
     def _all(self) -> dict[int, float]:
         """Every function that knows a concept of the question, and how well it fits without being looked at."""
-        fits = self._known(EVERYWHERE) or self._known(1)
+        fits = self._known(UBIQUITOUS_SHARE) or self._known(1)
         if not fits and all(concept.plain for concept in self._about):  # `list`, and nothing that is called so
             facts = [(f"kind_{kind}",) for kind in self._question.kinds] + [("reads",)] * bool(
-                self._question.kinds & READS
+                self._question.kinds & READING_KINDS
             )
-            fits = dict.fromkeys(self._having(_FACTS, facts), 0.0)
-        of_named = self._having(_SERVER, self._servers)
+            fits = dict.fromkeys(self._having(_FACT_FIELDS, facts), 0.0)
+        of_named = self._having(_SERVER_FIELDS, self._servers)
         fits = fits or dict.fromkeys(of_named, 0.0)  # who names a server and what it does not know is shown what it has
         for row in fits.keys() & set(of_named):
-            fits[row] += SERVER
+            fits[row] += SERVER_BONUS
         for place, row in enumerate(self._by_bm25()):
-            fits[row] = fits.get(row, 0) + BM25 / (1 + place / 10)
-        bonus = DOES if self._question.sure else MAY_DO
+            fits[row] = fits.get(row, 0) + BM25_BONUS / (1 + place / 10)
+        bonus = KIND_BONUS if self._question.sure else LIKELY_KIND_BONUS
         for row in fits.keys() & self._doing():
             fits[row] += bonus
         return fits
@@ -193,14 +193,14 @@ class Ranking:
 
     def _by_bm25(self) -> list[int]:
         """The best by the words of the question alone, wherever they are."""
-        words = {word for c in self._solid for word in c.phrase if self._commonest((word,)) <= AFFORDABLE}
+        words = {word for c in self._solid for word in c.phrase if self._commonest((word,)) <= MAX_BM25_FUNCTIONS}
         if not words:
             return []
         phrases = [(word,) for word in sorted(words)]
         if self._among is None:
-            return self._index.ranked(_BRIEF + _LONG, phrases, self._only, BEST)
-        return [row for row in self._index.ranked(_BRIEF + _LONG, phrases, self._only, None) if row in self._among][
-            :BEST
+            return self._index.ranked(_BRIEF_FIELDS + _LONG_FIELDS, phrases, self._only, MAX_BM25_RESULTS)
+        return [row for row in self._index.ranked(_BRIEF_FIELDS + _LONG_FIELDS, phrases, self._only, None) if row in self._among][
+            :MAX_BM25_RESULTS
         ]
 
     def _looked_at(self, fits: Mapping[int, float]) -> list[int]:
@@ -208,9 +208,9 @@ class Ranking:
         verbs = [(c.phrase[0], self._share(c)) for c in self._about if c not in self._solid]
         scored = []
         for row, (name, noun, summary, facts) in self._index.texts(list(fits), ("name", "noun", "summary", "facts")):
-            texts = ((NAME, name), (NOUN, noun), (SUMMARY, summary))
+            texts = ((NAME_WEIGHT, name), (NOUN_WEIGHT, noun), (SUMMARY_WEIGHT, summary))
             fit = fits[row] + sum(weight * self._explained(text, said) for weight, text in texts)
-            fit += sum(share for verb, share in verbs if verb in name.split()) - DEPRECATED * ("is_deprecated" in facts)
+            fit += sum(share for verb, share in verbs if verb in name.split()) - DEPRECATED_PENALTY * ("is_deprecated" in facts)
             scored.append((-fit, len(name), row))
         return [row for _, _, row in sorted(scored)]
 
@@ -218,7 +218,7 @@ class Ranking:
         """The part of a text that the question says, by the rarity of its words."""
         rarity, everything, known = self._words.rarity, 0.0, 0.0
         for word in text.split():
-            if word not in _UNSAID:
+            if word not in _FREE_WORDS:
                 everything += rarity(word)
                 known += rarity(word) if word in said else 0
         return known / everything if everything else 0
@@ -227,17 +227,17 @@ class Ranking:
         """The functions that do what is wanted."""
         known = self._words.doing
         for kind in self._question.kinds - known.keys():
-            known[kind] = frozenset(self._index.having(_FACTS, [(f"kind_{kind}",)], Only()))
+            known[kind] = frozenset(self._index.having(_FACT_FIELDS, [(f"kind_{kind}",)], Only()))
         return set().union(*(known[kind] for kind in self._question.kinds))
 
     def _fits(self, concept: Concept, most: float) -> dict[int, float]:
         """The functions that know a concept, and how well it fits each: by its best phrase in its best field."""
         places: dict[tuple[float, Fields], list[Phrase]] = {}
-        if self._commonest(concept.phrase) < COMMON * self._words.functions + 20:
-            places[FAR, _LONG] = [concept.phrase]
+        if self._commonest(concept.phrase) < COMMON_SHARE * self._words.functions + 20:
+            places[LONG_FIELD_WEIGHT, _LONG_FIELDS] = [concept.phrase]
         for phrase, fit in concept.phrases.items():
             if self._words.knows(phrase) and (fit == 1 or self._commonest(phrase) <= most * self._words.functions + 20):
-                places.setdefault((fit, _BRIEF), []).append(phrase)
+                places.setdefault((fit, _BRIEF_FIELDS), []).append(phrase)
         best: dict[int, float] = {}
         for (fit, fields), phrases in sorted(places.items()):
             best.update(dict.fromkeys(self._having(fields, phrases), fit))

@@ -12,7 +12,7 @@ Shape = dict[str, Any]
 """What has been seen in one place: JSON types, each with what is inside. `{"array": SHAPE}`; `{"string": {FORMAT:
 {}}}`; `{"object": {NAME: SHAPE}}` or, of one "of X", `{"object": SHAPE}` under `"map"`. Nothing seen is `{}`."""
 
-HELD = {"JSON": "holds-JSON", "a Python literal": "holds-a-Python-literal"}
+TEXT_FORMATS = {"JSON": "holds-JSON", "a Python literal": "holds-a-Python-literal"}
 """What a text may be the writing of, as its format."""
 
 
@@ -30,7 +30,7 @@ class Observation:
     @property
     def text(self) -> str:
         """What the result is the writing of, if it is a text of that kind: "JSON"."""
-        return next((what for what, form in HELD.items() if form in self.shape.get("string", ())), "")
+        return next((what for what, form in TEXT_FORMATS.items() if form in self.shape.get("string", ())), "")
 
     @property
     def schema(self) -> Schema:

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints, is_typedd
 
 from doorward.model.types import Outcome
 
-_PLAIN = {str: "string", bool: "boolean", int: "integer", float: "number"}
+_JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number"}
 
 
 def outcome_schema() -> dict[str, Any]:
@@ -27,8 +27,8 @@ def _schema(kind: Any) -> dict[str, Any]:
     """The schema of a type. Empty fields of dataclasses are left out of an answer: none of them is required."""
     if kind is Any:
         return {}
-    if kind in _PLAIN:
-        return {"type": _PLAIN[kind]}
+    if kind in _JSON_TYPES:
+        return {"type": _JSON_TYPES[kind]}
     parts = [part for part in get_args(kind) if part is not NoneType]
     if get_origin(kind) is Literal:
         return {"enum": parts}

@@ -34,7 +34,7 @@ def reading(uri: str) -> str:
     return f'doorward.read("{uri}")'
 
 
-def _told(calls: Sequence[Mapping[str, Any]]) -> str:
+def _summary(calls: Sequence[Mapping[str, Any]]) -> str:
     """The calls by function: how many, and how many of them failed."""
     told = []
     for function in dict.fromkeys(c["function"] for c in calls):
@@ -76,7 +76,7 @@ def as_text(outcome: Outcome) -> str:
         for a in outcome.artefacts
         if f'"artefact": "{a.uri}"' not in parts[0]  # its handle says the same
     ]
-    parts += [f"calls: {_told(outcome.calls)}"] if outcome.calls else []
+    parts += [f"calls: {_summary(outcome.calls)}"] if outcome.calls else []
     parts += [f"note: {note}" for note in outcome.notes]
     parts += [f"session: {outcome.session_id}"] if outcome.session_id else []
     parts += [f"again: {outcome.next}"] if outcome.next else []

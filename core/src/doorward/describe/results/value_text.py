@@ -11,17 +11,17 @@ from typing import Any
 from doorward.data.clean_text import clean_text
 from doorward.data.wording import clean
 
-MOST_TEXT = 20_000
+MAX_TEXT_CHARS = 20_000
 """Characters of a text that is read to tell what it holds; of a longer one its beginning has to do."""
 
-_LITERAL_TEXT = 500
+_MAX_LITERAL_CHARS = 500
 """Characters of a text that is read as a Python literal, which takes long; of a longer one its beginning has to do."""
 
-_LONGEST = 400
+_MAX_ANSWER_CHARS = 400
 """Characters of what an answer is."""
 
-_JSON = re.compile(r'\s*(?:\{\s*"|\[\s*(?:\{\s*"|"|\[|-?\d|\]))')
-_LITERAL = re.compile(r"\s*(?:\{\s*'|\[\s*[{(]?\s*')")
+_JSON_START = re.compile(r'\s*(?:\{\s*"|\[\s*(?:\{\s*"|"|\[|-?\d|\]))')
+_LITERAL_START = re.compile(r"\s*(?:\{\s*'|\[\s*[{(]?\s*')")
 
 
 class Cut(list[Any]):
@@ -34,7 +34,7 @@ class Cut(list[Any]):
 
 def told(function: str, answer: Any, member: str = "") -> str:
     """What a function answered, as a whole or as a member: the beginning of a sentence."""
-    return f"{function} answered {f'{shown_key(member)!r} as ' if member else ''}{clean(described(answer), _LONGEST)}"
+    return f"{function} answered {f'{shown_key(member)!r} as ' if member else ''}{clean(described(answer), _MAX_ANSWER_CHARS)}"
 
 
 def may_hold(text: str) -> bool:
@@ -46,13 +46,13 @@ def holds(text: str) -> str:
     """What a text is the writing of: "JSON", "a Python literal", or ""."""
     if not may_hold(text):
         return ""
-    if len(text) > MOST_TEXT:
-        return "JSON" if _JSON.match(text) else "a Python literal" if _LITERAL.match(text) else ""
+    if len(text) > MAX_TEXT_CHARS:
+        return "JSON" if _JSON_START.match(text) else "a Python literal" if _LITERAL_START.match(text) else ""
     text = text.strip()
     for what, read in (("JSON", json.loads), ("a Python literal", ast.literal_eval)):
         try:
-            if read is ast.literal_eval and len(text) > _LITERAL_TEXT:
-                return what if _LITERAL.match(text) else ""
+            if read is ast.literal_eval and len(text) > _MAX_LITERAL_CHARS:
+                return what if _LITERAL_START.match(text) else ""
             if isinstance(read(text), (dict, list)):
                 return what
         except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):

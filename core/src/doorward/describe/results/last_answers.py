@@ -11,51 +11,51 @@ from itertools import islice
 from typing import Any
 
 from doorward.data.near_names import nearest
-from doorward.describe.results.value_text import MOST_TEXT, Cut, as_text, holds, may_hold, shown_key, told
+from doorward.describe.results.value_text import MAX_TEXT_CHARS, Cut, as_text, holds, may_hold, shown_key, told
 from doorward.model.types import Failure
 
-_FUNCTIONS = 5
+_MAX_FUNCTIONS = 5
 """Functions of which the last answer is remembered."""
 
-_WHOLE_BYTES = 2**16
+_MAX_WHOLE_BYTES = 2**16
 """Of an answer that is remembered as it is; of a larger one, the beginning of each part."""
 
-_ITEMS, _KEYS, _DEPTH, _MOST_KEPT = 3, 40, 5, 5000
+_MAX_ITEMS, _MAX_KEYS, _MAX_DEPTH, _MAX_KEPT_PARTS = 3, 40, 5, 5000
 
-_TEXTS = 20
+_MAX_TEXTS = 20
 """Texts of an answer that are read to tell what they hold."""
 
-_NAMES = 200
+_MAX_COMPARED_KEYS = 200
 """Keys that one that is not there is compared with."""
 
-_PARTS = 1000
+_MAX_SEARCHED_PARTS = 1000
 """Of an answer in which a key is looked for."""
 
-_NO_ATTRIBUTE = re.compile(r"'(\w+)' object has no attribute '(\w+)'|the answer has no field '([^']*)'")
-_OF_RESPONSES = {"json", "text", "content", "status_code", "raise_for_status"}
+_ATTRIBUTE_ERROR = re.compile(r"'(\w+)' object has no attribute '(\w+)'|the answer has no field '([^']*)'")
+_RESPONSE_ATTRIBUTES = {"json", "text", "content", "status_code", "raise_for_status"}
 """What clients of HTTP have."""
 
-_PLAIN = (None, "dict", "list", "str")
-_OF_JSON = re.compile(r"JSON object must be str")
-_OF_TEXT = re.compile(r"string ind(?:ices|ex) must be integer")
-_OF_SLICE = re.compile(r"unhashable type: 'slice'|slice\(")
-_OF_LIST = re.compile(r"list indices must be integer")
-_OF_METHOD = re.compile(
+_PLAIN_TYPES = (None, "dict", "list", "str")
+_JSON_LOADS_ERROR = re.compile(r"JSON object must be str")
+_TEXT_INDEX_ERROR = re.compile(r"string ind(?:ices|ex) must be integer")
+_SLICE_ERROR = re.compile(r"unhashable type: 'slice'|slice\(")
+_LIST_INDEX_ERROR = re.compile(r"list indices must be integer")
+_METHOD_ERROR = re.compile(
     r"'(?:builtin_function_or_method|method)' object is not (?:subscriptable|iterable)|argument of type '\w*method'"
 )
-_OF_NONE = re.compile(r"'NoneType' object is not (?:subscriptable|iterable)")
+_NONE_ERROR = re.compile(r"'NoneType' object is not (?:subscriptable|iterable)")
 
 
-class Answered:
+class LastAnswers:
     """The last answers of a run, as far as they are needed to explain a mistake."""
 
     def __init__(self) -> None:
         self._last: OrderedDict[str, Any] = OrderedDict()
 
     def add(self, function: str, value: Any, size: int) -> None:
-        self._last[function] = value if size <= _WHOLE_BYTES else _beginning(value, _DEPTH, [_MOST_KEPT])
+        self._last[function] = value if size <= _MAX_WHOLE_BYTES else _beginning(value, _MAX_DEPTH, [_MAX_KEPT_PARTS])
         self._last.move_to_end(function)
-        if len(self._last) > _FUNCTIONS:
+        if len(self._last) > _MAX_FUNCTIONS:
             self._last.popitem(last=False)
 
     def hint(self, error: Failure) -> str | None:
@@ -63,7 +63,7 @@ class Answered:
         if not self._last:
             return None
         match error.type:
-            case "KeyError" | "TypeError" if _OF_SLICE.search(error.message):
+            case "KeyError" | "TypeError" if _SLICE_ERROR.search(error.message):
                 return self._shapes(dict)
             case "KeyError":
                 return self._of_key(_key(error.message))
@@ -71,24 +71,24 @@ class Answered:
                 return self._shapes(list)
             case "ValueError" if "values to unpack" in error.message:
                 return self._shapes()
-            case "AttributeError" if match := _NO_ATTRIBUTE.search(error.message):
+            case "AttributeError" if match := _ATTRIBUTE_ERROR.search(error.message):
                 kind, name = match[1], match[2] or match[3]
-                if name in _OF_RESPONSES and kind in _PLAIN:
+                if name in _RESPONSE_ATTRIBUTES and kind in _PLAIN_TYPES:
                     return f"An answer is its value, not a response: leave out `.{name}`. {self._shapes()}"
                 if kind in (None, "dict"):
                     return (
                         f'Answers are plain dictionaries here: write value["{name}"]. ' if kind else ""
                     ) + self._of_key(name)
                 return self._of_kind(kind)
-            case "TypeError" if _OF_JSON.search(error.message):
+            case "TypeError" if _JSON_LOADS_ERROR.search(error.message):
                 return f"Answers are values already: leave out `json.loads`. {self._shapes()}"
-            case "TypeError" if _OF_TEXT.search(error.message):
+            case "TypeError" if _TEXT_INDEX_ERROR.search(error.message):
                 return self._of_kind("str")
-            case "TypeError" if _OF_LIST.search(error.message):
+            case "TypeError" if _LIST_INDEX_ERROR.search(error.message):
                 return self._of_kind("list")
-            case "TypeError" if _OF_METHOD.search(error.message):
+            case "TypeError" if _METHOD_ERROR.search(error.message):
                 return f'Dictionaries have methods: write value["items"], not value.items, for a field. {self._shapes(dict)}'
-            case "TypeError" if _OF_NONE.search(error.message):
+            case "TypeError" if _NONE_ERROR.search(error.message):
                 return self._shapes()
         return None
 
@@ -105,7 +105,7 @@ class Answered:
         if kind == "str":
             for function, answer in reversed(self._last.items()):
                 texts = ((place, part) for place, part in _parts(answer) if isinstance(part, str) and may_hold(part))
-                for place, part in islice(texts, _TEXTS):
+                for place, part in islice(texts, _MAX_TEXTS):
                     if what := holds(part):
                         return f"{function} answered {as_text(what)}" + (f", at {place}" if place else "")
             looped = any(isinstance(answer, dict) for answer in self._last.values())
@@ -119,9 +119,9 @@ class Answered:
             for place, part in _parts(answer):
                 if isinstance(part, dict) and key in part:
                     return (f"There is {shown_key(key)!r} at {place}. " if place else "") + f"{told(function, answer)}."
-                if isinstance(part, dict) and len(names) < _NAMES:
-                    names |= dict.fromkeys(name for name in islice(part, _NAMES) if isinstance(name, str))
-        near = nearest(key, islice(names, _NAMES), 1) if isinstance(key, str) else []
+                if isinstance(part, dict) and len(names) < _MAX_COMPARED_KEYS:
+                    names |= dict.fromkeys(name for name in islice(part, _MAX_COMPARED_KEYS) if isinstance(name, str))
+        near = nearest(key, islice(names, _MAX_COMPARED_KEYS), 1) if isinstance(key, str) else []
         return " ".join(filter(None, [f"Did you mean {shown_key(near[0])!r}?" if near else "", self._shapes()]))
 
     def _shapes(self, kind: type = object) -> str:
@@ -132,18 +132,18 @@ class Answered:
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
     """Every part of a value with its place, those nearest first; of a list, the first items."""
-    level, left = [("", value)], _PARTS
+    level, left = [("", value)], _MAX_SEARCHED_PARTS
     while level and left > 0:
         yield from level[:left]
         left -= len(level)
-        level = [inner for each in level[:_PARTS] for inner in _within(*each)][:_PARTS]
+        level = [inner for each in level[:_MAX_SEARCHED_PARTS] for inner in _within(*each)][:_MAX_SEARCHED_PARTS]
 
 
 def _within(place: str, value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
-        yield from ((f"{place}[{shown_key(key)!r}]", part) for key, part in islice(value.items(), _KEYS))
+        yield from ((f"{place}[{shown_key(key)!r}]", part) for key, part in islice(value.items(), _MAX_KEYS))
     elif isinstance(value, list):
-        yield from ((f"{place}[{number}]", part) for number, part in enumerate(value[:_ITEMS]))
+        yield from ((f"{place}[{number}]", part) for number, part in enumerate(value[:_MAX_ITEMS]))
 
 
 def _beginning(value: Any, depth: int, left: list[int]) -> Any:
@@ -151,11 +151,11 @@ def _beginning(value: Any, depth: int, left: list[int]) -> Any:
     left[0] -= 1
     match value:
         case str():
-            return value[: MOST_TEXT + 1]
+            return value[: MAX_TEXT_CHARS + 1]
         case dict() if depth and left[0] > 0:
-            return {key: _beginning(part, depth - 1, left) for key, part in islice(value.items(), _KEYS)}
+            return {key: _beginning(part, depth - 1, left) for key, part in islice(value.items(), _MAX_KEYS)}
         case list() if depth and left[0] > 0:
-            return Cut(value, [_beginning(part, depth - 1, left) for part in value[:_ITEMS]])
+            return Cut(value, [_beginning(part, depth - 1, left) for part in value[:_MAX_ITEMS]])
         case dict() | list():
             return None
     return value

@@ -11,7 +11,7 @@ from doorward.data.wording import PYTHON, python_types
 from doorward.describe.results.value_text import told
 from doorward.model.types import Function, Schema
 
-_TYPES = {
+_JSON_TYPES = {
     bool: {"boolean"},
     int: {"integer", "number"},
     float: {"integer", "number"},
@@ -19,10 +19,10 @@ _TYPES = {
     list: {"array"},
     dict: {"object"},
 }
-_MOST_MEMBERS = 100
+_MAX_MEMBERS = 100
 
 
-def unlike(function: Function, value: Any, definition: Callable[[str], Schema | None]) -> str:
+def type_mismatch(function: Function, value: Any, definition: Callable[[str], Schema | None]) -> str:
     """What to say of an answer that, or a member of which, is of another type; "" where it is as declared, nothing, or
     a file."""
     schema = _resolved(function.returns, definition)
@@ -30,7 +30,7 @@ def unlike(function: Function, value: Any, definition: Callable[[str], Schema | 
         return f"{told(function.qualified, value)}; its signature says {declared}."
     members = schema.get("properties") if isinstance(schema, dict) else None
     if isinstance(members, dict) and isinstance(value, dict) and "artefact" not in value:
-        for name in islice((name for name in members if value.get(name) is not None), _MOST_MEMBERS):
+        for name in islice((name for name in members if value.get(name) is not None), _MAX_MEMBERS):
             if declared := _mismatch(_resolved(members[name], definition), value[name]):
                 return f"{told(function.qualified, value[name], name)}; its signature says {declared}."
     return ""
@@ -40,7 +40,7 @@ def _mismatch(schema: Any, value: Any) -> str:
     """The declared types, if the value is of none of them."""
     wanted = _wanted(schema)
     is_file = isinstance(value, dict) and "artefact" in value
-    if not wanted or value is None or is_file or wanted & _TYPES.get(type(value), wanted):
+    if not wanted or value is None or is_file or wanted & _JSON_TYPES.get(type(value), wanted):
         return ""
     return python_types(sorted(wanted))
 
