@@ -1,7 +1,7 @@
-"""What results of functions look like whose schema nobody gives: learnt from the results themselves.
+"""The shapes of results that have no schema in their document, learnt from the results themselves.
 
-A shape has names and types only, never values. Its names end in texts that models read and on disk, so those that look
-like data, which a value's author may choose, are not kept: such an object is one "of X".
+A shape has names and types only, never values. Its names are stored, and models read them. So names that look like
+data, which the author of a value may choose, are not kept: such an object becomes a `map`.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from doorward.model.types import Function
 
 MAX_DEPTH = 6
 MAX_KEYS = 60
-"""Names of one object; with more, they are data."""
+"""Names of one object; if there are more, they are taken for data."""
 
 MAX_ITEMS = 20
-"""Of a list that are looked at."""
+"""Items of a list that are looked at."""
 
 MAX_PARTS = 1000
-"""Of one result that are looked at."""
+"""Parts of one result that are looked at."""
 
 CHARS_PER_PART = 20
-"""Characters of a text that may hold something, which is read, as one part."""
+"""Characters that count as one part, in a text that is parsed to see what it holds."""
 
 MAX_PLACES = 600
-"""Places of one shape; deeper levels of a larger one are not known."""
+"""Places of one shape; a larger one loses its deepest levels."""
 
 SAMPLING_INTERVAL = 10
-"""A function's first results are all looked at, later only one in so many: they look like those before."""
+"""This many first results of a function are all looked at, later only one in so many: results look alike."""
 
 MAX_FUNCTIONS = 2000
-"""Functions that a process remembers."""
+"""Functions whose shapes a process remembers."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _DIGITS = re.compile(r"[0-9]")
@@ -51,14 +51,14 @@ _SCALAR_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"
 
 
 class SchemaInference:
-    """The shapes of results, in memory and where they are kept. One that has not changed costs a look at the result."""
+    """The shapes of results, in memory and stored. Only a shape that has changed is written."""
 
     def __init__(self, store: ObservationStore) -> None:
         self._store = store
         self._known: OrderedDict[str, tuple[Function, Observation | None]] = OrderedDict()
 
     def learn(self, function: Function, value: Any) -> None:
-        """A function without a schema of its results has given this value."""
+        """Learn from a result of a function without a schema of its results."""
         seen = self.of(function)
         if seen is None:
             seen = Observation(_schema_hash(function), {}, 0, 0.0)
@@ -70,7 +70,7 @@ class SchemaInference:
                 seen.shape, seen.changed = merged, True
 
     def of(self, function: Function) -> Observation | None:
-        """What was seen of this function's results, in its present form."""
+        """What was observed of a function's results, as long as the function has not changed."""
         kept = self._known.get(function.qualified)
         if kept and kept[0] is function:
             return kept[1]
@@ -102,7 +102,7 @@ class SchemaInference:
     def _stored(self, function: Function, schema_hash: str) -> Observation | None:
         try:
             row = self._store.observation(function.server, function.name)
-        except StateError:  # nobody's call fails for want of this
+        except StateError:  # no call should fail because of this
             return None
         return (
             Observation(schema_hash, json.loads(row.shape), row.times, row.last)
@@ -117,7 +117,7 @@ def _key(qualified: str) -> tuple[str, str]:
 
 
 def _merged_with(seen: Observation, stored: StoredObservation | None) -> StoredObservation:
-    """One with what another process has seen meanwhile. What is learnt while it is stored is stored the next time."""
+    """An observation merged with what other processes stored. What is learnt meanwhile is stored the next time."""
     new, seen.changed = seen.new, False
     whole, times = seen.shape, seen.times
     if stored and stored.digest == seen.schema_hash:
@@ -127,20 +127,20 @@ def _merged_with(seen: Observation, stored: StoredObservation | None) -> StoredO
 
 
 def lasts(functions: Iterable[Function]) -> Callable[[str, str], bool]:
-    """Whether what was seen of the function with a name and a digest holds for these: it is there, is no other one, and
-    has no schema of its results."""
+    """A test whether what was observed of a function, by its name and digest, still holds: it is among these, has not
+    changed, and has no schema of its results."""
     now = {f.name: f for f in functions}
     return lambda name, then: name in now and is_open(now[name]) and _schema_hash(now[name]) == then
 
 
 def is_open(function: Function) -> bool:
-    """Whether nobody says what the results are, or only that they are texts."""
+    """Whether a function's document says nothing about its results, or only that they are texts."""
     returns = function.returns
     return returns is None or (returns.get("type") == "string" and not {"format", "enum", "const"} & returns.keys())
 
 
 def _schema_hash(function: Function) -> str:
-    """A hash of what a function is: another one is another function, whose results are others."""
+    """A hash of a function's id and parameters: if it changes, earlier results say nothing any more."""
     return digest(function.id, function.parameters)
 
 
@@ -169,12 +169,12 @@ def _shape(value: Any, depth: int, left: list[int]) -> Shape:
 
 
 def _is_name(key: Any) -> bool:
-    """Whether a key was chosen by who wrote the program that answers; a number, an address or an id is data."""
+    """Whether a key is a name that a programmer chose; a number, an address or an id is data."""
     return isinstance(key, str) and _NAME.fullmatch(key) is not None and len(_DIGITS.findall(key)) <= 4
 
 
 def merge(one: Shape, other: Shape) -> Shape:
-    """What has been seen in either."""
+    """A shape with what has been observed in either."""
     if one == other or not other:
         return one
     if not one:
@@ -197,8 +197,8 @@ def _merged(kind: str, one: Shape, other: Shape) -> Shape:
 
 
 def _unlike(one: Shape | None, other: Shape | None) -> bool:
-    """Whether two objects have no name in common but all values alike: then their names are data, as in `{"anna":
-    1}`."""
+    """Whether two objects have no name in common, but values of the same types: then their names are data, as in
+    `{"anna": 1}`."""
     if not one or not other or one.keys() & other.keys():
         return False
     kinds = [tuple(sorted(inside)) for inside in (*one.values(), *other.values())]
@@ -210,7 +210,7 @@ def _together(shapes: Iterable[Shape]) -> Shape:
 
 
 def bounded(whole: Shape) -> Shape:
-    """The shape without the levels for which it has no room."""
+    """A shape without the levels for which there is no room."""
     for depth in range(MAX_DEPTH + 1, 0, -1):
         cut = whole if depth > MAX_DEPTH else _cut(whole, depth)
         if _size(cut) <= MAX_PLACES:

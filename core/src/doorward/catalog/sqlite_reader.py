@@ -13,13 +13,13 @@ from doorward.data.words import Phrase
 from doorward.host.sqlite_file import SqliteFile
 
 DISCARD_WAIT_SECONDS = 2.0
-"""Seconds that putting a broken file aside waits for whoever has locked it."""
+"""Seconds to wait for a locked file before giving up putting it aside."""
 
 _AMONG = "IN (SELECT value FROM json_each(?))"
 
 
 class SqliteReader:
-    """A `CatalogReader`."""
+    """A `CatalogReader` of one file."""
 
     def __init__(self, file: SqliteFile, db: sqlite3.Connection, place: tuple[int, int] | None) -> None:
         self._file, self._db, self._place = file, db, place
@@ -96,7 +96,10 @@ class SqliteReader:
         return self._rows(f"SELECT name, original, {route} FROM functions WHERE server = ? ORDER BY id", (server,))  # noqa: S608
 
     def aliases(self, server: str) -> list[tuple[str, str]]:
-        aliased = """SELECT json_extract(record, '$.aliases'), name FROM functions WHERE server = ? AND record LIKE '%"aliases":["%'"""
+        aliased = (
+            "SELECT json_extract(record, '$.aliases'), name FROM functions "
+            """WHERE server = ? AND record LIKE '%"aliases":["%'"""
+        )
         return self._rows(aliased, [server])
 
     def definition(self, server: str, name: str) -> str | None:
@@ -119,8 +122,8 @@ class SqliteReader:
 
     def called(self, names: Collection[str]) -> set[int]:
         marks = ", ".join("?" * len(names))
-        by_name = f"SELECT id FROM functions WHERE name IN ({marks}) UNION SELECT id FROM functions WHERE original IN ({marks})"  # noqa: S608
-        return {i for (i,) in self._rows(by_name, [*names, *names])}
+        by_name, by_id = (f"SELECT id FROM functions WHERE {c} IN ({marks})" for c in ("name", "original"))  # noqa: S608
+        return {i for (i,) in self._rows(f"{by_name} UNION {by_id}", [*names, *names])}
 
     def listed(self, only: Only, limit: int, offset: int) -> tuple[list[int], int]:
         match = _facts(only)
@@ -161,7 +164,7 @@ def _listed(values: Collection[str]) -> str:
     return dump([*values]).decode()
 
 
-# What FTS5 is asked. Words have letters and digits only, facts `_` besides: quoted, nothing in them is syntax.
+# Expressions of FTS5. Words have only letters and digits, facts also `_`: once quoted, nothing in them is syntax.
 
 
 def _match(fields: Sequence[str], phrases: Iterable[Phrase], only: Only) -> str:

@@ -22,10 +22,10 @@ OPEN_WAIT_SECONDS = 2.0
 """Seconds to wait at the start for a file that is locked."""
 
 WRITE_WAIT_SECONDS = 20.0
-"""Seconds that a compile waits for its turn to write. Nobody waits to read."""
+"""Seconds that a compile waits for its turn to write. Readers never wait."""
 
 OBSERVATION_WAIT_SECONDS = 2.0
-"""Seconds that what was seen of results waits for a process that is writing."""
+"""Seconds that storing observed results waits for a process that is writing."""
 
 
 def _tables(db: Database) -> None:
@@ -44,11 +44,11 @@ def _tables(db: Database) -> None:
 
 
 LAYOUT = SqliteLayout((_tables,), "SELECT number FROM compiles", first=4)
-"""What is compiled can be compiled again: a change of the tables may raise `first` instead of taking a step."""
+"""All of it can be compiled again: a change of the tables may raise `first` instead of migrating them."""
 
 
 class SqliteCatalog:
-    """A `CatalogStore`."""
+    """A `CatalogStore` in one file."""
 
     def __init__(self, path: Path) -> None:
         self.where = path
@@ -113,19 +113,19 @@ class SqliteCatalog:
         self._write(write)
 
     def _write(self, write: Callable[[sqlite3.Connection], None]) -> None:
-        """Do it in one transaction; once more in a file made anew if it turns out to be broken."""
+        """Write in one transaction. If the file turns out to be broken, make a new one and write again."""
         if not self._turn.acquire(timeout=WRITE_WAIT_SECONDS):
             raise StateError(f"{self.where}: others have been writing for {WRITE_WAIT_SECONDS:g} s", hint="Try again.")
         with contextlib.ExitStack() as stack:
             stack.callback(self._turn.release)
             stack.enter_context(state_errors(self._file))
             for again in (True, False):
-                with contextlib.closing(self._file.opened(WRITE_WAIT_SECONDS)) as db:  # what is not committed is undone
+                with contextlib.closing(
+                    self._file.opened(WRITE_WAIT_SECONDS)
+                ) as db:  # closing undoes what is not committed
                     which = self._file.place()
                     try:
-                        db.execute(
-                            "BEGIN IMMEDIATE"
-                        )  # other servers and processes write too: wait for the turn now, not in the middle
+                        db.execute("BEGIN IMMEDIATE")  # wait for other writers now, not in the middle
                         write(db)
                         db.execute("COMMIT")
                         return

@@ -14,12 +14,12 @@ _USED_NAMES = (
     *("Any", "Literal", "Mapping", "None", "Required", "Sequence", "TypedDict"),
     *("bool", "bytes", "dict", "float", "int", "list", "str"),
 )
-"""Names that stand in annotations for something else."""
+"""Names that a class cannot have, because annotations use them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Class:
-    """A class that is still to be written, with the room that is kept for it."""
+    """A class of the text: its name, its reference or "", its schema, how deeply it is nested, the room `reserved`."""
 
     name: str
     ref: str
@@ -30,8 +30,8 @@ class Class:
 
 @dataclass(slots=True)
 class Classes:
-    """The classes of a text, and the characters that are left: `room` for their text, `name_room` for the names of
-    classes that are `cut`, which are not in the text, or not whole."""
+    """The classes of a text, and how many characters are left: `room` for their text, `name_room` for the names of the
+    classes that are `cut`, that is left out or shortened."""
 
     room: int
     name_room: int
@@ -42,7 +42,7 @@ class Classes:
     _waiting: deque[Class] = field(default_factory=deque)
 
     def add(self, title: str, ref: str, schema: Schema, level: int, fields: int) -> str | None:
-        """The name of a new class, which waits to be written; `None` if there is no room for it. The first class takes
+        """Queue a class to be written, and return its name; `None` if there is no room for it. The first class takes
         whatever room there is."""
         reserved = 160 + 30 * fields if self.by_ref else min(160 + 30 * fields, self.room)
         if reserved > self.room:
@@ -57,11 +57,11 @@ class Classes:
         return name
 
     def next(self) -> Class | None:
-        """The class that is to be written next."""
+        """The class to write next, `None` if all are written."""
         return self._waiting.popleft() if self._waiting else None
 
     def cut_by_name(self, name: str) -> bool:
-        """Note a class that has no place in the text, if there is room for its name."""
+        """Note a class that is left out, if there is room for its name."""
         if (length := len(name) + 3) > self.name_room:
             return False
         self.name_room -= length
@@ -69,7 +69,7 @@ class Classes:
         return True
 
     def copy(self) -> Classes:
-        """The same at this moment, to go back to if what follows turns out to be too long."""
+        """A copy to go back to if what is added from now on turns out too long."""
         return Classes(
             self.room,
             self.name_room,
@@ -83,8 +83,8 @@ class Classes:
 
 @dataclass(frozen=True, slots=True)
 class Above:
-    """What a text shows above the types of a result: `classes` as they are sent, by reference, the `types` of the
-    fields of each, and those of parameters (`fields`). Of those that are `cut` the keys are told."""
+    """What a text shows above the types of a result: the names of the `classes` that are sent, by reference; the
+    `types` of the fields of each; the types of the parameters (`fields`). Of `cut` classes the keys are shown."""
 
     classes: Mapping[str, str]
     types: Mapping[str, Mapping[str, str]]
@@ -94,7 +94,7 @@ class Above:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a class: its line of code, its type, what is said of it, and what its type cannot say."""
+    """A field of a class: its line of code, its type, its description, and a note on what its type cannot express."""
 
     code: str
     type: str

@@ -1,4 +1,5 @@
-"""Keeping the catalog of an open gateway as it should be: compiled once, now and then, and when a source says so."""
+"""Keeps the catalog of an open gateway up to date: compiles at the start, at intervals, and when a source reports
+changes."""
 
 from __future__ import annotations
 
@@ -22,23 +23,23 @@ if TYPE_CHECKING:
     from doorward.servers.registry import Servers
 
 ROUND_SECONDS = 1.0
-"""Seconds between two rounds of compiles: a server may say without end that it has changed."""
+"""Seconds between two rounds of compiles: a server may report changes without end."""
 
 MIN_PAUSE_SECONDS = 5.0
-"""Seconds until servers that could not be compiled are tried again; twice as many after each time."""
+"""Seconds until servers that could not be compiled are tried again; doubled after each attempt."""
 
 MAX_PAUSE_SECONDS = 600.0
 
 SWEEP_SECONDS = 30.0
-"""Seconds between two rounds of what is done now and then."""
+"""Seconds between two rounds of regular work."""
 
 MAX_CONCURRENT_COMPILES = 32
-"""Servers that are compiled at once, each of which may be a process: more than `doorward compile` takes, for one that
-does not answer must not keep those behind it."""
+"""Servers that are compiled at the same time, each of which may be a process. They are more than in `doorward compile`:
+a server that does not answer must not hold up the others."""
 
 
 def given_up(servers: Servers) -> list[str]:
-    """Servers that failed by themselves: what only the operator can mend is not among them."""
+    """Servers that failed, except those with a mistake in the configuration, which only the operator can correct."""
     return [
         name
         for name, error in servers.broken.items()
@@ -47,12 +48,12 @@ def given_up(servers: Servers) -> list[str]:
 
 
 def unstored(servers: Servers) -> list[str]:
-    """Servers of which a new compile could not be stored."""
+    """Servers whose new compile could not be stored."""
     return [name for name, error in servers.outdated.items() if isinstance(error, StateError)]
 
 
 def recover(servers: Servers, catalog: Catalog) -> None:
-    """Use those that were given up here and that another process (`doorward compile`, after a login) has compiled
+    """Use servers again that failed here, if another process (`doorward compile`, or after a login) has compiled them
     since."""
     with suppress(StateError):
         for name in given_up(servers):
@@ -61,8 +62,8 @@ def recover(servers: Servers, catalog: Catalog) -> None:
 
 
 async def steadily(work: Callable[[], Awaitable[None]]) -> None:
-    """Do it now and then. What fails, for want of a file that can be opened perhaps, ends nobody's server, and is done
-    the next time."""
+    """Do this work at intervals. A failure, for example because no more files can be opened, must not end the process:
+    the work is tried again the next time."""
     while True:
         try:
             await work()
@@ -91,9 +92,9 @@ class BackgroundRefresh:
         self._told.set()
 
     async def run(self, done: Callable[[], None]) -> None:
-        """Compile what has no compile under this configuration, which callers wait for until `done` is called; then
-        what may have changed; then what a source says has changed, what failed, and everything again every `refresh`
-        seconds (0: never)."""
+        """First compile the servers that have no compile under this configuration; callers wait for that until `done`
+        is called. Then compile those that may have changed. From then on compile those that report a change or have
+        failed, and everything every `refresh` seconds (0: never)."""
         stale = self._compiler.stale()
         try:
             await self._compile(stale)
@@ -104,8 +105,8 @@ class BackgroundRefresh:
                 group.start_soon(self._go_on, work)
 
     async def _go_on(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do what has no end. What fails, for want of a file that can be opened perhaps, ends nobody's server, and is
-        begun again."""
+        """Do endless work. A failure, for example because no more files can be opened, must not end the process: the
+        work begins again."""
         while True:
             try:
                 return await work()
@@ -114,7 +115,7 @@ class BackgroundRefresh:
             await anyio.sleep(MIN_PAUSE_SECONDS)
 
     async def _try_again(self) -> None:
-        """A server that was not there when it was asked for may come up later."""
+        """Compile servers again that have failed: one that did not answer may do so later."""
         pause = MIN_PAUSE_SECONDS
         while True:
             await anyio.sleep(pause)
@@ -123,36 +124,33 @@ class BackgroundRefresh:
             await self._compile(failed)
 
     async def _reconfigure(self) -> None:
-        """Servers that are added to the configuration, changed or removed need no restart."""
+        """Follow changes of the configuration: added, changed and removed servers need no restart."""
         while True:
             await anyio.sleep(ROUND_SECONDS)
             for name in await self._reconfiguration.look():
                 self._has_changed(name)
 
     async def _restore(self) -> None:
-        """A catalog that was removed, replaced or broken is made again without anybody's asking, and served as it was
-        meanwhile."""
+        """Make a catalog again that was removed, replaced or broken, before anyone asks; meanwhile the old one is
+        served."""
         pause = ROUND_SECONDS
         while True:
             await anyio.sleep(pause)
             try:
-                if self._catalog.touched():  # what is broken should not wait for whoever reads it
+                if self._catalog.touched():  # find what is broken before anyone reads it
                     await anyio.to_thread.run_sync(self._catalog.check)
                 if not self._catalog.lost:
                     pause = ROUND_SECONDS
                     continue
                 await self._compile_lost(patient=pause < MIN_PAUSE_SECONDS)
             except (StateError, ConfigError, OSError) as error:
-                log.warning(
-                    "catalog_not_made_anew",
-                    why=str(error),
-                    hint=error.hint if isinstance(error, DoorwardError) else None,
-                )
+                hint = error.hint if isinstance(error, DoorwardError) else None
+                log.warning("catalog_not_made_anew", why=str(error), hint=hint)
             pause = min(2 * pause, MAX_PAUSE_SECONDS)
 
     async def _compile_lost(self, *, patient: bool) -> None:
-        """Compile what the file lacks that is there now. `patient`: what cannot be compiled now is served as it was for
-        a while yet."""
+        """Compile the servers that the stored catalog lacks. `patient`: servers that cannot be compiled now are served
+        from the old catalog for a while."""
         there = await anyio.to_thread.run_sync(self._catalog.there)
         there.reader.close()
         lacking = self._compiler.due({module: report.settings for module, report in there.reports.items()})
@@ -192,7 +190,8 @@ class BackgroundRefresh:
                 group.start_soon(compile_one, name)
 
     def _tells_changes(self, name: str) -> bool:
-        """Whether the source needs no asking. One that cannot be had is asked, and that tells what is wrong."""
+        """Whether the source reports changes by itself. If it cannot be made, no: compiling it then says what is
+        wrong."""
         try:
             source = self._servers.source(module_name(name))
         except DoorwardError:

@@ -32,7 +32,7 @@ MAX_CONCURRENT_COMPILES = 8
 
 
 class Compiler:
-    """Compiles the servers of one gateway, each one by one caller at a time."""
+    """Compiles the servers of one gateway, each of them once at a time."""
 
     def __init__(self, servers: Servers, catalog: Catalog, skills: Skills, plugins: Plugins, secrets: Secrets) -> None:
         self._servers = servers
@@ -124,8 +124,7 @@ class Compiler:
             return None
 
     async def _compiled(self, name: str, source: Source, settings: str, before: Report | None, dry_run: bool) -> Report:
-        """The report of a compile that is stored, unless it is a `dry_run`; the one of `before` if nothing has changed
-        since."""
+        """Compile and store one server, unless nothing has changed since `before`. Returns: the report."""
         module, fingerprint = module_name(name), await source.fingerprint()
         unchanged = before and (before.fingerprint, before.settings) == (fingerprint, settings)
         if before and unchanged and not self._catalog.lost:
@@ -135,8 +134,8 @@ class Compiler:
         ms = (time.perf_counter() - started) * 1000
         if dry_run:
             return Report(
-                module, len(compiled.functions), [asdict(s) for s in compiled.skipped], compiled.warnings, ms, compiled.description,
-                closed=compiled.needing_auth, auth=[asdict(s) for s in compiled.auth],
+                module, len(compiled.functions), [asdict(s) for s in compiled.skipped], compiled.warnings, ms,
+                compiled.description, closed=compiled.needing_auth, auth=[asdict(s) for s in compiled.auth],
             )  # fmt: skip
         scrub = partial(self._secrets.scrub, scope=answers_of(module))
         store = partial(self._catalog.store, fingerprint=fingerprint, settings=settings, ms=round(ms, 1), scrub=scrub)

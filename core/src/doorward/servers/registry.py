@@ -1,4 +1,4 @@
-"""The configured servers at work: who can use which of them, and their sources, made when first needed."""
+"""The configured servers: which of them a principal can use, and their sources, made when first needed."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from doorward.servers.source_pool import SourcePool
 
 
 class Servers:
-    """Everything that is configured under `[servers]` and can be used; `broken` says what is wrong with the rest,
-    `outdated` why a server goes on with its last compile. `changed` is called with a server whose source says that it
-    has changed."""
+    """The servers that are configured under `[servers]`. `broken` says what is wrong with those that cannot be used,
+    `outdated` why others go on with their last compile. `changed` is called with the name of a server whose source
+    reports a change."""
 
     def __init__(self, loaded: Loaded, plugins: Plugins, catalog: Catalog, principals: Principals, state: Path) -> None:
         self._loaded = loaded
@@ -46,7 +46,7 @@ class Servers:
         self.use(loaded)
 
     def use(self, loaded: Loaded) -> None:
-        """Have the servers of a configuration, which may be read anew: `revision` is another one then."""
+        """Use the servers of a configuration, at the start or when it was read again; `revision` changes each time."""
         self.broken |= loaded.broken
         self.configured: dict[str, Server] = {n: s for n, s in loaded.servers.items() if not s.settings.disabled}
         self.modules = {module_name(n): n for n in self.configured}
@@ -54,8 +54,8 @@ class Servers:
         self.revision += 1
 
     async def renew(self, name: str) -> None:
-        """Forget what was made of a server's configuration, which is another now or gone. Calls that are made end
-        before."""
+        """Forget what was made of a server's configuration, which has changed or is gone. Calls that are under way may
+        end."""
         self._makers.forget(name)
         self.outdated.pop(name, None)
         await self._sources.retire(name)
@@ -71,27 +71,27 @@ class Servers:
         return tuple(self.usable_by(principal))
 
     def usable(self, module: str, principal: str) -> bool:
-        """Whether a principal can use the server of this module name: it is theirs, and not broken."""
+        """Whether a principal can use the server of this module name: it is one of theirs, and not broken."""
         return (name := self._principals.rights(principal).modules.get(module)) is not None and name not in self.broken
 
     def meant(self, asked: str, principal: str) -> str | None:
-        """The module name of the server that a principal means by its name, in lower case or as it is."""
+        """The module name of the server that a principal means by this name, written exactly or in lower case."""
         module = self._principals.rights(principal).by_name.get(module_name(asked), "")
         return module if self.usable(module, principal) else None
 
     def wrong(self, principal: str) -> dict[str, DoorwardError]:
-        """What is `broken`, of the servers that are there for a principal."""
+        """The `broken` servers of a principal, and why they are broken."""
         return {name: self.broken[name] for name in self._principals.theirs(principal, self.broken)}
 
     def exposing(self) -> Iterator[tuple[str, ServerSettings]]:
-        """The module name and the settings of each server that somebody can use and that exposes functions."""
+        """The module name and the settings of each server that exposes functions and is not broken."""
         return (
             (module, settings) for module, settings in self._exposing.items() if self.modules[module] not in self.broken
         )
 
     def per_principal(self, module: str) -> bool:
-        """Whether each principal has credentials of their own at a server; so it is taken for one that is not
-        configured any more."""
+        """Whether each principal has credentials of their own at a server. A server that is no longer configured counts
+        as such: that is the safe side."""
         return (name := self.modules.get(module)) is None or self.configured[name].settings.per_principal
 
     def drop(self, name: str, error: DoorwardError) -> None:
@@ -115,17 +115,17 @@ class Servers:
             self._auths.drivers(self.configured[name])
 
     def source(self, module: str) -> Source:
-        """The source that compiles a server, made now if need be. Imports the plugin, opens nothing.
+        """The source that compiles a server, made now if there is none. Imports the plugin, opens nothing.
 
         Raises: PluginError, ConfigError.
         """
         return self._sources.get(self.modules[module], LOCAL)
 
     def using(self, module: str, principal: str) -> AbstractAsyncContextManager[Source]:
-        """The source of a server for one call: one for all, or one of each principal where they have credentials of
+        """The source of a server for one call: the same for all principals, or one each if they have credentials of
         their own.
 
-        Raises: UnknownName for one that is not configured any more; LimitExceeded, PluginError, ConfigError.
+        Raises: UnknownName for a server that is no longer configured; LimitExceeded, PluginError, ConfigError.
         """
         if module not in self.modules:
             raise UnknownName(f"the server {module!r} is not there any more", hint="See list_servers.")
@@ -135,12 +135,12 @@ class Servers:
         return self._makers.make(self.configured[name], whose, lambda: self.changed(name))
 
     async def sweep(self) -> None:
-        """Close principals' own sources that are not used any more."""
+        """Close principals' own sources that have not been used for a while."""
         await self._sources.sweep()
 
     def offered(self, module: str, name: str) -> Function | None:
-        """The function of this name or id that every server of the source has, if this server's configuration leaves
-        it."""
+        """The function of this name or id, if it is one that every server of the source has, and the configuration of
+        this server allows it."""
         server = self.configured[self.modules[module]]
         for function in self._makers.offers(server):
             if name in (function.name, function.id) and wanted(function, server.settings):
@@ -148,13 +148,12 @@ class Servers:
         return None
 
     def cwd(self, module: str, principal: str) -> str:
-        """The folder in which a server's process works, if its source's settings name one (`cwd`)."""
+        """The working folder of a server's process, if its source's settings name one (`cwd`); else ""."""
         server = self.configured[self.modules[module]]
         return self._makers.cwd(server, principal if server.settings.per_principal else LOCAL)
 
     def settings(self, name: str, principal: str = LOCAL) -> list[Any]:
-        """The validated settings that a server has (its source's, its auth's), for `doctor`. Raises: ConfigError,
-        PluginError."""
+        """The validated settings of a server's source and its auths, for `doctor`. Raises: ConfigError, PluginError."""
         server = self.configured[name]
         return [
             self._makers.settings(server, principal),
@@ -162,7 +161,7 @@ class Servers:
         ]
 
     def auths_of(self, name: str, principal: str = LOCAL) -> list[Auth]:
-        """New auths of a server, by its name or its module's, for its logins. Never empty.
+        """New auths of a server, by its name or its module name, for logging in. Never empty.
 
         Raises: UnknownName; ConfigError if it has none, or cannot be used; PluginError.
         """
@@ -184,7 +183,7 @@ class Servers:
         return made
 
     def fingerprint(self, name: str) -> str:
-        """A hash of the server's configuration (references unresolved) and of what compiles it."""
+        """A hash of a server's configuration, without secrets, and of the plugin that compiles it."""
         server = self.configured[name]
         given = [entry.given_by for entry in self._plugins.index.named("source", server.settings.source)]
         return digest(server.settings.model_dump(mode="json"), dict(server.options), str(self._loaded.folder), given)

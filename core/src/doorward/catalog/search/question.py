@@ -1,4 +1,4 @@
-"""A question as concepts: its words, what may stand for them, and what it wants done."""
+"""A search query as concepts: its words, words of similar meaning, and the kind of action that is wanted."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import NamedTuple
 from doorward.data.words import FILLER, Phrase, split_words, stem
 
 MAX_QUESTION_CHARS = 2000
-"""Characters of a question that are read."""
+"""Characters of a query that are read."""
 
 MAX_WORDS = 24
-"""Words of it that count."""
+"""Words of a query that count."""
 
 _GROUP_WEIGHTS = {"related": 0.4, "same": 0.75}
 """How much a word of the same group counts, by the section of `concepts.txt`; the word itself counts 1."""
 
 READING_KINDS = frozenset(["list", "get", "search"])
-"""The kinds that change nothing."""
+"""The kinds of action that change nothing."""
 
 _QUESTION_WORDS = {"who", "which", "what", "how", "where", "is", "has", "may", "can", "are"}
 
@@ -30,15 +30,15 @@ _PLAIN_VERBS = {
     for verb in ("list", "show", "get", "fetch", "read", "retrieve", "view", "see", "find", "create", "add", "make")
 }
 _PLAIN_VERBS |= {stem(verb) for verb in ("new", "update", "edit", "change", "set", "delete", "remove")}
-"""Verbs that say what to do with a thing and not with which."""
+"""Verbs that say what to do, and nothing about the thing to do it with."""
 
 _TAG = re.compile(r'(?:^|\s)tag:(?:"([^"]{1,100})"|(\S{1,100}))')
 
 
 @dataclass(frozen=True, slots=True)
 class Concept:
-    """Something that the question is about: its own phrase, and all that mean it with how well they do, up to 1.
-    `plain`: a verb that fits half of all functions."""
+    """Something that the query is about: its own `phrase`, and all `phrases` of that meaning with how well they fit, up
+    to 1. `plain`: a verb that fits half of all functions."""
 
     phrase: Phrase
     phrases: Mapping[Phrase, float]
@@ -47,8 +47,8 @@ class Concept:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`kinds`: what is asked for (list, get, search, create, update, delete, write), said plainly if `sure`. `tags`
-    must all fit."""
+    """A query, understood. `kinds` are the actions that are wanted (list, get, search, create, update, delete, write);
+    `sure`, if the query names them. `tags` must all match."""
 
     concepts: tuple[Concept, ...]
     kinds: frozenset[str]
@@ -57,7 +57,7 @@ class Question:
 
 
 def read(text: str) -> Question:
-    """Nothing of the text is syntax but `tag:NAME` (or `tag:"A NAME"`, with `*` at its end for what begins so)."""
+    """Understand a query. Its only syntax is `tag:NAME` or `tag:"A NAME"`, with `*` at the end for a prefix."""
     text = text[:MAX_QUESTION_CHARS]
     tags = tuple(quoted or bare for quoted, bare in _TAG.findall(text))
     words = split_words(_TAG.sub(" ", text))[:MAX_WORDS]
@@ -66,7 +66,7 @@ def read(text: str) -> Question:
 
 
 def _wanted(words: list[str]) -> tuple[frozenset[str], bool]:
-    """What is to be done, by the first word that is no filler, and whether that was said."""
+    """The kinds of action that are wanted, by the first word that is not filler, and whether the query names them."""
     if words and words[0] in _QUESTION_WORDS and words[:2] != ["how", "to"]:
         return READING_KINDS, True
     verbs = _dictionary().verbs
@@ -79,7 +79,7 @@ def _wanted(words: list[str]) -> tuple[frozenset[str], bool]:
 
 
 def _concepts(words: list[str]) -> Iterable[Concept]:
-    """The longest phrases that the dictionary knows, and single words. Filler only if there is nothing else."""
+    """The longest phrases that the dictionary knows, else single words; filler words only if there are no others."""
     groups, longest = _dictionary().groups, _dictionary().longest
     stemmed = tuple(map(stem, words))
     filler = {stem(word) for word in words if word in FILLER} if any(word not in FILLER for word in words) else set()
@@ -96,7 +96,8 @@ def _concepts(words: list[str]) -> Iterable[Concept]:
 
 
 class _Dictionary(NamedTuple):
-    """What may stand for a phrase and how well, what verbs ask for, and how many words the longest phrase has."""
+    """The phrases that may stand for a phrase and how well, the kinds of action of verbs, and the words of the longest
+    phrase."""
 
     groups: dict[Phrase, dict[Phrase, float]]
     verbs: dict[Phrase, frozenset[str]]

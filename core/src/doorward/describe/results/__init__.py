@@ -1,4 +1,4 @@
-"""What came of calls and runs, as text for agents and as the schema of the answer.
+"""The results of calls and runs as text that an agent reads, and the schema of a run's answer.
 
-Never what a function takes, and how it is called.
+Never what a function takes.
 """

@@ -1,5 +1,5 @@
-"""What a run was answered, told to who mistook it: a key that is not there, a list taken for a dictionary, JSON that is
-still text."""
+"""Hints for programs that misread an answer: a key that is not there, a list taken for a dictionary, JSON that is still
+text."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from doorward.describe.results.value_text import MAX_TEXT_CHARS, Cut, as_text, h
 from doorward.model.types import Failure
 
 _MAX_FUNCTIONS = 5
-"""Functions of which the last answer is remembered."""
+"""Functions whose last answer is remembered."""
 
 _MAX_WHOLE_BYTES = 2**16
-"""Of an answer that is remembered as it is; of a larger one, the beginning of each part."""
+"""Of an answer that is remembered whole; of a larger one, the beginning of each part is remembered."""
 
 _MAX_ITEMS, _MAX_KEYS, _MAX_DEPTH, _MAX_KEPT_PARTS = 3, 40, 5, 5000
 
 _MAX_TEXTS = 20
-"""Texts of an answer that are read to tell what they hold."""
+"""Texts of an answer that are read to find out what they hold."""
 
 _MAX_COMPARED_KEYS = 200
-"""Keys that one that is not there is compared with."""
+"""Keys that a missing key is compared with."""
 
 _MAX_SEARCHED_PARTS = 1000
-"""Of an answer in which a key is looked for."""
+"""Parts of an answer that are searched for a key."""
 
 _ATTRIBUTE_ERROR = re.compile(r"'(\w+)' object has no attribute '(\w+)'|the answer has no field '([^']*)'")
 _RESPONSE_ATTRIBUTES = {"json", "text", "content", "status_code", "raise_for_status"}
-"""What clients of HTTP have."""
+"""Attributes of the responses of HTTP clients."""
 
 _PLAIN_TYPES = (None, "dict", "list", "str")
 _JSON_LOADS_ERROR = re.compile(r"JSON object must be str")
@@ -47,7 +47,7 @@ _NONE_ERROR = re.compile(r"'NoneType' object is not (?:subscriptable|iterable)")
 
 
 class LastAnswers:
-    """The last answers of a run, as far as they are needed to explain a mistake."""
+    """The last answers of a run, as far as it takes to explain a mistake."""
 
     def __init__(self) -> None:
         self._last: OrderedDict[str, Any] = OrderedDict()
@@ -59,7 +59,7 @@ class LastAnswers:
             self._last.popitem(last=False)
 
     def hint(self, error: Failure) -> str | None:
-        """What the answers were, if the error may come of taking one for something else."""
+        """What the answers looked like, if the error may come from taking one for something else."""
         if not self._last:
             return None
         match error.type:
@@ -76,9 +76,8 @@ class LastAnswers:
                 if name in _RESPONSE_ATTRIBUTES and kind in _PLAIN_TYPES:
                     return f"An answer is its value, not a response: leave out `.{name}`. {self._shapes()}"
                 if kind in (None, "dict"):
-                    return (
-                        f'Answers are plain dictionaries here: write value["{name}"]. ' if kind else ""
-                    ) + self._of_key(name)
+                    advice = f'Answers are plain dictionaries here: write value["{name}"]. ' if kind else ""
+                    return advice + self._of_key(name)
                 return self._of_kind(kind)
             case "TypeError" if _JSON_LOADS_ERROR.search(error.message):
                 return f"Answers are values already: leave out `json.loads`. {self._shapes()}"
@@ -87,18 +86,18 @@ class LastAnswers:
             case "TypeError" if _LIST_INDEX_ERROR.search(error.message):
                 return self._of_kind("list")
             case "TypeError" if _METHOD_ERROR.search(error.message):
-                return f'Dictionaries have methods: write value["items"], not value.items, for a field. {self._shapes(dict)}'
+                advice = 'write value["items"], not value.items, for a field'
+                return f"Dictionaries have methods: {advice}. {self._shapes(dict)}"
             case "TypeError" if _NONE_ERROR.search(error.message):
                 return self._shapes()
         return None
 
     def note(self, value: Any) -> str | None:
-        """What is to be said of a value that is an answer as it came."""
+        """A note on a run's value that is an unread answer: text that holds JSON, for example."""
         if isinstance(value, str) and (what := holds(value)):
-            mine = (
-                f for f, answer in reversed(self._last.items()) if isinstance(answer, str) and value.startswith(answer)
-            )
-            return next((f"{function} answered {as_text(what)}" for function in mine), None)
+            for function, answer in reversed(self._last.items()):
+                if isinstance(answer, str) and value.startswith(answer):
+                    return f"{function} answered {as_text(what)}"
         return None
 
     def _of_kind(self, kind: str) -> str:
@@ -113,7 +112,7 @@ class LastAnswers:
         return self._shapes({"list": list}.get(kind, object))
 
     def _of_key(self, key: str | int) -> str:
-        """Where there is such a key, else what is near it, else what there is."""
+        """Where the key is found; if nowhere, the nearest key and the shape of the last answer."""
         names: dict[str, None] = {}
         for function, answer in reversed(self._last.items()):
             for place, part in _parts(answer):
@@ -125,13 +124,13 @@ class LastAnswers:
         return " ".join(filter(None, [f"Did you mean {shown_key(near[0])!r}?" if near else "", self._shapes()]))
 
     def _shapes(self, kind: type = object) -> str:
-        """The last answer, or the last of a kind if there is one."""
+        """The shape of the last answer of a kind, or of the last one if there is none of that kind."""
         last = [*reversed(self._last.items())]
         return f"{told(*next((each for each in last if isinstance(each[1], kind)), last[0]))}."
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
-    """Every part of a value with its place, those nearest first; of a list, the first items."""
+    """The parts of a value with their places, outermost first; of a list only the first items."""
     level, left = [("", value)], _MAX_SEARCHED_PARTS
     while level and left > 0:
         yield from level[:left]
@@ -147,7 +146,7 @@ def _within(place: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _beginning(value: Any, depth: int, left: list[int]) -> Any:
-    """The first of what is in a value, of at most so many parts as are `left`."""
+    """A value cut to its beginning, of at most as many parts as are `left`."""
     left[0] -= 1
     match value:
         case str():
@@ -162,7 +161,7 @@ def _beginning(value: Any, depth: int, left: list[int]) -> Any:
 
 
 def _key(message: str) -> str | int:
-    """The key that a KeyError is about: its `repr`, or in Monty its text."""
+    """The key that a KeyError is about. The message has its `repr`, in Monty its text."""
     try:
         key = ast.literal_eval(message[:200])
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):

@@ -1,5 +1,5 @@
-"""Answers that are of another type than their function declares: a program that was written for that one fails, and
-must be told why."""
+"""Answers of another type than their function declares: a program that relies on the declared type fails, and must be
+told why."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _MAX_MEMBERS = 100
 
 
 def type_mismatch(function: Function, value: Any, definition: Callable[[str], Schema | None]) -> str:
-    """What to say of an answer that, or a member of which, is of another type; "" where it is as declared, nothing, or
-    a file."""
+    """A sentence about an answer, or a member of it, that is not of the declared type; "" if all are, or if the answer
+    is `None` or a file."""
     schema = _resolved(function.returns, definition)
     if declared := _mismatch(schema, value):
         return f"{told(function.qualified, value)}; its signature says {declared}."
@@ -37,7 +37,7 @@ def type_mismatch(function: Function, value: Any, definition: Callable[[str], Sc
 
 
 def _mismatch(schema: Any, value: Any) -> str:
-    """The declared types, if the value is of none of them."""
+    """The declared types in words, if the value is of none of them."""
     wanted = _wanted(schema)
     is_file = isinstance(value, dict) and "artefact" in value
     if not wanted or value is None or is_file or wanted & _JSON_TYPES.get(type(value), wanted):
@@ -54,7 +54,7 @@ def _resolved(schema: Any, definition: Callable[[str], Schema | None]) -> Any:
 
 
 def _wanted(schema: Any) -> set[str]:
-    """The types that a resolved schema names, where they are all that it allows."""
+    """The types that a resolved schema names; none if it names one that is unknown."""
     kinds = schema.get("type") if isinstance(schema, dict) else None
     named = {kinds} if isinstance(kinds, str) else set(kinds) if isinstance(kinds, list) else set()
     return named if named <= PYTHON.keys() else set()
