@@ -187,8 +187,7 @@ class Catalog:
         }
 
     def _schema_hash(self, server: str, name: str) -> str:
-        """A hash of what callers of a function rely on: its schemas with all that they refer to. "" if there is no such
-        function."""
+        """A hash of what a function's callers rely on: its schemas with all that they refer to. "" if there is none."""
         function = self.function(server, name)
         if function is None:
             return ""

@@ -15,8 +15,7 @@ from doorward.data.clean_text import visible
 from doorward.model.types import Schema
 
 Definitions = Callable[[str], Schema | None]
-"""Looks up the NAME of `{"$ref": "#/$defs/NAME"}`: its schema, or `None`. It is called when the name is first met, and
-only then."""
+"""Looks up the NAME of `{"$ref": "#/$defs/NAME"}`: its schema, or `None`. It is called once for each name."""
 
 MAX_NESTING = 6
 """How deeply nested schemas are followed; deeper ones are ignored."""
@@ -207,8 +206,7 @@ def _merge(merged: dict[str, Any], part: Schema) -> None:
 
 
 def closure(schema: Any, definitions: Definitions) -> dict[str, Any]:
-    """Every definition that a schema can reach by `$ref`, by name. One that does not exist is `True`, which allows
-    anything."""
+    """Every definition that a schema can reach by `$ref`, by name. `True` if it does not exist: anything goes."""
     found: dict[str, Any] = {}
     todo: list[Any] = [schema]
     while todo:

@@ -94,8 +94,7 @@ def hint(server: Server, report: Report | None) -> str:
 
 
 def mismatches(auth: Any, suggestions: Sequence[Suggestion]) -> Iterator[str]:
-    """Where a configured `auth` contradicts the document: the place of credentials is unknown, or scopes are
-    missing."""
+    """Where a configured `auth` contradicts the document: a place that it does not know, or missing scopes."""
     known = [table for suggestion in suggestions for table in suggestion.auth]
     types = list(dict.fromkeys(str(table["type"]) for table in known))
     for table in auth if isinstance(auth, list) else [auth]:

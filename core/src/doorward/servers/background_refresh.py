@@ -1,5 +1,4 @@
-"""Keeps the catalog of an open gateway up to date: compiles at the start, at intervals, and when a source reports
-changes."""
+"""Keeps the catalog of an open gateway up to date: compiles at the start, at intervals, and on changes."""
 
 from __future__ import annotations
 
@@ -53,8 +52,7 @@ def unstored(servers: Servers) -> list[str]:
 
 
 def recover(servers: Servers, catalog: Catalog) -> None:
-    """Use servers again that failed here, if another process (`doorward compile`, or after a login) has compiled them
-    since."""
+    """Use servers again that failed here, if another process has compiled them since, as `doorward compile` does."""
     with suppress(StateError):
         for name in given_up(servers):
             if (report := catalog.report(module_name(name))) and report.settings == servers.fingerprint(name):
@@ -131,8 +129,7 @@ class BackgroundRefresh:
                 self._has_changed(name)
 
     async def _restore(self) -> None:
-        """Make a catalog again that was removed, replaced or broken, before anyone asks; meanwhile the old one is
-        served."""
+        """Make a removed, replaced or broken catalog again before anyone asks; meanwhile the old one is served."""
         pause = ROUND_SECONDS
         while True:
             await anyio.sleep(pause)
@@ -190,8 +187,7 @@ class BackgroundRefresh:
                 group.start_soon(compile_one, name)
 
     def _tells_changes(self, name: str) -> bool:
-        """Whether the source reports changes by itself. If it cannot be made, no: compiling it then says what is
-        wrong."""
+        """Whether the source reports changes. If it cannot be made, no: then compiling says what is wrong."""
         try:
             source = self._servers.source(module_name(name))
         except DoorwardError:

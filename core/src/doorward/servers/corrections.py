@@ -17,8 +17,7 @@ _MAX_DEPTH = 30
 """How deeply nested schemas are searched for a field: references may form a circle."""
 
 _MAX_SCHEMAS = 300
-"""Schemas that are searched for a field altogether: a few lines can refer to billions, and each changed one is
-copied."""
+"""Schemas that are searched for a field altogether: a few lines can refer to billions."""
 
 _MAX_SHOWN_FIELDS = 3
 """Fields that an error suggests for `optional`."""
@@ -27,8 +26,7 @@ _COMBINATORS = ("allOf", "anyOf", "oneOf")
 
 
 def corrected(compiled: Compiled, settings: ServerSettings) -> Compiled:
-    """The compile with the corrections of its server's configuration, and a warning for each correction that fits
-    nothing."""
+    """The compile, corrected as configured, and a warning for each correction that fits nothing."""
     functions, warnings = list(compiled.functions), list(compiled.warnings)
     if settings.extra == "allow":
         functions = [
@@ -132,8 +130,7 @@ class _Lift:
         return out
 
     def _instead(self, schema: Schema, target: Schema, path: list[str], depth: int) -> Schema:
-        """The schema that a reference stands for, if the field was in it; else the reference itself, which has a
-        name."""
+        """The schema that a reference stands for, if the field was in it; else the reference, which has a name."""
         before, self._lifted = self._lifted, False
         found: Schema = self._lift(target, path, depth - 1)
         changed, self._lifted = self._lifted, before or self._lifted

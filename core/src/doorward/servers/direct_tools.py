@@ -67,8 +67,7 @@ class DirectTools:
         return self._tools
 
     def _chosen(self) -> Iterator[Function]:
-        """The exposed functions of all servers. Functions of a server that was not compiled since are not read
-        again."""
+        """The exposed functions of all servers. Those of a server are read again when it was compiled."""
         for module, settings in self._servers.exposing():
             if (report := self._catalog.report(module)) is None:
                 continue

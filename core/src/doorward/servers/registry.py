@@ -54,8 +54,7 @@ class Servers:
         self.revision += 1
 
     async def renew(self, name: str) -> None:
-        """Forget what was made of a server's configuration, which has changed or is gone. Calls that are under way may
-        end."""
+        """Forget what was made of a server's configuration, which has changed or is gone. Running calls may end."""
         self._makers.forget(name)
         self.outdated.pop(name, None)
         await self._sources.retire(name)

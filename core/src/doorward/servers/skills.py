@@ -60,8 +60,7 @@ class Skills:
         return self.page(principal)[0]
 
     def page(self, principal: str, limit: int | None = None, cursor: str | None = None) -> tuple[list[str], str]:
-        """Some of them, and the cursor of the next page, if there is one. Raises: InvalidArguments for an unknown
-        cursor."""
+        """Some of them, and the cursor of the next page, if there is one. Raises: InvalidArguments."""
         shown, following = page(self._theirs(principal), limit, cursor)
         return [server for server in shown if self._file(server).is_file()], following
 

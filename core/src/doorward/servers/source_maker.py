@@ -40,8 +40,7 @@ class SourceMaker:
         return self._plugins.driver("source", server.settings.source)
 
     def offers(self, server: Server) -> Sequence[Function]:
-        """The functions that every server of the source has, besides those that a compile finds. Raises:
-        PluginError."""
+        """The functions that every server of a source has without any compile. Raises: PluginError."""
         driver: object = self.driver(server)
         return driver.offers if isinstance(driver, OffersFunctions) else ()
 

@@ -96,8 +96,7 @@ def _concepts(words: list[str]) -> Iterable[Concept]:
 
 
 class _Dictionary(NamedTuple):
-    """The phrases that may stand for a phrase and how well, the kinds of action of verbs, and the words of the longest
-    phrase."""
+    """The phrases that may stand for a phrase and how well, verbs' kinds of action, the longest phrase's length."""
 
     groups: dict[Phrase, dict[Phrase, float]]
     verbs: dict[Phrase, frozenset[str]]

@@ -90,8 +90,7 @@ class Words:
         return all(word in self.counts for word in phrase)
 
     def near(self, word: str) -> list[Phrase]:
-        """What a word that is in no name may mean: two words written as one, other forms of it, or known words one typo
-        away."""
+        """What a word in no name may mean: two words written as one, other forms of it, or words one typo away."""
         halves: list[Phrase] = [(word[:i], word[i:]) for i in range(3, len(word) - 2)]
         if both := [half for half in halves if self.knows(half)]:
             return both[:1]
@@ -183,8 +182,7 @@ class Ranking:
         return fits
 
     def _known(self, most: float) -> dict[int, float]:
-        """The fit of functions by concepts. A word that a larger share of functions has than `most` stands for no
-        other."""
+        """The fit of functions by concepts. A word of a larger share of functions than `most` stands for no other."""
         fits: dict[int, float] = {}
         for concept in self._solid:
             share = self._share(concept)

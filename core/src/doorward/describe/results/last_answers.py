@@ -1,5 +1,4 @@
-"""Hints for programs that misread an answer: a key that is not there, a list taken for a dictionary, JSON that is still
-text."""
+"""Hints for programs that misread an answer: a missing key, a list taken for a dictionary, JSON that is still text."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Answers of another type than their function declares: a program that relies on the declared type fails, and must be
-told why."""
+"""Answers of another type than their function declares: a program that relies on it fails, and must be told why."""
 
 from __future__ import annotations
 
