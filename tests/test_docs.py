@@ -25,7 +25,7 @@ from doorward.cli import COMMANDS
 from doorward.config import config
 from doorward.config import settings as models
 from doorward.config.index import GROUPS, installed
-from doorward.describe.outcome_schema import outcome_schema
+from doorward.describe.results.outcome_schema import outcome_schema
 from doorward.model import drivers
 from doorward.plugins import hookspecs
 from doorward_mcp_server import guides

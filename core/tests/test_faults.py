@@ -120,10 +120,10 @@ async def test_a_locked_catalog_keeps_nobody(weather: Any, how: str) -> None:
 async def test_a_catalog_that_is_locked_at_the_start(weather: Any, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A gateway starts although the catalog is locked, runs what needs no function, and reads it as soon as it can be
     had."""
-    monkeypatch.setattr("doorward.catalog.sqlite_store.OPEN_WAIT", 0.05)
-    monkeypatch.setattr("doorward.catalog.sqlite_store.WRITE_WAIT", 0.05)
-    monkeypatch.setattr("doorward.servers.background_refresh.PAUSE", 0.05)
-    monkeypatch.setattr("doorward.servers.background_refresh.ROUND", 0.02)
+    monkeypatch.setattr("doorward.catalog.sqlite_store.OPEN_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("doorward.catalog.sqlite_store.WRITE_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("doorward.servers.background_refresh.MIN_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr("doorward.servers.background_refresh.ROUND_SECONDS", 0.02)
     async with weather.gateway(CONFIG) as gate:
         await gate.ready()
         file = gate.state / "catalog.db"
@@ -142,7 +142,7 @@ async def test_a_catalog_that_is_locked_at_the_start(weather: Any, how: str, mon
 async def test_a_catalog_that_is_lost_while_it_serves(weather: Any, harm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A catalog that is removed, emptied, replaced or broken under a gateway is compiled again, with one line that says
     so."""
-    monkeypatch.setattr("doorward.servers.background_refresh.ROUND", 0.02)
+    monkeypatch.setattr("doorward.servers.background_refresh.ROUND_SECONDS", 0.02)
     async with weather.gateway(CONFIG) as gate:
         assert (await gate.execute(CALL)).ok
         file = gate.state / "catalog.db"
@@ -165,7 +165,7 @@ async def test_a_catalog_that_is_lost_while_it_serves(weather: Any, harm: Any, m
 @pytest.mark.parametrize("harm", [removed, cleaned, replaced])
 async def test_what_was_removed_is_served_as_it_was(weather: Any, harm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until the new catalog has what the old one had, everybody works with the old one."""
-    monkeypatch.setattr("doorward.servers.background_refresh.ROUND", 1000.0)
+    monkeypatch.setattr("doorward.servers.background_refresh.ROUND_SECONDS", 1000.0)
     async with weather.gateway(CONFIG) as gate:
         assert (await gate.execute(CALL)).ok
         harm(gate.state / "catalog.db")

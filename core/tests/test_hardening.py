@@ -26,9 +26,10 @@ from doorward import (
 )
 from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import Artefacts
-from doorward.describe.outcome_text import as_text
+from doorward.describe.results.outcome_text import as_text
 from doorward.runs.awaited_calls import awaited
 from doorward.runs.parameters import parameters
+from doorward.secrets.scrubber import MAX_BODY_BYTES
 
 from .conftest import CONFIG, InProcess, MemoryCache, Weather
 

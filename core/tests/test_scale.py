@@ -158,7 +158,7 @@ async def test_what_is_found_is_theirs_however_many_they_have(place: Any) -> Non
 
     async def look(gate: Gateway) -> None:
         theirs = set(gate.servers.names("p3"))
-        assert len(theirs) == FEW // 2 > catalog.FEW_SERVERS
+        assert len(theirs) == FEW // 2 > catalog.MAX_SERVERS_BY_NAME
         for words in ("get issue", "get_payment_1", "", "tag:x", "payment"):
             seen, cursor = [], None
             while True:
@@ -188,7 +188,7 @@ async def test_a_start_holds_no_name_against_a_pattern(place: Any, counted: Coun
         await opened(place, size, made)
         with counted.afresh():
             async with place.gateway(configured(size), compile=False) as gate:
-                assert gate.servers.stale() == []
+                assert gate.compiler.stale() == []
         found.append((len(counted.statements), counted.fits))
     assert found[0] == found[1]
     assert found[0][1] == 0
@@ -271,7 +271,7 @@ async def test_not_all_servers_are_compiled_at_once(doorward_host: Any, monkeypa
 
     running: list[str] = []
     most: list[int] = []
-    monkeypatch.setattr(background_refresh, "AT_ONCE", 5)
+    monkeypatch.setattr(background_refresh, "MAX_CONCURRENT_COMPILES", 5)
     doorward_host.install("source", "slow", Slow)
     text = 'executor = "inprocess"\nplugins = []\n' + "".join(f'[servers.s{n}]\nsource = "slow"\n' for n in range(30))
     async with doorward_host.gateway(text) as gate:
@@ -291,7 +291,7 @@ async def test_direct_tools_of_servers_that_have_not_changed_are_not_read_again(
         assert len(gate.exposed.tools("local")) == len(read) == 30
         assert len(gate.exposed.tools("p0")) == 15
         before = gate.exposed.tools("local")["rows_3_get_issue_0"]
-        await gate.servers.compile(["rows-5"], force=True)
+        await gate.compiler.compile(["rows-5"], force=True)
         assert len(gate.exposed.tools("local")) == 30
         assert read[30:] == ["rows_5"]
         assert gate.exposed.tools("local")["rows_3_get_issue_0"] is before

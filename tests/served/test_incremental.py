@@ -62,10 +62,10 @@ async def test_newer_plugin_compiles_anew(parts: Project) -> None:
     """What another version of the source compiled is stale."""
     async with Gateway.open(parts.folder / "doorward.toml") as gate:
         await gate.compile()
-        assert gate.servers.stale() == []
+        assert gate.compiler.stale() == []
         index = gate.servers._plugins.index
         index.entries = [e._replace(version="99") if e.name == "openapi" else e for e in index.entries]
-        assert gate.servers.stale() == ["parts"]
+        assert gate.compiler.stale() == ["parts"]
 
 
 async def test_dead_url_goes_on_with_the_last_compile(parts: Project) -> None:

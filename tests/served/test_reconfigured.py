@@ -132,7 +132,7 @@ async def test_a_call_ends_that_was_made_before(project: Project, api: str) -> N
             before = gate.servers.revision
             project.configure(change)
             await soon(lambda before=before: gate.servers.revision > before)
-            await soon(lambda: not gate.servers.stale())
+            await soon(lambda: not gate.compiler.stale())
             Slow.told.set()
             outcome = await running
             assert outcome.ok, outcome.error

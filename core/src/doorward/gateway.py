@@ -44,6 +44,7 @@ from doorward.runs.runner import Runs
 from doorward.runs.sessions import Session, Sessions
 from doorward.secrets import needles
 from doorward.servers.background_refresh import BackgroundRefresh, recover, steadily
+from doorward.servers.compiler import Compiler
 from doorward.servers.direct_tools import DirectTools
 from doorward.servers.reconfiguration import Reconfiguration
 from doorward.servers.registry import Servers
@@ -71,7 +72,8 @@ class Gateway:
         self.catalog = Catalog(stores.catalog)
         self.principals = Principals(loaded)
         self.skills = Skills(loaded, self.principals, self.state)
-        self.servers = Servers(loaded, plugins, self.catalog, self.skills, self.principals, self.state)
+        self.servers = Servers(loaded, plugins, self.catalog, self.principals, self.state)
+        self.compiler = Compiler(self.servers, self.catalog, self.skills, plugins, self.secrets)
         self.executors = Executors(loaded, plugins, self.state)
         policy = Policy(self.config.policy, self.principals)
         self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets)
@@ -116,7 +118,7 @@ class Gateway:
                 if compile:
                     changes = Reconfiguration(loaded, gate.servers, gate.principals, gate.skills)
                     background.start_soon(
-                        BackgroundRefresh(gate.servers, gate.catalog, gate.config.refresh, changes).run,
+                        BackgroundRefresh(gate.servers, gate.compiler, gate.catalog, gate.config.refresh, changes).run,
                         gate._compiled.set,
                     )
                     background.start_soon(steadily, gate._sweep)
@@ -180,8 +182,8 @@ class Gateway:
     async def compile(
         self, *, force: bool = False, dry_run: bool = False, tell: Callable[[str], None] = lambda name: None
     ) -> dict[str, Report]:
-        """Compile what has changed; see `Servers.compile`."""
-        return await self.servers.compile(force=force, dry_run=dry_run, tell=tell)
+        """Compile what has changed; see `Compiler.compile`."""
+        return await self.compiler.compile(force=force, dry_run=dry_run, tell=tell)
 
     # Running
 

@@ -14,8 +14,8 @@ from doorward.config.settings import HttpSettings, OAuthSettings, can_come_in, o
 from doorward.config.token_file import TokenFile
 from doorward.data.quoting import indented, told
 from doorward.describe.function_tool import FunctionTool, function_tool, tool_arguments
-from doorward.describe.outcome_schema import outcome_names
-from doorward.describe.outcome_text import as_dict, as_text
+from doorward.describe.results.outcome_schema import outcome_names
+from doorward.describe.results.outcome_text import as_dict, as_text
 from doorward.describe.validation_messages import mistakes
 from doorward.host.logs import seldom
 from doorward.host.loopback import IN_URLS, is_loopback

@@ -27,7 +27,7 @@ from doorward.compat.aliases import RUNTIME
 from doorward.config.config import Server, load, module_name
 from doorward.config.settings import PrincipalSettings, ServerSettings
 from doorward.data.json_writing import dump
-from doorward.describe.outcome_text import as_dict
+from doorward.describe.results.outcome_text import as_dict
 from doorward.gateway import Gateway
 from doorward.model.types import LOCAL, Outcome
 from doorward.program_api.helper_cards import MODULE
@@ -455,7 +455,7 @@ async def test_a_change_that_one_upstream_tells_is_compiled(own: Any) -> None:
 
 async def test_sources_of_principals_are_bounded_and_close_when_idle(own: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The longest unused goes first, one in use never, that of `local` stays; and with a source its auth is closed."""
-    monkeypatch.setattr(source_pool, "MOST", 3)
+    monkeypatch.setattr(source_pool, "MAX_OWN_SOURCES", 3)
     who = OWN + "".join(f'[principals.p{n}.secrets]\ntoken = "token-number-{n}"\n' for n in range(6))
     async with own.gateway(who) as gate:
         await gate.ready()
@@ -479,7 +479,7 @@ async def test_sources_of_principals_are_bounded_and_close_when_idle(own: Any, m
                 False,
             ]
             assert closed == [("own", "p1"), ("own", "p2"), ("own", "p3")]
-            monkeypatch.setattr(source_pool, "IDLE", -1.0)
+            monkeypatch.setattr(source_pool, "IDLE_SECONDS", -1.0)
             await gate.servers.sweep()
             assert not busy.closed
             assert sorted(key[1] for key in gate.servers._sources._open) == [LOCAL, "p0"]
@@ -489,7 +489,7 @@ async def test_sources_of_principals_are_bounded_and_close_when_idle(own: Any, m
         assert busy.closed
         assert not first.closed  # type: ignore[attr-defined]
         assert await _whose(gate, "p0") == "[secret]"
-        monkeypatch.setattr(source_pool, "MOST", 1)
+        monkeypatch.setattr(source_pool, "MAX_OWN_SOURCES", 1)
         own.own.made[-1].free.clear()
         async with asyncio.TaskGroup() as group:
             waiting = group.create_task(_whose(gate, "p0"))
@@ -507,7 +507,7 @@ async def test_a_source_is_closed_with_its_auth(own: Any, monkeypatch: pytest.Mo
         users = [(await gate.call("own.raw", principal=who))["user"] for who in ("alice", "bob", "alice")]
         assert users == ["I am alice", "I am bob", "I am alice"]
         assert Login.closed == []
-        monkeypatch.setattr(source_pool, "IDLE", -1.0)
+        monkeypatch.setattr(source_pool, "IDLE_SECONDS", -1.0)
         await gate.servers.sweep()
         assert Login.closed == ["bob", "alice"]  # the longest unused first
         assert await _whose(gate, "bob") == "[secret]"
@@ -541,7 +541,7 @@ async def test_who_comes_while_theirs_is_closed_has_a_new_one(own: Any, monkeypa
             await go_on.wait()
 
         monkeypatch.setattr(slow, "close", slowly)
-        monkeypatch.setattr(source_pool, "IDLE", -1.0)
+        monkeypatch.setattr(source_pool, "IDLE_SECONDS", -1.0)
         async with asyncio.TaskGroup() as group:
             group.create_task(gate.servers.sweep())
             await began.wait()
@@ -578,7 +578,7 @@ async def test_what_is_fetched_for_many_is_scrubbed_within_bounds(own: Any, monk
 
     own.install("auth", "fetching", Fetching)
     monkeypatch.setattr(auths, "MAX_SHARED_VALUES", 5)
-    monkeypatch.setattr(source_pool, "IDLE", -1.0)
+    monkeypatch.setattr(source_pool, "IDLE_SECONDS", -1.0)
     config = OWN.replace("${principal:token}", "x")
     config = config.replace(
         "[principals", 'auth = { type = "fetching", user = "by-${principal:name}" }\n[principals', 1

@@ -9,7 +9,7 @@ import pytest
 from doorward import Failure, Program, ProgramResult
 from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import PREFIX, base_name
-from doorward.describe.outcome_text import as_dict, as_text
+from doorward.describe.results.outcome_text import as_dict, as_text
 from doorward.model.errors import DoorwardError
 
 from ..conftest import CONFIG, InProcess, MemoryCache

@@ -15,10 +15,10 @@ import pytest
 from doorward import Call, Compiled, File, Function, LimitExceeded, Reply, ServerContext, ServerError, Settings
 from doorward import signature as written
 from doorward.catalog.catalog import Catalog
-from doorward.catalog.schema_inference import LARGEST, SchemaInference, bounded, merge, shape
+from doorward.catalog.schema_inference import MAX_PLACES, SchemaInference, bounded, merge, shape
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.describe.cards import describe
-from doorward.describe.observation import Shape, as_schema
+from doorward.describe.results.observation import Shape, as_schema
 from doorward.describe.signatures import stub
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -144,7 +144,7 @@ def test_a_shape_is_bounded() -> None:
     started = time.process_time()
     whole = bounded(shape([value] * 1000))
     assert time.process_time() - started < 5  # unbounded, it has 20**40 parts
-    assert json.dumps(whole).count("{") <= 2 * LARGEST
+    assert json.dumps(whole).count("{") <= 2 * MAX_PLACES
 
 
 # In memory and in the catalog

@@ -14,7 +14,7 @@ import doorward
 import pytest
 from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.catalog.catalog import Catalog
-from doorward.catalog.nothing import NOTHING
+from doorward.catalog.empty_catalog import EMPTY_CATALOG
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.catalog.store import CatalogStore
 from doorward.model.types import Compiled
@@ -51,6 +51,7 @@ def test_sql_is_below_the_seam() -> None:
     """Only the engine knows SQLite or writes a statement."""
     knows = re.compile(r"sqlite3|sqlite_utils|\bSELECT .* FROM\b|\bINSERT INTO\b|\bDELETE FROM\b")
     assert {f"{file.parent.name}/{file.name}" for file in CORE.rglob("*.py") if knows.search(file.read_text())} == {
+        "catalog/sqlite_reader.py",
         "catalog/sqlite_store.py",
         "host/sqlite_file.py",
         "host/sqlite_layout.py",
@@ -137,7 +138,7 @@ def test_nothing_answers_as_an_empty_catalog_does(tmp_path: Path) -> None:
         "called": (["f"],),
     }  # fmt: skip
     for name, given in asked.items():
-        assert getattr(NOTHING, name)(*given) == getattr(empty, name)(*given), name
+        assert getattr(EMPTY_CATALOG, name)(*given) == getattr(empty, name)(*given), name
     empty.close()
 
 

@@ -130,7 +130,7 @@ async def test_no_source_can_forget_it(doorward_host: Any) -> None:
 
     doorward_host.install("source", "odd", Odd)
     async with doorward_host.gateway('[servers.w]\nsource = "odd"\nexpose = ["odd"]\n') as gate:
-        report = (await gate.servers.compile())["w"]
+        report = (await gate.compiler.compile())["w"]
         assert (report.warnings, report.skipped, report.description) == (["c"], [{"where": "a", "why": "b"}], "d")
         (found,), _ = gate.catalog.search("summed", servers=["w"])
         assert (found.id, found.summary, found.description, found.route, found.tags) == (

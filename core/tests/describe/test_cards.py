@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from doorward.describe.cards import class_names, describe, describe_class
-from doorward.describe.signatures import CARD
+from doorward.describe.signatures import MAX_CARD_CHARS
 from doorward.describe.unions import value_of
 from doorward.model.types import Function
 from doorward_testing.cards import faults
@@ -34,7 +34,7 @@ def function(parameters: dict[str, Any], returns: Any = None) -> Function:
 def described(function: Function, definitions: dict[str, Any]) -> str:
     card = check(describe(function, definitions.get, module="api"))
     assert faults(card) == []
-    assert len(card) <= CARD
+    assert len(card) <= MAX_CARD_CHARS
     return card
 
 

@@ -7,8 +7,8 @@ from typing import Any, get_args
 
 import jsonschema_rs
 import pytest
-from doorward.describe.outcome_schema import outcome_names, outcome_schema
-from doorward.describe.outcome_text import as_dict
+from doorward.describe.results.outcome_schema import outcome_names, outcome_schema
+from doorward.describe.results.outcome_text import as_dict
 from doorward.model.types import Artefact, Failure, Frame, Kind, Outcome
 from doorward_testing.schemas import closed
 

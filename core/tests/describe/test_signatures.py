@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from doorward.data.wording import clean, literal
 from doorward.describe.cards import class_names, describe, describe_class
-from doorward.describe.signatures import CARD, example, parameter_names, prose, response, signature, stub
+from doorward.describe.signatures import MAX_CARD_CHARS, example, parameter_names, prose, response, signature, stub
 from doorward.model.names import is_plain
 from doorward.model.types import Function
 from hypothesis import HealthCheck, given, settings
@@ -343,7 +343,7 @@ def test_bombs_stay_small_and_fast(name: str) -> None:
     assert (
         time.process_time() - started < 5
     )  # a bound of its kind, not a measure: unbounded, these take minutes, or never end
-    assert len(card) <= CARD + 500
+    assert len(card) <= MAX_CARD_CHARS + 500
     assert len(text) < 100_000
 
 
@@ -356,8 +356,8 @@ def test_any_schema_gives_valid_python(
     """Whatever the schemas are, every text is Python that compiles, of bounded size; nothing raises."""
     parameters = {"type": "object", "properties": properties, "required": list(properties)[:2]}
     function = Function("api", text, text, text, text, parameters, returns, route=text)
-    assert len(check(describe(function, definitions.get, module="api"))) < 2 * CARD
-    assert len(check(signature(function, definitions.get) + ": ...")) < 2 * CARD
+    assert len(check(describe(function, definitions.get, module="api"))) < 2 * MAX_CARD_CHARS
+    assert len(check(signature(function, definitions.get) + ": ...")) < 2 * MAX_CARD_CHARS
     check(response(function, definitions.get)[1])
     check(stub([function, function], definitions.get))
     assert all(map(is_plain, parameter_names(function, definitions.get)))
@@ -430,7 +430,7 @@ def test_parameters_that_a_card_leaves_out_are_there_on_request() -> None:
     )
     card = describe(one, {}.get, module="s")
     ast.parse(card)
-    assert len(card) <= CARD
+    assert len(card) <= MAX_CARD_CHARS
     assert "parameter_79: str," in card
     assert '# In full: get_functions(["s.many#parameters"])' in card
     full = describe_class(one, {}.get, "parameters")

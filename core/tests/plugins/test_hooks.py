@@ -184,7 +184,7 @@ async def test_a_compile_that_a_plugin_fails_names_it(doorward_host: Any, error:
     before."""
     bad = raising("source_compiled", error)
     async with configured(doorward_host, bad=bad) as gate:
-        assert await gate.servers.compile() == {}
+        assert await gate.compiler.compile() == {}
         said = str(gate.servers.broken["weather"])
         assert (
             ("'bad' failed in source_compiled: KeyError" in said)
@@ -194,9 +194,9 @@ async def test_a_compile_that_a_plugin_fails_names_it(doorward_host: Any, error:
         assert "s3cret" not in said
         assert gate.catalog.names("weather") == ()
     async with doorward_host.gateway(CONFIG) as gate:
-        await gate.servers.compile()
+        await gate.compiler.compile()
     async with configured(doorward_host, again=bad) as gate:
-        await gate.servers.compile(force=True)
+        await gate.compiler.compile(force=True)
         assert "weather" in gate.servers.outdated
         assert "get_forecast" in gate.catalog.names("weather")
 

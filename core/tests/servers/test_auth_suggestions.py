@@ -48,7 +48,7 @@ async def test_only_what_can_be_used_is_suggested(doorward_host: Any) -> None:
     doorward_host.install("source", "closed", Closed)
     doorward_host.install("auth", "key", Key)
     async with doorward_host.gateway('[servers.w]\nsource = "closed"\n') as gate:
-        await gate.servers.compile()
+        await gate.compiler.compile()
         report = gate.catalog.reports()["w"]
         assert (report.closed, len(report.auth)) == (2, 6)
         assert [(s.auth, s.serves) for s in auth_suggestions.usable(report, gate.plugins)] == [(KEY.auth, 2)]
@@ -107,6 +107,6 @@ async def test_a_variable_that_is_missing_stops_calls_and_no_compile(doorward_ho
     doorward_host.install("auth", "key", Key)
     table = '{ type = "key", name = "${NO_SUCH_NAME}", value = "${NO_SUCH}" }'
     async with doorward_host.gateway(f'[servers.w]\nsource = "closed"\nauth = {table}\n') as gate:
-        await gate.servers.compile()
+        await gate.compiler.compile()
         assert gate.servers.broken == {}
         assert gate.catalog.reports()["w"].functions > 0

@@ -91,7 +91,7 @@ async def test_who_tells_without_end_is_not_compiled_without_end(
     host: Host, telling: type[Telling], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Changes that come together are one."""
-    monkeypatch.setattr("doorward.servers.background_refresh.ROUND", 3600)
+    monkeypatch.setattr("doorward.servers.background_refresh.ROUND_SECONDS", 3600)
     async with host.gateway(CONFIG) as gate:
         await gate.ready()
         assert telling.open is not None
@@ -105,7 +105,7 @@ async def test_a_server_that_comes_late_is_compiled(
     host: Host, telling: type[Telling], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that could not be reached when we started is tried again, though nobody restarts us."""
-    monkeypatch.setattr("doorward.servers.background_refresh.PAUSE", 0.05)
+    monkeypatch.setattr("doorward.servers.background_refresh.MIN_PAUSE_SECONDS", 0.05)
     telling.absent = True
     async with host.gateway(CONFIG) as gate:
         assert "not there yet" in (await gate.list_servers())["servers"][0]["broken"]
@@ -207,7 +207,7 @@ async def test_what_fails_in_the_background_is_done_the_next_time(
             raise OSError(errno.EMFILE, "Too many open files")
 
     monkeypatch.setattr("doorward.secrets.needles.warm_up", fail_at_first)
-    monkeypatch.setattr("doorward.servers.background_refresh.SWEEP", 0.01)
+    monkeypatch.setattr("doorward.servers.background_refresh.SWEEP_SECONDS", 0.01)
     with structlog.testing.capture_logs() as logs:
         async with host.gateway(CONFIG) as gate:
             with anyio.fail_after(60):
@@ -231,7 +231,7 @@ async def test_what_fails_while_servers_are_kept_up_ends_nobodys_server(
         await real(self)
 
     monkeypatch.setattr(background_refresh.BackgroundRefresh, "_try_again", failing)
-    monkeypatch.setattr(background_refresh, "PAUSE", 0.01)
+    monkeypatch.setattr(background_refresh, "MIN_PAUSE_SECONDS", 0.01)
     async with host.gateway(CONFIG) as gate:
         await until(lambda: len(rounds) == 3)
         assert (await gate.list_servers())["servers"][0]["name"] == "weather"

@@ -18,8 +18,8 @@ from doorward.catalog.schema_inference import SchemaInference, is_open
 from doorward.data.headers import shown_headers
 from doorward.data.json_writing import dump
 from doorward.data.offload import done, is_large
+from doorward.describe.results.type_mismatches import type_mismatch
 from doorward.describe.signatures import signature
-from doorward.describe.undeclared import unlike
 from doorward.model.errors import (
     DoorwardError,
     GuardRefused,
@@ -215,7 +215,7 @@ class Broker:
         slightly different note."""
         if run.noted(function.qualified):
             return
-        if odd := unlike(function, value, partial(self._catalog.definition, function.server)):
+        if odd := type_mismatch(function, value, partial(self._catalog.definition, function.server)):
             run.note(odd, about=function.qualified)
 
     def following(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from doorward.describe.cards import class_at
-from doorward.describe.schemas import NESTING, Definitions, Reader
+from doorward.describe.schemas import MAX_NESTING, Definitions, Reader
 from doorward.model.errors import ApiError, DoorwardError
 from doorward.model.types import Function
 
@@ -31,7 +31,7 @@ def class_refused(function: Function, error: DoorwardError, definitions: Definit
         path for path in _PATH.findall(error.message[:_SEARCHED_CHARS]) if _SEPARATORS.search(path.strip("./[]"))
     ][:_MAX_PLACES]
     for path in places:
-        place = _place(function, _SEPARATORS.split(path.rstrip("./[]"))[:NESTING], definitions)
+        place = _place(function, _SEPARATORS.split(path.rstrip("./[]"))[:MAX_NESTING], definitions)
         if place and (text := class_at(function, definitions, place)):
             return text
     return ""

@@ -1,6 +1,6 @@
-"""The stored functions of all servers: compile into it, look up, search.
+"""The stored functions of all servers: storing a compile, looking up, searching.
 
-It is opened in constant time: nothing is read until it is asked for. What reads here never waits.
+Opening it takes constant time: nothing is read before it is needed. Reading never waits.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from pydantic_core import from_json
 
+from doorward.catalog.empty_catalog import EMPTY_CATALOG
 from doorward.catalog.function_codec import Report, restored
-from doorward.catalog.nothing import NOTHING
 from doorward.catalog.search.document import access_fact, server_fact, tag_fact
 from doorward.catalog.search.question import read as read_question
 from doorward.catalog.search.ranking import Ranking, Words
@@ -31,13 +31,13 @@ from doorward.model.types import Compiled, Function, Schema
 
 T = TypeVar("T")
 
-FEW_SERVERS = 20
-"""Servers that the index is asked for by their names; of more, it is asked for everything, and what is not theirs left
-out."""
+MAX_SERVERS_BY_NAME = 20
+"""Servers to which the search index is restricted by their names. If there are more, it searches everything, and the
+functions of other servers are left out afterwards."""
 
 
-class There(NamedTuple):
-    """A catalog that could be read, and the last compile of each server in it."""
+class StoredCatalog(NamedTuple):
+    """A stored catalog that can be read, and the last compile of each server in it."""
 
     reader: CatalogReader
     reports: Mapping[str, Report]
@@ -46,8 +46,8 @@ class There(NamedTuple):
 class Catalog:
     """The functions that are kept in a store. Readers see a compile of another process at once, and never wait for it.
 
-    One that was removed is read from, as it was, until the one in its place has as much: `lost` says that there is
-    something to do, `there` and `turn_to` do it."""
+    If the stored catalog is removed, the old one is read until a new one in its place has as much: `lost` says that a
+    new one is needed, `there` makes it, and `turn_to` reads from it."""
 
     def __init__(self, store: CatalogStore) -> None:
         self._store = store
@@ -55,10 +55,10 @@ class Catalog:
         self.merge_observations = store.merge_observations
         self._broken = False
         try:
-            self._opened = store.open() or NOTHING
+            self._opened = store.open() or EMPTY_CATALOG
         except StateError as error:  # programs that need no functions run all the same
             log.warning("catalog_not_read", why=str(error), hint=error.hint)
-            self._opened = store.as_it_was() or NOTHING
+            self._opened = store.as_it_was() or EMPTY_CATALOG
         self._last: tuple[int, ...] = ()
         self._seen = self.version()
         self.report = lru_cache(4096)(self._report)
@@ -78,9 +78,9 @@ class Catalog:
 
     @property
     def _reader(self) -> CatalogReader:
-        if self._opened is NOTHING:  # somebody may have written first
+        if self._opened is EMPTY_CATALOG:  # another process may have stored something since
             with contextlib.suppress(DoorwardError):
-                self._opened = self._store.open(patient=False) or NOTHING
+                self._opened = self._store.open(patient=False) or EMPTY_CATALOG
         return self._opened
 
     @property
@@ -103,19 +103,19 @@ class Catalog:
         Raises: StateError, ConfigError."""
         return write(self._store, server, compiled, fingerprint=fingerprint, settings=settings, ms=ms, scrub=scrub)
 
-    # Which one is read
+    # Which stored catalog is read
 
     @property
     def lost(self) -> bool:
-        """Whether what is kept is not what is read: it was removed, replaced, emptied or broken."""
+        """Whether the catalog that is read is no longer the stored one, which was removed, replaced or broken."""
         return self._broken or not self._reader.current
 
-    def there(self) -> There:
-        """What is kept now, made anew if need be. For threads. Raises: StateError, ConfigError."""
+    def there(self) -> StoredCatalog:
+        """The catalog that is stored now, made anew if need be. For threads. Raises: StateError, ConfigError."""
         for _ in range(2):
             reader = self._store.made()
             try:
-                return There(reader, _reports(reader.reports()))
+                return StoredCatalog(reader, _reports(reader.reports()))
             except (Broken, ValueError, TypeError, LookupError) as error:
                 reader.close()
                 reader.discard(error)
@@ -124,9 +124,9 @@ class Catalog:
                 raise
         raise StateError(f"{self.where}: cannot be made a catalog", hint="Is another program using that file?")
 
-    def turn_to(self, there: There, servers: Collection[str]) -> bool:
-        """Read from there from now on, if it has all of these servers that this one has."""
-        with contextlib.suppress(StateError):  # what cannot be read is not lost
+    def turn_to(self, there: StoredCatalog, servers: Collection[str]) -> bool:
+        """Read from that catalog from now on, unless it lacks one of these servers that the present one has."""
+        with contextlib.suppress(StateError):  # if the present one cannot be read, nothing is lost
             if not self._broken and any(name in servers and name not in there.reports for name in self.reports()):
                 there.reader.close()
                 return False
@@ -137,14 +137,14 @@ class Catalog:
     # Reading
 
     def version(self) -> tuple[int, ...]:
-        """Another one after each compile, by whatever process, and when another file is read; as before while it cannot
-        be read. What was observed of results is no compile: nobody needs to be told."""
+        """Changes with each compile, by whatever process, and when another file is read. Stays the same while the
+        catalog cannot be read, and when only observed results are stored."""
         with contextlib.suppress(StateError):
             self._last = self._reader.version()
         return self._last
 
     def refresh(self) -> bool:
-        """Forget what was read if a compile has changed it since. True if it has."""
+        """Forget what was read if a compile has changed it since. Returns: whether one has."""
         now = self.version()
         if now == self._seen:
             return False
@@ -155,7 +155,7 @@ class Catalog:
         return True
 
     def _read(self, make: Callable[..., T], *given: Any) -> T:
-        """What is made of a text of ours. Raises: StateError if it is none."""
+        """Decode a stored text. Raises: Broken if it is not one that was stored here."""
         try:
             return make(*given)
         except (ValueError, TypeError, LookupError):
@@ -181,14 +181,13 @@ class Catalog:
         return self._read(restored, *row) if row else None
 
     def _aliases(self, server: str) -> Mapping[str, str]:
-        """The names of functions by their further ones."""
+        """The names of functions by their aliases."""
         return {
             alias: name for aliases, name in self._reader.aliases(server) for alias in self._read(from_json, aliases)
         }
 
     def _schema_hash(self, server: str, name: str) -> str:
-        """A hash of what callers of a function rely on, its schemas with all that they refer to; "" if there is
-        none."""
+        """A hash of what a function's callers rely on: its schemas with all that they refer to. "" if there is none."""
         function = self.function(server, name)
         if function is None:
             return ""
@@ -207,7 +206,7 @@ class Catalog:
         return self._reader.names(server, "name", most)
 
     def observation(self, server: str, name: str) -> StoredObservation | None:
-        """What was seen of a function's results."""
+        """What was observed of a function's results."""
         return self._reader.observation(server, name)
 
     def functions(self, server: str) -> Iterable[Function]:
@@ -216,20 +215,20 @@ class Catalog:
             yield self._read(restored, *row)
 
     def named(self, server: str) -> Iterator[Named]:
-        """The names of a server's functions, with what they were made of."""
+        """The names of a server's functions, with the ids and routes that they were made from."""
         return (Named(*names) for names in self._reader.named(server))
 
     def search(
         self, query: str, *, servers: Sequence[str], read_only: bool | None = None, limit: int = 10, offset: int = 0
     ) -> tuple[list[Function], int]:
-        """Functions that fit the words, best first, and how many fit altogether. No words: all of them. `tag:NAME` in
-        the query leaves those with that tag (`tag:pull*` or `tag:"two words"` work; several must all fit)."""
+        """The functions that match the words, best first, and how many match in all. Without words, all do. `tag:NAME`
+        in the query keeps only those with that tag; `tag:pull*` and `tag:"two words"` work; several must all match."""
         question = read_question(query)
         access = [access_fact(read_only)] if read_only is not None else []
         facts = (*access, *(tag_fact(tag) + ("*" if tag.endswith("*") else "") for tag in question.tags))
         stored = self.servers()
         asked = tuple(sorted(stored.intersection(servers)))
-        many = bool(question.concepts) and len(asked) > FEW_SERVERS
+        many = bool(question.concepts) and len(asked) > MAX_SERVERS_BY_NAME
         some = len(asked) < len(stored)
         only = Only(facts, tuple(server_fact(s) for s in asked or [""]) if some and not many else None)
         if question.concepts:
@@ -238,19 +237,19 @@ class Catalog:
             ids, total = ranking.page(limit, offset, self._called(query.strip()))
         else:
             ids, total = self._reader.listed(only, limit, offset)
-        # The records of those alone: they are large, and sorting them all would read them all.
-        # Ids may mean others since another process compiled.
+        # Only these records are read: they are large. An id may belong to another server now, if another process has
+        # compiled since.
         return [self._read(restored, *row) for row in self._reader.rows(ids) if row.server in asked], total
 
     def _called(self, query: str) -> set[int]:
-        """The functions whose very name or original id this is."""
+        """The functions of exactly this name or original id."""
         if not query or len(query) > 200 or len(query.split()) > 1:
             return set()
         bare = query.rpartition(".")[2] or query
         return self._reader.called([plain(name) for name in (query, bare, python_name(bare))])
 
     def servers(self) -> set[str]:
-        """Those that have a compile."""
+        """The servers that have a compile."""
         return self._reader.servers()
 
     def _read_words(self, servers: tuple[str, ...]) -> Words:

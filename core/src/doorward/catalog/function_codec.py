@@ -15,7 +15,7 @@ from doorward.model.types import Function
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a compile made of one server, as it stands in the catalog."""
+    """The report on a server's compile, as the catalog stores it."""
 
     server: str
     functions: int
@@ -34,14 +34,14 @@ _STORED = [f for f in Function.__dataclass_fields__ if f not in ("server", "name
 
 
 def restored(server: str, name: str, record: str) -> Function:
-    """A function of its record."""
+    """The function that a record was made from."""
     fields = from_json(record)
     tuples = {key: tuple(fields.get(key, ())) for key in ("tags", "headers", "aliases")}
     return Function(server=server, name=name, **{**fields, **tuples})
 
 
 def scrubbed(function: Function, scrub: Callable[[str], str]) -> tuple[Function, str]:
-    """A function and its record, without what must not be stored. The words to search for are those of what is left."""
+    """A function and its record, both without secrets: the search index must not have them either."""
     record = as_json({f: getattr(function, f) for f in _STORED})
     clean, name = scrub(record), plain(scrub(function.name))
     if clean != record or name != function.name or not record.isascii():
@@ -50,8 +50,7 @@ def scrubbed(function: Function, scrub: Callable[[str], str]) -> tuple[Function,
 
 
 def as_json(value: Any) -> str:
-    """A value as compact JSON that can be read back. What is plain already, nearly everything, is not walked in
-    Python."""
+    """A value as compact JSON that can be read back. Plain values, which nearly all are, are not walked in Python."""
     try:
         text = dump(value)
         if text.count(b"{") + text.count(b"[") < MAX_DEPTH or from_json(text) is not None:

@@ -1,4 +1,4 @@
-"""Which functions may be meant by a name that none has, and what to say of them."""
+"""The functions that an unknown name may mean, and the hint that names them."""
 
 from __future__ import annotations
 
@@ -9,36 +9,37 @@ from doorward.catalog.catalog import Catalog
 from doorward.data.near_names import is_misspelt, nearest
 from doorward.data.words import split_words
 
-FEW = 3000
-"""Names that an unknown one is compared with, letter by letter."""
+MAX_COMPARED_NAMES = 3000
+"""Names that an unknown name is compared with, letter by letter."""
 
-_LIKELY = 10
-_FOUND = 0.5
-"""What it is worth that a search for the words finds the function first; by meaning, too: `add` finds `create`."""
+_SEARCH_RESULTS = 10
+_SEARCH_BONUS = 0.5
+"""How much nearer a name counts if a search for the unknown name's words finds its function first. The search knows
+meanings: `add` finds `create`."""
 
 
 def names_near(catalog: Catalog, name: str, servers: Sequence[str], most: int = 5) -> list[str]:
-    """Qualified names that look like this one, nearest first."""
+    """The qualified names most similar to this one, nearest first."""
     server, _, bare = name.rpartition(".")
     asked = [server] if server in servers else servers
-    found = [f.qualified for f in catalog.search(" ".join(split_words(bare)), servers=asked, limit=_LIKELY)[0]]
+    found = [f.qualified for f in catalog.search(" ".join(split_words(bare)), servers=asked, limit=_SEARCH_RESULTS)[0]]
     everything: list[str] = []
     for each in asked:
         everything += [f"{each}.{n}" for n in catalog.names(each)]
-        if len(everything) > FEW:  # comparing with all of them would take too long
+        if len(everything) > MAX_COMPARED_NAMES:  # comparing with all of them would take too long
             return found[:most]
-    worth = {known: _FOUND * (1 - place / _LIKELY) for place, known in enumerate(found)}
+    worth = {known: _SEARCH_BONUS * (1 - place / _SEARCH_RESULTS) for place, known in enumerate(found)}
     return nearest(bare, everything, most, worth) or found[:most]
 
 
 def told_near(likely: Sequence[str], name: str, server: str, compiled: float) -> str:
-    """The hint with the names near an unknown one, and since when its server was not asked, unless it is one of them
-    but for slips: a function may be newer than that. "" if there is neither."""
+    """A hint with the names near an unknown one and, unless it looks like a misspelling of one of them, the age of its
+    server's compile: the function may be newer. "" if there is nothing to say."""
     near = f"Near: {', '.join(likely)}." if likely else ""
     if not compiled or any(is_misspelt(name, each.rpartition(".")[2]) for each in likely):
         return near
-    when = f"{server} was compiled {_ago(time.time() - compiled)}; an operator compiles again by `doorward compile {server}`."
-    return f"{near} {when}".strip()
+    when = f"{server} was compiled {_ago(time.time() - compiled)}"
+    return f"{near} {when}; an operator compiles again by `doorward compile {server}`.".strip()
 
 
 def _ago(seconds: float) -> str:

@@ -1,5 +1,4 @@
-"""What is done with a catalog's file around a compile: a broken one is put aside, and the one that is in its place
-read."""
+"""The catalog's file around a compile: before it, a broken file is put aside; after it, the new one is read."""
 
 from __future__ import annotations
 
@@ -13,21 +12,19 @@ from doorward.model.errors import StateError
 
 
 async def look(catalog: Catalog, servers: Collection[str] | None) -> None:
-    """Before a compile: put the catalog aside if it is broken; forget all but these servers, if they are all that there
-    are."""
+    """Before a compile: put the catalog aside if it is broken, and forget all servers but these (`None`: none)."""
     try:
         await anyio.to_thread.run_sync(catalog.check)
         if servers is not None and (gone := catalog.reports().keys() - set(servers)):
             await anyio.to_thread.run_sync(catalog.drop, gone)
-    except StateError as error:  # told again of each server that cannot be stored
+    except StateError as error:  # reported again for each server that cannot be stored
         log.warning("catalog_not_checked", why=str(error), hint=error.hint)
 
 
 async def turn(catalog: Catalog, servers: Collection[str]) -> bool:
-    """After a compile: read the file that is at its place, once it has all of these servers that the one that is read
-    has.
+    """After a compile: read the file that is stored now, unless it lacks one of these servers that the present one has.
 
-    Returns: whether it is read now."""
+    Returns: whether the file that is stored now is the one that is read."""
     if catalog.lost:
         try:
             catalog.turn_to(await anyio.to_thread.run_sync(catalog.there), servers)

@@ -1,7 +1,7 @@
-"""What results of functions look like whose schema nobody gives: learnt from the results themselves.
+"""The shapes of results that have no schema in their document, learnt from the results themselves.
 
-A shape has names and types only, never values. Its names end in texts that models read and on disk, so those that look
-like data, which a value's author may choose, are not kept: such an object is one "of X".
+A shape has names and types only, never values. Its names are stored, and models read them. So names that look like
+data, which the author of a value may choose, are not kept: such an object becomes a `map`.
 """
 
 from __future__ import annotations
@@ -17,60 +17,60 @@ from typing import Any
 
 from doorward.catalog.store import ObservationStore, StoredObservation
 from doorward.data.json_writing import digest
-from doorward.describe.observation import HELD, Observation, Shape
-from doorward.describe.value_text import MOST_TEXT, holds, may_hold
+from doorward.describe.results.observation import TEXT_FORMATS, Observation, Shape
+from doorward.describe.results.value_text import MAX_TEXT_CHARS, holds, may_hold
 from doorward.host.logs import log
 from doorward.model.errors import StateError
 from doorward.model.types import Function
 
-DEEPEST = 6
-MOST_KEYS = 60
-"""Names of one object; with more, they are data."""
+MAX_DEPTH = 6
+MAX_KEYS = 60
+"""Names of one object; if there are more, they are taken for data."""
 
-MOST_ITEMS = 20
-"""Of a list that are looked at."""
+MAX_ITEMS = 20
+"""Items of a list that are looked at."""
 
-MOST_PARTS = 1000
-"""Of one result that are looked at."""
+MAX_PARTS = 1000
+"""Parts of one result that are looked at."""
 
-TEXT = 20
-"""Characters of a text that may hold something, which is read, as one part."""
+CHARS_PER_PART = 20
+"""Characters that count as one part, in a text that is parsed to see what it holds."""
 
-LARGEST = 600
-"""Places of one shape; deeper levels of a larger one are not known."""
+MAX_PLACES = 600
+"""Places of one shape; a larger one loses its deepest levels."""
 
-EVERY = 10
-"""A function's first results are all looked at, later only one in so many: they look like those before."""
+SAMPLING_INTERVAL = 10
+"""This many first results of a function are all looked at, later only one in so many: results look alike."""
 
-MOST = 2000
-"""Functions that a process remembers."""
+MAX_FUNCTIONS = 2000
+"""Functions whose shapes a process remembers."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _DIGITS = re.compile(r"[0-9]")
-_SCALARS = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
+_SCALAR_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
 
 
 class SchemaInference:
-    """The shapes of results, in memory and where they are kept. One that has not changed costs a look at the result."""
+    """The shapes of results, in memory and stored. Only a shape that has changed is written."""
 
     def __init__(self, store: ObservationStore) -> None:
         self._store = store
         self._known: OrderedDict[str, tuple[Function, Observation | None]] = OrderedDict()
 
     def learn(self, function: Function, value: Any) -> None:
-        """A function without a schema of its results has given this value."""
+        """Learn from a result of a function without a schema of its results."""
         seen = self.of(function)
         if seen is None:
             seen = Observation(_schema_hash(function), {}, 0, 0.0)
             self._remember(function, seen)
         seen.times, seen.new, seen.last = seen.times + 1, seen.new + 1, time.time()
-        if seen.times <= EVERY or seen.times % EVERY == 0:
+        if seen.times <= SAMPLING_INTERVAL or seen.times % SAMPLING_INTERVAL == 0:
             merged = bounded(merge(seen.shape, shape(value)))
             if merged != seen.shape:
                 seen.shape, seen.changed = merged, True
 
     def of(self, function: Function) -> Observation | None:
-        """What was seen of this function's results, in its present form."""
+        """What was observed of a function's results, as long as the function has not changed."""
         kept = self._known.get(function.qualified)
         if kept and kept[0] is function:
             return kept[1]
@@ -96,13 +96,13 @@ class SchemaInference:
     def _remember(self, function: Function, seen: Observation | None) -> None:
         self._known[function.qualified] = function, seen
         self._known.move_to_end(function.qualified)
-        if len(self._known) > MOST:
+        if len(self._known) > MAX_FUNCTIONS:
             self._known.popitem(last=False)
 
     def _stored(self, function: Function, schema_hash: str) -> Observation | None:
         try:
             row = self._store.observation(function.server, function.name)
-        except StateError:  # nobody's call fails for want of this
+        except StateError:  # no call should fail because of this
             return None
         return (
             Observation(schema_hash, json.loads(row.shape), row.times, row.last)
@@ -117,7 +117,7 @@ def _key(qualified: str) -> tuple[str, str]:
 
 
 def _merged_with(seen: Observation, stored: StoredObservation | None) -> StoredObservation:
-    """One with what another process has seen meanwhile. What is learnt while it is stored is stored the next time."""
+    """An observation merged with what other processes stored. What is learnt meanwhile is stored the next time."""
     new, seen.changed = seen.new, False
     whole, times = seen.shape, seen.times
     if stored and stored.digest == seen.schema_hash:
@@ -127,54 +127,54 @@ def _merged_with(seen: Observation, stored: StoredObservation | None) -> StoredO
 
 
 def lasts(functions: Iterable[Function]) -> Callable[[str, str], bool]:
-    """Whether what was seen of the function with a name and a digest holds for these: it is there, is no other one, and
-    has no schema of its results."""
+    """A test whether what was observed of a function, by its name and digest, still holds: it is among these, has not
+    changed, and has no schema of its results."""
     now = {f.name: f for f in functions}
     return lambda name, then: name in now and is_open(now[name]) and _schema_hash(now[name]) == then
 
 
 def is_open(function: Function) -> bool:
-    """Whether nobody says what the results are, or only that they are texts."""
+    """Whether a function's document says nothing about its results, or only that they are texts."""
     returns = function.returns
     return returns is None or (returns.get("type") == "string" and not {"format", "enum", "const"} & returns.keys())
 
 
 def _schema_hash(function: Function) -> str:
-    """A hash of what a function is: another one is another function, whose results are others."""
+    """A hash of a function's id and parameters: if it changes, earlier results say nothing any more."""
     return digest(function.id, function.parameters)
 
 
 def shape(value: Any) -> Shape:
     """The shape of a plain JSON value."""
-    return _shape(value, DEEPEST, [MOST_PARTS])
+    return _shape(value, MAX_DEPTH, [MAX_PARTS])
 
 
 def _shape(value: Any, depth: int, left: list[int]) -> Shape:
     left[0] -= 1
     if isinstance(value, str) and left[0] >= 0 and may_hold(value):
-        left[0] -= min(len(value), MOST_TEXT) // TEXT
+        left[0] -= min(len(value), MAX_TEXT_CHARS) // CHARS_PER_PART
         if what := holds(value):
-            return {"string": {HELD[what]: {}}}
-    if kind := _SCALARS.get(type(value)):
+            return {"string": {TEXT_FORMATS[what]: {}}}
+    if kind := _SCALAR_TYPES.get(type(value)):
         return {kind: {}}
     if depth == 0 or left[0] < 0:
         return {}
     if isinstance(value, list):
-        return {"array": _together(_shape(item, depth - 1, left) for item in value[:MOST_ITEMS])}
+        return {"array": _together(_shape(item, depth - 1, left) for item in value[:MAX_ITEMS])}
     if not isinstance(value, Mapping):
         return {}
-    if len(value) > MOST_KEYS or not all(map(_is_name, value)):
-        return {"map": _together(_shape(item, depth - 1, left) for item in islice(value.values(), MOST_ITEMS))}
+    if len(value) > MAX_KEYS or not all(map(_is_name, value)):
+        return {"map": _together(_shape(item, depth - 1, left) for item in islice(value.values(), MAX_ITEMS))}
     return {"object": {key: _shape(item, depth - 1, left) for key, item in value.items()}}
 
 
 def _is_name(key: Any) -> bool:
-    """Whether a key was chosen by who wrote the program that answers; a number, an address or an id is data."""
+    """Whether a key is a name that a programmer chose; a number, an address or an id is data."""
     return isinstance(key, str) and _NAME.fullmatch(key) is not None and len(_DIGITS.findall(key)) <= 4
 
 
 def merge(one: Shape, other: Shape) -> Shape:
-    """What has been seen in either."""
+    """A shape with what has been observed in either."""
     if one == other or not other:
         return one
     if not one:
@@ -182,7 +182,7 @@ def merge(one: Shape, other: Shape) -> Shape:
     merged = {**one, **other, **{kind: _merged(kind, one[kind], other[kind]) for kind in one.keys() & other.keys()}}
     fields = merged.get("object")
     if fields is not None and (
-        len(fields) > MOST_KEYS or "map" in merged or _unlike(one.get("object"), other.get("object"))
+        len(fields) > MAX_KEYS or "map" in merged or _unlike(one.get("object"), other.get("object"))
     ):
         merged["map"] = _together([merged.get("map", {}), *merged.pop("object").values()])
     if "number" in merged:
@@ -197,8 +197,8 @@ def _merged(kind: str, one: Shape, other: Shape) -> Shape:
 
 
 def _unlike(one: Shape | None, other: Shape | None) -> bool:
-    """Whether two objects have no name in common but all values alike: then their names are data, as in `{"anna":
-    1}`."""
+    """Whether two objects have no name in common, but values of the same types: then their names are data, as in
+    `{"anna": 1}`."""
     if not one or not other or one.keys() & other.keys():
         return False
     kinds = [tuple(sorted(inside)) for inside in (*one.values(), *other.values())]
@@ -210,10 +210,10 @@ def _together(shapes: Iterable[Shape]) -> Shape:
 
 
 def bounded(whole: Shape) -> Shape:
-    """The shape without the levels for which it has no room."""
-    for depth in range(DEEPEST + 1, 0, -1):
-        cut = whole if depth > DEEPEST else _cut(whole, depth)
-        if _size(cut) <= LARGEST:
+    """A shape without the levels for which there is no room."""
+    for depth in range(MAX_DEPTH + 1, 0, -1):
+        cut = whole if depth > MAX_DEPTH else _cut(whole, depth)
+        if _size(cut) <= MAX_PLACES:
             return cut
     return {kind: {} for kind in whole}
 

@@ -1,8 +1,8 @@
-"""What an engine that keeps the catalog can do: SQLite's is in `sqlite_store`. It knows names, ids, words and texts,
-and no more.
+"""The protocols of an engine that keeps the catalog; `sqlite_store` has the one for SQLite. An engine knows names, ids,
+words and texts, and no more.
 
-A function is kept as JSON text, its record; so is a server's report. Who reads does so from the event loop: an engine
-that is reached over a network reads from a copy of its own.
+Each function is kept as JSON text, its record; so is each server's report. Reading happens in the event loop, so an
+engine that is reached over a network must read from a local copy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from doorward.model.errors import StateError
 
 
 class Broken(StateError):
-    """What is kept is no catalog."""
+    """What is stored is not a catalog."""
 
     def __init__(self, where: object) -> None:
         hint = (
@@ -27,7 +27,7 @@ class Broken(StateError):
 
 
 class Row(NamedTuple):
-    """A function as it is kept."""
+    """A function as it is stored."""
 
     server: str
     name: str
@@ -35,8 +35,8 @@ class Row(NamedTuple):
 
 
 class StoredObservation(NamedTuple):
-    """What was seen of one function's results: the digest of the function then, a JSON text, how often, and when
-    last."""
+    """What was observed of one function's results: the digest of the function at that time, the shape as JSON text, how
+    many results there were, and the time of the last one."""
 
     digest: str
     shape: str
@@ -46,9 +46,9 @@ class StoredObservation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """A server's compile as it is kept. Functions stand in the order of their document, each with its original id,
-    whether it only reads, and what the search knows of it: the texts of `document.FIELDS`. `words` has in how many
-    functions each word is."""
+    """A server's compile as it is stored. Functions are in the order of their document, each with its original id,
+    whether it only reads, and its texts for the search, one for each of `document.FIELDS`. `words` says in how many
+    functions each word occurs."""
 
     server: str
     report: str
@@ -59,135 +59,136 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class Only:
-    """Functions with all of these facts (`…*`: one that begins so) and, if they are given, one of those."""
+    """A filter: functions with all of these `facts` (`…*` is a prefix) and, if it is given, with one of `one_of`."""
 
     facts: tuple[str, ...] = ()
     one_of: tuple[str, ...] | None = None
 
 
 class SearchIndex(Protocol):
-    """Finds functions by the words in their `document.FIELDS`. Each has a number, as long as it is stored.
+    """Finds functions by the words in their `document.FIELDS`. Each function has a number as long as it is stored.
 
-    A phrase is in fields if each of its words is in one of them. Raises: StateError."""
+    Some fields have a phrase if each of its words is in one of them. Raises: StateError."""
 
     def functions_of(self, servers: Collection[str]) -> frozenset[int]:
-        """All of these servers."""
+        """All functions of these servers."""
 
     def called(self, names: Collection[str]) -> set[int]:
-        """Those whose name or original id is one of these."""
+        """The functions whose name or original id is one of these."""
 
     def listed(self, only: Only, limit: int, offset: int) -> tuple[list[int], int]:
-        """Some of them, in the order of servers and documents, and how many there are."""
+        """Some of the functions, in the order of servers and documents, and how many there are."""
 
     def having(self, fields: Sequence[str], phrases: Iterable[Phrase], only: Only) -> list[int]:
-        """Those that have one of the phrases in these fields."""
+        """The functions that have one of the phrases in these fields."""
 
     def ranked(self, fields: Sequence[str], phrases: Iterable[Phrase], only: Only, most: int | None) -> list[int]:
-        """The same, the best first by BM25 with `document.WEIGHTS`; no more than `most`."""
+        """The same functions, best first by BM25 with `document.WEIGHTS`; at most `most`."""
 
     def count(self, fields: Sequence[str], phrases: Iterable[Phrase]) -> int:
-        """How many have one."""
+        """How many functions have one of the phrases in these fields."""
 
     def texts(self, functions: Sequence[int], fields: Sequence[str]) -> list[tuple[int, tuple[str, ...]]]:
-        """What these fields of each hold."""
+        """The texts of these fields of each function."""
 
     def rows(self, functions: Iterable[int]) -> list[Row]:
-        """Those that are still stored, in this order."""
+        """The functions that are still stored, in this order."""
 
 
 class CatalogReader(SearchIndex, Protocol):
-    """The catalog, open for reading. It sees each compile as soon as it is whole, and waits for nobody.
+    """The catalog, open for reading. It sees each compile as soon as it is complete, and never waits for one.
 
     Raises: StateError, `Broken` if what is there cannot be read."""
 
     @property
     def current(self) -> bool:
-        """Whether this is what is kept there now: it was not removed or replaced, and is not broken."""
+        """Whether this is still the stored catalog: it was not removed or replaced, and is not broken."""
 
     def version(self) -> tuple[int, ...]:
-        """Another one after each compile, by whatever process, and for another catalog."""
+        """Changes with each compile, by whatever process, and differs between catalogs."""
 
     def servers(self) -> set[str]:
-        """Those that have a compile."""
+        """The servers that have a compile."""
 
     def reports(self, server: str | None = None) -> list[tuple[str, str]]:
-        """The reports by server, in their order; of all or of one."""
+        """The names and reports of all servers, ordered by name, or of one."""
 
     def settings(self) -> dict[str, str]:
         """The `settings` of each report."""
 
     def words(self, servers: Collection[str]) -> list[tuple[int, str]]:
-        """Of each of these servers the `functions` of its report, and its `Contents.words`."""
+        """The number of `functions` in the report of each of these servers, and its `Contents.words`."""
 
     def function(self, server: str, name: str) -> Row | None:
-        """By its name, or else by its original id."""
+        """A function by its name, or else by its original id."""
 
     def functions(self, server: str) -> Iterable[Row]:
-        """All of a server, in the order of its document."""
+        """All functions of a server, in the order of its document."""
 
     def names(self, server: str, column: Literal["name", "original"], most: int | None) -> tuple[str, ...]:
-        """Of its functions in that order, of all or of the first."""
+        """The names or original ids of a server's functions, in the order of its document; of all, or of the first."""
 
     def named(self, server: str) -> list[tuple[str, str, str]]:
-        """Name, original id and the record's `route`, in that order."""
+        """The name, original id and `route` of each function of a server, in the order of its document."""
 
     def aliases(self, server: str) -> list[tuple[str, str]]:
-        """The record's `aliases`, a JSON list, and the name of each function that has some."""
+        """The `aliases`, as a JSON list, and the name of each function that has aliases."""
 
     def definition(self, server: str, name: str) -> str | None:
-        """A schema, as JSON, that others refer to."""
+        """A definition as JSON, to which schemas refer."""
 
     def observation(self, server: str, name: str) -> StoredObservation | None:
-        """What was seen of a function's results."""
+        """What was observed of a function's results."""
 
     def discard(self, why: object) -> None:
-        """Put it aside, if it is still there: it is of no use. For threads. Raises: StateError, ConfigError."""
+        """Put this useless catalog aside, if it is still stored. For threads. Raises: StateError, ConfigError."""
 
     def close(self) -> None: ...
 
 
 class CatalogStore(Protocol):
-    """Where the catalog is kept. All but `open` and `touched` may wait, so it is for threads; and it raises StateError,
-    ConfigError."""
+    """Where the catalog is stored. All methods but `open` and `touched` may wait, so they are for threads.
+
+    Raises: StateError, ConfigError."""
 
     @property
     def where(self) -> Path | str:
         """For messages and logs."""
 
     def open(self, *, patient: bool = True) -> CatalogReader | None:
-        """What is kept; `None` if there is nothing yet. It is made by who writes first."""
+        """The stored catalog; `None` if there is none yet. The first write makes it."""
 
     def as_it_was(self) -> CatalogReader | None:
-        """What can be read while `open` fails."""
+        """The catalog that can be read although `open` fails; `None` if there is none."""
 
     def made(self) -> CatalogReader:
-        """What is kept, made anew if it is missing or broken."""
+        """The stored catalog, made anew if it is missing or broken."""
 
     def touched(self) -> bool:
-        """Whether somebody has written to it since this was asked last, in whatever way."""
+        """Whether anything has written to it since the last time this was asked."""
 
     def check(self) -> None:
-        """Look at all of it; put it aside if it is broken."""
+        """Check all of it, and put it aside if it is broken."""
 
     def replace(self, contents: Contents, lasts: Callable[[str, str], bool]) -> None:
-        """Replace everything of a server in one transaction: who reads sees the old or the new, a kill leaves the old.
-        Of its shapes those stay of which `lasts` says so, by the function's name and digest."""
+        """Replace everything of a server in one transaction: readers see the old or the new, a kill leaves the old.
+        Observed results are kept if `lasts` says so, by the function's name and digest."""
 
     def drop(self, servers: Iterable[str]) -> None:
-        """Forget servers, their shapes too, in one transaction."""
+        """Forget servers and what was observed of their results, in one transaction."""
 
     def merge_observations(
         self, seen: Mapping[tuple[str, str], Callable[[StoredObservation | None], StoredObservation]]
     ) -> None:
-        """Replace what was seen of functions, by server and name, by what is made of it as it is then, in one
-        transaction. Nothing is made anew for this."""
+        """Merge new observations into the stored ones, in one transaction: `seen` has for each server and name a
+        callable that makes the merged observation of the stored one. No catalog is made anew for this."""
 
     def remove(self) -> list[str]:
-        """Remove all of it. Returns: what was there."""
+        """Remove all of it. Returns: what was removed."""
 
 
 class ObservationStore(Protocol):
-    """Where what was seen of results is kept: `Catalog` is one."""
+    """Where observations of results are stored; `Catalog` is one."""
 
     def observation(self, server: str, name: str) -> StoredObservation | None:
         """As `CatalogReader.observation`."""

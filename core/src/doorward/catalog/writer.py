@@ -1,4 +1,4 @@
-"""A server's compile as it is kept: without secrets, with what the search knows of it."""
+"""Writing a server's compile into the catalog: without secrets, and with the texts for the search."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import asdict
 
 from doorward.catalog.function_codec import Report, as_json, scrubbed
 from doorward.catalog.schema_inference import lasts
-from doorward.catalog.search.document import SAID, document
+from doorward.catalog.search.document import BRIEF_FIELDS, document
 from doorward.catalog.store import CatalogStore, Contents, Row
 from doorward.data.clean_text import clean_compile
 from doorward.model.types import Compiled
 
-MOST_WORDS = 50_000
-"""Of a server that the search knows how common they are."""
+MAX_WORDS = 50_000
+"""Words of a server whose frequency the search knows."""
 
 
 def write(
@@ -28,20 +28,21 @@ def write(
     ms: float,
     scrub: Callable[[str], str],
 ) -> Report:
-    """Replace everything of a server. Every text is cleaned, whoever made it, and passes `scrub`: a document may hold
-    what it was fetched with."""
+    """Replace everything of a server. Every text is cleaned, whatever its origin, and passes `scrub`: a document may
+    contain the credentials it was fetched with."""
     compiled = clean_compile(compiled)
     report = Report(
         server, len(compiled.functions), [asdict(s) for s in compiled.skipped], list(compiled.warnings), ms,
-        compiled.description, fingerprint, settings, time.time(), compiled.needing_auth, [asdict(s) for s in compiled.auth],
+        compiled.description, fingerprint, settings, time.time(), compiled.needing_auth,
+        [asdict(s) for s in compiled.auth],
     )  # fmt: skip
     functions = [scrubbed(f, scrub) for f in compiled.functions]
     documents = [document(f) for f, _ in functions]
-    words = Counter(word for texts in documents for word in set(" ".join(texts[SAID]).split()))
+    words = Counter(word for texts in documents for word in set(" ".join(texts[BRIEF_FIELDS]).split()))
     contents = Contents(
         server,
         report=scrub(as_json(asdict(report))),
-        words=as_json(dict(words.most_common(MOST_WORDS))),
+        words=as_json(dict(words.most_common(MAX_WORDS))),
         functions=[
             (Row(server, f.name, record), f.id, f.read_only, texts)
             for (f, record), texts in zip(functions, documents, strict=True)

@@ -72,13 +72,13 @@ class Project:
 
         asked = None if only is None else {module_name(qualified(name).partition(".")[0]) for name in only}
         async with Gateway.open(loaded or self.load(), compile=False) as gate:
-            stale = gate.servers.stale() if ready else ()
+            stale = gate.compiler.stale() if ready else ()
             stale = [name for name in stale if asked is None or module_name(name) in asked]
             if stale:
                 from doorward.cli.progress import progress
 
                 with progress(len(stale)) as tell:
-                    await gate.servers.compile(stale, tell=tell)
+                    await gate.compiler.compile(stale, tell=tell)
             for name, error in gate.servers.broken.items() if ready and warn else ():
                 if asked is not None and module_name(name) not in asked:
                     continue

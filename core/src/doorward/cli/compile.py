@@ -159,7 +159,7 @@ async def _results(gate: Gateway, wanted: tuple[str, ...], dry_run: bool, force:
             raise click.UsageError(f"there is no server {name!r} in the configuration; servers: {some(known)}")
     names = list(wanted or known)
     with progress(len(names)) as tell:
-        reports = await gate.servers.compile(wanted or None, force=force, dry_run=dry_run, tell=tell)
+        reports = await gate.compiler.compile(wanted or None, force=force, dry_run=dry_run, tell=tell)
     wrong = gate.servers.broken | gate.servers.outdated
     return {name: _Result(reports.get(name), wrong.get(name)) for name in names}
 

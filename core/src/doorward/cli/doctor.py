@@ -122,7 +122,7 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
                 server.settings.per_principal and isinstance(wrong, MissingSecret)
             ):  # it is told for each principal
                 gate.servers.broken.setdefault(name, wrong)
-    await gate.servers.compile()
+    await gate.compiler.compile()
     reports = gate.catalog.reports()
     told = set()
     for name in gate.servers.configured:

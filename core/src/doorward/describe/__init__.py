@@ -1,4 +1,4 @@
-"""JSON Schema and what came of calls as text that an agent reads.
+"""Functions, their JSON Schemas and the results of calls, as text that an agent reads.
 
 Never text that the host runs.
 """

@@ -1,14 +1,13 @@
 """JSON Schema → Python annotations and TypedDicts: text for an agent to read, never code for the host to run.
 
-A schema is hostile input. Whatever stands in it, the text is valid Python of bounded size: every class takes up
-room, and where that or the reader's fuel ends stands `Any` or `dict[str, Any]`.
+A schema is hostile input. Whatever it holds, the text is valid Python of bounded size: every class takes up room, and
+where the room or the reader's fuel ends, the annotation is `Any` or `dict[str, Any]`.
 """
 
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from doorward.data.wording import (
@@ -22,52 +21,32 @@ from doorward.data.wording import (
     more_fields,
     size,
 )
-from doorward.describe.classes import Above, Class, Field
-from doorward.describe.schemas import NESTING, Reader, kinds, listed, strings, table, variants
+from doorward.describe.classes import Above, Class, Classes, Field
+from doorward.describe.schemas import MAX_NESTING, Reader, kinds, listed, strings, table, variants
 from doorward.describe.unions import union, value_of
 from doorward.model.names import class_name, is_plain
 from doorward.model.types import Schema
 
-_SELF_EVIDENT = {"uri", "url", "int32", "int64", "float", "double", "password", "string"}
-_LINKS = ("_url", "_uri", "Url")
-_LEAST = 3
-"""Fields that must be given, of which the types are shown in any case."""
+_SELF_EVIDENT_FORMATS = {"uri", "url", "int32", "int64", "float", "double", "password", "string"}
+_LINK_SUFFIXES = ("_url", "_uri", "Url")
+_MIN_TYPED_FIELDS = 3
+"""Required fields whose types are always shown, room or not."""
 
-_VALUES = 10
-"""Values of an enum that cost as much as a schema to look at."""
+_VALUES_PER_FUEL = 10
+"""Values of an enum that together cost as much fuel as one schema."""
 
-_ALIKE = 3
-"""Fields that stand above already, by which they are told together."""
-
-_WORDS = {
-    "Any",
-    "Literal",
-    "Mapping",
-    "None",
-    "Required",
-    "Sequence",
-    "TypedDict",
-    "bool",
-    "bytes",
-    "dict",
-    "float",
-    "int",
-    "list",
-    "str",
-}
-
-
-_State = tuple[dict[str, str], set[str], deque[Class], dict[str, Schema], dict[str, None], int, int]
+_MIN_REPEATED_FIELDS = 3
+"""Fields already shown above: from this many on, one line refers to all of them."""
 
 
 class Types:
     """The annotations of one text, and the TypedDicts that they name.
 
-    `depth` is how many classes may stand inside one another, `room` how many characters all of them may take;
-    objects beyond are `dict[str, Any]`, with their keys in a note. `sending` tells parameters (which fields are
-    required, none that is readOnly) from results; `comments` is the width of the fields' descriptions. `loose`
-    is for type checkers: a plain mapping may stand for a class, and lists may hold subtypes. What is `above` is not
-    told again; `names` is how many characters the names of classes may take that are `cut`.
+    `depth` is how deeply classes may be nested, `room` how many characters all of them may take together; objects
+    beyond that are `dict[str, Any]`, with their keys in a note. `sending` marks parameters, which have required fields
+    and no readOnly ones; otherwise these are results. `comments` is the width of the fields' descriptions. `loose` is
+    for type checkers: a plain mapping may be given for a class, and lists may hold subtypes. Types that are shown
+    `above` are not repeated. `names` is how many characters the names of `cut` classes may take.
     """
 
     def __init__(
@@ -84,52 +63,50 @@ class Types:
     ) -> None:
         self._reader = reader
         self._depth = depth
-        self._room = room
         self.sending = sending
         self._hidden = "readOnly" if sending else "writeOnly"
         self._comments = comments
         self._loose = loose
         self._above = above or Above({}, {}, {})
-        self._names = names
+        self._classes = Classes(room, names)
         self._brief = False
         self._list, self._dict = ("Sequence", "Mapping") if loose else ("list", "dict")
         self._open: set[str] = set()
-        self._classes: dict[str, str] = {}
-        self._taken = set(_WORDS)
-        self._queue: deque[Class] = deque()
         self._level = 0
         self._notes: dict[str, str] = {}
-        self.made: dict[str, Schema] = {}
-        """The schema of each class, by its name."""
-
-        self.refs: dict[str, str] = {}
-        """What each class is referred to by, "" if by nothing."""
-
         self.types: dict[str, dict[str, str]] = {}
-        """The types of the fields of each class that is in the text as a whole."""
-
-        self.cut: dict[str, None] = {}
-        """Classes that are not here, or not whole: what a reader may want to ask for."""
+        """The types of the fields of each class that is in the text in full."""
 
         self.is_shortened = False
-        """Whether something that is said of fields is not here, or not all of it."""
+        """Whether the description of a field is shortened or left out."""
 
         self.is_crowded = False
-        """Whether there was no room for that: less of each would leave more."""
+        """Whether descriptions were left out for want of room: with shorter ones, more of them would fit."""
 
     @property
     def references(self) -> Mapping[str, str]:
-        """The classes in the text, by what they are referred to by."""
-        return self._classes
+        """The names of the classes in the text, by the reference that leads to them."""
+        return self._classes.by_ref
+
+    @property
+    def made(self) -> Mapping[str, Class]:
+        """The classes in the text, by their names."""
+        return self._classes.made
+
+    @property
+    def cut(self) -> Collection[str]:
+        """The names of classes that are left out or shortened, which a reader may ask for in full."""
+        return self._classes.cut
 
     def annotate(self, schema: Any, hint: str) -> tuple[str, str]:
-        """The annotation of a schema, and what it cannot say: formats, long enums, keys. `hint` names a class."""
+        """The annotation of a schema, and a note on what it cannot express: formats, long enums, keys. `hint` names a
+        class that has no name of its own."""
         self._notes = {}
-        text = self._join(self._members(schema, hint, NESTING))
+        text = self._join(self._members(schema, hint, MAX_NESTING))
         return text, clean("; ".join(self._notes.values()), 120)
 
     def _members(self, schema: Any, hint: str, nesting: int) -> list[str]:
-        """What an annotation's union is made of. A reference that is being read already adds nothing."""
+        """The members of an annotation's union. A reference that is already being read adds nothing."""
         if nesting < 0 or not self._reader.burn():
             return ["Any"]
         name, resolved = self._reader.resolve(schema)
@@ -145,18 +122,19 @@ class Types:
             return [value_of(schema["const"])]
         if isinstance(schema.get("enum"), (list, tuple)):
             return self._values(schema["enum"])
-        if not self._loose and (
-            meant := listed(schema.get("x-values"), 1000)
-        ):  # by a discriminator; nothing is held against it
+        # The values of a discriminator are shown to readers; a type checker does not check them.
+        if not self._loose and (meant := listed(schema.get("x-values"), 1000)):
             return self._values(meant)
         if (offered := variants(schema)) and not table(schema.get("properties")):
             return [m for v in offered for m in self._members(v, hint, nesting - 1)]
         return [self._one(kind, schema, name, hint, nesting) for kind in kinds(schema)] or ["Any"]
 
     def _values(self, values: Sequence[Any]) -> list[str]:
-        """The values of an enum, as far as there is fuel to look at them."""
+        """The values of an enum, as far as the fuel lasts."""
         return [
-            value_of(v) for place, v in enumerate(listed(values, 1000)) if (place + 1) % _VALUES or self._reader.burn()
+            value_of(v)
+            for place, v in enumerate(listed(values, 1000))
+            if (place + 1) % _VALUES_PER_FUEL or self._reader.burn()
         ]
 
     def _one(self, kind: str, schema: Schema, name: str, hint: str, nesting: int) -> str:
@@ -175,7 +153,7 @@ class Types:
         if (
             kind == "string"
             and isinstance(form, str)
-            and form not in _SELF_EVIDENT
+            and form not in _SELF_EVIDENT_FORMATS
             and re.fullmatch(r"[\w-]{1,24}", form)
         ):
             self._notes[form] = form
@@ -187,10 +165,10 @@ class Types:
             extra = table(schema.get("additionalProperties"))
             value = self._join(self._members(extra, hint, nesting - 1)) if extra else "Any"
             return f"{self._dict}[str, {value}]"
-        itself = nesting == NESTING and not self._level and not self.sending
-        title = hint if itself else name or hint  # A result itself is named after its function.
+        itself = nesting == MAX_NESTING and not self._level and not self.sending
+        title = hint if itself else name or hint  # the result itself is named after its function
         known = (
-            self._classes.get(name)
+            self._classes.by_ref.get(name)
             or self._shown(name, schema)
             or self._new_class(schema, name, title, len(properties))
         )
@@ -200,40 +178,27 @@ class Types:
         return f"{known} | {self._dict}[str, Any]" if self._loose else known
 
     def _shown(self, ref: str, schema: Schema) -> str | None:
-        """The name of a class that stands above, if it is received as it is sent."""
+        """The name of a class that is shown above, if it is received in the form in which it is sent."""
         known = self._above.classes.get(ref)
         return known if known and not self._reader.one_way(schema) else None
 
     def _leave_out(self, name: str, schema: Schema, properties: Iterable[str]) -> None:
-        """Note a class for which there is no room: its name, and its keys where it is left out first."""
+        """Note a class for which there is no room: its name, and the first time its keys."""
         required = strings(schema.get("required")) if self.sending else set()
         keys = enumerated(sorted(properties, key=lambda key: key not in required), 80)
         told, before = name, self._notes.get("keys")
         if name not in self.cut and name not in self._above.cut:
-            if self._brief or len(name) + 3 > self._names:  # who asks for the class around it sees this one
+            if self._brief or not self._classes.cut_by_name(name):  # asking for the enclosing class shows this one
                 told = f"keys: {keys}"
             else:
-                self._names -= len(name) + 3
-                self.cut[name] = None
                 told = name if before else f"keys of {name}: {keys}"
         self._notes["keys"] = f"{before} or {told.removeprefix('keys: ')}" if before else told
 
     def _new_class(self, schema: Schema, name: str, title: str, fields: int) -> str | None:
-        """Queue a class, if there is room for it; the first one has always what there is."""
-        reserved = 160 + 30 * fields if self._classes else min(160 + 30 * fields, self._room)
-        if self._brief or self._level >= self._depth or reserved > self._room:
+        """Add a class to the text, and return its name; `None` if it is too deep or there is no room."""
+        if self._brief or self._level >= self._depth:
             return None
-        title = unique = class_name(title)
-        number = 1
-        while unique in self._taken:
-            number += 1
-            unique = f"{title}{number}"
-        self._taken.add(unique)
-        self._classes[name or f" {unique}"] = unique
-        self._room -= reserved
-        self._queue.append(Class(unique, name, schema, self._level, reserved))
-        self.made[unique], self.refs[unique] = schema, name
-        return unique
+        return self._classes.add(class_name(title), name, schema, self._level, fields)
 
     def _join(self, members: Iterable[str]) -> str:
         text, values = union(members)
@@ -242,24 +207,23 @@ class Types:
         return text
 
     def classes(self) -> str:
-        """The TypedDicts that the annotations named so far, and those that these name in turn."""
+        """The text of the TypedDicts that the annotations have named so far, and of those that they name in turn."""
         texts = []
-        while self._queue:
-            made = self._queue.popleft()
+        while made := self._classes.next():
             self._level = made.level + 1
             texts.append(self._class(made))
         self._level = 0
         return "\n\n".join(texts)
 
     def _class(self, made: Class) -> str:
-        """The text of a class: without descriptions if they do not fit, and without some fields if those do not."""
+        """The text of a class. Descriptions are left out if they do not fit, then fields."""
         required = strings(made.schema.get("required")) if self.sending else set()
         found = {
             k: v
             for k, v in self._reader.properties(made.schema, hidden=self._hidden).items()
             if len(k) <= MAX_KEY_CHARACTERS
         }
-        plain = all(is_plain(k) and not k.startswith("__") and k not in self._taken for k in found)
+        plain = all(is_plain(k) and not k.startswith("__") and k not in self._classes.taken for k in found)
         start, end = f"class {made.name}(TypedDict, total=False):", ""
         if not plain:
             start, end = f'{made.name} = TypedDict("{made.name}", {{', "}, total=False)"
@@ -275,59 +239,47 @@ class Types:
             code = f"    {key}: {written}" if plain else f"    {literal(key, 10 * MAX_KEY_CHARACTERS)}: {written},"
             return Field(code, commented(text, "", note), about, note)
 
-        state = self._state()
+        before = self._classes.copy()
         fields = {key: field(key) for key in sorted(found, key=lambda key: key not in required)}
         above = self._above.types.get(sent, {}) if sent else self._above.fields
         again = [key for key, each in fields.items() if above.get(key) == each.type]
-        told = [as_above(again, above, "as sent" if sent else "as the parameters")] if len(again) >= _ALIKE else []
+        told = (
+            [as_above(again, above, "as sent" if sent else "as the parameters")]
+            if len(again) >= _MIN_REPEATED_FIELDS
+            else []
+        )
         keys = [key for key in fields if not (told and key in again)]
-        room = made.reserved + self._room - len(start) - len(end) - 10 - size(told)
+        around = len(start) + len(end) + 10 + size(told)
+        room = made.reserved + self._classes.room - around
         lines = [fields[key].line for key in keys]
         if size(lines) > room:
             lines = [fields[key].bare for key in keys]
             if any(fields[key].about for key in keys):
                 self.is_shortened = self.is_crowded = True
         if size(lines) > room:
-            self._restore(state)
-            room = made.reserved + self._room - len(start) - len(end) - 10 - size(told)
-            ordered = sorted(keys, key=lambda key: key not in required and key.endswith(_LINKS))
-            lines = self._as_many(ordered, lambda key: field(key).bare, room, min(len(required), _LEAST))
-            self.cut[made.name] = None
+            self._classes = before
+            room = made.reserved + self._classes.room - around
+            ordered = sorted(keys, key=lambda key: key not in required and key.endswith(_LINK_SUFFIXES))
+            lines = self._as_many(ordered, lambda key: field(key).bare, room, min(len(required), _MIN_TYPED_FIELDS))
+            self._classes.cut[made.name] = None
         else:
             self.types[made.name] = {key: each.type for key, each in fields.items()}
         body = [*lines, *told]
         if plain and all(line.startswith("    #") for line in body):
             body.append("    ...")
         text = "\n".join(filter(None, [start, *body, end]))
-        self._room += made.reserved - len(text) - 2
+        self._classes.room += made.reserved - len(text) - 2
         return text
 
     def _as_many(self, keys: Sequence[str], line: Callable[[str], str], room: int, least: int) -> list[str]:
-        """The lines of so many fields as there is room for, with no class for any of them; the other keys by name."""
+        """The lines of as many fields as there is room for, without classes; then the names of the other fields."""
         self._brief, lines = True, list[str]()
         for number, key in enumerate(keys):
-            state = self._state()
+            before, rest = self._classes.copy(), keys[number + 1 :]
             lines.append(line(key))
-            if (
-                number >= least
-                and size([*lines, *([more_fields(keys[number + 1 :])] if keys[number + 1 :] else [])]) > room
-            ):
-                self._restore(state)
+            if number >= least and size([*lines, *([more_fields(rest)] if rest else [])]) > room:
+                self._classes = before
                 lines[-1] = more_fields(keys[number:])
                 break
         self._brief = False
         return lines
-
-    def _state(self) -> _State:
-        return (
-            dict(self._classes),
-            set(self._taken),
-            deque(self._queue),
-            dict(self.made),
-            dict(self.cut),
-            self._room,
-            self._names,
-        )
-
-    def _restore(self, state: _State) -> None:
-        self._classes, self._taken, self._queue, self.made, self.cut, self._room, self._names = state

@@ -1,8 +1,8 @@
-"""The cards of functions: all that an agent needs to call one, in about 600 tokens, and what a card leaves out, on
+"""The card of a function: all that an agent needs to call it, in about 600 tokens; and what the card leaves out, on
 request.
 
-The room goes to the arguments first: their names and types, then the classes that they are of, then descriptions. The
-result has some in any case.
+The room goes to the arguments first: their names and types, then their classes, then descriptions. Some room is kept
+for the result in any case.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from doorward.data.wording import commented
 from doorward.describe.annotations import Types
 from doorward.describe.classes import Above
-from doorward.describe.schemas import NESTING, Definitions, Reader
+from doorward.describe.results.value_text import as_text
+from doorward.describe.schemas import MAX_NESTING, Definitions, Reader
 from doorward.describe.signatures import (
     ANY_OTHERS,
-    CARD,
-    STUBBED,
+    MAX_CARD_CHARS,
+    MAX_STUB_PARAMETERS,
     define,
     docstring,
     example_call,
@@ -28,58 +29,58 @@ from doorward.describe.signatures import (
     shown_parameters,
     with_result,
 )
-from doorward.describe.value_text import as_text
 from doorward.model.names import class_name
 from doorward.model.types import Function
 
 if TYPE_CHECKING:
-    from doorward.describe.observation import Observation
+    from doorward.describe.results.observation import Observation
 
 PARAMETERS = "parameters"
-""""server.function#parameters" is the whole signature, with all that is said about the function."""
+"""`server.function#parameters` is the whole signature, with the function's full description."""
 
-_WIDTHS = (
+_CARD_WIDTHS = (
     *((60, 100, 60, 900), (60, 70, 60, 900), (60, 45, 45, 900), (60, 45, 45, 450)),
     *((60, 0, 45, 450), (60, 0, 0, 450), (25, 0, 0, 450), (15, 0, 0, 450), (8, 0, 0, 450)),
 )
-"""How many parameters a card shows, how many characters of what is said of them and of the fields of their classes, and
-how many there are for a result's types, if they need so many. The first is taken for which there is room with all
-classes of parameters, else the first from `_CUT` on for which there is room so."""
+"""Widths to try in this order: how many parameters a card shows, how many characters of their descriptions and of those
+of their classes' fields, and how many characters are kept for the result's types, if they need so many. The first one
+is taken that has room for all classes of parameters; else the first one from `_FIRST_CUT_WIDTH` on that fits at all."""
 
-_CUT = 4
-_TOO_MUCH = 100
-"""Characters by which the arguments may have more than their room, where they are cut anyway."""
+_FIRST_CUT_WIDTH = 4
+_CUT_TOLERANCE_CHARS = 100
+"""Characters by which arguments that are cut anyway may exceed their room."""
 
-_CLASSES = 250
-"""Characters of the classes of parameters for which there is room in any case."""
+_MIN_CLASSES_CHARS = 250
+"""Characters that the classes of parameters may always have."""
 
-_NAMES = 200
-"""Characters of the names of classes for which there is no room, of those of parameters, and of those of the result:
-the keys of others are shown, but not how to ask for them."""
+_MAX_CUT_NAMES_CHARS = 200
+"""Characters for the names of classes that are cut, once for parameters and once for the result. Of further classes the
+keys are shown, but not how to ask for them."""
 
-_AROUND = 90
-"""Characters of what is between the parts of a card, and around the names of what it leaves out."""
+_FRAME_CHARS = 90
+"""Characters between the parts of a card, and around the names of what it leaves out."""
 
-_DEPTH = 4
-"""Classes of parameters that may stand inside one another."""
+_MAX_CLASS_DEPTH = 4
+"""How deeply the classes of parameters may be nested."""
 
-_TRIED = 3000
-"""Schemas that were looked at, again and again, until the last width has to do: a document can make each look long."""
+_MAX_SCHEMAS_TRIED = 3000
+"""Schemas that may be looked at while widths are tried; then the last width is taken. Without this limit a document
+could make each try take long."""
 
-_DEEP = 20_000
-_FULL = 4 * CARD
-"""Characters of what was asked for in full."""
+_DEEP_FUEL = 20_000
+_MAX_FULL_CHARS = 4 * MAX_CARD_CHARS
+"""Characters of a text that was asked for in full."""
 
-_CLASS = CARD // 2
-"""Characters of the classes of an argument that is wrong."""
+_MAX_ARGUMENT_CHARS = MAX_CARD_CHARS // 2
+"""Characters of the classes that are shown for a wrong argument."""
 
-_TOLD = (1000, 400, 150, 60)
-"""Characters of what is said of each field of that: the first for which there is room."""
+_DESCRIPTION_WIDTHS = (1000, 400, 150, 60)
+"""Characters of the description of each field there: the first width that fits is taken."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """What a card says of arguments: the `def`, and the classes of parameters."""
+    """The part of a card on arguments: the `def`, and the classes of parameters."""
 
     head: str
     classes: str
@@ -93,31 +94,31 @@ class _Sent:
 
 
 def describe(function: Function, definitions: Definitions, *, module: str, seen: Observation | None = None) -> str:
-    """The card of one function, which stands alone: import line, signature with docs, the types of parameters and
-    result, and an example call. It is valid Python, and at most `CARD` long but for huge signatures. A result of which
-    only is known what was `seen` is marked as such."""
+    """The card of one function: import line, signature with docstring, the types of parameters and result, and an
+    example call. It is valid Python, and at most `MAX_CARD_CHARS` long except for huge signatures. A result type that
+    was only observed (`seen`) is marked as such."""
     note = f"# The result: {seen.told()}." if seen is not None else ""
     note += f" It is {as_text(seen.text)}." if seen is not None and seen.text else ""
     function, reader = with_result(function, seen), Reader(definitions)
     start, end = f"from {module} import {name_of(function)}", example_call(function, reader)
-    answer = result_of(function, reader, depth=2, room=CARD)[1].classes()
-    room = CARD - sum(map(len, [start, end, note, function.qualified])) - _AROUND
-    for number, (most, about, comments, for_result) in enumerate(_WIDTHS):
-        if reader.spent > _TRIED and number < len(_WIDTHS) - 1:
+    answer = result_of(function, reader, depth=2, room=MAX_CARD_CHARS)[1].classes()
+    room = MAX_CARD_CHARS - sum(map(len, [start, end, note, function.qualified])) - _FRAME_CHARS
+    for number, (most, about, comments, for_result) in enumerate(_CARD_WIDTHS):
+        if reader.spent > _MAX_SCHEMAS_TRIED and number < len(_CARD_WIDTHS) - 1:
             continue
         for_classes, least = 0, min(len(answer), for_result)
-        for _ in range(
-            3
-        ):  # they are written in the `def` as there is room for them, and there is as much as that leaves
+        for _ in range(3):  # the `def` depends on the room for classes, which is what the `def` leaves
             sent = _sent(function, reader, most, about, comments, for_classes)
-            before, for_classes = for_classes, max(room - least - sent.size + len(sent.classes), _CLASSES)
-            if for_classes == before or reader.spent > _TRIED:
+            before, for_classes = for_classes, max(room - least - sent.size + len(sent.classes), _MIN_CLASSES_CHARS)
+            if for_classes == before or reader.spent > _MAX_SCHEMAS_TRIED:
                 break
-        if sent.size <= room - least + (_TOO_MUCH if number >= _CUT else 0) and (number >= _CUT or not sent.types.cut):
+        may_cut = number >= _FIRST_CUT_WIDTH
+        tolerance = _CUT_TOLERANCE_CHARS if may_cut else 0
+        if sent.size <= room - least + tolerance and (may_cut or not sent.types.cut):
             break
     reader.refuel()
     left = max(room - sent.size, 300)
-    names = min(_NAMES, left // 4)
+    names = min(_MAX_CUT_NAMES_CHARS, left // 4)
     received = result_of(function, reader, depth=2, room=left - names, above=sent.above, names=names - 30)[1]
     results = "\n".join(filter(None, [note, received.classes()]))
     more = _rest(
@@ -128,7 +129,9 @@ def describe(function: Function, definitions: Definitions, *, module: str, seen:
 
 def _sent(function: Function, reader: Reader, most: int, about: int, comments: int, room: int) -> _Sent:
     reader.refuel()
-    types = Types(reader, room=room, depth=_DEPTH, sending=True, comments=comments, names=_NAMES)
+    types = Types(
+        reader, room=room, depth=_MAX_CLASS_DEPTH, sending=True, comments=comments, names=_MAX_CUT_NAMES_CHARS
+    )
     parameters, others = shown_parameters(function, reader, types, most)
     classes = types.classes()
     fields = {each.name: commented(each.annotation, "", each.note) for each in parameters}
@@ -145,14 +148,14 @@ def _sent(function: Function, reader: Reader, most: int, about: int, comments: i
 
 
 def _rest(name: str, cut: Iterable[str]) -> str:
-    """How to ask for what a card leaves out."""
+    """The line of a card that says how to ask for what it leaves out."""
     first, *others = dict.fromkeys(cut) or [""]
     return first and ", ".join([f'# In full: get_functions(["{name}#{first}"])', *(f"#{part}" for part in others)])
 
 
 def describe_class(function: Function, definitions: Definitions, name: str) -> str | None:
-    """One of the classes that a function's card names, with all of its fields, and those that it uses; `None` if there
-    is none of that name among the function's types. `parameters` is the signature, without any cut."""
+    """One of the classes that a function's card names, with all of its fields, and the classes that it uses; `None` if
+    the function has no class of that name. `parameters` is the full signature."""
     if name == PARAMETERS:
         return _whole(function, definitions)
     texts: list[str] = []
@@ -160,32 +163,34 @@ def describe_class(function: Function, definitions: Definitions, name: str) -> s
     for types in _all(function, definitions):
         if name not in types.made:
             continue
-        ref = types.refs[name]
-        for comments in _TOLD:
-            full = Types(Reader(definitions), room=_FULL, sending=types.sending, comments=comments, above=above)
-            full.annotate({**types.made[name], "$ref": f"#/$defs/{ref}"} if ref else types.made[name], name)
+        made = types.made[name]
+        for comments in _DESCRIPTION_WIDTHS:
+            full = Types(
+                Reader(definitions), room=_MAX_FULL_CHARS, sending=types.sending, comments=comments, above=above
+            )
+            full.annotate({**made.schema, "$ref": f"#/$defs/{made.ref}"} if made.ref else made.schema, name)
             text = full.classes()
             if not full.is_crowded:
                 break
         above = Above(full.references, full.types, {})
         texts.append(text)
-        cut |= full.cut
+        cut |= dict.fromkeys(full.cut)
     more = _rest(function.qualified, cut)
     return "\n\n".join(filter(None, [*texts, more])) or None
 
 
 def class_names(function: Function, definitions: Definitions) -> list[str]:
-    """The names that `describe_class` knows, those of the nearest classes first."""
+    """The names that `describe_class` knows, the least nested classes first."""
     return list(dict.fromkeys(name for types in _all(function, definitions) for name in types.made))
 
 
 def _all(function: Function, definitions: Definitions) -> Iterator[Types]:
-    """All types of parameters, and all of the result."""
+    """The types of the parameters, then those of the result, all of them."""
     for sending in (True, False):
-        reader = Reader(definitions, _DEEP)
-        types = Types(reader, depth=8, room=100 * CARD, sending=sending)
+        reader = Reader(definitions, _DEEP_FUEL)
+        types = Types(reader, depth=8, room=100 * MAX_CARD_CHARS, sending=sending)
         if sending:
-            shown_parameters(function, reader, types, STUBBED)
+            shown_parameters(function, reader, types, MAX_STUB_PARAMETERS)
         else:
             types.annotate(function.returns, response_name(function))
         types.classes()
@@ -193,14 +198,14 @@ def _all(function: Function, definitions: Definitions) -> Iterator[Types]:
 
 
 def _whole(function: Function, definitions: Definitions) -> str:
-    """The signature with all that is said about the function, and the classes of its parameters."""
-    for width in _TOLD:
-        reader = Reader(definitions, _DEEP)
-        types = Types(reader, room=_FULL, sending=True, comments=width)
-        parameters, others = shown_parameters(function, reader, types, STUBBED, width)
+    """The signature with the function's full description, and the classes of its parameters."""
+    for width in _DESCRIPTION_WIDTHS:
+        reader = Reader(definitions, _DEEP_FUEL)
+        types = Types(reader, room=_MAX_FULL_CHARS, sending=True, comments=width)
+        parameters, others = shown_parameters(function, reader, types, MAX_STUB_PARAMETERS, width)
         text = define(function, parameters, others, result_of(function, reader, depth=1, room=0)[0], about=width)
         parts = [f"{text}:\n{docstring(function, 10 * width)}", types.classes()]
-        if sum(map(len, parts)) < _FULL and not types.is_crowded:
+        if sum(map(len, parts)) < _MAX_FULL_CHARS and not types.is_crowded:
             break
     return "\n\n".join(filter(None, [*parts, _rest(function.qualified, types.cut)]))
 
@@ -209,15 +214,15 @@ def fields_at(function: Function, definitions: Definitions, place: Sequence[Any]
     """The names of the fields that an object among the arguments may have."""
     reader = Reader(definitions)
     schema: Any = function.parameters
-    for step in place[:NESTING]:
+    for step in place[:MAX_NESTING]:
         schema = reader.part(schema, step)
     return list(reader.properties(reader.resolve(schema)[1]))
 
 
 def class_at(function: Function, definitions: Definitions, place: Sequence[Any]) -> str:
-    """The class that a part of the arguments should be of, or what it is in; "" if these are only the arguments as a
-    whole."""
-    for end in range(min(len(place), NESTING), 0, -1):
+    """The class that a part of the arguments should be of, or else the class around it; "" if that is only the
+    arguments as a whole."""
+    for end in range(min(len(place), MAX_NESTING), 0, -1):
         reader = Reader(definitions)
         schema: Any = function.parameters
         name = function.name
@@ -226,13 +231,10 @@ def class_at(function: Function, definitions: Definitions, place: Sequence[Any])
                 name = f"{class_name(name)[:40]}{class_name(step)}"
             schema = reader.part(schema, step)
             name = reader.resolve(schema)[0] or name
-        types = Types(reader, room=_CLASS, depth=1, sending=True, comments=60)
+        types = Types(reader, room=_MAX_ARGUMENT_CHARS, depth=1, sending=True, comments=60)
         annotation = types.annotate(schema, name)[0]
         if text := types.classes():
             where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place[:end]).lstrip(".")
-            return "\n\n".join(
-                filter(
-                    None, [f"{where[:200]} is of the type {annotation}:\n{text}", _rest(function.qualified, types.cut)]
-                )
-            )
+            parts = [f"{where[:200]} is of the type {annotation}:\n{text}", _rest(function.qualified, types.cut)]
+            return "\n\n".join(filter(None, parts))
     return ""

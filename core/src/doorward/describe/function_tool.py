@@ -1,5 +1,5 @@
-"""A function as a tool of its own, for agents that call tools by JSON Schema: what is told of it, what it takes, and
-what it answers."""
+"""A function as a tool of its own, for agents that call tools by JSON Schema: its description and the schemas of its
+arguments and its answer."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from typing import Any
 from doorward.data.clean_text import shown_schema
 from doorward.data.json_writing import dump
 from doorward.data.values import plain
-from doorward.describe.schemas import BYTES, Definitions, kinds, table
+from doorward.describe.schemas import BYTES_SCHEMAS, Definitions, kinds, table
 from doorward.describe.signatures import prose
 from doorward.model.types import Function, Schema
 
-_LARGEST = 32 * 2**10
-"""Bytes of the schema of what a tool takes, without definitions."""
+_MAX_SCHEMA_BYTES = 32 * 2**10
+"""Bytes of the schema of a tool's arguments, without definitions."""
 
-_FEW = 100
-_PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-_ODD = re.compile(r"[^A-Za-z0-9_.-]")
-_DEFINED = 16 * 2**10
-"""Bytes of the definitions that go along with one schema; what is beyond may be anything."""
+_MAX_REQUIRED = 100
+_TOOL_PARAMETER = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_OTHER_CHARACTER = re.compile(r"[^A-Za-z0-9_.-]")
+_MAX_DEFINITIONS_BYTES = 16 * 2**10
+"""Bytes of the definitions in one schema; definitions beyond that allow anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionTool:
-    """What agents are told of a function that is a tool. Its schemas are bounded, whatever the function's are."""
+    """A tool as agents see it. Its schemas are of bounded size, whatever size the function's schemas have."""
 
     title: str
     description: str
@@ -47,7 +47,7 @@ def function_tool(function: Function, definitions: Definitions) -> FunctionTool:
 
 
 def tool_arguments(function: Function, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a function's tool by the names that the function has for them."""
+    """The arguments that a tool was given, under the names that its function has for them."""
     real = {_spoken(name): name for name in function.parameters.get("properties", {})}
     return {real.get(name, name): value for name, value in given.items()}
 
@@ -58,44 +58,43 @@ def _described(function: Function) -> str:
 
 
 def _input(schema: dict[str, Any], definitions: Definitions) -> dict[str, Any]:
-    """What the tool takes, by names that models are given; of what is too large the types only, or what is required."""
+    """The schema of a tool's arguments. If it is too large, it has only types, or only the required arguments."""
     properties = {_spoken(name): value for name, value in schema.get("properties", {}).items()}
     required = [_spoken(name) for name in schema.get("required", ())]
     whole = {**schema, "type": "object", "properties": properties} | ({"required": required} if required else {})
     types = {name: {"type": kinds(value)[0]} if kinds(value) else {} for name, value in properties.items()}
-    few = {name: types.get(name, {}) for name in required[:_FEW]}
+    few = {name: types.get(name, {}) for name in required[:_MAX_REQUIRED]}
     for smaller in (
         whole,
         {**whole, "properties": types},
         {"type": "object", "properties": few, "required": list(few)},
     ):
-        if len(dump(smaller)) <= _LARGEST:
+        if len(dump(smaller)) <= _MAX_SCHEMA_BYTES:
             break
     return _with_definitions(smaller, definitions)
 
 
 def _spoken(name: str) -> str:
-    """The name of a parameter as the makers of models allow it: they refuse all tools for one that is other."""
-    if _PLAIN.fullmatch(name):
+    """The name of a parameter in the form that model providers accept: for one other name they refuse all tools."""
+    if _TOOL_PARAMETER.fullmatch(name):
         return name
-    return f"{_ODD.sub('_', name)[:57]}_{hashlib.sha256(name.encode()).hexdigest()[:6]}"
+    return f"{_OTHER_CHARACTER.sub('_', name)[:57]}_{hashlib.sha256(name.encode()).hexdigest()[:6]}"
 
 
 def _output(function: Function, definitions: Definitions) -> dict[str, Any] | None:
-    """What the tool answers. An answer may differ from what its document promises, and must not be refused for it by a
-    client that checks: so anything else is allowed beside it."""
-    if not function.returns or len(dump(plain(function.returns))) > _LARGEST:
+    """The schema of a tool's answer. It allows anything besides what the document promises: answers may differ from
+    that, and a client that checks them must not refuse them."""
+    if not function.returns or len(dump(plain(function.returns))) > _MAX_SCHEMA_BYTES:
         return None
-    promised = {
-        "anyOf": [{}, plain(function.returns)]
-    }  # in this order no checker looks at a schema that could take it for ever
+    # In this order no checker looks at the second schema, which could take it for ever.
+    promised = {"anyOf": [{}, plain(function.returns)]}
     shape = promised if _is_object(function.returns, definitions) else {"properties": {"result": promised}}
     schema: dict[str, Any] = shown_schema(_with_definitions({"type": "object", **shape}, definitions))
     try:
         import jsonschema_rs
 
         jsonschema_rs.Draft202012Validator(schema)
-    except ValueError:  # clients refuse every answer of a tool whose schema is none
+    except ValueError:  # clients refuse every answer of a tool whose schema is invalid
         return None
     return schema
 
@@ -112,7 +111,7 @@ def _is_object(schema: Schema, definitions: Definitions) -> bool:
 def _with_definitions(schema: dict[str, Any], definitions: Definitions) -> dict[str, Any]:
     """The schema with the definitions that it refers to, the nearest first."""
     defined: dict[str, Any] = {}
-    room = _DEFINED
+    room = _MAX_DEFINITIONS_BYTES
     todo: list[Any] = [schema]
     for node in todo:
         if isinstance(node, Mapping):
@@ -129,7 +128,7 @@ def _with_definitions(schema: dict[str, Any], definitions: Definitions) -> dict[
 
 
 def _with_files(schema: Any) -> Any:
-    """The schema with every form in which a file may be given, where it wants bytes."""
+    """The schema with all forms in which a file may be given, wherever it asks for bytes."""
     if isinstance(schema, list):
         return [_with_files(part) for part in schema]
     if not isinstance(schema, dict):
@@ -138,6 +137,6 @@ def _with_files(schema: Any) -> Any:
         about = f"{schema.get('description', '')} (a file: text, the handle of a result, or base64 with a name)".strip()
         return {
             "description": about,
-            "anyOf": [*BYTES["binary"], *({"type": kind} for kind in may_be if kind == "null")],
+            "anyOf": [*BYTES_SCHEMAS["binary"], *({"type": kind} for kind in may_be if kind == "null")],
         }
     return {key: _with_files(value) for key, value in schema.items()}

@@ -1,7 +1,7 @@
-"""Reading JSON Schemas that nobody vouches for: references, `allOf` and variants, and a plausible value.
+"""Reading untrusted JSON Schemas: references, `allOf`, variants, and a plausible value.
 
-Whatever stands in a schema, reading it ends soon and raises nothing: every schema that is looked at costs fuel,
-references are resolved one at a time when they are met, and each only once.
+Whatever a schema holds, reading it ends soon and raises nothing: every schema that is looked at costs fuel, and
+references are resolved one at a time when they are met, each only once.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from doorward.data.clean_text import visible
 from doorward.model.types import Schema
 
 Definitions = Callable[[str], Schema | None]
-"""Looks up what `{"$ref": "#/$defs/NAME"}` means: NAME → its schema, or `None`. It is called lazily, and once a
-name."""
+"""Looks up the NAME of `{"$ref": "#/$defs/NAME"}`: its schema, or `None`. It is called once for each name."""
 
-NESTING = 6
-"""How many schemas are followed into one another: deeper ones say nothing."""
+MAX_NESTING = 6
+"""How deeply nested schemas are followed; deeper ones are ignored."""
 
-_FUEL = 1500
-_FORMATS = {
+_READER_FUEL = 1500
+_FORMAT_EXAMPLES = {
     "date": "2026-01-31",
     "date-time": "2026-01-31T12:00:00Z",
     "email": "user@example.com",
@@ -33,14 +32,14 @@ _FORMATS = {
     "url": "https://example.com",
     "uuid": "00000000-0000-4000-8000-000000000000",
 }
-_TYPING = ("$ref", "type", "const", "enum", "oneOf", "anyOf", "allOf", "properties", "items")
+_TYPE_KEYWORDS = ("$ref", "type", "const", "enum", "oneOf", "anyOf", "allOf", "properties", "items")
 
 
 class Reader:
-    """The schemas of one server, read for one text. `fuel` is how many of them a function may have looked at, `spent`
-    what went before."""
+    """The schemas of one server, read for one text. `fuel` is how many schemas may be looked at for one function,
+    `spent` how many were looked at before the last `refuel`."""
 
-    def __init__(self, definitions: Definitions, fuel: int = _FUEL) -> None:
+    def __init__(self, definitions: Definitions, fuel: int = _READER_FUEL) -> None:
         self._full = self._fuel = fuel
         self.spent = 0
         self._definitions = definitions
@@ -48,16 +47,16 @@ class Reader:
         self.refuel()
 
     def refuel(self) -> None:
-        """Start another function: each has its own fuel."""
+        """Begin with another function: each has its own fuel."""
         self.spent += self._full - self._fuel
         self._fuel = self._full
 
     def burn(self) -> bool:
-        """Pay for looking at one schema; whether there was fuel left."""
+        """Pay for looking at one schema. Returns: whether there was fuel left."""
         self._fuel -= 1
         return self._fuel >= 0
 
-    def resolve(self, schema: Any, nesting: int = NESTING) -> tuple[str, Schema]:
+    def resolve(self, schema: Any, nesting: int = MAX_NESTING) -> tuple[str, Schema]:
         """The name that a schema refers to (or ""), and the schema with `$ref` and `allOf` merged in."""
         own = table(schema)
         if "$ref" not in own and "allOf" not in own:
@@ -73,13 +72,13 @@ class Reader:
 
     def _definition(self, name: str, nesting: int) -> Schema:
         if name not in self._resolved:
-            self._resolved[name] = {}  # What a circle of references meets.
+            self._resolved[name] = {}  # where a circle of references ends
             possible = len(name) <= 1000 and name.isprintable() and visible(name) == name
             self._resolved[name] = self.resolve(self._definitions(name), nesting - 1)[1] if possible else {}
         return self._resolved[name]
 
     def properties(self, schema: Schema, *, hidden: str = "readOnly") -> dict[str, Any]:
-        """The properties of a resolved object, those of its variants included, without the `hidden` ones."""
+        """The properties of a resolved object and of its variants, without the `hidden` ones."""
         found = dict(table(schema.get("properties")))
         for variant in variants(schema):
             for key, value in table(self.resolve(variant)[1].get("properties")).items():
@@ -87,8 +86,8 @@ class Reader:
         some = islice(found.items(), 1000)
         return {k: v for k, v in some if isinstance(k, str) and v is not False and table(v).get(hidden) is not True}
 
-    def part(self, schema: Any, step: Any, nesting: int = NESTING) -> Any:
-        """The schema of a field, by its name, or of an item of a list, by its number."""
+    def part(self, schema: Any, step: Any, nesting: int = MAX_NESTING) -> Any:
+        """The schema of a field by its name, or of an item of a list by its number."""
         resolved = self.resolve(schema)[1]
         if isinstance(step, str) and (field := self.properties(resolved, hidden="").get(step)) is not None:
             return field
@@ -101,7 +100,7 @@ class Reader:
         return next((part for part in inner if table(part)), None)
 
     def needs(self, schema: Any, nesting: int = 3) -> bool:
-        """Whether a value of this schema, or what is in it, is an object that must have certain fields."""
+        """Whether a value of this schema is, or contains, an object with required fields."""
         resolved = self.resolve(schema)[1]
         inner = (
             [resolved.get("items"), *variants(resolved)[:20]]
@@ -113,7 +112,7 @@ class Reader:
         )
 
     def one_way(self, schema: Schema, nesting: int = 3) -> bool:
-        """Whether parts of a resolved schema are only sent, or only received."""
+        """Whether parts of a resolved schema are readOnly or writeOnly."""
         fields = self.properties(schema, hidden="")
         if any(table(field).get(key) is True for field in fields.values() for key in ("readOnly", "writeOnly")):
             return True
@@ -123,7 +122,7 @@ class Reader:
         )
 
     def example(self, schema: Any, name: str, fits: Callable[[Any], bool], nesting: int = 3) -> Any:
-        """A plausible value: the first that the schema gives and that `fits`, else one of its type."""
+        """A plausible value: the first value in the schema that `fits`, else one of its type."""
         resolved = self.resolve(schema)[1]
         given = [resolved[key] for key in ("example", "default", "const") if resolved.get(key) is not None]
         given += [v for key in ("examples", "enum") for v in listed(resolved.get(key), 1)]
@@ -156,7 +155,7 @@ class Reader:
                 wanted = [k for k in properties if k in required][:8] if nesting else []
                 return {key: self.example(properties[key], key, fits, nesting - 1) for key in wanted}
         form = resolved.get("format")
-        return _FORMATS.get(form, name) if isinstance(form, str) else name
+        return _FORMAT_EXAMPLES.get(form, name) if isinstance(form, str) else name
 
 
 def table(value: Any) -> Mapping[str, Any]:
@@ -165,20 +164,22 @@ def table(value: Any) -> Mapping[str, Any]:
 
 
 def listed(value: Any, most: int) -> list[Any]:
-    """The first items of what should be a list."""
+    """The first items of a value that should be a list."""
     return list(islice(value, most)) if isinstance(value, (list, tuple)) else []
 
 
 def strings(value: Any) -> set[str]:
-    """The strings of what should be a list of strings: `required`."""
+    """The strings of a value that should be a list of strings, such as `required`."""
     return {v for v in listed(value, 1000) if isinstance(v, str)}
 
 
 def variants(schema: Schema) -> list[Any]:
-    """What `oneOf` and `anyOf` offer. One that names no type has that of the whole."""
+    """The schemas in `oneOf` and `anyOf`. One that names no type has the type of the whole."""
     offered = [v for key in ("oneOf", "anyOf") for v in listed(schema.get(key), 200)]
     whole = {k: v for k, v in schema.items() if k in ("type", "items", "format")}
-    return [{**v, **whole} if isinstance(v, Mapping) and not any(k in v for k in _TYPING) else v for v in offered]
+    return [
+        {**v, **whole} if isinstance(v, Mapping) and not any(k in v for k in _TYPE_KEYWORDS) else v for v in offered
+    ]
 
 
 def kinds(schema: Schema) -> list[str]:
@@ -194,7 +195,7 @@ def kinds(schema: Schema) -> list[str]:
 
 
 def _merge(merged: dict[str, Any], part: Schema) -> None:
-    """Add what `part` says to what is said already: a conjunction, as far as an annotation shows it."""
+    """Merge a part of `allOf` into a schema, as far as an annotation shows it."""
     for key, value in part.items():
         if key == "properties":
             merged[key] = {**table(value), **table(merged.get(key))}
@@ -205,7 +206,7 @@ def _merge(merged: dict[str, Any], part: Schema) -> None:
 
 
 def closure(schema: Any, definitions: Definitions) -> dict[str, Any]:
-    """Every definition that a schema can reach by `$ref`, by name. One that does not exist is `True`: anything."""
+    """Every definition that a schema can reach by `$ref`, by name. `True` if it does not exist: anything goes."""
     found: dict[str, Any] = {}
     todo: list[Any] = [schema]
     while todo:
@@ -223,25 +224,25 @@ def closure(schema: Any, definitions: Definitions) -> dict[str, Any]:
     return found
 
 
-FUEL = 3000
-"""Parts of a schema that arguments are held against."""
+CHECK_FUEL = 3000
+"""Parts of a schema that arguments are checked against."""
 
-_INNER = {
+_SUBSCHEMA_KEYWORDS = {
     **dict.fromkeys(("properties", "patternProperties"), dict),
     **dict.fromkeys(("items", "additionalProperties"), Mapping),
     **dict.fromkeys(("prefixItems", "allOf", "anyOf"), list),
 }
-BYTES = {
+BYTES_SCHEMAS = {
     form: [
         {"type": "string"},
         *({"type": "object", "required": [k], "properties": {k: {"type": "string"}}} for k in keys),
     ]
     for form, keys in (("binary", ("content", "artefact", "base64")), ("byte", ("artefact",)))
 }
-"""What may be given for bytes, by format: text (a program's `bytes` are one here), either with a name and a type, a
-handle, base64."""
+"""The schemas of what may be given for bytes, by format: text (to which a program's `bytes` are converted before), an
+object with `content`, the handle of an artefact, base64."""
 
-_PLAIN = {
+_VALUE_KEYWORDS = {
     *("type", "enum", "const", "required", "pattern", "uniqueItems", "multipleOf"),
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength"),
     *("minItems", "maxItems", "minProperties", "maxProperties"),
@@ -249,14 +250,15 @@ _PLAIN = {
 
 
 def unfolded(schema: Any, definitions: Definitions) -> Any:
-    """The schema without references, breadth first; where `FUEL` ends, anything goes, and `oneOf` is read as `anyOf`.
+    """The schema without references, breadth first, and with `anyOf` for `oneOf`; where `CHECK_FUEL` ends, anything
+    goes.
 
-    To check a value against alternatives that refer to one another takes time exponential in their depth: a document
-    could stop the host with it. What is left out here the API checks itself.
+    Checking a value against alternatives that refer to one another takes time exponential in their depth: a document
+    could stall the host that way. The API itself checks what is left out here.
     """
     root: dict[str, Any] = {}
     todo = deque([(schema, root)])
-    fuel = FUEL
+    fuel = CHECK_FUEL
     while todo:
         node, out = todo.popleft()
         fuel -= 1
@@ -269,22 +271,22 @@ def unfolded(schema: Any, definitions: Definitions) -> Any:
             ["string", "null"],
             ["null", "string"],
         ):
-            out["anyOf"] = [*BYTES[node["format"]], *({"type": k} for k in kinds(node) if k == "null")]
+            out["anyOf"] = [*BYTES_SCHEMAS[node["format"]], *({"type": k} for k in kinds(node) if k == "null")]
             continue
         for key, value in node.items():
             key = "anyOf" if key == "oneOf" and "anyOf" not in node else key
-            if key in _PLAIN or value is False:
+            if key in _VALUE_KEYWORDS or value is False:
                 out[key] = value
             elif key == "$ref" and isinstance(value, str):
                 target: dict[str, Any] = {}
                 out.setdefault("allOf", []).append(target)
                 todo.append((definitions(value.removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~")), target))
-            elif key in _INNER and isinstance(value, _INNER[key]):
+            elif key in _SUBSCHEMA_KEYWORDS and isinstance(value, _SUBSCHEMA_KEYWORDS[key]):
                 if isinstance(value, list):
                     parts: list[dict[str, Any]] = [{} for _ in value]
                     out[key] = [*out.get(key, []), *parts]
                     todo.extend(zip(value, parts, strict=True))
-                elif _INNER[key] is dict:
+                elif _SUBSCHEMA_KEYWORDS[key] is dict:
                     out[key] = {name: {} for name in value}
                     todo.extend((value[name], out[key][name]) for name in value)
                 else:

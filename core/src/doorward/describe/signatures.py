@@ -1,7 +1,7 @@
 """Functions as Python that an agent reads: signatures, result types, examples, and stubs for type checkers.
 
-This is a view. The texts are made on demand from `Function` and its schemas, and nothing here runs them; see
-`annotations` for how they stay valid and small whatever a specification says.
+The texts are made on demand from `Function` and its schemas, and never run. `annotations` keeps them valid and small,
+whatever a specification says.
 """
 
 from __future__ import annotations
@@ -21,23 +21,24 @@ from doorward.model.names import class_name, is_plain, python_name
 from doorward.model.types import Function, Schema
 
 if TYPE_CHECKING:
-    from doorward.describe.observation import Observation
+    from doorward.describe.results.observation import Observation
 
-CARD = 2400
+MAX_CARD_CHARS = 2400
 """Characters that `describe` takes at most, unless the signature alone is longer: about 600 tokens."""
 
-_SHOWN = 60
+_MAX_SHOWN_PARAMETERS = 60
 
 ANY_OTHERS = "any others"
-"""What there is besides the parameters of a function that takes more than it names."""
+"""Stands for the further parameters of a function that takes more than it names."""
 
-STUBBED = 250
-"""Parameters that are shown where there is room for all."""
+MAX_STUB_PARAMETERS = 250
+"""Parameters that are shown in stubs and full signatures, where room is no concern."""
 
-_LIMITS = re.compile(r"(?:^|_)(?:limit|offset|size|per_page|pageSize|max_results|maxResults)$")
-"""Names of parameters that say how much is answered: what is there beyond would not be missed."""
-_ABOUT_LIMITS = 60
-"""Characters of what is said of those, where there is no room to say anything of others."""
+_LIMIT_NAME = re.compile(r"(?:^|_)(?:limit|offset|size|per_page|pageSize|max_results|maxResults)$")
+"""Names of parameters that limit an answer: without knowing about them a reader would not notice that it is cut."""
+
+_LIMIT_DESCRIPTION_CHARS = 60
+"""Characters of their descriptions, where there is no room for those of other parameters."""
 
 _TAG = re.compile(
     r"</?(?:a|b|br|code|div|em|h[1-6]|i|li|ol|p|pre|span|strong|table|tbody|td|th|tr|ul)\b[^<>]{0,300}>", re.IGNORECASE
@@ -60,8 +61,8 @@ class Parameter:
 
 
 def parameter_names(function: Function, definitions: Definitions) -> list[str]:
-    """The parameters in the order of the signature, which is that of positional arguments: first those that are
-    required, each group as declared. A name that cannot be written as a parameter is not among them."""
+    """The parameters in the order of the signature, which is the order of positional arguments: required ones first,
+    each group as declared. A name that cannot be written as a parameter is left out."""
     properties, required = declared(function, Reader(definitions))
     return sorted(filter(is_plain, properties), key=lambda name: name not in required)
 
@@ -71,25 +72,25 @@ def signature(
 ) -> str:
     """The `def` line of a function, without a colon.
 
-    Required parameters come first. An optional one has its schema's default, or `...`, which means that it is
-    left out. What is longer than `width` is written one parameter a line, each with a short comment. Objects
-    are `dict[str, Any]` here; `describe` gives their fields. What was only `seen` of results is marked as such.
+    Required parameters come first. An optional one has its schema's default, or `...`, which means that it is left
+    out. A signature longer than `width` has one parameter a line, each with a short comment. Objects are
+    `dict[str, Any]` here; `describe` gives their fields. A result type that was only observed is marked as such.
     """
     if seen is not None:
         return f"{signature(with_result(function, seen), definitions, width=width)}  # {seen.told()}"
     reader = Reader(definitions)
-    parameters, others = shown_parameters(function, reader, Types(reader, depth=0, sending=True), _SHOWN)
+    parameters, others = shown_parameters(function, reader, Types(reader, depth=0, sending=True), _MAX_SHOWN_PARAMETERS)
     returns = result_of(function, reader, depth=1, room=0)[0]
     texts = [define(function, parameters, others, returns, about=about, width=width) for about in (80, 40, 0)]
-    return next((text for text in texts if len(text) < CARD), texts[-1])
+    return next((text for text in texts if len(text) < MAX_CARD_CHARS), texts[-1])
 
 
 def response(function: Function, definitions: Definitions, *, depth: int = 2, budget: int = 400) -> tuple[str, str]:
     """The annotation of a function's result, and the TypedDict classes that it names ("" if none).
 
-    Fields have their original names. `depth` is how many classes stand inside one another; objects beyond are
-    `dict[str, Any]` with their keys in a comment. `budget` is in tokens, of about four characters: what does
-    not fit is counted and named. Without a schema the annotation is `Any`.
+    Fields have their original names. `depth` is how deeply classes may be nested; deeper objects are `dict[str, Any]`
+    with their keys in a comment. `budget` is in tokens of about four characters: fields that do not fit are counted and
+    named. Without a schema the annotation is `Any`.
     """
     annotation, types = result_of(function, Reader(definitions), depth=depth, room=4 * budget)
     return annotation, types.classes()
@@ -102,23 +103,22 @@ def stub(
 ) -> str:
     """The `.pyi` text that declares functions for a type checker.
 
-    It refuses only what is surely wrong: results are `Any`, optional parameters `name: T = ...`, and objects may
-    be plain dictionaries. It is valid Python whatever the schemas are. What was only `seen` of results is a comment.
+    It refuses only what is surely wrong: results are `Any`, optional parameters `name: T = ...`, and objects may be
+    plain dictionaries. It is valid Python whatever the schemas are. Observed result types are comments.
     """
     reader = Reader(definitions)
     types = Types(reader, room=10**9, sending=True, loose=True)
     heads: dict[str, str] = {}
     for function in functions:
         reader.refuel()
-        parameters, others = shown_parameters(function, reader, types, STUBBED)
+        parameters, others = shown_parameters(function, reader, types, MAX_STUB_PARAMETERS)
         written = [f"{p.name}: {p.annotation}{' = ...' if p.default else ''}" for p in parameters]
         written += ["**kwargs: Any"] if others else []
         observed = seen(function)
-        result = (
-            f"  # {result_of(with_result(function, observed), reader, depth=0, room=0)[0]}, {observed.told()}"
-            if observed
-            else ""
-        )
+        result = ""
+        if observed:
+            annotation = result_of(with_result(function, observed), reader, depth=0, room=0)[0]
+            result = f"  # {annotation}, {observed.told()}"
         heads[name_of(function)] = f"def {name_of(function)}({', '.join(written)}) -> Any: ...{result}"
     reader.refuel()
     imports = "from collections.abc import Mapping, Sequence\nfrom typing import Any, Literal, Required, TypedDict"
@@ -128,7 +128,7 @@ def stub(
 def example(schema: Schema | None, definitions: Definitions, *, name: str = "string") -> Any:
     """A plausible JSON value for a schema: its example, default or first value, else one of its type.
 
-    Objects have their required properties only. `name` is what a string holds about which nothing is known.
+    Objects have only their required properties. `name` is the value of a string about which nothing is known.
     """
     return Reader(definitions).example(schema, name, _short)
 
@@ -157,7 +157,7 @@ def with_result(function: Function, seen: Observation | None) -> Function:
 def result_of(
     function: Function, reader: Reader, *, depth: int, room: int, above: Above | None = None, names: int = 10**9
 ) -> tuple[str, Types]:
-    """The annotation of a function's result, and the types that it is of."""
+    """The annotation of a function's result, and the `Types` with the classes that it names."""
     types = Types(reader, depth=depth, room=room, above=above, names=names)
     return types.annotate(function.returns, response_name(function))[0], types
 
@@ -170,23 +170,24 @@ def declared(function: Function, reader: Reader) -> tuple[dict[str, Any], set[st
 def shown_parameters(
     function: Function, reader: Reader, types: Types, most: int, about_width: int = 100
 ) -> tuple[list[Parameter], str]:
-    """The parameters of a signature, required ones first, and what there is besides: names for which it has no place,
-    or any others that the function takes."""
+    """The parameters of a signature, required ones first, and a text for the rest: the names for which there is no
+    place, or `ANY_OTHERS` if the function takes more than it names."""
     properties, required = declared(function, reader)
     ordered = sorted(filter(is_plain, properties), key=lambda name: name not in required)
     prefix, found = class_name(function.name)[:40], {}
-    for name in sorted(
-        ordered[:most], key=lambda name: _rank(function, name, name in required, reader.needs(properties[name]))
-    ):
+
+    def rank(name: str) -> tuple[bool, ...]:
+        return _rank(function, name, name in required, reader.needs(properties[name]))
+
+    for name in sorted(ordered[:most], key=rank):
         found[name] = types.annotate(properties[name], f"{prefix}{class_name(name)}")
     shown = []
     for name in ordered[:most]:
         annotation, note = found[name]
         schema = reader.resolve(properties[name])[1]
         default = "" if name in required else (literal(schema["default"], 40) if "default" in schema else None) or "..."
-        about = ("deprecated. " if schema.get("deprecated") is True else "") + prose(
-            schema.get("description"), about_width
-        )
+        about = "deprecated. " if schema.get("deprecated") is True else ""
+        about += prose(schema.get("description"), about_width)
         shown.append(Parameter(name, annotation, default, about, note))
     others = [*ordered[most:], *(name for name in properties if not is_plain(name))]
     if others:
@@ -195,26 +196,26 @@ def shown_parameters(
 
 
 def _rank(function: Function, name: str, required: bool, needs: bool) -> tuple[bool, ...]:
-    """The order in which parameters get classes: first those that are *the* argument."""
+    """The order in which parameters get classes: the main argument first."""
     return not required, name != "body", not needs, name not in function.name
 
 
 def parameter_lines(function: Function, definitions: Definitions, names: Collection[str]) -> list[str]:
     """The lines of some parameters of a signature."""
     reader = Reader(definitions)
-    shown, _ = shown_parameters(function, reader, Types(reader, depth=0, sending=True), STUBBED)
+    shown, _ = shown_parameters(function, reader, Types(reader, depth=0, sending=True), MAX_STUB_PARAMETERS)
     return [_line(each, 80) for each in shown if each.name in names]
 
 
 def _line(parameter: Parameter, about: int) -> str:
-    about = about or (_ABOUT_LIMITS if _LIMITS.search(parameter.name) else 0)
+    about = about or (_LIMIT_DESCRIPTION_CHARS if _LIMIT_NAME.search(parameter.name) else 0)
     return commented(f"    {parameter.written},", clean(parameter.about, about) if about else "", parameter.note)
 
 
 def define(
     function: Function, parameters: list[Parameter], others: str, returns: str, *, about: int, width: int = 0
 ) -> str:
-    """The `def`, on one line where that is at most `width` long; `about` is the width of the comments."""
+    """The `def` line, split where it is longer than `width`; `about` is the width of the comments."""
     name = name_of(function)
     line = f"def {name}({', '.join(p.written for p in parameters)}) -> {returns}"
     if not others and (len(line) <= width or not parameters):
@@ -226,7 +227,7 @@ def define(
 
 
 def docstring(function: Function, limit: int) -> str:
-    """What the function does, what it may change, and what the upstream calls it."""
+    """The docstring of a function: what it does, what it may change, and what its server calls it."""
     summary, description = prose(function.summary, 200), prose(function.description, limit)
     effect = "read-only" if function.read_only else "destructive" if function.destructive else "writes"
     headers = f"headers by doorward.reply: {', '.join(function.headers)}" if function.headers else ""
@@ -243,7 +244,7 @@ def docstring(function: Function, limit: int) -> str:
 
 
 def example_call(function: Function, reader: Reader) -> str:
-    """An example call with what is required."""
+    """An example call with the required arguments."""
     properties, required = declared(function, reader)
     names = [name for name in properties if name in required and is_plain(name)][:20]
     values = [literal(reader.example(properties[name], name, _short), 120) or "..." for name in names]

@@ -7,18 +7,18 @@ from typing import Any
 
 from doorward.data.wording import examples, literal
 
-_VALUES = 20
+_MAX_LITERALS = 20
 
 
 class Value(str):
-    """A member of a union that is a value: it goes into the union's one `Literal`."""
+    """A member of a union that is a value, and so goes into the union's one `Literal`."""
 
     __slots__ = ()
 
 
 def union(members: Iterable[str]) -> tuple[str, str]:
-    """Members as one annotation: values in one Literal, None last, whatever is too much as its plain type. With it
-    comes which values those are, if it does not say so."""
+    """Members as one annotation: values in one Literal, None last, too many values as their plain type. Then the second
+    text gives examples of the values."""
     unique = list(dict.fromkeys(members))
     values = [m for m in unique if isinstance(m, Value)]
     others = [m for m in unique if not isinstance(m, Value) and m != "None"]
@@ -27,7 +27,7 @@ def union(members: Iterable[str]) -> tuple[str, str]:
         values = [v for v in values if _type_of(v) != "bool"]
     types, note = dict.fromkeys(map(_type_of, values)), ""
     text = f"Literal[{', '.join(values)}]"
-    if len(values) > _VALUES or len(text) > 240 or types.keys() & set(others):
+    if len(values) > _MAX_LITERALS or len(text) > 240 or types.keys() & set(others):
         note = examples(values)
         others = [*dict.fromkeys([*types, *others])]
     elif values:

@@ -1,6 +1,6 @@
-"""What is wrong with a value, in the words of who wrote it: where, what was expected, and what was given.
+"""What is wrong with arguments, in the terms of the program that gave them: where, what was expected, what was given.
 
-Alternatives are explained by the one that was most likely meant, not by all of them.
+Where a schema has alternatives, only the one that was most likely meant is explained.
 """
 
 from __future__ import annotations
@@ -13,49 +13,50 @@ from doorward.data.clean_text import visible
 from doorward.data.near_names import nearest
 from doorward.data.wording import python_types
 
-_OURS = {"backtrackLimitExceeded", "regexEngineFailure"}
-"""Errors of a check itself: the API will check what it asks for."""
+_CHECKER_ERRORS = {"backtrackLimitExceeded", "regexEngineFailure"}
+"""Errors of the checker itself: they are ignored, and the API checks."""
 
-_MOST = 3
-_NAMED = 6
-_TEXT = 120
-_LOOKED_AT = 50
-"""Names that a missing one is compared with."""
+_MAX_SENTENCES = 3
+_MAX_NAMES = 6
+_MAX_VALUE_CHARS = 120
+_MAX_COMPARED_NAMES = 50
+"""Names that a missing name is compared with."""
 
 
 Mistakes = dict[str, Sequence[Any]]
-"""Sentences, each with the place among the arguments that it is about."""
+"""Sentences, each with the place in the arguments that it is about."""
 
 Known = Callable[[Sequence[Any]], Collection[str]]
-"""The names that an object at a place among the arguments may have, at none those of parameters."""
+"""The names of the fields that an object at a place in the arguments may have; at the empty place, the parameters."""
 
 
 def mistakes(errors: Iterable[Any], known: Known) -> Mistakes:
-    """What the errors of jsonschema_rs say of the arguments of a function.
+    """The errors of jsonschema_rs about the arguments of a function, as sentences.
 
-    What is wrong with the arguments as a whole comes first. Empty if only the checks themselves failed.
+    Mistakes in the arguments as a whole come first. Empty if only the checker itself failed.
     """
-    real = sorted((e for e in errors if e.kind.name not in _OURS), key=lambda e: (len(e.instance_path), e.kind.name))
+    real = sorted(
+        (e for e in errors if e.kind.name not in _CHECKER_ERRORS), key=lambda e: (len(e.instance_path), e.kind.name)
+    )
     listed = {_path(e.instance_path) for e in real if e.kind.name in ("enum", "const")}
     missing: dict[str, list[str]] = {}
     for error in real:
         if error.kind.name == "required":
             missing.setdefault(_path(error.instance_path), []).append(error.kind.property)
-    real = [
-        e for e in real if e.kind.name != "type" or _path(e.instance_path) not in listed
-    ]  # the values say the type, too
+    # A list of allowed values shows the type, too.
+    real = [e for e in real if e.kind.name != "type" or _path(e.instance_path) not in listed]
     meant = [
         (visible(_sentence(error, options, known, missing)), _place(error, known))
         for error, options in map(_meant, real)
     ]
     told = dict(reversed(meant))
-    first = dict([*reversed(told.items())][:_MOST])
-    return first if len(told) <= _MOST else {**first, f"and {len(told) - _MOST} more": ()}
+    first = dict([*reversed(told.items())][:_MAX_SENTENCES])
+    return first if len(told) <= _MAX_SENTENCES else {**first, f"and {len(told) - _MAX_SENTENCES} more": ()}
 
 
 def of_null(error: Any, arguments: Mapping[str, Any]) -> bool:
-    """Whether nothing is wrong but a null inside of an argument. APIs answer with nulls of which their documents do not
-    speak, and take them back: it is theirs to judge."""
+    """Whether the only mistake is a null inside an argument. APIs answer with nulls that their documents do not
+    mention, and accept them in turn: the API must judge."""
     if error.kind.name in ("anyOf", "oneOf"):
         return any(
             errors and all(of_null(e, arguments) for e in errors)
@@ -66,48 +67,50 @@ def of_null(error: Any, arguments: Mapping[str, Any]) -> bool:
 
 
 def _place(error: Any, known: Known) -> Sequence[Any]:
-    """What a mistake is about: of a name that is no parameter's, or of a missing one, the parameter that was meant."""
+    """The place that a mistake is about. For one unknown or missing name it is the parameter that was meant."""
     names = [] if error.instance_path else _names(error)
     near = _pair(error, names[0], known) if len(names) == 1 else ""
     return [near] if near else error.instance_path
 
 
 def _names(error: Any) -> list[str]:
-    """The names that an object lacks, or that it has too many."""
+    """The names that an object lacks, or that it must not have."""
     if error.kind.name == "required":
         return [error.kind.property]
     return [str(name) for name in error.kind.unexpected] if error.kind.name == "additionalProperties" else []
 
 
 def _pair(error: Any, name: str, known: Known) -> str:
-    """The name that was meant where another one was given, of the two that are near each other; "" if there is none."""
+    """The known name that was meant by a similar unknown one; "" if no two names are similar."""
     names = known(error.instance_path)
     if error.kind.name != "required":
         return next(iter(nearest(name, names, 1)), "")
-    unknown = [key[:_TEXT] for key in list(error.instance)[:_LOOKED_AT] if key not in names]
+    unknown = [key[:_MAX_VALUE_CHARS] for key in list(error.instance)[:_MAX_COMPARED_NAMES] if key not in names]
     return name if nearest(name, unknown, 1) else ""
 
 
 def _sentence(error: Any, options: Sequence[Any], known: Known, missing: Mapping[str, Sequence[str]]) -> str:
     path, kind = _path(error.instance_path), error.kind
     if len(options) > 1:
-        return f"argument {path}: expected {_one_of(options)}, got {_given(error.instance)}{_near(error.instance, options)}"
+        near = _near(error.instance, options)
+        return f"argument {path}: expected {_one_of(options)}, got {_given(error.instance)}{near}"
     if kind.name == "required":
         needed = missing.get(path, [kind.property])
-        listed = _listed(needed[:_NAMED]) + (f" … ({len(needed) - _NAMED} more)" if len(needed) > _NAMED else "")
+        more = f" … ({len(needed) - _MAX_NAMES} more)" if len(needed) > _MAX_NAMES else ""
+        listed = _listed(needed[:_MAX_NAMES]) + more
         if not path:
             return f"needs the argument{'s' if len(needed) > 1 else ''} {listed}"
-        near = [pair for name in needed[:_NAMED] if (pair := _pair(error, name, known))]
-        return f"argument {path}: needs {listed}{_did_you_mean(near)}"
+        pairs = [pair for name in needed[:_MAX_NAMES] if (pair := _pair(error, name, known))]
+        return f"argument {path}: needs {listed}{_did_you_mean(pairs)}"
     if kind.name == "additionalProperties":
-        unknown = [str(name)[:_TEXT] for name in kind.unexpected]
-        near = [pair for name in unknown[:10] if (pair := _pair(error, name, known))]
+        unknown = [str(name)[:_MAX_VALUE_CHARS] for name in kind.unexpected]
+        pairs = [pair for name in unknown[:10] if (pair := _pair(error, name, known))]
         what = (
-            f"argument {path}: has no field {_listed(unknown[:_NAMED])}"
+            f"argument {path}: has no field {_listed(unknown[:_MAX_NAMES])}"
             if path
-            else f"has no parameter {_listed(unknown[:_LOOKED_AT])}"
+            else f"has no parameter {_listed(unknown[:_MAX_COMPARED_NAMES])}"
         )
-        return what + _did_you_mean(near)
+        return what + _did_you_mean(pairs)
     told = _told(error)
     return f"argument {path}: {told}" if path else told
 
@@ -117,8 +120,8 @@ def _did_you_mean(near: Iterable[str]) -> str:
 
 
 def _meant(error: Any) -> tuple[Any, list[Any]]:
-    """The error behind that of alternatives: of the one that fits best, if any has at least the type of the value. If
-    it is about what tells them apart, the values that they have there."""
+    """The error of the alternative that fits best, if any alternative has at least the type of the value. If that error
+    is about the tag that tells alternatives apart, also the tags of all of them."""
     for _ in range(20):
         if error.kind.name not in ("anyOf", "oneOf") or not getattr(error.kind, "context", None):
             break
@@ -143,12 +146,12 @@ def _options(error: Any) -> Sequence[Any]:
 
 
 def _misfit(error: Any, depth: int) -> bool:
-    """Whether the value is of another type, or another value, than an alternative wants as a whole."""
+    """Whether an alternative rejects the value as a whole: its type, or the value itself."""
     return len(error.instance_path) == depth and error.kind.name in ("type", "enum", "const", "not", "falseSchema")
 
 
 def _tags(errors: Sequence[Any]) -> int:
-    """How many fixed values of an alternative the value does not have: those tell alternatives apart."""
+    """How many of the fixed values that tell alternatives apart are missing from the value."""
     return sum(map(_is_tag, errors))
 
 
@@ -171,7 +174,7 @@ def _told(error: Any) -> str:
 
 
 def _alternatives(context: Sequence[Sequence[Any]]) -> str:
-    """What the alternatives want, all of which want another type or value."""
+    """The types and values that alternatives want, where the value has none of them."""
     types: list[str] = []
     values: list[Any] = []
     for errors in context[:50]:
@@ -194,7 +197,7 @@ def _one_of(options: Sequence[Any]) -> str:
 
 def _near(value: Any, options: Sequence[Any]) -> str:
     texts = {str(o).lower(): o for o in options if isinstance(o, str)}
-    near = difflib.get_close_matches(str(value)[:_TEXT].lower(), list(texts)[:2000], n=1) if texts else []
+    near = difflib.get_close_matches(str(value)[:_MAX_VALUE_CHARS].lower(), list(texts)[:2000], n=1) if texts else []
     return f"; did you mean {_short(texts[near[0]])}?" if near else ""
 
 
@@ -213,11 +216,11 @@ def _given(value: Any) -> str:
 
 def _short(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= _TEXT else f"{text[:_TEXT]}…"
+    return text if len(text) <= _MAX_VALUE_CHARS else f"{text[:_MAX_VALUE_CHARS]}…"
 
 
 def _listed(names: Iterable[str]) -> str:
-    return ", ".join(repr(name[:_TEXT]) for name in names)
+    return ", ".join(repr(name[:_MAX_VALUE_CHARS]) for name in names)
 
 
 def _path(path: Sequence[Any]) -> str:

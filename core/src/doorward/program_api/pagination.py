@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from doorward.calls.items import at, items_of, lists_in
 from doorward.data.json_writing import dump
 from doorward.data.offload import done, is_large
-from doorward.describe.value_text import described
+from doorward.describe.results.value_text import described
 from doorward.model.errors import InvalidArguments
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from doorward.data import values
-from doorward.describe import outcome_text
+from doorward.describe.results import outcome_text
 from doorward.model.errors import DoorwardError, InvalidProgram, Unsupported
 from doorward.model.types import Failure, Outcome, Truncated
 

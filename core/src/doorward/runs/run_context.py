@@ -9,7 +9,7 @@ from doorward.calls.arguments import MAX_ARGUMENT_PARTS
 from doorward.compat.aliases import aliases
 from doorward.data.json_writing import exceeds
 from doorward.data.values import beginning, size
-from doorward.describe.answered import Answered
+from doorward.describe.results.last_answers import LastAnswers
 from doorward.model.clock import Clock
 from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded
 from doorward.model.types import Artefact, CallCount, Failure, File, Program, Reply
@@ -72,7 +72,7 @@ class RunContext:
         self._counts: dict[tuple[str, bool], list[float]] = {}
         self._schema_hashes: dict[str, str] = {}
         self._failures: dict[str, DoorwardError] = {}
-        self._answers = Answered()
+        self._answers = LastAnswers()
         self._withheld: SecretWithheld | None = None
         self._notes: list[str] = []
         self._noted: set[str] = set()

@@ -13,7 +13,7 @@ import anyio
 from doorward.calls.embedded import shortened
 from doorward.data import values
 from doorward.data.offload import done, is_large
-from doorward.describe import outcome_text
+from doorward.describe.results import outcome_text
 from doorward.host.logs import log
 from doorward.model.errors import DoorwardError, ExecutorError, LimitExceeded, SandboxDied, Unsupported
 from doorward.model.types import Failure, Kind, Outcome, Program, ProgramResult

@@ -1,5 +1,5 @@
-"""The `auth` that a server seems to want: what its source suggests, as far as it can be used here, and as the file
-would hold it."""
+"""The `auth` that a server seems to want: what its source suggests, as far as the installed plugins can use it, in
+the form of the configuration."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from doorward.plugins.manager import Plugins
 from doorward.secrets import references
 from doorward.secrets.store import Secrets, Template
 
-_OF_ONE_KIND = ("api_key", "basic")
-"""Types of auth that put one thing in one place, and so fit or do not; any other may end in a token of whatever
-kind."""
+_ONE_PLACE_TYPES = ("api_key", "basic")
+"""Types of auth that put one credential in one place, so it is plain whether they fit; other types may obtain any
+kind of token."""
 
 
 class _Set(dict[str, str]):
@@ -28,8 +28,7 @@ class _Set(dict[str, str]):
 
 
 def usable(found: Report | Sequence[Suggestion], plugins: Plugins) -> list[Suggestion]:
-    """The suggestions of a compile, the best first, without those whose type of auth is not installed, or would refuse
-    them."""
+    """The suggestions of a compile, best first, without those whose type of auth is not installed or refuses them."""
     suggestions = [Suggestion(**each) for each in found.auth] if isinstance(found, Report) else found
     return [suggestion for suggestion in suggestions if _fits(suggestion, plugins)]
 
@@ -48,7 +47,7 @@ def _fits(suggestion: Suggestion, plugins: Plugins) -> bool:
 
 
 def _is_of_variables(text: str) -> bool:
-    """Whether a text refers to nothing but variables: a source knows no file and no command of the operator's."""
+    """Whether a text refers to variables only: a source must not name the operator's files or commands."""
     try:
         return not any(reference.scheme for reference in references.find(text))
     except MissingSecret:
@@ -56,7 +55,7 @@ def _is_of_variables(text: str) -> bool:
 
 
 def value(suggestion: Suggestion) -> Any:
-    """What `auth` is set to: a table, or a list of them where several are needed."""
+    """The value of `auth` for a suggestion: a table, or a list of tables if several are needed."""
     tables = [dict(table) for table in suggestion.auth]
     return tables[0] if len(tables) == 1 else tables
 
@@ -67,7 +66,7 @@ def variables(auth: Any) -> list[str]:
 
 
 def templates(server: Server, secrets: Secrets) -> list[Template]:
-    """The texts of a server's `auth`, for one whose settings cannot be had for want of a variable."""
+    """The texts of a server's `auth`, for a server whose settings cannot be read because a variable is missing."""
     return [Template(text, secrets) for text in _texts(server.settings.auth)]
 
 
@@ -83,8 +82,8 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def hint(server: Server, report: Report | None) -> str:
-    """What a call is told whose credentials were missing: which types of auth the server may want. Nothing more of it,
-    for agents read this. Empty if there is an `auth`."""
+    """The hint for a call that failed for want of credentials: which types of auth the server may want. It says no
+    more, since agents read it. Empty if there is an `auth`."""
     if server.settings.auth:
         return ""
     kinds = dict.fromkeys(
@@ -95,16 +94,16 @@ def hint(server: Server, report: Report | None) -> str:
 
 
 def mismatches(auth: Any, suggestions: Sequence[Suggestion]) -> Iterator[str]:
-    """What of a configured `auth` does not fit what the document says: a place for credentials that it does not know,
-    scopes that are missing."""
+    """Where a configured `auth` contradicts the document: a place that it does not know, or missing scopes."""
     known = [table for suggestion in suggestions for table in suggestion.auth]
     types = list(dict.fromkeys(str(table["type"]) for table in known))
     for table in auth if isinstance(auth, list) else [auth]:
         kind, alike = table.get("type"), [each for each in known if each["type"] == table.get("type")]
-        if known and kind in _OF_ONE_KIND and not alike:
+        if known and kind in _ONE_PLACE_TYPES and not alike:
             yield f"auth is of the type {kind}; its document knows {' and '.join(types)}"
         elif kind == "api_key" and alike and not any(_place(each) == _place(table) for each in alike):
-            yield f"auth has an API key in {_place(table)}; its document knows {' and '.join(dict.fromkeys(map(_place, alike)))}"
+            places = " and ".join(dict.fromkeys(map(_place, alike)))
+            yield f"auth has an API key in {_place(table)}; its document knows {places}"
         needed = next((each["scope"] for each in alike if "scope" in each), ())
         if needed and (given := table.get("scope")):
             have = given.split() if isinstance(given, str) else given

@@ -1,4 +1,4 @@
-"""The auths of the configured servers: found by name, validated, made when first needed, closed at the end."""
+"""The auths of the configured servers: found by type, validated, made when first needed, closed at the end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Auths:
-    """Makes the auth of a server, for one principal where it is `per_principal`."""
+    """Makes the auths of servers: one for each principal where the server is `per_principal`."""
 
     def __init__(self, loaded: Loaded, plugins: Plugins, principals: Principals, state: Path) -> None:
         self._loaded = loaded
@@ -57,9 +57,8 @@ class Auths:
     def make(self, server: Server, source: Any, principal: str = LOCAL) -> list[Auth]:
         """New auths of a server, whose source has the validated settings `source`. Raises: ConfigError, PluginError."""
         key = self._loaded.config.vault_key
-        if (
-            server.name not in self._redactions
-        ):  # one for all who come and go: what it was told is kept as long as there is the scrubber
+        # One for all principals, who come and go: it keeps what it was told as long as the scrubber lives.
+        if server.name not in self._redactions:
             self._redactions[server.name] = self._loaded.secrets.redaction(
                 MAX_SHARED_VALUES if server.settings.per_principal else MAX_FETCHED_VALUES
             )
@@ -80,8 +79,10 @@ class Auths:
         return [driver(context.with_settings(settings)) for driver, settings in self.drivers(server, principal)]
 
     def open(self, server: Server, source: Any, principal: str = LOCAL) -> httpx2.Auth | None:
-        """What adds the credentials of a server to its requests; `None` for a public one. Raises: ConfigError,
-        PluginError."""
+        """What adds the credentials of a server to its requests; `None` for a public server.
+
+        Raises: ConfigError, PluginError.
+        """
         auths = self.make(server, source, principal)
         if not auths:
             return None
@@ -92,8 +93,8 @@ class Auths:
         return made[0] if len(made) == 1 else _all(made)
 
     def close(self, name: str, principal: str) -> Awaitable[None]:
-        """Close what was opened of one server for one principal, up to now: what is opened before that is awaited stays
-        open."""
+        """Close the auths that are open now for one server and one principal. One that is opened before the result is
+        awaited stays open."""
         return self._close(name, self._opened.pop((name, principal), []))
 
     async def _close(self, name: str, auths: list[Auth]) -> None:
@@ -106,13 +107,13 @@ class Auths:
 
 
 def url_of(source: Any) -> str:
-    """Where a server is, as the settings of its source say; empty where they do not."""
+    """The URL of a server in the settings of its source; empty if they have none."""
     url = source.url if isinstance(source, HasUrl) else None
     return str(url or (source.base_url if isinstance(source, HasBaseUrl) else None) or "")
 
 
 def _all(auths: list[httpx2.Auth]) -> httpx2.Auth:
-    """An `httpx2.Auth` that is all of these, one around the other."""
+    """An `httpx2.Auth` that applies all of these, one around the other."""
     import httpx2
 
     class All(httpx2.Auth):
@@ -123,8 +124,8 @@ def _all(auths: list[httpx2.Auth]) -> httpx2.Auth:
 
 
 async def _around(auths: list[httpx2.Auth], request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-    """The requests of the first auth, each passed through the others. Those that it makes on its own account (for a
-    token) are not: they go elsewhere."""
+    """The requests of the first auth, each passed through the others. Its own requests, for a token, are not passed
+    through: they go elsewhere."""
     first, *others = auths
     flow = first.async_auth_flow(request)
     response: httpx2.Response | None = None

@@ -1,5 +1,5 @@
-"""What an operator knows better than a document: by `extra` programs give what it does not name, by `optional` leave
-out what it wants."""
+"""Corrections of a document by its operator: with `extra`, programs may give arguments that it does not name; with
+`optional`, they may leave out arguments that it requires."""
 
 from __future__ import annotations
 
@@ -13,22 +13,20 @@ from doorward.config.settings import ServerSettings
 from doorward.data.near_names import nearest
 from doorward.model.types import Compiled, Function, Schema
 
-_DEEPEST = 30
-"""Schemas within schemas in which a field is looked for: references may lead in a circle."""
+_MAX_DEPTH = 30
+"""How deeply nested schemas are searched for a field: references may form a circle."""
 
-_FUEL = 300
-"""Schemas in which one is looked for altogether: a few lines can refer to billions, and each that is changed is a
-copy."""
+_MAX_SCHEMAS = 300
+"""Schemas that are searched for a field altogether: a few lines can refer to billions."""
 
-_SHOWN = 3
-"""Fields that an error tells the operator to correct."""
+_MAX_SHOWN_FIELDS = 3
+"""Fields that an error suggests for `optional`."""
 
-_PARTS = ("allOf", "anyOf", "oneOf")
+_COMBINATORS = ("allOf", "anyOf", "oneOf")
 
 
 def corrected(compiled: Compiled, settings: ServerSettings) -> Compiled:
-    """The compile with what its server's configuration corrects, and a warning about each correction that fits
-    nothing."""
+    """The compile, corrected as configured, and a warning for each correction that fits nothing."""
     functions, warnings = list(compiled.functions), list(compiled.warnings)
     if settings.extra == "allow":
         functions = [
@@ -38,20 +36,16 @@ def corrected(compiled: Compiled, settings: ServerSettings) -> Compiled:
         places, path = _meant(entry, functions)
         lifted = {place: _Lift(path, compiled.definitions).of(functions[place]) for place in places}
         for place, result in lifted.items():
-            functions[place] = (
-                functions[place] if isinstance(result, str) else replace(functions[place], parameters=result)
-            )
-        if (
-            wrong := [result for result in lifted.values() if isinstance(result, str)]
-            if lifted
-            else [_unknown(entry, functions)]
-        ):
-            warnings += [f"optional: {entry!r}: {wrong[0]}"] if len(wrong) >= len(lifted) else []
+            if not isinstance(result, str):
+                functions[place] = replace(functions[place], parameters=result)
+        wrong = [result for result in lifted.values() if isinstance(result, str)]
+        if len(wrong) == len(lifted):
+            warnings.append(f"optional: {entry!r}: {wrong[0] if wrong else _unknown(entry, functions)}")
     return replace(compiled, functions=functions, warnings=warnings)
 
 
 def advice(function: Function, errors: Iterable[Any]) -> list[str]:
-    """How the operator can have arguments accepted that a document is wrong about."""
+    """How the operator can have arguments accepted that the document wrongly rejects."""
     required: dict[str, None] = {}
     more = False
     for error in errors:
@@ -62,17 +56,15 @@ def advice(function: Function, errors: Iterable[Any]) -> list[str]:
             more = True
     told = ['extra = "allow"'] if more else []
     if required:
-        told.append(f"optional = {json.dumps(list(required)[:_SHOWN])}")
-    return (
-        [f"if the document of {function.server} is wrong in this, its operator can set {' and '.join(told)}"]
-        if told
-        else []
-    )
+        told.append(f"optional = {json.dumps(list(required)[:_MAX_SHOWN_FIELDS])}")
+    if not told:
+        return []
+    return [f"if the document of {function.server} is wrong in this, its operator can set {' and '.join(told)}"]
 
 
 def _meant(entry: str, functions: Sequence[Function]) -> tuple[list[int], list[str]]:
-    """The functions that an entry means, by their places, and the path to the field behind. An id may have dots,
-    too."""
+    """The functions that an entry means, by their places in the list, and the path to the field after their name. An id
+    may have dots, too."""
     for at in (at for at, sign in enumerate(entry) if sign == "."):
         if found := [place for place, f in enumerate(functions) if selected(f, [entry[:at]])]:
             return found, entry[at + 1 :].split(".")
@@ -88,25 +80,23 @@ def _unknown(entry: str, functions: Sequence[Function]) -> str:
 
 
 class _Lift:
-    """Takes a field out of what is required, in the copy of one function: others share its definitions."""
+    """Makes a field of one function optional, in a copy: other functions share its definitions."""
 
     def __init__(self, path: list[str], definitions: Mapping[str, Schema]) -> None:
         self._path, self._definitions = path, definitions
         self._lifted = False
         self._known: dict[str, None] = {}
-        self._fuel = _FUEL
+        self._fuel = _MAX_SCHEMAS
 
     def of(self, function: Function) -> Schema | str:
         """The function's parameters, or what is wrong."""
         properties, path = function.parameters.get("properties", {}), self._path
-        if (
-            path[0] == "body" and "body" not in properties and len(path) > 1
-        ):  # as documents have it; here its fields are arguments
+        if path[0] == "body" and "body" not in properties and len(path) > 1:  # here the fields of a body are arguments
             path = path[1:]
         path = [next((ours for ours, theirs in function.names.items() if theirs == path[0]), path[0]), *path[1:]]
         if len(path) == 1 and f"{{{function.names.get(path[0], path[0])}}}" in function.route:
             return "it is part of the path"
-        lifted: Schema = self._lift(function.parameters, path, _DEEPEST)
+        lifted: Schema = self._lift(function.parameters, path, _MAX_DEPTH)
         if self._lifted:
             return lifted
         if path[-1] in self._known:
@@ -120,9 +110,8 @@ class _Lift:
             return schema
         if isinstance(ref := schema.get("$ref"), str):
             target = self._definitions.get(ref.removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~"))
-            return self._instead(
-                schema, {**(target or {}), **{k: v for k, v in schema.items() if k != "$ref"}}, path, depth
-            )
+            beside = {k: v for k, v in schema.items() if k != "$ref"}
+            return self._instead(schema, {**(target or {}), **beside}, path, depth)
         out = dict(schema)
         properties = schema.get("properties")
         name, *inner = path
@@ -133,7 +122,7 @@ class _Lift:
             out["required"] = [other for other in schema["required"] if other != name]
         elif inner and isinstance(properties, Mapping) and name in properties:
             out["properties"] = {**properties, name: self._lift(properties[name], inner, depth - 1)}
-        for key in _PARTS:
+        for key in _COMBINATORS:
             if isinstance(schema.get(key), list):
                 out[key] = [self._lift(part, path, depth - 1) for part in schema[key]]
         if "items" in schema:
@@ -141,7 +130,7 @@ class _Lift:
         return out
 
     def _instead(self, schema: Schema, target: Schema, path: list[str], depth: int) -> Schema:
-        """What a reference stands for, if something is taken out of it; else the reference, which has a name."""
+        """The schema that a reference stands for, if the field was in it; else the reference, which has a name."""
         before, self._lifted = self._lifted, False
         found: Schema = self._lift(target, path, depth - 1)
         changed, self._lifted = self._lifted, before or self._lifted

@@ -1,4 +1,4 @@
-"""Functions that are tools of their own as well: what the servers' `expose` names."""
+"""Functions that are also tools of their own: those that `expose` of their server names."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
     from doorward.servers.registry import Servers
 
-MOST = 100
-"""Tools altogether."""
+MAX_TOOLS = 100
+"""Functions that become tools, of all servers together."""
 
-_LONGEST = 64
-"""Characters of a tool's name that all clients take."""
+_MAX_NAME_CHARS = 64
+"""Characters of a tool's name that all clients accept."""
 
 
 class DirectTools:
-    """The exposed functions, found once for each state of the catalog."""
+    """The exposed functions, found anew when the catalog or the configuration has changed."""
 
     def __init__(self, servers: Servers, catalog: Catalog) -> None:
         self._servers = servers
@@ -35,13 +35,13 @@ class DirectTools:
         self._views: dict[frozenset[str], Mapping[str, Function]] = {}
 
     def reserve(self, names: Iterable[str]) -> None:
-        """Keep these names for the tools of whoever serves the functions."""
+        """Keep these names for the server's own tools."""
         self._reserved |= frozenset(names)
         self._seen = None
 
     def tools(self, principal: str) -> Mapping[str, Function]:
-        """The functions that a principal has as tools, by the name of the tool, `server_function`, in the order of the
-        configuration. A tool has the same name for all who have it."""
+        """The functions that a principal has as tools, by the tool's name, `server_function`, in the order of the
+        configuration. A tool has the same name for all principals."""
         tools = self._all()
         theirs = frozenset(
             module for module in {f.server for f in tools.values()} if self._servers.usable(module, principal)
@@ -56,18 +56,18 @@ class DirectTools:
             try:
                 self._catalog.refresh()
                 chosen = [*self._chosen()]
-            except StateError:  # the tools that are known stay until it can be read again
+            except StateError:  # the known tools stay until the catalog can be read again
                 return self._tools
             self._seen, self._tools, self._views = now, {}, {}
             for function in chosen:
-                if len(self._tools) == MOST:
-                    log.warning("too_many_exposed", most=MOST, left_out=function.qualified)
+                if len(self._tools) == MAX_TOOLS:
+                    log.warning("too_many_exposed", most=MAX_TOOLS, left_out=function.qualified)
                     break
                 self._tools[self._tool_name(function)] = function
         return self._tools
 
     def _chosen(self) -> Iterator[Function]:
-        """Of a server that has not been compiled since they are those of before: its functions are not read again."""
+        """The exposed functions of all servers. Those of a server are read again when it was compiled."""
         for module, settings in self._servers.exposing():
             if (report := self._catalog.report(module)) is None:
                 continue
@@ -78,6 +78,6 @@ class DirectTools:
 
     def _tool_name(self, function: Function) -> str:
         name = f"{function.server}_{function.name}"
-        if len(name) <= _LONGEST and name not in self._tools and name not in self._reserved:
+        if len(name) <= _MAX_NAME_CHARS and name not in self._tools and name not in self._reserved:
             return name
-        return f"{name[: _LONGEST - 7]}_{hashlib.sha256(function.qualified.encode()).hexdigest()[:6]}"
+        return f"{name[: _MAX_NAME_CHARS - 7]}_{hashlib.sha256(function.qualified.encode()).hexdigest()[:6]}"

@@ -1,5 +1,5 @@
-"""What the configuration of a server leaves of a compile, and what its functions are called: nothing is stored that may
-not be used."""
+"""The functions that a server's configuration lets through, and their names: functions that may not be used are not
+even stored."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from doorward.model.names import Named, brief_names, kept_names, other_names
 from doorward.model.types import Compiled, Function, Skipped
 from doorward.servers.corrections import corrected
 
-ADVISED = 3
-"""Tools of one server beyond which `compile` warns: each takes room in the context of every client, used or not."""
+MAX_ADVISED_TOOLS = 3
+"""If more functions of one server become tools, `compile` warns: each takes room in every client's context."""
 
 
 def narrowed(compiled: Compiled, settings: ServerSettings) -> Compiled:
-    """The compile as corrected, without what `include`, `exclude` and `read_only` leave out; with warnings about what
-    fits nothing."""
+    """The corrected compile, without the functions that `include`, `exclude` and `read_only` leave out, and with
+    warnings about patterns that fit nothing."""
     compiled = corrected(compiled, settings)
     warnings = list(compiled.warnings)
     kept = [f for f in compiled.functions if wanted(f, settings)]
@@ -28,7 +28,7 @@ def narrowed(compiled: Compiled, settings: ServerSettings) -> Compiled:
         ("expose", settings.expose, kept),
     ):
         warnings += [f"{key}: {p!r} fits no function" for p in patterns if not any(selected(f, [p]) for f in among)]
-    if (count := sum(selected(f, settings.expose) for f in kept)) > ADVISED:
+    if (count := sum(selected(f, settings.expose) for f in kept)) > MAX_ADVISED_TOOLS:
         warnings.append(
             f"expose: {count} functions become tools; each costs every client tokens, and one is often enough"
         )
@@ -40,15 +40,15 @@ def narrowed(compiled: Compiled, settings: ServerSettings) -> Compiled:
 
 
 def renamed(functions: Sequence[Function], before: Iterable[Named]) -> list[Function]:
-    """The functions without what their names repeat. What was in the catalog `before` keeps its name, whatever an
-    upstream adds."""
+    """The functions with shorter names, without repetition. A function that was in the catalog `before` keeps its name,
+    whatever its server adds."""
     made = _named(functions)
     names = kept_names([f._replace(name=brief) for f, brief in zip(made, brief_names(made), strict=True)], before)
     return [f if f.name == name else replace(f, name=name) for f, name in zip(functions, names, strict=True)]
 
 
 def otherwise_called(functions: Sequence[Function]) -> list[Function]:
-    """The functions with the names that they may be meant by as well."""
+    """The functions with aliases: other names by which programs may mean them."""
     others = other_names(_named(functions))
     return [replace(f, aliases=(*f.aliases, *also)) if also else f for f, also in zip(functions, others, strict=True)]
 

@@ -1,4 +1,4 @@
-"""A configuration that changes while a gateway is open: its servers are read anew, all else at the start only."""
+"""Follows a configuration that changes while a gateway is open: servers are read again, all else only at the start."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Reconfiguration:
-    """Looks at the file of a configuration, and has others use the servers that are in it now."""
+    """Watches the file of a configuration, and has its users switch to the servers that are in it now."""
 
     def __init__(self, loaded: Loaded, servers: Servers, principals: Principals, skills: Skills) -> None:
         self._loaded, self._servers = loaded, servers
@@ -26,10 +26,10 @@ class Reconfiguration:
         self._stamp = loaded.stamp
 
     async def look(self) -> list[str]:
-        """Serve what the file has now, if it has changed. What cannot be used as a whole changes nothing, and is logged
-        once.
+        """Serve what is in the file now, if it has changed. A file that cannot be used as a whole changes nothing, and
+        is logged once.
 
-        Returns: the servers that are to be compiled.
+        Returns: the servers to compile.
         """
         if (found := self._found()) == self._stamp:
             return []
@@ -42,9 +42,8 @@ class Reconfiguration:
         except (DoorwardError, OSError) as error:
             self._refuse(str(error), error.hint if isinstance(error, DoorwardError) else None)
             return []
-        if keys := sorted(
-            key for key in {*loaded.rest, *self._loaded.rest} if loaded.rest.get(key) != self._loaded.rest.get(key)
-        ):
+        before, now = self._loaded.rest, loaded.rest
+        if keys := sorted(key for key in {*before, *now} if before.get(key) != now.get(key)):
             self._refuse(f"{', '.join(keys)}: read at the start only", "Restart to use what has changed.")
             return []
         if broken := next((name for name in loaded.broken if name in self._servers.configured), None):
@@ -53,7 +52,7 @@ class Reconfiguration:
         return await self._use(loaded)
 
     async def _use(self, loaded: Loaded) -> list[str]:
-        """Servers that are as they were go on as they are."""
+        """Use a new configuration. Servers that it does not change go on undisturbed."""
         servers = self._servers
         before = {name: servers.fingerprint(name) for name in servers.configured}
         self._loaded = loaded
@@ -69,12 +68,8 @@ class Reconfiguration:
         return changed
 
     def _refuse(self, why: str, hint: str | None) -> None:
-        log.warning(
-            "configuration_not_used",
-            file=str(self._loaded.path),
-            why=why,
-            hint=hint or "What it said before still holds.",
-        )
+        hint = hint or "What it said before still holds."
+        log.warning("configuration_not_used", file=str(self._loaded.path), why=why, hint=hint)
 
     def _found(self) -> tuple[int, ...]:
         try:

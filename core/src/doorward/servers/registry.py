@@ -1,64 +1,44 @@
-"""The configured servers at work: their sources, made when first needed, and their compile into the catalog."""
+"""The configured servers: which of them a principal can use, and their sources, made when first needed."""
 
 from __future__ import annotations
 
-import time
-import traceback
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import anyio
-
 from doorward.access.policy import wanted
 from doorward.access.principals import Principals
-from doorward.catalog import recovery
 from doorward.catalog.catalog import Catalog
-from doorward.catalog.function_codec import Report
 from doorward.config.config import Loaded, Server, module_name
 from doorward.config.settings import ServerSettings
-from doorward.data.clean_text import clean_compile
 from doorward.data.json_writing import digest
 from doorward.host.logs import log
 from doorward.model.drivers import Auth, Source
-from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, ServerError, StateError, UnknownName
+from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, UnknownName
 from doorward.model.names import some
-from doorward.model.types import LOCAL, Compiled, Function
+from doorward.model.types import LOCAL, Function
 from doorward.plugins.manager import Plugins
 from doorward.secrets.scrubber import answers_of
 from doorward.servers.auths import Auths
-from doorward.servers.function_filters import narrowed, otherwise_called, renamed
-from doorward.servers.skills import Skills
 from doorward.servers.source_maker import SourceMaker
 from doorward.servers.source_pool import SourcePool
 
-AT_ONCE = 8
-"""Servers that are compiled at once: most of the time is spent waiting for them."""
-
 
 class Servers:
-    """Everything that is configured under `[servers]` and can be used; `broken` says what is wrong with the rest,
-    `outdated` why a server goes on with its last compile. `changed` is called with a server whose source says that it
-    has changed."""
+    """The servers that are configured under `[servers]`. `broken` says what is wrong with those that cannot be used,
+    `outdated` why others go on with their last compile. `changed` is called with the name of a server whose source
+    reports a change."""
 
-    def __init__(
-        self, loaded: Loaded, plugins: Plugins, catalog: Catalog, skills: Skills, principals: Principals, state: Path
-    ) -> None:
+    def __init__(self, loaded: Loaded, plugins: Plugins, catalog: Catalog, principals: Principals, state: Path) -> None:
         self._loaded = loaded
         self._plugins = plugins
         self._principals = principals
         self._auths = Auths(loaded, plugins, principals, state)
-        self._catalog = catalog
-        self._skills = skills
-        self._state = state
         self._makers = SourceMaker(loaded, plugins, principals, self._auths, catalog, state)
         self._sources = SourcePool(self._make, self._auths.close)
-        self._locks: dict[str, anyio.Lock] = {}
-        self._writer = anyio.CapacityLimiter(1)  # of the catalog: SQLite lets those who wait try again, not queue
         self.changed: Callable[[str], None] = lambda name: None
         self.broken: dict[str, DoorwardError] = {}
         self.outdated: dict[str, DoorwardError] = {}
@@ -66,7 +46,7 @@ class Servers:
         self.use(loaded)
 
     def use(self, loaded: Loaded) -> None:
-        """Have the servers of a configuration, which may be read anew: `revision` is another one then."""
+        """Use the servers of a configuration, at the start or when it was read again; `revision` changes each time."""
         self.broken |= loaded.broken
         self.configured: dict[str, Server] = {n: s for n, s in loaded.servers.items() if not s.settings.disabled}
         self.modules = {module_name(n): n for n in self.configured}
@@ -74,8 +54,7 @@ class Servers:
         self.revision += 1
 
     async def renew(self, name: str) -> None:
-        """Forget what was made of a server's configuration, which is another now or gone. Calls that are made end
-        before."""
+        """Forget what was made of a server's configuration, which has changed or is gone. Running calls may end."""
         self._makers.forget(name)
         self.outdated.pop(name, None)
         await self._sources.retire(name)
@@ -91,27 +70,27 @@ class Servers:
         return tuple(self.usable_by(principal))
 
     def usable(self, module: str, principal: str) -> bool:
-        """Whether a principal can use the server of this module name: it is theirs, and not broken."""
+        """Whether a principal can use the server of this module name: it is one of theirs, and not broken."""
         return (name := self._principals.rights(principal).modules.get(module)) is not None and name not in self.broken
 
     def meant(self, asked: str, principal: str) -> str | None:
-        """The module name of the server that a principal means by its name, in lower case or as it is."""
+        """The module name of the server that a principal means by this name, written exactly or in lower case."""
         module = self._principals.rights(principal).by_name.get(module_name(asked), "")
         return module if self.usable(module, principal) else None
 
     def wrong(self, principal: str) -> dict[str, DoorwardError]:
-        """What is `broken`, of the servers that are there for a principal."""
+        """The `broken` servers of a principal, and why they are broken."""
         return {name: self.broken[name] for name in self._principals.theirs(principal, self.broken)}
 
     def exposing(self) -> Iterator[tuple[str, ServerSettings]]:
-        """The module name and the settings of each server that somebody can use and that exposes functions."""
+        """The module name and the settings of each server that exposes functions and is not broken."""
         return (
             (module, settings) for module, settings in self._exposing.items() if self.modules[module] not in self.broken
         )
 
     def per_principal(self, module: str) -> bool:
-        """Whether each principal has credentials of their own at a server; so it is taken for one that is not
-        configured any more."""
+        """Whether each principal has credentials of their own at a server. A server that is no longer configured counts
+        as such: that is the safe side."""
         return (name := self.modules.get(module)) is None or self.configured[name].settings.per_principal
 
     def drop(self, name: str, error: DoorwardError) -> None:
@@ -120,18 +99,32 @@ class Servers:
         self.broken[name] = error
         log.warning("server_broken", server=name, why=str(error), hint=error.hint)
 
+    def keep_last(self, name: str, error: DoorwardError) -> None:
+        """Let a server go on with its last compile, and remember why it has no newer one."""
+        self._loaded.secrets.scrub_error(error, answers_of(module_name(name)))
+        self.outdated[name] = error
+        log.warning("compile_failed", server=name, why=str(error), serving="the last compile")
+
+    def check_auth(self, name: str) -> None:
+        """Validate the auth of a server before any call; a secret that is missing is reported by the calls.
+
+        Raises: ConfigError, PluginError.
+        """
+        with suppress(MissingSecret):
+            self._auths.drivers(self.configured[name])
+
     def source(self, module: str) -> Source:
-        """The source that compiles a server, made now if need be. Imports the plugin, opens nothing.
+        """The source that compiles a server, made now if there is none. Imports the plugin, opens nothing.
 
         Raises: PluginError, ConfigError.
         """
         return self._sources.get(self.modules[module], LOCAL)
 
     def using(self, module: str, principal: str) -> AbstractAsyncContextManager[Source]:
-        """The source of a server for one call: one for all, or one of each principal where they have credentials of
+        """The source of a server for one call: the same for all principals, or one each if they have credentials of
         their own.
 
-        Raises: UnknownName for one that is not configured any more; LimitExceeded, PluginError, ConfigError.
+        Raises: UnknownName for a server that is no longer configured; LimitExceeded, PluginError, ConfigError.
         """
         if module not in self.modules:
             raise UnknownName(f"the server {module!r} is not there any more", hint="See list_servers.")
@@ -141,12 +134,12 @@ class Servers:
         return self._makers.make(self.configured[name], whose, lambda: self.changed(name))
 
     async def sweep(self) -> None:
-        """Close principals' own sources that are not used any more."""
+        """Close principals' own sources that have not been used for a while."""
         await self._sources.sweep()
 
     def offered(self, module: str, name: str) -> Function | None:
-        """The function of this name or id that every server of the source has, if this server's configuration leaves
-        it."""
+        """The function of this name or id, if it is one that every server of the source has, and the configuration of
+        this server allows it."""
         server = self.configured[self.modules[module]]
         for function in self._makers.offers(server):
             if name in (function.name, function.id) and wanted(function, server.settings):
@@ -154,13 +147,12 @@ class Servers:
         return None
 
     def cwd(self, module: str, principal: str) -> str:
-        """The folder in which a server's process works, if its source's settings name one (`cwd`)."""
+        """The working folder of a server's process, if its source's settings name one (`cwd`); else ""."""
         server = self.configured[self.modules[module]]
         return self._makers.cwd(server, principal if server.settings.per_principal else LOCAL)
 
     def settings(self, name: str, principal: str = LOCAL) -> list[Any]:
-        """The validated settings that a server has (its source's, its auth's), for `doctor`. Raises: ConfigError,
-        PluginError."""
+        """The validated settings of a server's source and its auths, for `doctor`. Raises: ConfigError, PluginError."""
         server = self.configured[name]
         return [
             self._makers.settings(server, principal),
@@ -168,7 +160,7 @@ class Servers:
         ]
 
     def auths_of(self, name: str, principal: str = LOCAL) -> list[Auth]:
-        """New auths of a server, by its name or its module's, for its logins. Never empty.
+        """New auths of a server, by its name or its module name, for logging in. Never empty.
 
         Raises: UnknownName; ConfigError if it has none, or cannot be used; PluginError.
         """
@@ -189,144 +181,11 @@ class Servers:
             )
         return made
 
-    async def compile(
-        self,
-        only: Collection[str] | None = None,
-        *,
-        force: bool = False,
-        dry_run: bool = False,
-        tell: Callable[[str], None] = lambda name: None,
-    ) -> dict[str, Report]:
-        """Compile what has changed (`force`: everything) into the catalog (`dry_run`: into nothing), or `only` these.
-
-        One server that fails is in `broken`, or goes on with its last compile; the others are not touched by it.
-        """
-        if not dry_run:
-            await recovery.look(self._catalog, self.modules if only is None else None)
-        reports: dict[str, Report | None] = dict.fromkeys(n for n in self.configured if only is None or n in only)
-        turn = anyio.Semaphore(AT_ONCE)
-
-        async def compile_one(name: str) -> None:
-            async with turn:
-                tell(name)
-                reports[name] = await self.compile_one(name, force=force, dry_run=dry_run)
-
-        async with anyio.create_task_group() as group:
-            for name in reports:
-                group.start_soon(compile_one, name)
-        if not dry_run:
-            await recovery.turn(self._catalog, self.modules)
-        return {name: report for name, report in reports.items() if report is not None}
-
-    async def compile_one(self, name: str, *, force: bool = False, dry_run: bool = False) -> Report | None:
-        """Compile one server if its document or its configuration has changed, and see to its guide in any case.
-        `None`: it is broken, or not configured any more."""
-        report = await self._compile_one(name, force, dry_run) if name in self.configured else None
-        wrong = await self._skills.refresh(name)
-        if wrong:
-            log.warning("skills_missing", server=name, why=wrong)
-        return replace(report, warnings=[*report.warnings, wrong]) if report and wrong else report
-
-    async def _compile_one(self, name: str, force: bool, dry_run: bool) -> Report | None:
-        module, settings = module_name(name), self.fingerprint(name)
-        self.outdated.pop(name, None)
-        async with self._locks.setdefault(name, anyio.Lock()):
-            before = self._last(module)
-            reading = False
-            try:
-                source = self.source(module)
-                with suppress(MissingSecret):  # it is wanted by calls
-                    self._auths.drivers(
-                        self.configured[name]
-                    )  # one that cannot be had takes its server out of use, before any call
-                reading = True
-                fingerprint = await source.fingerprint()
-                if (
-                    before
-                    and not force
-                    and not self._catalog.lost
-                    and (before.fingerprint, before.settings) == (fingerprint, settings)
-                ):
-                    self.broken.pop(name, None)
-                    return before
-                started = time.perf_counter()
-                compiled = await self._narrowed(
-                    name, await anyio.to_thread.run_sync(clean_compile, await source.compile())
-                )
-                ms = (time.perf_counter() - started) * 1000
-                if dry_run:
-                    return Report(
-                        module, len(compiled.functions), [asdict(s) for s in compiled.skipped], compiled.warnings, ms, compiled.description,
-                        closed=compiled.needing_auth, auth=[asdict(s) for s in compiled.auth],
-                    )  # fmt: skip
-                scrub = partial(self._loaded.secrets.scrub, scope=answers_of(module))
-                store = partial(
-                    self._catalog.store,
-                    module,
-                    compiled,
-                    fingerprint=fingerprint,
-                    settings=settings,
-                    ms=round(ms, 1),
-                    scrub=scrub,
-                )
-                report = await anyio.to_thread.run_sync(store, limiter=self._writer)
-                self.broken.pop(name, None)
-                self._catalog.refresh()
-                return report
-            except DoorwardError as error:
-                if before and before.settings == settings and reading:  # what is there cannot be read for the moment
-                    self._loaded.secrets.scrub_error(error, answers_of(module))
-                    log.warning("compile_failed", server=name, why=str(error), serving="the last compile")
-                    self.outdated[name] = error
-                    return before
-                self.drop(name, error)
-            except Exception as error:  # a defect of one source must not stop the others
-                if name not in self.configured:  # any more
-                    return None
-                log.error("compile_crashed", server=name, trace=self._loaded.secrets.scrub(traceback.format_exc()))
-                self.drop(
-                    name,
-                    ServerError(
-                        f"{name}: the source {self.configured[name].settings.source!r} failed: "
-                        f"{type(error).__name__}: {error}"
-                    ),
-                )
-            return None
-
-    def stale(self) -> list[str]:
-        """Servers of which the catalog has no compile under the present configuration."""
-        compiled: Mapping[str, str] = {}
-        with suppress(StateError):
-            compiled = self._catalog.settings()
-        return [name for name in self.due(compiled) if name not in self.broken]
-
-    def due(self, compiled: Mapping[str, str]) -> list[str]:
-        """Servers of which there is no compile under the present configuration among these: the `settings` of compiles
-        by module."""
-        return [name for module, name in self.modules.items() if compiled.get(module) != self.fingerprint(name)]
-
-    def _last(self, module: str) -> Report | None:
-        """The last compile of a server; none if the catalog cannot be read: then it is compiled."""
-        with suppress(StateError):
-            self._catalog.refresh()
-            return self._catalog.report(module)
-        return None
-
     def fingerprint(self, name: str) -> str:
-        """A hash of the server's configuration (references unresolved) and of what compiles it."""
+        """A hash of a server's configuration, without secrets, and of the plugin that compiles it."""
         server = self.configured[name]
         given = [entry.given_by for entry in self._plugins.index.named("source", server.settings.source)]
         return digest(server.settings.model_dump(mode="json"), dict(server.options), str(self._loaded.folder), given)
-
-    async def _narrowed(self, name: str, compiled: Compiled) -> Compiled:
-        """What hooks and the server's own configuration leave of a compile."""
-        before = []
-        with suppress(StateError):
-            before = [*self._catalog.named(module_name(name))]
-        functions = await anyio.to_thread.run_sync(renamed, compiled.functions, before)
-        self._plugins.change(name, functions)
-        functions = await anyio.to_thread.run_sync(otherwise_called, functions)
-        return narrowed(replace(compiled, functions=functions), self.configured[name].settings)
 
     async def close(self) -> None:
         """Close every source that was opened."""

@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
     from doorward.access.principals import Principals
 
-MOST = 256 * 2**10
+MAX_GUIDE_BYTES = 256 * 2**10
 """Bytes of one guide."""
 
-_PATIENCE = 20.0
-"""Seconds that a download may take."""
+_DOWNLOAD_SECONDS = 20.0
+"""Seconds that downloading a guide may take."""
 
-_REDIRECTS = 5
-_URL = ("http://", "https://")
+_MAX_REDIRECTS = 5
+_URL_PREFIXES = ("http://", "https://")
 
 
 class Skills:
-    """The guides of the configured servers. A file is read each time that somebody asks; what is at a URL is fetched by
-    each compile and kept in the server's state folder, so that reading it needs no network."""
+    """The guides of the configured servers. A file is read each time an agent asks for it. A URL is fetched by each
+    compile into the server's state folder, so reading its guide needs no network."""
 
     def __init__(self, loaded: Loaded, principals: Principals, state: Path) -> None:
         self._loaded = loaded
@@ -43,7 +43,7 @@ class Skills:
         self.use(loaded)
 
     def use(self, loaded: Loaded) -> None:
-        """Know the guides of a configuration, which may be read anew."""
+        """Use the guides of a configuration, at the start or when it was read again."""
         self._places = {
             module_name(name): (name, server.settings.skills)
             for name, server in loaded.servers.items()
@@ -56,12 +56,11 @@ class Skills:
         return bool(self._places)
 
     def names(self, principal: str) -> list[str]:
-        """The servers of a principal that have a guide that can be read."""
+        """The servers of a principal that have a readable guide."""
         return self.page(principal)[0]
 
     def page(self, principal: str, limit: int | None = None, cursor: str | None = None) -> tuple[list[str], str]:
-        """Some of them, and the cursor of the next page, if there is one. Raises: InvalidArguments for a cursor that is
-        none."""
+        """Some of them, and the cursor of the next page, if there is one. Raises: InvalidArguments."""
         shown, following = page(self._theirs(principal), limit, cursor)
         return [server for server in shown if self._file(server).is_file()], following
 
@@ -86,13 +85,13 @@ class Skills:
         file = self._file(server)
         try:
             with file.open("rb") as opened:
-                raw = opened.read(MOST)
+                raw = opened.read(MAX_GUIDE_BYTES)
         except OSError as error:
             raise self._wrong(server, f"cannot be read: {error.strerror}") from None
         return self._loaded.secrets.scrub(raw.decode("utf-8", "replace"), answers_of(server))
 
     async def refresh(self, name: str) -> str | None:
-        """Fetch the guide of a configured server anew, if it is at a URL.
+        """Fetch the guide of a configured server again, if it is at a URL.
 
         Returns: what is wrong with it, for the compile's warnings; `None` if it can be read.
         """
@@ -101,7 +100,7 @@ class Skills:
             return None
         try:
             place = self._places[server][1]
-            if place and place.startswith(_URL):
+            if place and place.startswith(_URL_PREFIXES):
                 await _download(place, self._file(server))
             self._read(server)
         except (ConfigError, ServerError) as error:
@@ -114,7 +113,7 @@ class Skills:
     def _file(self, server: str) -> Path:
         name, place = self._places[server]
         assert place is not None
-        if place.startswith(_URL):
+        if place.startswith(_URL_PREFIXES):
             return self._state / "servers" / name / "skills.md"
         return self._loaded.folder / Path(place).expanduser()
 
@@ -127,12 +126,12 @@ class Skills:
 
 @contextlib.asynccontextmanager
 async def _answer(client: httpx2.AsyncClient, url: str) -> AsyncIterator[httpx2.Response]:
-    """The answer, redirects of the same host followed: agents read what it says, and whoever keeps a guide must not be
-    able to show them what only this host can reach.
+    """The answer, after redirects within the same host. Others are not followed: agents read the guide, and its owner
+    must not be able to show them what only this host can reach.
 
     Raises: ServerError, httpx2.HTTPError.
     """
-    for _ in range(_REDIRECTS):
+    for _ in range(_MAX_REDIRECTS):
         async with client.stream("GET", url) as answer:
             if not answer.has_redirect_location:
                 yield answer
@@ -140,26 +139,27 @@ async def _answer(client: httpx2.AsyncClient, url: str) -> AsyncIterator[httpx2.
             before, to = answer.url, answer.url.join(answer.headers["location"])
         upgraded = (before.scheme, before.port, to.scheme, to.port) == ("http", None, "https", None)
         if to.host != before.host or not (upgraded or (to.scheme, to.port) == (before.scheme, before.port)):
-            why = f"the guide {str(before).partition('?')[0]} is redirected to {to.scheme}://{to.host}, which is not followed"
+            place = str(before).partition("?")[0]
+            why = f"the guide {place} is redirected to {to.scheme}://{to.host}, which is not followed"
             raise ServerError(why, hint="If the guide is there, set `skills` of the server to that URL.")
         url = str(to.copy_with(username=None, password=None))
-    raise ServerError(f"the guide is redirected more than {_REDIRECTS} times", hint="Check `skills` of the server.")
+    raise ServerError(f"the guide is redirected more than {_MAX_REDIRECTS} times", hint="Check `skills` of the server.")
 
 
 async def _download(url: str, file: Path) -> None:
-    """Raises: ServerError, ConfigError. Then the copy of before is still there."""
+    """Fetch a guide into a file. If this fails, the previous copy stays. Raises: ServerError, ConfigError."""
     import httpx2
 
     shown = url.partition("?")[0]
     content = b""
     try:
-        with anyio.fail_after(_PATIENCE):
+        with anyio.fail_after(_DOWNLOAD_SECONDS):
             async with httpx2.AsyncClient() as client, _answer(client, url) as answer:
                 answer.raise_for_status()
                 async for part in answer.aiter_bytes():
                     content += part
-                    if len(content) > MOST:
-                        why = f"the guide {shown} is larger than {MOST // 2**10} KiB"
+                    if len(content) > MAX_GUIDE_BYTES:
+                        why = f"the guide {shown} is larger than {MAX_GUIDE_BYTES // 2**10} KiB"
                         raise ServerError(why, hint="Shorten it: agents read all of it.")
     except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL) as error:
         why = status(error.response.status_code) if isinstance(error, httpx2.HTTPStatusError) else type(error).__name__

@@ -1,4 +1,4 @@
-"""Makes the source of a server: its driver, with the server's validated settings and what it is told."""
+"""Makes the source of a server: its driver with the server's validated settings and a context."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from doorward.servers.auths import Auths
 
 
 class SourceMaker:
-    """One for all servers; the settings that are `local`'s, which everybody uses but where each has their own, are
-    validated once."""
+    """Makes the sources of all servers. The settings of the principal `local`, which are everyone's unless a server is
+    `per_principal`, are validated once."""
 
     def __init__(
         self, loaded: Loaded, plugins: Plugins, principals: Principals, auths: Auths, catalog: Catalog, state: Path
@@ -40,7 +40,7 @@ class SourceMaker:
         return self._plugins.driver("source", server.settings.source)
 
     def offers(self, server: Server) -> Sequence[Function]:
-        """What every server of the source has besides what a compile finds. Raises: PluginError."""
+        """The functions that every server of a source has without any compile. Raises: PluginError."""
         driver: object = self.driver(server)
         return driver.offers if isinstance(driver, OffersFunctions) else ()
 
@@ -59,18 +59,18 @@ class SourceMaker:
 
     def cwd(self, server: Server, principal: str) -> str:
         """See `Servers.cwd`."""
-        with suppress(ConfigError):  # a call will tell
+        with suppress(ConfigError):  # a call will report it
             settings = self.settings(server, principal)
             if isinstance(settings, HasWorkingFolder) and settings.cwd:
                 return str(self._loaded.folder / Path(settings.cwd).expanduser())
         return ""
 
     def forget(self, name: str) -> None:
-        """Validate the settings of a server anew: they are others."""
+        """Validate the settings of a server again the next time: they have changed."""
         self._options.pop(name, None)
 
     def make(self, server: Server, whose: str, changed: Callable[[], None]) -> Source:
-        """A new source, which calls `changed` when its server says so. Imports the plugin, opens nothing.
+        """A new source, which calls `changed` when its server reports a change. Imports the plugin, opens nothing.
 
         Raises: ConfigError, PluginError.
         """

@@ -1,5 +1,5 @@
-"""The sources at work: one of a server, or one of each principal who uses it, which ends when they have not used it for
-a while."""
+"""The open sources: one for each server, or one for each principal who uses it. A principal's own source is closed when
+it has not been used for a while."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from doorward.model.drivers import Source
 from doorward.model.errors import LimitExceeded
 from doorward.model.types import LOCAL
 
-MOST = 200
-"""SourcePool open at once that are principals' own: each may be a process, or a connection."""
+MAX_OWN_SOURCES = 200
+"""Principals' own sources that may be open at the same time: each may be a process or a connection."""
 
-IDLE = 600.0
-"""Seconds after which a principal's own source that is not used is closed."""
+IDLE_SECONDS = 600.0
+"""Seconds after which a principal's own source is closed if it is not used."""
 
 Key = tuple[str, str]
-"""The name of a server, and whose source it is: `local`'s is everyone's, unless the server is `per_principal`. That one
-stays open: it compiles the server, and is told of changes."""
+"""The name of a server, and the principal whose source it is. The source of `local` is everyone's, unless the server is
+`per_principal`; it stays open, since it compiles the server and reports changes."""
 
 
 @dataclass(slots=True)
@@ -34,8 +34,8 @@ class _Open:
 
 
 class SourcePool:
-    """Makes each source when it is first asked for (`make`), and tells whoever else has to close something with it
-    (`closed`, whose answer is awaited when the source is closed)."""
+    """Makes each source when it is first needed, with `make`. When a source is closed, `closed` is called first, and
+    what it returns is awaited afterwards: that closes what belongs to the source."""
 
     def __init__(
         self,
@@ -50,14 +50,14 @@ class SourcePool:
         self._retired: dict[int, tuple[str, _Open, Awaitable[None]]] = {}
 
     def get(self, name: str, whose: str) -> Source:
-        """The source, which stays open as long as it is used now and then. Raises: what making it raises."""
+        """A source, which stays open as long as it is used from time to time. Raises: what making it raises."""
         return self._entry(name, whose).source
 
     @contextlib.asynccontextmanager
     async def using(self, name: str, whose: str) -> AsyncIterator[Source]:
-        """The source for one call, during which nobody closes it.
+        """A source for one call; it is not closed before the call ends.
 
-        Raises: LimitExceeded if too many principals use theirs just now; what making it raises.
+        Raises: LimitExceeded if too many principals are using theirs; what making it raises.
         """
         if whose != LOCAL and (name, whose) not in self._open:
             await self._make_room()
@@ -72,22 +72,19 @@ class SourcePool:
                 await self._end(*retired)
 
     async def sweep(self) -> None:
-        """Close what no principal has used for a while."""
-        for key in [key for key in self._idle() if self._clock() - self._open[key].used > IDLE]:
+        """Close the principals' own sources that have not been used for a while."""
+        for key in [key for key in self._idle() if self._clock() - self._open[key].used > IDLE_SECONDS]:
             await self._close(key)
 
     async def retire(self, name: str) -> None:
-        """Close the sources of a server whose configuration is another, or gone, each when its calls are over."""
+        """Close the sources of a server whose configuration has changed or is gone, each when its calls have ended."""
         for key in [key for key in self._open if key[0] == name]:
             if not self._open[key].calls:
                 await self._close(key)
                 continue
             entry = self._open.pop(key)
-            self._retired[id(entry)] = (
-                name,
-                entry,
-                self._closed(*key),
-            )  # now: the next source of that name has an auth of its own
+            closed = self._closed(*key)  # now: the next source of that name has an auth of its own
+            self._retired[id(entry)] = (name, entry, closed)
 
     async def close(self) -> None:
         """Close everything."""
@@ -104,24 +101,26 @@ class SourcePool:
         return entry
 
     async def _make_room(self) -> None:
-        while sum(whose != LOCAL for _, whose in self._open) >= MOST:
+        while sum(whose != LOCAL for _, whose in self._open) >= MAX_OWN_SOURCES:
             if not (idle := self._idle()):
-                raise LimitExceeded(f"{MOST} connections of principals are in use", hint="Try again in a moment.")
+                raise LimitExceeded(
+                    f"{MAX_OWN_SOURCES} connections of principals are in use", hint="Try again in a moment."
+                )
             await self._close(idle[0])
 
     def _idle(self) -> list[Key]:
-        """Principals' own sources that make no call, the longest unused first."""
+        """Principals' own sources that are not in a call, the longest unused first."""
         found = [key for key, entry in self._open.items() if key[1] != LOCAL and not entry.calls]
         return sorted(found, key=lambda key: self._open[key].used)
 
     async def _close(self, key: Key) -> None:
-        if (entry := self._open.pop(key, None)) is None:  # another has closed it meanwhile
+        if (entry := self._open.pop(key, None)) is None:  # another task has closed it meanwhile
             return
-        closed = self._closed(*key)  # now: whose it is may come again while we wait, and then has another one
+        closed = self._closed(*key)  # now: the principal may come back while this waits, and then gets a new one
         await self._end(key[0], entry, closed)
 
     async def _end(self, name: str, entry: _Open, closed: Awaitable[None]) -> None:
-        with anyio.CancelScope(shield=True):  # whose task this is may end: what is half closed would stay so
+        with anyio.CancelScope(shield=True):  # if this task ends, nothing may stay half closed
             try:
                 await entry.source.close()
             except Exception:  # the others must be closed as well

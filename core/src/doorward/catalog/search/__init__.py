@@ -1,4 +1,4 @@
-"""How functions are found by words.
+"""Finding functions by words.
 
 Never how they are stored.
 """

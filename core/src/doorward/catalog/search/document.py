@@ -1,4 +1,4 @@
-"""What the search index knows of a function."""
+"""What the search index knows about a function."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from doorward.data.words import split_words, stems
 from doorward.model.types import Function
 
 FIELDS = ("facts", "server", "name", "noun", "summary", "route", "tags", "description", "parameters")
-"""The columns of the index. Each word counts once in a field, and each field holds only so many: nothing is gained by
-repeating."""
+"""The columns of the index. Each word counts once in a field, and each field holds a limited number of words: repeating
+words gains nothing."""
 
 WEIGHTS = (0, 0, 5, 3, 3, 2, 2, 1, 1)
-"""How much a word counts in each of the fields, where functions are ranked by BM25."""
+"""How much a word counts in each of the fields when functions are ranked by BM25."""
 
-SAID = slice(1, 7)
-"""Of the fields, those that say briefly what a function is."""
+BRIEF_FIELDS = slice(1, 7)
+"""The fields that say briefly what a function is, as a slice of `FIELDS`."""
 
-_KINDS = {
-    "list": "list", "get": "get", "read": "get", "show": "get", "retrieve": "get", "fetch": "get", "search": "search", "find": "search",
-    "create": "create", "add": "create", "update": "update", "edit": "update", "replace": "update", "patch": "update", "set": "update",
-    "modify": "update", "delete": "delete", "remove": "delete", "destroy": "delete",
+_KIND_OF_VERB = {
+    "list": "list", "get": "get", "read": "get", "show": "get", "retrieve": "get", "fetch": "get", "search": "search",
+    "find": "search", "create": "create", "add": "create", "update": "update", "edit": "update", "replace": "update",
+    "patch": "update", "set": "update", "modify": "update", "delete": "delete", "remove": "delete", "destroy": "delete",
 }  # fmt: skip
 
 
@@ -56,7 +56,7 @@ def access_fact(read_only: bool) -> str:
 
 
 def _facts(function: Function) -> Iterable[str]:
-    """What is filtered by, and `kind_…`: what it does. They cannot be mistaken for words: no word has a `_`."""
+    """What searches filter by, and `kind_…` for what it does. They cannot be mistaken for words: no word has a `_`."""
     yield server_fact(function.server)
     yield access_fact(function.read_only)
     yield from map(tag_fact, function.tags[:20])
@@ -66,9 +66,12 @@ def _facts(function: Function) -> Iterable[str]:
 
 
 def _kinds(function: Function) -> set[str]:
-    """By the verb in its name, its method and the shape of its path. (A name made of method and path has no verb.)"""
+    """What a function does, by the verb in its name, its method and the shape of its path. (A name that is made of
+    method and path has no verb.)"""
     method, _, path = function.route.partition(" ")
-    verb = next((_KINDS[w] for w in split_words(function.name) if w in _KINDS and w != method.lower()), None)
+    verb = next(
+        (_KIND_OF_VERB[w] for w in split_words(function.name) if w in _KIND_OF_VERB and w != method.lower()), None
+    )
     kinds = {verb} if verb else set()
     one = path.endswith("}")
     match method:
@@ -84,7 +87,7 @@ def _kinds(function: Function) -> set[str]:
 
 
 def _noun(path: str) -> str:
-    """What a path is about: its last part that is no parameter."""
+    """What a path is about: its last part that is not a parameter."""
     return next((part for part in reversed(path.split("/")) if part and not part.startswith("{")), "")
 
 
@@ -98,5 +101,5 @@ def _parameters(properties: Mapping[str, Any]) -> Iterable[str]:
 
 @lru_cache(4096)
 def _stems(text: str, most: int) -> str:
-    """For texts that occur again and again."""
+    """The stems of a text, cached for texts that occur often."""
     return " ".join(stems(text, most))

@@ -1,8 +1,8 @@
-"""Which of the functions that share words with a question fit it best.
+"""Ranking the functions that share words with a query by how well they fit it.
 
-The index says which functions know which concept of the question, and in what field: cheap, so for all of them. The
-best of those are looked at: how much of its own name the question explains, and whether it does what is wanted. The
-weights were found by trying, on the half `development` of `benchmarks/questions.tsv`.
+The index says which functions have which concept of the query in which field. That is cheap, so it is done for all of
+them. Then the best are looked at: how much of a function's own name does the query explain, and does the function do
+what is wanted? The weights were found by trying, on the half `development` of `benchmarks/questions.tsv`.
 """
 
 from __future__ import annotations
@@ -15,62 +15,62 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from doorward.catalog.search.question import READS, Concept, Question
+from doorward.catalog.search.question import READING_KINDS, Concept, Question
 from doorward.catalog.store import Only, SearchIndex
 from doorward.data.words import STOP_WORDS, Phrase, stem
 
-CANDIDATES = 90
-"""Functions that are looked at."""
+MAX_CANDIDATES = 90
+"""Functions that are looked at closely."""
 
-COMMON = 0.03
-"""The part of all functions that may have a word in their names for it to count in descriptions and parameters."""
+COMMON_SHARE = 0.03
+"""A word in the names of a larger share of all functions than this does not count in descriptions and parameters."""
 
-EVERYWHERE = 0.5
-"""The part of all functions that may have a word for it to stand for another one: what is everywhere says nothing."""
+UBIQUITOUS_SHARE = 0.5
+"""A word of a larger share of all functions than this does not stand for another word: it says nothing."""
 
-FAR, SLIPPED = 0.25, 0.7
-"""How much the word itself counts there, and one that was meant by a slip; in a name, a summary or a path it counts
-1."""
+LONG_FIELD_WEIGHT, TYPO_WEIGHT = 0.25, 0.7
+"""How much a word counts in a description or a parameter, and how much one that was meant by a typo; in a name, a
+summary or a path a word counts 1."""
 
-NAME, NOUN, SUMMARY = 0.42, 0.07, 0.12
-"""What it adds if the question explains all of a name, of the last word of the path, of the summary."""
+NAME_WEIGHT, NOUN_WEIGHT, SUMMARY_WEIGHT = 0.42, 0.07, 0.12
+"""What it adds if the query explains all of a function's name, of the last word of its path, of its summary."""
 
-DOES, MAY_DO, SERVER, DEPRECATED = 0.14, 0.1, 0.5, 0.05
-"""What it adds to do what is wanted, or probably wanted, and to be of a server that is named; and what being deprecated
-takes."""
+KIND_BONUS, LIKELY_KIND_BONUS, SERVER_BONUS, DEPRECATED_PENALTY = 0.14, 0.1, 0.5, 0.05
+"""What it adds if a function does what is wanted or probably wanted, and if its server is named; what it takes if the
+function is deprecated."""
 
-BY_NAME = 0.05
-"""The part of a server's functions that may be called by its name without that being a word for what they are about."""
+NAMED_SHARE = 0.05
+"""If a larger share of a server's functions than this has the server's name in theirs, it is a word of theirs, too."""
 
-AFFORDABLE = 2000
-"""Functions that may have a word in their names for BM25 to weigh it: that costs the most."""
+MAX_BM25_FUNCTIONS = 2000
+"""A word in the names of more functions than this is not weighed by BM25: that would cost the most."""
 
-BM25 = 0.05
+BM25_BONUS = 0.05
 """What it adds to be the best by BM25."""
 
-BEST = 30
-"""Functions that BM25 adds something to."""
+MAX_BM25_RESULTS = 30
+"""Functions to which BM25 adds something."""
 
-CALLED = 100.0
-"""To have the very name that was asked for outweighs everything."""
+EXACT_NAME_FIT = 100.0
+"""What it adds to have exactly the name that was asked for: more than everything else."""
 
-VERB = 0.5
-"""How much a verb such as `list` weighs against other words as rare."""
+VERB_WEIGHT = 0.5
+"""How much a verb such as `list` weighs, compared with equally rare words."""
 
-_CALLED, _FACTS, _SERVER = ("name", "noun", "route", "tags"), ("facts",), ("server",)
-_BRIEF, _LONG = ("server", "name", "noun", "summary", "route", "tags"), ("description", "parameters")
-_UNSAID = STOP_WORDS | {
+_NAME_FIELDS, _FACT_FIELDS, _SERVER_FIELDS = ("name", "noun", "route", "tags"), ("facts",), ("server",)
+_BRIEF_FIELDS, _LONG_FIELDS = ("server", "name", "noun", "summary", "route", "tags"), ("description", "parameters")
+_FREE_WORDS = STOP_WORDS | {
     stem(verb) for verb in ("list", "get", "read", "show", "retrieve", "create", "add", "update", "replace", "patch")
 }
-_UNSAID |= {"put", "post", "delet", "remov", "set", "v1", "v2", "v3", "rest"}
-"""What is in so many names that none of it has to be explained."""
+_FREE_WORDS |= {"put", "post", "delet", "remov", "set", "v1", "v2", "v3", "rest"}
+"""Words in so many names that a query need not explain them."""
 
 Fields = tuple[str, ...]
 
 
 class Words:
-    """In how many functions each word is: of servers, names, summaries, routes and tags. `doing` are all that do what
-    is asked, by kind, and `called` whether functions are called so, as far as that was asked."""
+    """In how many functions each word occurs, in servers, names, summaries, routes and tags. `doing` and `called` cache
+    which functions do each kind of action, and which names of servers are words, too."""
 
     def __init__(
         self, counts: Mapping[str, int], functions: int, servers: Collection[str], doing: dict[str, frozenset[int]]
@@ -90,8 +90,7 @@ class Words:
         return all(word in self.counts for word in phrase)
 
     def near(self, word: str) -> list[Phrase]:
-        """What may be meant by a word that is in no name: two words written as one, other forms of it, or known words
-        one slip of the finger away."""
+        """What a word in no name may mean: two words written as one, other forms of it, or words one typo away."""
         halves: list[Phrase] = [(word[:i], word[i:]) for i in range(3, len(word) - 2)]
         if both := [half for half in halves if self.knows(half)]:
             return both[:1]
@@ -104,7 +103,7 @@ class Words:
 
 
 class Ranking:
-    """The functions that fit `question`, of those that `only` leaves and are among `among` (all, if that is `None`)."""
+    """The functions that fit `question`, restricted by `only`, and to those `among` these if it is not `None`."""
 
     def __init__(
         self, index: SearchIndex, words: Words, question: Question, only: Only, among: Collection[int] | None = None
@@ -122,23 +121,23 @@ class Ranking:
         self._solid = [c for c in self._about if not c.plain] or self._about
 
     def page(self, limit: int, offset: int, called: Collection[int] = ()) -> tuple[list[int], int]:
-        """Some of the rowids, best first (those that are `called` so before all), and how many there are."""
+        """Some of the rowids, best first, and how many there are. `called` have exactly the name that was asked for."""
         fits = self._all()
-        fits |= {row: CALLED for row in called if row in fits}
-        first = heapq.nlargest(max(CANDIDATES, offset + limit), fits, key=fits.__getitem__)
-        best = self._looked_at({row: fits[row] for row in first[:CANDIDATES]}) + first[CANDIDATES:]
+        fits |= {row: EXACT_NAME_FIT for row in called if row in fits}
+        first = heapq.nlargest(max(MAX_CANDIDATES, offset + limit), fits, key=fits.__getitem__)
+        best = self._looked_at({row: fits[row] for row in first[:MAX_CANDIDATES]}) + first[MAX_CANDIDATES:]
         return best[offset : offset + limit], len(fits)
 
     def _is_word(self, name: Phrase) -> bool:
-        """Whether the name of a server is a word as well, by which functions are called: `files`, unlike `github`."""
+        """Whether the name of a server is also a word in the names of functions, as `files` is, and `github` is not."""
         known = self._words.called
         if name not in known:
-            called, of_servers = (self._index.count(fields, [name]) for fields in (_CALLED, _SERVER))
-            known[name] = called > BY_NAME * of_servers
+            called, of_servers = (self._index.count(fields, [name]) for fields in (_NAME_FIELDS, _SERVER_FIELDS))
+            known[name] = called > NAMED_SHARE * of_servers
         return known[name]
 
     def _understood(self, concept: Concept, after: Concept | None) -> Concept:
-        """With what may be meant by words that no name has, or that names write together (`port forward`:
+        """A concept with phrases added for words that are in no name, or that names write together (`port forward`:
         `portforward`)."""
         known = self._words.knows(concept.phrase)
         more = (
@@ -148,42 +147,42 @@ class Ranking:
         )
         if after and self._words.knows(pair := ("".join(concept.phrase + after.phrase),)):
             more.append(pair)
-        return replace(concept, phrases=dict.fromkeys(more, SLIPPED) | dict(concept.phrases)) if more else concept
+        return replace(concept, phrases=dict.fromkeys(more, TYPO_WEIGHT) | dict(concept.phrases)) if more else concept
 
     def _weight(self, concept: Concept) -> float:
-        """How much a concept matters: the rarer, the more; less if its own words are nowhere."""
+        """How much a concept matters: the rarer, the more; less if its own words occur nowhere."""
         rarity = self._words.rarity
         if self._words.knows(concept.phrase):
             weight = max(map(rarity, concept.phrase))
         else:
             known = [max(map(rarity, p)) for p in concept.phrases if self._words.knows(p)]
             weight = min(known) if known else 0.3 * rarity("")
-        return weight * (VERB if concept.plain else 1)
+        return weight * (VERB_WEIGHT if concept.plain else 1)
 
     def _share(self, concept: Concept) -> float:
         return self._weights[concept.phrase] / self._total
 
     def _all(self) -> dict[int, float]:
-        """Every function that knows a concept of the question, and how well it fits without being looked at."""
-        fits = self._known(EVERYWHERE) or self._known(1)
-        if not fits and all(concept.plain for concept in self._about):  # `list`, and nothing that is called so
+        """Every function that has a concept of the query, and how well it fits at first glance."""
+        fits = self._known(UBIQUITOUS_SHARE) or self._known(1)
+        if not fits and all(concept.plain for concept in self._about):  # only `list`, and no function has that word
             facts = [(f"kind_{kind}",) for kind in self._question.kinds] + [("reads",)] * bool(
-                self._question.kinds & READS
+                self._question.kinds & READING_KINDS
             )
-            fits = dict.fromkeys(self._having(_FACTS, facts), 0.0)
-        of_named = self._having(_SERVER, self._servers)
-        fits = fits or dict.fromkeys(of_named, 0.0)  # who names a server and what it does not know is shown what it has
+            fits = dict.fromkeys(self._having(_FACT_FIELDS, facts), 0.0)
+        of_named = self._having(_SERVER_FIELDS, self._servers)
+        fits = fits or dict.fromkeys(of_named, 0.0)  # a server is named, and nothing in it fits: show what it has
         for row in fits.keys() & set(of_named):
-            fits[row] += SERVER
+            fits[row] += SERVER_BONUS
         for place, row in enumerate(self._by_bm25()):
-            fits[row] = fits.get(row, 0) + BM25 / (1 + place / 10)
-        bonus = DOES if self._question.sure else MAY_DO
+            fits[row] = fits.get(row, 0) + BM25_BONUS / (1 + place / 10)
+        bonus = KIND_BONUS if self._question.sure else LIKELY_KIND_BONUS
         for row in fits.keys() & self._doing():
             fits[row] += bonus
         return fits
 
     def _known(self, most: float) -> dict[int, float]:
-        """By concepts; words that more than this part of all functions have stand for no other word."""
+        """The fit of functions by concepts. A word of a larger share of functions than `most` stands for no other."""
         fits: dict[int, float] = {}
         for concept in self._solid:
             share = self._share(concept)
@@ -192,33 +191,37 @@ class Ranking:
         return fits
 
     def _by_bm25(self) -> list[int]:
-        """The best by the words of the question alone, wherever they are."""
-        words = {word for c in self._solid for word in c.phrase if self._commonest((word,)) <= AFFORDABLE}
+        """The best by the words of the query alone, in whatever field they are."""
+        words = {word for c in self._solid for word in c.phrase if self._commonest((word,)) <= MAX_BM25_FUNCTIONS}
         if not words:
             return []
         phrases = [(word,) for word in sorted(words)]
         if self._among is None:
-            return self._index.ranked(_BRIEF + _LONG, phrases, self._only, BEST)
-        return [row for row in self._index.ranked(_BRIEF + _LONG, phrases, self._only, None) if row in self._among][
-            :BEST
-        ]
+            return self._index.ranked(_BRIEF_FIELDS + _LONG_FIELDS, phrases, self._only, MAX_BM25_RESULTS)
+        return [
+            row
+            for row in self._index.ranked(_BRIEF_FIELDS + _LONG_FIELDS, phrases, self._only, None)
+            if row in self._among
+        ][:MAX_BM25_RESULTS]
 
     def _looked_at(self, fits: Mapping[int, float]) -> list[int]:
         said = {word for concept in self._about for phrase in concept.phrases for word in phrase}
         verbs = [(c.phrase[0], self._share(c)) for c in self._about if c not in self._solid]
         scored = []
         for row, (name, noun, summary, facts) in self._index.texts(list(fits), ("name", "noun", "summary", "facts")):
-            texts = ((NAME, name), (NOUN, noun), (SUMMARY, summary))
+            texts = ((NAME_WEIGHT, name), (NOUN_WEIGHT, noun), (SUMMARY_WEIGHT, summary))
             fit = fits[row] + sum(weight * self._explained(text, said) for weight, text in texts)
-            fit += sum(share for verb, share in verbs if verb in name.split()) - DEPRECATED * ("is_deprecated" in facts)
+            fit += sum(share for verb, share in verbs if verb in name.split()) - DEPRECATED_PENALTY * (
+                "is_deprecated" in facts
+            )
             scored.append((-fit, len(name), row))
         return [row for _, _, row in sorted(scored)]
 
     def _explained(self, text: str, said: Collection[str]) -> float:
-        """The part of a text that the question says, by the rarity of its words."""
+        """The share of a text that the query explains, by the rarity of its words."""
         rarity, everything, known = self._words.rarity, 0.0, 0.0
         for word in text.split():
-            if word not in _UNSAID:
+            if word not in _FREE_WORDS:
                 everything += rarity(word)
                 known += rarity(word) if word in said else 0
         return known / everything if everything else 0
@@ -227,17 +230,17 @@ class Ranking:
         """The functions that do what is wanted."""
         known = self._words.doing
         for kind in self._question.kinds - known.keys():
-            known[kind] = frozenset(self._index.having(_FACTS, [(f"kind_{kind}",)], Only()))
+            known[kind] = frozenset(self._index.having(_FACT_FIELDS, [(f"kind_{kind}",)], Only()))
         return set().union(*(known[kind] for kind in self._question.kinds))
 
     def _fits(self, concept: Concept, most: float) -> dict[int, float]:
-        """The functions that know a concept, and how well it fits each: by its best phrase in its best field."""
+        """The functions that have a concept, and how well it fits each: by its best phrase in its best field."""
         places: dict[tuple[float, Fields], list[Phrase]] = {}
-        if self._commonest(concept.phrase) < COMMON * self._words.functions + 20:
-            places[FAR, _LONG] = [concept.phrase]
+        if self._commonest(concept.phrase) < COMMON_SHARE * self._words.functions + 20:
+            places[LONG_FIELD_WEIGHT, _LONG_FIELDS] = [concept.phrase]
         for phrase, fit in concept.phrases.items():
             if self._words.knows(phrase) and (fit == 1 or self._commonest(phrase) <= most * self._words.functions + 20):
-                places.setdefault((fit, _BRIEF), []).append(phrase)
+                places.setdefault((fit, _BRIEF_FIELDS), []).append(phrase)
         best: dict[int, float] = {}
         for (fit, fields), phrases in sorted(places.items()):
             best.update(dict.fromkeys(self._having(fields, phrases), fit))
@@ -247,19 +250,19 @@ class Ranking:
         return max(self._words.counts.get(word, 0) for word in phrase)
 
     def _having(self, fields: Fields, phrases: Sequence[Phrase]) -> list[int]:
-        """The functions that have a phrase in these fields."""
+        """The functions that have one of the phrases in these fields."""
         found = self._index.having(fields, phrases, self._only) if phrases else []
         return found if self._among is None else [row for row in found if row in self._among]
 
 
 def _same_root(one: str, other: str) -> bool:
-    """`remind` and `reminder`, `moderat` and `moder`."""
+    """Whether two words have one root, as `remind` and `reminder`, `moderat` and `moder`."""
     shorter, longer = sorted((one, other), key=len)
     return len(shorter) >= 5 and len(longer) - len(shorter) <= 4 and longer.startswith(shorter)
 
 
 def _slips(word: str) -> set[str]:
-    """All words one slip of the finger away: a letter too many, too few, another one, or two that changed places."""
+    """All words one typo away: one letter more, one less, another one, or two swapped."""
     letters = "abcdefghijklmnopqrstuvwxyz"
     parts = [(word[:i], word[i:]) for i in range(len(word) + 1)]
     found = {a + b[1:] for a, b in parts if b} | {a + b[1] + b[0] + b[2:] for a, b in parts if len(b) > 1}

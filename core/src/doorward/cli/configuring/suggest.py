@@ -110,7 +110,7 @@ async def _again(project: Project, name: str) -> None:
     """Compile the server with its auth, so that the catalog has it as configured. If it lacks anything, its users are
     told."""
     async with project.gateway(ready=False) as gate:
-        await gate.servers.compile([name])
+        await gate.compiler.compile([name])
 
 
 def of_doctor(gate: Gateway, name: str, report: Report) -> list[tuple[str, str]]:

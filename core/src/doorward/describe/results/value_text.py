@@ -1,4 +1,4 @@
-"""What a value is, in words: its type, the names of its fields, and what a text is the writing of."""
+"""A value in words: its type, the names of its fields, and whether a text holds JSON."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any
 from doorward.data.clean_text import clean_text
 from doorward.data.wording import clean
 
-MOST_TEXT = 20_000
-"""Characters of a text that is read to tell what it holds; of a longer one its beginning has to do."""
+MAX_TEXT_CHARS = 20_000
+"""Characters of a text that is parsed to find out what it holds; a longer one is judged by its beginning."""
 
-_LITERAL_TEXT = 500
-"""Characters of a text that is read as a Python literal, which takes long; of a longer one its beginning has to do."""
+_MAX_LITERAL_CHARS = 500
+"""Characters of a text that is parsed as a Python literal, which is slow; a longer one is judged by its beginning."""
 
-_LONGEST = 400
-"""Characters of what an answer is."""
+_MAX_ANSWER_CHARS = 400
+"""Characters of the description of an answer."""
 
-_JSON = re.compile(r'\s*(?:\{\s*"|\[\s*(?:\{\s*"|"|\[|-?\d|\]))')
-_LITERAL = re.compile(r"\s*(?:\{\s*'|\[\s*[{(]?\s*')")
+_JSON_START = re.compile(r'\s*(?:\{\s*"|\[\s*(?:\{\s*"|"|\[|-?\d|\]))')
+_LITERAL_START = re.compile(r"\s*(?:\{\s*'|\[\s*[{(]?\s*')")
 
 
 class Cut(list[Any]):
-    """The beginning of a list."""
+    """The first items of a list, with the length of the whole."""
 
     def __init__(self, whole: list[Any], first: list[Any]) -> None:
         super().__init__(first)
@@ -33,26 +33,27 @@ class Cut(list[Any]):
 
 
 def told(function: str, answer: Any, member: str = "") -> str:
-    """What a function answered, as a whole or as a member: the beginning of a sentence."""
-    return f"{function} answered {f'{shown_key(member)!r} as ' if member else ''}{clean(described(answer), _LONGEST)}"
+    """The beginning of a sentence: which function answered, and what its answer, or a member of it, looks like."""
+    what = clean(described(answer), _MAX_ANSWER_CHARS)
+    return f"{function} answered {f'{shown_key(member)!r} as ' if member else ''}{what}"
 
 
 def may_hold(text: str) -> bool:
-    """Whether a text begins like one that `holds` something."""
+    """Whether a text begins like a list or an object: a cheap test before `holds`."""
     return text.lstrip()[:1] in ("{", "[")
 
 
 def holds(text: str) -> str:
-    """What a text is the writing of: "JSON", "a Python literal", or ""."""
+    """What a text holds in writing: "JSON", "a Python literal", or ""."""
     if not may_hold(text):
         return ""
-    if len(text) > MOST_TEXT:
-        return "JSON" if _JSON.match(text) else "a Python literal" if _LITERAL.match(text) else ""
+    if len(text) > MAX_TEXT_CHARS:
+        return "JSON" if _JSON_START.match(text) else "a Python literal" if _LITERAL_START.match(text) else ""
     text = text.strip()
     for what, read in (("JSON", json.loads), ("a Python literal", ast.literal_eval)):
         try:
-            if read is ast.literal_eval and len(text) > _LITERAL_TEXT:
-                return what if _LITERAL.match(text) else ""
+            if read is ast.literal_eval and len(text) > _MAX_LITERAL_CHARS:
+                return what if _LITERAL_START.match(text) else ""
             if isinstance(read(text), (dict, list)):
                 return what
         except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
@@ -61,7 +62,7 @@ def holds(text: str) -> str:
 
 
 def described(value: Any, depth: int = 3) -> str:
-    """What an answer is, with the names of its fields: `a dict with items (a list of 2, first a dict with id, name),
+    """A value in words, with the names of its fields: `a dict with items (a list of 2, first a dict with id, name),
     total`."""
     match value:
         case dict() if not value:
@@ -86,11 +87,12 @@ def _inside(value: Any, depth: int) -> str:
 
 
 def as_text(what: str) -> str:
-    """How to read a text that `holds` what."""
-    return f"text that holds {what}: {'json.loads' if what == 'JSON' else '`import ast` at the top, ast.literal_eval'} reads it"
+    """How to read a text that `holds` this."""
+    reader = "json.loads" if what == "JSON" else "`import ast` at the top, ast.literal_eval"
+    return f"text that holds {what}: {reader} reads it"
 
 
 def shown_key(key: Any) -> str:
-    """A key as it may be shown: it is a stranger's."""
+    """A key that is safe to show: it comes from an API, so it is cleaned and shortened."""
     text = " ".join(clean_text(str(key)[:400]).split())
     return text if len(text) <= 40 else f"{text[:39]}…"

@@ -1,5 +1,4 @@
-"""Answers that are of another type than their function declares: a program that was written for that one fails, and
-must be told why."""
+"""Answers of another type than their function declares: a program that relies on it fails, and must be told why."""
 
 from __future__ import annotations
 
@@ -8,10 +7,10 @@ from itertools import islice
 from typing import Any
 
 from doorward.data.wording import PYTHON_TYPES, python_types
-from doorward.describe.value_text import told
+from doorward.describe.results.value_text import told
 from doorward.model.types import Function, Schema
 
-_TYPES = {
+_JSON_TYPES = {
     bool: {"boolean"},
     int: {"integer", "number"},
     float: {"integer", "number"},
@@ -19,28 +18,28 @@ _TYPES = {
     list: {"array"},
     dict: {"object"},
 }
-_MOST_MEMBERS = 100
+_MAX_MEMBERS = 100
 
 
-def unlike(function: Function, value: Any, definition: Callable[[str], Schema | None]) -> str:
-    """What to say of an answer that, or a member of which, is of another type; "" where it is as declared, nothing, or
-    a file."""
+def type_mismatch(function: Function, value: Any, definition: Callable[[str], Schema | None]) -> str:
+    """A sentence about an answer, or a member of it, that is not of the declared type; "" if all are, or if the answer
+    is `None` or a file."""
     schema = _resolved(function.returns, definition)
     if declared := _mismatch(schema, value):
         return f"{told(function.qualified, value)}; its signature says {declared}."
     members = schema.get("properties") if isinstance(schema, dict) else None
     if isinstance(members, dict) and isinstance(value, dict) and "artefact" not in value:
-        for name in islice((name for name in members if value.get(name) is not None), _MOST_MEMBERS):
+        for name in islice((name for name in members if value.get(name) is not None), _MAX_MEMBERS):
             if declared := _mismatch(_resolved(members[name], definition), value[name]):
                 return f"{told(function.qualified, value[name], name)}; its signature says {declared}."
     return ""
 
 
 def _mismatch(schema: Any, value: Any) -> str:
-    """The declared types, if the value is of none of them."""
+    """The declared types in words, if the value is of none of them."""
     wanted = _wanted(schema)
     is_file = isinstance(value, dict) and "artefact" in value
-    if not wanted or value is None or is_file or wanted & _TYPES.get(type(value), wanted):
+    if not wanted or value is None or is_file or wanted & _JSON_TYPES.get(type(value), wanted):
         return ""
     return python_types(sorted(wanted))
 
@@ -54,7 +53,7 @@ def _resolved(schema: Any, definition: Callable[[str], Schema | None]) -> Any:
 
 
 def _wanted(schema: Any) -> set[str]:
-    """The types that a resolved schema names, where they are all that it allows."""
+    """The types that a resolved schema names; none if it names one that is unknown."""
     kinds = schema.get("type") if isinstance(schema, dict) else None
     named = {kinds} if isinstance(kinds, str) else set(kinds) if isinstance(kinds, list) else set()
     return named if named <= PYTHON_TYPES.keys() else set()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from doorward import Function
-from doorward.describe.undeclared import unlike
+from doorward.describe.results.type_mismatches import type_mismatch
 
 from ..conftest import CONFIG, Weather
 
@@ -32,7 +32,7 @@ DEFINED = {"Zone": OBJECT, "Loop": {"$ref": "#/$defs/Loop"}, "a/b": {"type": "ar
 )  # fmt: skip
 def test_another_type_is_told(declared: Any, value: Any, said: str) -> None:
     """Where it is surely another one, as a whole: which, with the names of an object, and which was declared."""
-    told = unlike(Function("dns", "export", "export", returns=declared), value, DEFINED.get)
+    told = type_mismatch(Function("dns", "export", "export", returns=declared), value, DEFINED.get)
     assert said in told
     assert bool(told) == bool(said)
     assert told.isprintable()
@@ -55,7 +55,7 @@ RECORD = {
 )  # fmt: skip
 def test_a_member_of_another_type_is_told(value: Any, said: str) -> None:
     """So is one below the answer itself, of those that are declared."""
-    told = unlike(
+    told = type_mismatch(
         Function("dns", "export", "export", returns={"$ref": "#/$defs/Record"}),
         value,
         (DEFINED | {"Record": RECORD}).get,

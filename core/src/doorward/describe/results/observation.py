@@ -1,4 +1,4 @@
-"""What was seen of a function's results whose schema nobody gives, as texts for agents need it."""
+"""What was observed of a function's results where its document gives no schema of them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import Any
 from doorward.model.types import Schema
 
 Shape = dict[str, Any]
-"""What has been seen in one place: JSON types, each with what is inside. `{"array": SHAPE}`; `{"string": {FORMAT:
-{}}}`; `{"object": {NAME: SHAPE}}` or, of one "of X", `{"object": SHAPE}` under `"map"`. Nothing seen is `{}`."""
+"""What has been observed in one place: JSON types, each with what is inside. `{"array": SHAPE}`;
+`{"string": {FORMAT: {}}}`; `{"object": {NAME: SHAPE}}`, or `{"map": SHAPE}` where the names are data. `{}` is nothing
+observed."""
 
-HELD = {"JSON": "holds-JSON", "a Python literal": "holds-a-Python-literal"}
-"""What a text may be the writing of, as its format."""
+TEXT_FORMATS = {"JSON": "holds-JSON", "a Python literal": "holds-a-Python-literal"}
+"""The formats of texts that hold something, by what they hold."""
 
 
 @dataclass(slots=True)
 class Observation:
-    """What was seen of one function's results; `new` of the `times` are not stored yet."""
+    """What was observed of one function's results; `new` of the `times` are not stored yet."""
 
     schema_hash: str
     shape: Shape
@@ -29,8 +30,8 @@ class Observation:
 
     @property
     def text(self) -> str:
-        """What the result is the writing of, if it is a text of that kind: "JSON"."""
-        return next((what for what, form in HELD.items() if form in self.shape.get("string", ())), "")
+        """What a result that is text holds in writing, such as "JSON"; "" if nothing is known."""
+        return next((what for what, form in TEXT_FORMATS.items() if form in self.shape.get("string", ())), "")
 
     @property
     def schema(self) -> Schema:
@@ -38,14 +39,14 @@ class Observation:
         return as_schema(self.shape)
 
     def told(self, now: float | None = None) -> str:
-        """How much it is worth: `observed 3 times, last 2 days ago, not promised`."""
+        """How far to rely on it: `observed 3 times, last 2 days ago, not promised`."""
         days = int(((now or time.time()) - self.last) / 86400)
         age = "today" if days < 1 else "yesterday" if days == 1 else f"{days} days ago"
         return f"observed {'once' if self.times == 1 else f'{self.times} times'}, last {age}, not promised"
 
 
 def as_schema(whole: Shape) -> dict[str, Any]:
-    """A shape as a JSON Schema; what has not been seen may be anything."""
+    """A shape as a JSON Schema; what has not been observed may be anything."""
     kinds = [
         _schema(kind, inside) for kind, inside in sorted(whole.items(), key=lambda item: (item[0] == "null", item[0]))
     ]

@@ -1,4 +1,4 @@
-"""The JSON Schema of the answer of a run, from the dataclass that it is."""
+"""The JSON Schema of a run's answer, made from the dataclass `Outcome`."""
 
 from __future__ import annotations
 
@@ -9,26 +9,25 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints, is_typedd
 
 from doorward.model.types import Outcome
 
-_PLAIN = {str: "string", bool: "boolean", int: "integer", float: "number"}
+_JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number"}
 
 
 def outcome_schema() -> dict[str, Any]:
-    """What `outcome_text.as_dict` makes of an `Outcome`, in full: every field, and those of its parts, with their
-    types."""
+    """The schema of what `outcome_text.as_dict` returns: every field, and the fields of its parts, with their types."""
     return {**_schema(Outcome), "required": ["ok", "ms"]}
 
 
 def outcome_names() -> dict[str, Any]:
-    """The same in few words, for the definition of a tool stands in every client's context: the names alone."""
+    """The same with names alone: the definition of a tool takes room in the context of every client."""
     return {"type": "object", "properties": {field.name: {} for field in fields(Outcome)}, "required": ["ok"]}
 
 
 def _schema(kind: Any) -> dict[str, Any]:
-    """The schema of a type. Empty fields of dataclasses are left out of an answer: none of them is required."""
+    """The schema of a type. No field of a dataclass is required: an answer leaves out empty ones."""
     if kind is Any:
         return {}
-    if kind in _PLAIN:
-        return {"type": _PLAIN[kind]}
+    if kind in _JSON_TYPES:
+        return {"type": _JSON_TYPES[kind]}
     parts = [part for part in get_args(kind) if part is not NoneType]
     if get_origin(kind) is Literal:
         return {"enum": parts}

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from doorward import Call, Compiled, Function
 from doorward.catalog.schema_inference import shape
-from doorward.describe.answered import Answered
-from doorward.describe.value_text import described, holds
+from doorward.describe.results.last_answers import LastAnswers
+from doorward.describe.results.value_text import described, holds
 from doorward.model.types import Failure
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +22,7 @@ SAID = "s.records answered a dict with items (a list of 2, first a dict with id,
 
 
 def hint(value: Any, type: str, message: str, size: int = 100) -> str | None:
-    answered = Answered()
+    answered = LastAnswers()
     answered.add("s.records", value, size)
     return answered.hint(Failure("program", type, message))
 
@@ -95,7 +95,7 @@ def test_large_answers_are_remembered_by_their_beginning() -> None:
 
 def test_the_last_answers_are_remembered() -> None:
     """A few functions' last ones; the latest is told of first."""
-    answered = Answered()
+    answered = LastAnswers()
     for n in range(20):
         answered.add(f"s.f{n}", {f"key{n}": [1]}, 10)
     assert str(answered.hint(Failure("program", "KeyError", "'x'"))).startswith("s.f19 answered")
@@ -190,7 +190,7 @@ def test_near_keys_are_looked_for_among_few(monkeypatch: pytest.MonkeyPatch) -> 
     """Comparing names takes long: an answer may have a million."""
     compared: list[int] = []
     monkeypatch.setattr(
-        "doorward.describe.answered.nearest", lambda name, known, most: compared.append(len([*known])) or []
+        "doorward.describe.results.last_answers.nearest", lambda name, known, most: compared.append(len([*known])) or []
     )
     hint({f"a{i}": {f"b{i}-{j}": 0 for j in range(40)} for i in range(40)}, "KeyError", "'zzz'", 10**7)
     assert sum(compared) <= 200
@@ -198,7 +198,7 @@ def test_near_keys_are_looked_for_among_few(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_of_a_large_answer_little_is_kept() -> None:
     """However it is nested."""
-    answered = Answered()
+    answered = LastAnswers()
     answered.add(
         "s.records",
         {str(i): {str(j): {str(k): {"a": [1]} for k in range(40)} for j in range(40)} for i in range(40)},

@@ -9,7 +9,7 @@ from doorward.catalog.store import CatalogReader, Only, Row, StoredObservation
 from doorward.data.words import Phrase
 
 
-class _Nothing:
+class _EmptyCatalog:
     """A `CatalogReader` that finds nothing."""
 
     current = False
@@ -79,4 +79,4 @@ class _Nothing:
     def close(self) -> None: ...
 
 
-NOTHING: CatalogReader = _Nothing()
+EMPTY_CATALOG: CatalogReader = _EmptyCatalog()

@@ -1,4 +1,4 @@
-"""One `Outcome` in the shapes it is answered in: a dictionary without empty fields, and compact text."""
+"""An `Outcome` in the two forms that clients get: a dictionary without empty fields, and compact text."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from doorward.model.types import Outcome
 
 
 def as_dict(outcome: Outcome) -> dict[str, Any]:
-    """The answer as JSON: empty fields left out, the value of a run that succeeded always there."""
-    fields = {
-        name: getattr(outcome, name) for name in Outcome.__dataclass_fields__
-    }  # asdict would copy the whole value
+    """The answer as JSON, without empty fields. The value of a run that succeeded is always there."""
+    # `asdict` would copy the whole value.
+    fields = {name: getattr(outcome, name) for name in Outcome.__dataclass_fields__}
     fields["artefacts"] = [_filled(asdict(a)) for a in outcome.artefacts]
     fields["error"] = _filled(asdict(outcome.error)) if outcome.error else None
     return {
@@ -30,31 +29,23 @@ def _filled(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def reading(uri: str) -> str:
-    """How a program reads what was kept."""
+    """How a program reads an artefact."""
     return f'doorward.read("{uri}")'
 
 
-def _told(calls: Sequence[Mapping[str, Any]]) -> str:
-    """The calls by function: how many, and how many of them failed."""
+def _summary(calls: Sequence[Mapping[str, Any]]) -> str:
+    """The calls of each function: how many there were, how many failed, how long they took."""
     told = []
     for function in dict.fromkeys(c["function"] for c in calls):
         mine = [c for c in calls if c["function"] == function]
         count, failed = sum(c["count"] for c in mine), sum(c["count"] for c in mine if not c["ok"])
-        how = (
-            ""
-            if not failed
-            else ", failed"
-            if count == 1
-            else ", all failed"
-            if failed == count
-            else f", {failed} failed"
-        )
-        told.append(f"{function} ×{count}{how} ({round(sum(c['ms'] for c in mine), 1)} ms)")
+        how = ("failed" if count == 1 else "all failed") if failed == count else f"{failed} failed"
+        told.append(f"{function} ×{count}{f', {how}' if failed else ''} ({round(sum(c['ms'] for c in mine), 1)} ms)")
     return "; ".join(told)
 
 
 def as_text(outcome: Outcome) -> str:
-    """The answer for a reader who gets no structured content: the same, most important first."""
+    """The answer for a reader who gets no structured content: the same content, most important first."""
     parts = []
     if outcome.error:
         error = outcome.error
@@ -74,9 +65,9 @@ def as_text(outcome: Outcome) -> str:
     parts += [
         f"artefact: {a.uri} ({f'{a.name}, ' if a.name else ''}{a.type}, {a.bytes} bytes)"
         for a in outcome.artefacts
-        if f'"artefact": "{a.uri}"' not in parts[0]  # its handle says the same
+        if f'"artefact": "{a.uri}"' not in parts[0]  # the handle in the value says the same
     ]
-    parts += [f"calls: {_told(outcome.calls)}"] if outcome.calls else []
+    parts += [f"calls: {_summary(outcome.calls)}"] if outcome.calls else []
     parts += [f"note: {note}" for note in outcome.notes]
     parts += [f"session: {outcome.session_id}"] if outcome.session_id else []
     parts += [f"again: {outcome.next}"] if outcome.next else []

@@ -1,0 +1,161 @@
+"""Compiles the configured servers into the catalog, and says which of them need it."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import asdict, replace
+from functools import partial
+
+import anyio
+
+from doorward.catalog import recovery
+from doorward.catalog.catalog import Catalog
+from doorward.catalog.function_codec import Report
+from doorward.config.config import module_name
+from doorward.data.clean_text import clean_compile
+from doorward.host.logs import log
+from doorward.model.drivers import Source
+from doorward.model.errors import DoorwardError, ServerError, StateError
+from doorward.model.types import Compiled
+from doorward.plugins.manager import Plugins
+from doorward.secrets.scrubber import answers_of
+from doorward.secrets.store import Secrets
+from doorward.servers.function_filters import narrowed, otherwise_called, renamed
+from doorward.servers.registry import Servers
+from doorward.servers.skills import Skills
+
+MAX_CONCURRENT_COMPILES = 8
+"""Servers that `compile` compiles at the same time: most of the time is spent waiting for them."""
+
+
+class Compiler:
+    """Compiles the servers of one gateway, each of them once at a time."""
+
+    def __init__(self, servers: Servers, catalog: Catalog, skills: Skills, plugins: Plugins, secrets: Secrets) -> None:
+        self._servers = servers
+        self._catalog = catalog
+        self._skills = skills
+        self._plugins = plugins
+        self._secrets = secrets
+        self._locks: dict[str, anyio.Lock] = {}
+        self._writer = anyio.CapacityLimiter(1)  # of the catalog: in SQLite writers do not queue, they try again
+
+    async def compile(
+        self,
+        only: Collection[str] | None = None,
+        *,
+        force: bool = False,
+        dry_run: bool = False,
+        tell: Callable[[str], None] = lambda name: None,
+    ) -> dict[str, Report]:
+        """Compile what has changed (`force`: everything) into the catalog (`dry_run`: into nothing), or `only` these.
+
+        A server that fails is in `Servers.broken`, or goes on with its last compile; the others are not affected.
+        """
+        servers = self._servers
+        if not dry_run:
+            await recovery.look(self._catalog, servers.modules if only is None else None)
+        reports: dict[str, Report | None] = dict.fromkeys(n for n in servers.configured if only is None or n in only)
+        turn = anyio.Semaphore(MAX_CONCURRENT_COMPILES)
+
+        async def compile_one(name: str) -> None:
+            async with turn:
+                tell(name)
+                reports[name] = await self.compile_one(name, force=force, dry_run=dry_run)
+
+        async with anyio.create_task_group() as group:
+            for name in reports:
+                group.start_soon(compile_one, name)
+        if not dry_run:
+            await recovery.turn(self._catalog, servers.modules)
+        return {name: report for name, report in reports.items() if report is not None}
+
+    async def compile_one(self, name: str, *, force: bool = False, dry_run: bool = False) -> Report | None:
+        """Compile one server if its document or its configuration has changed, and refresh its guide in any case.
+        `None`: it is broken, or is no longer configured."""
+        report = await self._in_turn(name, force, dry_run) if name in self._servers.configured else None
+        wrong = await self._skills.refresh(name)
+        if wrong:
+            log.warning("skills_missing", server=name, why=wrong)
+        return replace(report, warnings=[*report.warnings, wrong]) if report and wrong else report
+
+    def stale(self) -> list[str]:
+        """The servers that have no compile under the present configuration in the catalog."""
+        compiled: Mapping[str, str] = {}
+        with suppress(StateError):
+            compiled = self._catalog.settings()
+        return [name for name in self.due(compiled) if name not in self._servers.broken]
+
+    def due(self, compiled: Mapping[str, str]) -> list[str]:
+        """The servers that have no compile under the present configuration among these: the `settings` of compiles, by
+        module name."""
+        servers = self._servers
+        return [name for module, name in servers.modules.items() if compiled.get(module) != servers.fingerprint(name)]
+
+    async def _in_turn(self, name: str, force: bool, dry_run: bool) -> Report | None:
+        servers, settings = self._servers, self._servers.fingerprint(name)
+        servers.outdated.pop(name, None)
+        async with self._locks.setdefault(name, anyio.Lock()):
+            before = self._last(module_name(name))
+            reading = False
+            try:
+                source = servers.source(module_name(name))
+                servers.check_auth(name)
+                reading = True
+                report = await self._compiled(name, source, settings, None if force else before, dry_run)
+                if not dry_run or report is before:
+                    servers.broken.pop(name, None)
+                return report
+            except DoorwardError as error:
+                if before and before.settings == settings and reading:  # the document cannot be read for the moment
+                    servers.keep_last(name, error)
+                    return before
+                servers.drop(name, error)
+            except Exception as error:  # a defect of one source must not stop the others
+                if name not in servers.configured:  # removed meanwhile
+                    return None
+                log.error("compile_crashed", server=name, trace=self._secrets.scrub(traceback.format_exc()))
+                kind = servers.configured[name].settings.source
+                why = f"{name}: the source {kind!r} failed: {type(error).__name__}: {error}"
+                servers.drop(name, ServerError(why))
+            return None
+
+    async def _compiled(self, name: str, source: Source, settings: str, before: Report | None, dry_run: bool) -> Report:
+        """Compile and store one server, unless nothing has changed since `before`. Returns: the report."""
+        module, fingerprint = module_name(name), await source.fingerprint()
+        unchanged = before and (before.fingerprint, before.settings) == (fingerprint, settings)
+        if before and unchanged and not self._catalog.lost:
+            return before
+        started = time.perf_counter()
+        compiled = await self._narrowed(name, await anyio.to_thread.run_sync(clean_compile, await source.compile()))
+        ms = (time.perf_counter() - started) * 1000
+        if dry_run:
+            return Report(
+                module, len(compiled.functions), [asdict(s) for s in compiled.skipped], compiled.warnings, ms,
+                compiled.description, closed=compiled.needing_auth, auth=[asdict(s) for s in compiled.auth],
+            )  # fmt: skip
+        scrub = partial(self._secrets.scrub, scope=answers_of(module))
+        store = partial(self._catalog.store, fingerprint=fingerprint, settings=settings, ms=round(ms, 1), scrub=scrub)
+        report = await anyio.to_thread.run_sync(partial(store, module, compiled), limiter=self._writer)
+        self._catalog.refresh()
+        return report
+
+    def _last(self, module: str) -> Report | None:
+        """The last compile of a server; `None` if the catalog cannot be read: then the server is compiled."""
+        with suppress(StateError):
+            self._catalog.refresh()
+            return self._catalog.report(module)
+        return None
+
+    async def _narrowed(self, name: str, compiled: Compiled) -> Compiled:
+        """What hooks and the server's own configuration leave of a compile."""
+        before = []
+        with suppress(StateError):
+            before = [*self._catalog.named(module_name(name))]
+        functions = await anyio.to_thread.run_sync(renamed, compiled.functions, before)
+        self._plugins.change(name, functions)
+        functions = await anyio.to_thread.run_sync(otherwise_called, functions)
+        return narrowed(replace(compiled, functions=functions), self._servers.configured[name].settings)
