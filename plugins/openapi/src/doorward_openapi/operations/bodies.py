@@ -12,7 +12,8 @@ from doorward_openapi.document.values import wire_text
 from doorward_openapi.operations.parameters import described
 from doorward_openapi.schemas import binary, known, offers
 from doorward_openapi.schemas.keywords import Keyword, Unusable
-from doorward_openapi.schemas.schemas import Mode, Schemas, nullable
+from doorward_openapi.schemas.schemas import Mode, Schemas
+from doorward_openapi.schemas.types import nullable
 from doorward_openapi.wire import media_types
 from doorward_openapi.wire.xml import Plans
 

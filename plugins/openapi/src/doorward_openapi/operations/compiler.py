@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from doorward import Compiled, ConfigError, Function, Skipped, not_public_name, unique_names
+from doorward import Compiled, ConfigError, Function, Skipped, not_public_name
 
 from doorward_openapi.document import overlay, servers
 from doorward_openapi.document.document import gc_paused
 from doorward_openapi.document.refs import BadRef, Bundle, Documents
 from doorward_openapi.document.text import kind, prose
 from doorward_openapi.operations import pageable, routes
+from doorward_openapi.operations.function_names import function_names
 from doorward_openapi.operations.operations import Operation, Operations, operations_of
 from doorward_openapi.schemas.keywords import Unusable
 from doorward_openapi.schemas.schemas import Schemas
@@ -34,9 +35,6 @@ _KIND = re.compile(r"'[^']*'|[a-z]+://[^\s,]*|\b[A-Z]+ /\S*|\d+")
 
 _KNOWN = re.compile(r"openapi 3\.[0-2]|openapi 3$|swagger 2")
 """Versions of documents, as `_version` writes them."""
-
-_OPAQUE = re.compile(r"[0-9a-fA-F-]*[0-9][0-9a-fA-F-]{15,}")
-"""An id that tells nobody anything: a digest or a UUID."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,8 @@ class _Compiler:
     def run(self) -> Compiled:
         found = self._found()
         self._base = self._base or self._first_base(found)
-        names = self._names(found)
+        names, twice = function_names(found)
+        self._warnings += twice
         functions = [f for operation, name in zip(found, names, strict=True) if (f := self._function(operation, name))]
         self._schemas.finish()
         if self._schemas.unusable:
@@ -169,26 +168,6 @@ class _Compiler:
             security.add(operation.node)
         self._warnings += security.warnings()
         return security
-
-    def _names(self, found: list[Operation]) -> list[str]:
-        """A name for each operation: by its id, or by its route where the id is missing, opaque or another's. No name
-        depends on where in the document an operation stands."""
-        owners: dict[str, str] = {}
-        for operation in found:
-            route = owners.setdefault(operation.id, operation.route)
-            owners[operation.id] = min(route, operation.route, key=lambda r: (len(r), r))
-        keys: dict[str, None] = {}
-        for operation in found:
-            key = operation.id if operation.id and not _OPAQUE.fullmatch(operation.id) else operation.route
-            if operation.id and owners[operation.id] != operation.route:
-                twice = f"operationId {operation.id[:100]!r} stands there twice"
-                self._warnings.append(f"{twice}; the one of {operation.route[:200]} is named by its route")
-                key = operation.route
-            while key in keys:  # two paths that differ in a slash only, or an id that reads like a route
-                key = f"{operation.id} {key}"
-            keys[key] = None
-        names = unique_names(keys)
-        return [names[key] for key in keys]
 
     def _function(self, operation: Operation, name: str) -> Function | None:
         if self._keywords > MOST_KEYWORDS:

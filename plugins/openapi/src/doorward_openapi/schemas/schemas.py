@@ -17,6 +17,7 @@ from doorward_openapi.document.servers import file_name
 from doorward_openapi.document.text import line
 from doorward_openapi.document.values import bounds, matching, small
 from doorward_openapi.schemas import binary
+from doorward_openapi.schemas.types import is_open, nullable, type_of
 from doorward_openapi.schemas.variants import Variant, Variants
 
 DEEPEST = 48
@@ -24,17 +25,6 @@ DEEPEST = 48
 
 COMMENT = 1000
 """Characters of a description that are kept; a card shows fewer."""
-_TYPES = {"string", "integer", "number", "boolean", "object", "array", "null"}
-_ALSO_CALLED = {
-    **dict.fromkeys(("int", "int32", "int64", "long", "short"), "integer"),
-    **dict.fromkeys(("float", "double", "decimal"), "number"),
-    **dict.fromkeys(
-        ("date", "datetime", "date-time", "uuid", "email", "password", "uri", "url", "enum", "file", "text", "byte"),
-        "string",
-    ),
-    "bool": "boolean",
-    "list": "array",
-}
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _FLAGS = ("deprecated", "readOnly", "writeOnly")
 _BOUNDS = frozenset(["minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"])
@@ -191,7 +181,7 @@ class Schemas:
 
     def _values(self, node: Mapping[str, Any], out: dict[str, Any]) -> None:
         """Everything that holds no other schema."""
-        if kind := _type(node, typed="$ref" not in out):
+        if kind := type_of(node, typed="$ref" not in out):
             out["type"] = kind
         if (form := binary.form(node, raw=self._mode == "Form")) and len(form) <= 50:
             out["format"] = form
@@ -202,7 +192,7 @@ class Schemas:
         if isinstance(values := node.get("enum", node.get("x-extensible-enum")), list) and (
             values := matching(values, kind)
         ):
-            if _is_open(node):
+            if is_open(node):
                 out["anyOf"] = [{"enum": values}, {"type": kind} if kind else {}]
             else:
                 out["enum"] = values
@@ -275,43 +265,3 @@ class Schemas:
             except (re.error, OverflowError, RecursionError):
                 self._patterns[pattern] = False
         return self._patterns[pattern]
-
-
-def _type(node: Mapping[str, Any], *, typed: bool) -> Any:
-    """The type, by its proper name; told by the other keywords where it is missing; `None` if unknown."""
-    given = node.get("type")
-    if isinstance(given, str):
-        given = _ALSO_CALLED.get(given, given)
-        return given if given in _TYPES else None
-    if isinstance(given, list):
-        known = [_ALSO_CALLED.get(k, k) for k in given if isinstance(k, str)]
-        known = [k for k in dict.fromkeys(known) if k in _TYPES]
-        return known[0] if len(known) == 1 else known or None
-    if typed and not any(key in node for key in ("allOf", "anyOf", "oneOf", "enum", "const")):
-        if isinstance(node.get("properties"), dict):
-            return "object"
-        if isinstance(node.get("items"), dict):
-            return "array"
-    return None
-
-
-def _is_open(node: Mapping[str, Any]) -> bool:
-    """Whether the values of an enumeration are those that are known, and others may come: what Azure and Zalando
-    say."""
-    about = node.get("x-ms-enum")
-    return "enum" not in node or (isinstance(about, dict) and about.get("modelAsString") is True)
-
-
-def nullable(schema: dict[str, Any]) -> dict[str, Any]:
-    """The same or null."""
-    if "enum" in schema and None not in schema["enum"]:
-        schema = {**schema, "enum": [*schema["enum"], None]}
-    kind = schema.get("type")
-    if kind and "allOf" not in schema:
-        kinds = [kind] if isinstance(kind, str) else kind
-        schema = {**schema, "type": kinds if "null" in kinds else [*kinds, "null"]}
-        return schema if "anyOf" not in schema else {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
-    if not any(key in schema for key in ("$ref", "allOf", "anyOf", "type")):
-        return schema
-    about: dict[str, Any] = {key: schema[key] for key in ("description", "default", "deprecated") if key in schema}
-    return {"anyOf": [{k: v for k, v in schema.items() if k not in about}, {"type": "null"}], **about}
