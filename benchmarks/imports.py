@@ -17,8 +17,8 @@ COMMANDS = {
 }
 NOT_NEEDED = (
     "structlog", "rich", "httpx", "requests", "yaml", "zstandard", "jsonschema", "docker",
-    "pydantic_monty", "doorward_openapi", "doorward_auth_static", "doorward_sandbox_monty", "doorward_cache_sqlite", "doorward_testing",
-    "unittest", "pytest",
+    "pydantic_monty", "doorward_openapi", "doorward_auth_static", "doorward_sandbox_monty", "doorward_cache_sqlite",
+    "doorward_testing", "unittest", "pytest",
 )  # fmt: skip
 """What `serve` may not import before its first tool call, with servers of no source."""
 

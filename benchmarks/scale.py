@@ -109,7 +109,8 @@ def _principals(size: int) -> str:
     tables = ""
     for number in range(min(size, PRINCIPALS)):
         theirs = [f"api-{(number + n) % size}" for n in range(max(1, size // 2))]
-        tables += f"[principals.p{number}]\nservers = {json.dumps(theirs)}\nallow = {json.dumps([f'{name}.*' for name in theirs])}\n"
+        allowed = json.dumps([f"{name}.*" for name in theirs])
+        tables += f"[principals.p{number}]\nservers = {json.dumps(theirs)}\nallow = {allowed}\n"
     few = [f"api-{number}" for number in range(min(3, size))]
     return f"{tables}[principals.few]\nservers = {json.dumps(few)}\n"
 

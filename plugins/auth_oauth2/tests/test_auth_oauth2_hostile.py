@@ -15,7 +15,7 @@ import httpx2
 import pytest
 from doorward import ConfigError, ServerError
 from doorward_auth_kit import due
-from doorward_auth_oauth2.kept import Login
+from doorward_auth_oauth2.login_store import Login
 from doorward_auth_oauth2.redirect import Redirect
 from doorward_auth_oauth2.wire import Places, Wire
 from hypothesis import example, given
@@ -338,7 +338,7 @@ async def test_another_state(victim: Doorward, liar: Liar, monkeypatch: pytest.M
     """An address with another state, or none, is no answer: it gets an error, and the login goes on waiting."""
     from doorward_auth_oauth2 import redirect
 
-    monkeypatch.setattr(redirect, "PATIENCE", 0.3)
+    monkeypatch.setattr(redirect, "MAX_LOGIN_SECONDS", 0.3)
     liar.issues()
     for change in (lambda end: end[:-1] + "x", lambda end: end.partition("&state")[0], lambda end: end + "&state=two"):
         person = Code(change)

@@ -367,8 +367,8 @@ def pageable(link: str, operation: str) -> Any:
 
 
 AZURE = {
-    **said("/frag/{tenant}", "frag", pageable("odata.nextLink", "Next"), tenant="path", v="query"),
-    **said("/frag/{tenant}/{nextLink}", "Next", tenant="path", v="query", nextLink="path"),
+    **said("/frag/{tenant}", "frag", pageable("odata.nextLink", "NextPage"), tenant="path", v="query"),
+    **said("/frag/{tenant}/{nextLink}", "NextPage", tenant="path", v="query", nextLink="path"),
     **said(
         "/dup",
         "dup",

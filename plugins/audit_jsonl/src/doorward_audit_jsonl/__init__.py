@@ -29,14 +29,14 @@ PLUGIN_API = 1
 
 KEY_BYTES = 32
 
-LONGEST = 200
+MAX_NAME_CHARS = 200
 """Characters of a name in a line: an agent chooses the names of its exceptions, and could write a letter in one."""
 
 
-MOST_WAITING = 10_000
+MAX_WAITING_LINES = 10_000
 """Lines that wait in memory while none can be written; what comes then is lost."""
 
-PATIENCE = 5.0
+KEY_WAIT_SECONDS = 5.0
 """Seconds to wait for another process that is making the key."""
 
 
@@ -95,7 +95,7 @@ class AuditLog:
             **_of_run(program),
             ok=outcome.ok,
             ms=round(outcome.ms, 3),
-            error=f"{outcome.error.kind}:{outcome.error.type}"[:LONGEST] if outcome.error else "",
+            error=f"{outcome.error.kind}:{outcome.error.type}"[:MAX_NAME_CHARS] if outcome.error else "",
             executor=outcome.executor,
             calls=sum(call.get("count", 1) for call in outcome.calls),
             value_bytes=outcome.truncated["bytes"] if outcome.truncated else len(_canonical(outcome.value)),
@@ -111,7 +111,7 @@ class AuditLog:
             function=call.function.qualified,
             ok=record.ok,
             ms=round(record.ms, 3),
-            error=record.error[:LONGEST],
+            error=record.error[:MAX_NAME_CHARS],
             arguments_hmac=self._hmac(_canonical(call.arguments)),
             bytes_in=record.bytes_in,
             bytes_out=record.bytes_out,
@@ -125,7 +125,7 @@ class AuditLog:
         that is not."""
         line = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": event, **fields}
         with self._lock:
-            if len(self._waiting) >= MOST_WAITING:
+            if len(self._waiting) >= MAX_WAITING_LINES:
                 self._end_waiting()
                 if self._waiting:
                     self.lost += 1
@@ -136,7 +136,7 @@ class AuditLog:
             )
             self.lost = 0
             if (error := self._end_waiting()) and first:
-                hint = f"Up to {MOST_WAITING} lines wait until it can be written again; more are lost."
+                hint = f"Up to {MAX_WAITING_LINES} lines wait until it can be written again; more are lost."
                 _warn("audit_not_written", path=str(self._path), why=str(error), hint=hint)
                 atexit.register(self._end)  # which keeps this log, while lines wait
             elif not error:
@@ -252,7 +252,7 @@ def _key(path: Path) -> tuple[bytes, bool]:
     """
     from doorward import alone, check_own, own_file
 
-    with alone(path, PATIENCE):
+    with alone(path, KEY_WAIT_SECONDS):
         if new := not check_own(path):
             making = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
             try:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import httpx2
     from doorward import LoginPrompt, PluginContext
 
-    from doorward_auth_oauth2.kept import Store
+    from doorward_auth_oauth2.login_store import LoginStore
 
 PLUGIN_API = 1
 __all__ = ["PLUGIN_API", "OAuth2", "OAuth2Settings"]
@@ -98,11 +98,11 @@ class OAuth2:
         whose = "" if self._context.principal == LOCAL else f" --principal {shlex.quote(self._context.principal)}"
         return f"Log in: doorward login {self._context.name}{whose}"
 
-    def _store(self) -> Store:
+    def _store(self) -> LoginStore:
         """Where what this principal has of this server is kept. What can be fetched again never goes into a keyring."""
         from doorward_auth_kit import Vault, entry
 
-        from doorward_auth_oauth2.kept import Store
+        from doorward_auth_oauth2.login_store import LoginStore
 
         settings = self._context.settings
         about = [
@@ -114,4 +114,4 @@ class OAuth2:
             " ".join(settings.resources),
         ]
         again = settings.flow not in (*PEOPLE, "refresh_token")
-        return Store(Vault.of(self._context), entry(self._context, *about), "file" if again else settings.store)
+        return LoginStore(Vault.of(self._context), entry(self._context, *about), "file" if again else settings.store)

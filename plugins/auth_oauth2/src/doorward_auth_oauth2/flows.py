@@ -19,7 +19,7 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull,
 from pydantic import AnyUrl
 
 from doorward_auth_oauth2 import grants
-from doorward_auth_oauth2.kept import Login
+from doorward_auth_oauth2.login_store import Login
 
 if TYPE_CHECKING:
     from doorward_auth_oauth2.discovery import Found

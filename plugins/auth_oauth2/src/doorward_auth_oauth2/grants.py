@@ -14,7 +14,7 @@ import httpx2
 from doorward import ConfigError, PluginContext, ServerError
 from doorward_auth_kit import parsed
 
-from doorward_auth_oauth2.kept import Login, life
+from doorward_auth_oauth2.login_store import Login, life
 
 if TYPE_CHECKING:
     from doorward_auth_oauth2.discovery import Found
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 GRANT = "urn:ietf:params:oauth:grant-type:"
 ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-LIFE, SKEW = 300, 60
+ASSERTION_LIFE_SECONDS, CLOCK_SKEW_SECONDS = 300, 60
 """Seconds for which an assertion holds, from now and back: the clocks of two machines differ."""
 
 
@@ -144,8 +144,8 @@ async def assertion(
         "iss": issuer,
         "sub": subject,
         "aud": audience,
-        "iat": now - SKEW,
-        "exp": now + LIFE,
+        "iat": now - CLOCK_SKEW_SECONDS,
+        "exp": now + ASSERTION_LIFE_SECONDS,
         "jti": str(uuid.uuid4()),
     } | (claims or {})
     key = await settings.private_key.get() if settings.private_key else ""

@@ -8,7 +8,7 @@ from doorward_auth_kit import CredentialHome
 from mcp.shared.auth import AuthorizationCodeResult
 
 from doorward_auth_oauth2 import device, discovery, flows, grants
-from doorward_auth_oauth2.kept import Login
+from doorward_auth_oauth2.login_store import Login
 from doorward_auth_oauth2.redirect import Redirect
 from doorward_auth_oauth2.settings import OAuth2Settings
 from doorward_auth_oauth2.wire import Wire

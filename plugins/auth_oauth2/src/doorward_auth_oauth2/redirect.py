@@ -13,12 +13,13 @@ from doorward import ConfigError, ServerError
 
 from doorward_auth_oauth2.wire import said
 
-PATIENCE = 300.0
+MAX_LOGIN_SECONDS = 300.0
 """Seconds that a person has for the login."""
-MOST = 16 * 2**10
+MAX_HEAD_BYTES = 16 * 2**10
 """Bytes of a request's head."""
-PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Doorward</title>
-<style>body{{font:18px/1.5 system-ui,sans-serif;display:grid;place-content:center;min-height:90vh;margin:0 1rem;color:#222}}
+PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Doorward</title><style>
+body{{font:18px/1.5 system-ui,sans-serif;display:grid;place-content:center;min-height:90vh;margin:0 1rem;color:#222}}
 h1{{font-size:1.4rem}}@media(prefers-color-scheme:dark){{body{{color:#ddd;background:#222}}}}</style>
 <main><h1>{title}</h1><p>{text}</p></main></html>"""
 HEADERS = (
@@ -46,7 +47,7 @@ class Redirect:
 
     async def __aenter__(self) -> Redirect:
         try:
-            self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port, limit=MOST)
+            self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port, limit=MAX_HEAD_BYTES)
         except OSError as error:
             raise ConfigError(
                 f"127.0.0.1:{self._port} cannot be listened at: {error.strerror}", hint="Set another redirect_port."
@@ -65,11 +66,11 @@ class Redirect:
     async def answer(self) -> dict[str, str]:
         """The parameters that came back. Raises: ServerError if the login was refused, or nobody came."""
         try:
-            with anyio.fail_after(PATIENCE):
+            with anyio.fail_after(MAX_LOGIN_SECONDS):
                 return checked(await self._query)
         except TimeoutError:
             raise ServerError(
-                f"nobody has logged in within {PATIENCE / 60:.0f} minutes", hint="Start the login again."
+                f"nobody has logged in within {MAX_LOGIN_SECONDS / 60:.0f} minutes", hint="Start the login again."
             ) from None
 
     def pasted(self, text: str) -> dict[str, str]:

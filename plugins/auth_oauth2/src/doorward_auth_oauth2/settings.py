@@ -10,7 +10,8 @@ from doorward import Secret, Settings, Template
 from pydantic import Field, field_validator, model_validator
 
 Flow = Literal[
-    "authorization_code", "device_code", "client_credentials", "password", "refresh_token", "jwt_bearer", "token_exchange"
+    "authorization_code", "device_code",
+    "client_credentials", "password", "refresh_token", "jwt_bearer", "token_exchange",
 ]  # fmt: skip
 PEOPLE = ("authorization_code", "device_code")
 """The flows with which a person logs in."""

@@ -12,7 +12,7 @@ import httpx2
 from doorward import LOCAL, ConfigError, LoginRefused, PluginContext, ServerError
 from doorward_auth_kit import Backoff, CredentialHome, FetchedAuth, Renewal, Vault, due
 
-from doorward_auth_oauth2.kept import Login, Store
+from doorward_auth_oauth2.login_store import Login, LoginStore
 from doorward_auth_oauth2.settings import PEOPLE, OAuth2Settings
 from doorward_auth_oauth2.wire import Wire
 
@@ -20,7 +20,7 @@ from doorward_auth_oauth2.wire import Wire
 class _Held(Renewal[Login]):
     """Hands out one login, until a person logs in anew or out, in whatever process."""
 
-    def __init__(self, fetch: Callable[[Login | None], Awaitable[Login]], store: Store) -> None:
+    def __init__(self, fetch: Callable[[Login | None], Awaitable[Login]], store: LoginStore) -> None:
         super().__init__(fetch)
         self._store = store
 
@@ -34,7 +34,7 @@ class Bearer(FetchedAuth[Login]):
     """Puts the token into each request (RFC 6750 section 2.1). It is a person's, got by a login, or one that is got
     here."""
 
-    def __init__(self, context: PluginContext[OAuth2Settings], store: Store, advice: str) -> None:
+    def __init__(self, context: PluginContext[OAuth2Settings], store: LoginStore, advice: str) -> None:
         self._context, self._store, self._settings = context, store, context.settings
         self._person = self._settings.flow in PEOPLE
         self._keeps = self._person or self._settings.flow == "refresh_token" or Vault.of(context).encrypted
@@ -74,7 +74,8 @@ class Bearer(FetchedAuth[Login]):
         from doorward_auth_oauth2.discovery import challenged_scopes
 
         name, scopes = self._context.name, challenged_scopes(response)
-        missing = f"{name} wants {f'the scope {chr(32).join(scopes)!r}' if scopes else 'a scope'}, which its token does not have"
+        wanted = f"the scope {' '.join(scopes)!r}" if scopes else "a scope"
+        missing = f"{name} wants {wanted}, which its token does not have"
         if not self._person:
             raise ServerError(missing, hint=f"Set scope in the auth of {name}.")
         async with self._store.lock():

@@ -25,7 +25,7 @@ from doorward import (
 )
 from doorward_auth_kit import PATIENCE, exchange, is_loopback, parsed, place
 
-MOST_REDIRECTS = 4
+MAX_REQUESTS = 4
 """Requests of one exchange."""
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 SECRET = re.compile(r"(?i)token$|^code|^device_code|secret|assertion$|password")
@@ -40,7 +40,7 @@ class Refused(LoginRefused):
         self.code = code
 
 
-class Places:
+class Destinations:
     """Where requests may go: the places of the configuration, whatever their addresses; public addresses; and addresses
     of the kinds that the configuration itself has, as it spells them. A name says nothing of a kind: it may lead
     anywhere at any time."""
@@ -77,12 +77,12 @@ class Wire:
 
     def __init__(self, redact: Callable[[str], None], named: Iterable[str]) -> None:
         self._redact = redact
-        self._places = Places(named)
+        self._destinations = Destinations(named)
         self._client = httpx2.AsyncClient(
             follow_redirects=False,
             timeout=PATIENCE,
             headers={"User-Agent": "doorward"},
-            transport=GuardedTransport(self._places),
+            transport=GuardedTransport(self._destinations),
         )
 
     async def __aenter__(self) -> Wire:
@@ -94,7 +94,7 @@ class Wire:
     def check(self, url: str) -> None:
         """Whether a URL that somebody names is private on its way. Raises: ServerError."""
         at = parsed(url)
-        private = at.scheme == "https" or (at.scheme == "http" and self._places.loopback and is_loopback(at.host))
+        private = at.scheme == "https" or (at.scheme == "http" and self._destinations.loopback and is_loopback(at.host))
         if not private or not at.host or at.userinfo:
             raise ServerError(f"{place(url)} was not asked: only https is, and loopback if the server is there too")
 
@@ -102,7 +102,7 @@ class Wire:
         """Whether a person may be sent to a page: their browser stands where we do. Raises: ServerError."""
         self.check(url)
         at = parsed(url)
-        await self._places.by_proxy(at.host, _port(at))
+        await self._destinations.by_proxy(at.host, _port(at))
 
     async def get(self, url: str) -> httpx2.Response:
         """The metadata at a URL that somebody names, if it is there. Raises: ServerError."""
@@ -114,7 +114,7 @@ class Wire:
 
         Raises: ServerError if there is no such answer; Refused for a POST that was refused.
         """
-        for _ in range(MOST_REDIRECTS):
+        for _ in range(MAX_REQUESTS):
             self.check(str(request.url))
             self._conceal_request(request)
             response = await exchange(self._client, request)

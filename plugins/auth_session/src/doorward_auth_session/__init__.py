@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import httpx2
     from doorward import PluginContext
 
-    from doorward_auth_session.keeper import SessionAuth
+    from doorward_auth_session.auth import SessionAuth
 
 PLUGIN_API = 1
 
@@ -27,7 +27,7 @@ class Session:
 
     def create_auth(self) -> httpx2.Auth:
         """Raises: ConfigError if there is a URL to which nothing may be sent."""
-        from doorward_auth_session.keeper import SessionAuth
+        from doorward_auth_session.auth import SessionAuth
 
         self._made = SessionAuth(self._context)
         return self._made
@@ -36,9 +36,9 @@ class Session:
         """What `doorward doctor` says: nobody is logged in for its sake."""
         from doorward_auth_kit import place
 
-        from doorward_auth_session.places import Places
+        from doorward_auth_session.urls import SessionUrls
 
-        return f"logs in by itself, at {place(str(Places(self._context).login))}"
+        return f"logs in by itself, at {place(str(SessionUrls(self._context).login))}"
 
     async def close(self) -> None:
         """Log out, if there is a session and a `logout_url`."""

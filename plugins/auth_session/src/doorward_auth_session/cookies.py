@@ -11,9 +11,9 @@ from typing import Any
 
 import httpx2
 
-MOST = 20
+MAX_COOKIES = 20
 """Cookies of one session: it must be possible to keep all of them in mind, to scrub them."""
-LONGEST = 4096
+MAX_COOKIE_CHARS = 4096
 """Characters of a cookie's name and value."""
 
 
@@ -63,10 +63,10 @@ class _Policy(DefaultCookiePolicy):
 
     def set_ok(self, cookie: Cookie, request: Any) -> bool:
         text = f"{cookie.name}={cookie.value or ''}"
-        if len(text) > LONGEST or not re.fullmatch(r"[\x21-\x3a\x3c-\x7e][\x20-\x3a\x3c-\x7e]*", text):
+        if len(text) > MAX_COOKIE_CHARS or not re.fullmatch(r"[\x21-\x3a\x3c-\x7e][\x20-\x3a\x3c-\x7e]*", text):
             return False
         return bool(super().set_ok(cookie, request)) and (
-            len(self._held) < MOST or cookie.name in {held.name for held in self._held}
+            len(self._held) < MAX_COOKIES or cookie.name in {held.name for held in self._held}
         )
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PLUGIN_API = 1
 
-WARN_BEFORE = 300.0
+WARN_BEFORE_SECONDS = 300.0
 """Seconds before a JWT's `exp` from which on its end is announced."""
 
 TOKEN = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"  # noqa: S105
@@ -83,7 +83,7 @@ class JwtAuth:
         if token != self._token:
             self._token, self._ends = token, expiry(token)
         left = float("inf") if self._ends is None else self._ends - self._clock()
-        if left > WARN_BEFORE:
+        if left > WARN_BEFORE_SECONDS:
             return
         self._ends = None
         from doorward import log

@@ -26,14 +26,15 @@ T = TypeVar("T")
 
 PLUGIN_API = 1
 
-WAIT = 2.0
+BUSY_WAIT_SECONDS = 2.0
 """Seconds to wait for another process that is writing."""
 
-AGAIN = 0.02
+RETRY_SECONDS = 0.02
 """Seconds between two tries."""
 
+_REPLACED = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS if name != "cache_id")
 _PUT = f"INSERT INTO programs ({', '.join(COLUMNS)}) VALUES ({', '.join(f':{name}' for name in COLUMNS)})"  # noqa: S608
-_PUT += f" ON CONFLICT (principal, digest) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in COLUMNS if name != 'cache_id')}"
+_PUT += f" ON CONFLICT (principal, digest) DO UPDATE SET {_REPLACED}"
 _GET = f"SELECT {', '.join(COLUMNS)} FROM programs WHERE principal = ? AND cache_id = ? AND used > ?"  # noqa: S608
 
 
@@ -117,7 +118,7 @@ class SqliteCache:
 
         Raises: ConfigError if the file cannot be had, or is still broken.
         """
-        end = time.monotonic() + WAIT
+        end = time.monotonic() + BUSY_WAIT_SECONDS
         while True:
             try:
                 return self._try(work)
@@ -130,7 +131,7 @@ class SqliteCache:
                     raise ConfigError(
                         f"the program cache cannot be used: {error}", place=str(self._path), hint=hint
                     ) from error
-            time.sleep(AGAIN)
+            time.sleep(RETRY_SECONDS)
 
     def _try(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Once; and once more with a new file, if it turns out to be broken."""

@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 
 PLUGIN_API = 1
 
-MOST = 20
+MAX_FINDINGS = 20
 """Findings told of one program; those that refuse come first."""
 
-DEEPEST = 6
+MAX_NAME_PARTS = 6
 """Parts of a dotted name that are looked at."""
 
-SHOWN = 200
+MAX_SHOWN_CHARS = 200
 """Characters of a source line in a message, and of an imported name."""
 
-LONGEST_NAME = 2000
+MAX_DOTS = 2000
 """Dots in one dotted name: Python's parser takes time that grows with their square (32,000: three seconds)."""
 
 _DOTTED = re.compile(r"\b(?>\w+[\s\\]*\.[\s\\]*)+")
@@ -112,7 +112,7 @@ class AstGuard:
 
     def _rule(self, name: str) -> tuple[str, Rule] | None:
         """The rule for a dotted name or what it is in, and the name that the rule is for."""
-        parts = name.split(".", DEEPEST)[:DEEPEST]
+        parts = name.split(".", MAX_NAME_PARTS)[:MAX_NAME_PARTS]
         above = [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
         for known in above:
             if known in self._refuse:
@@ -157,7 +157,7 @@ class _Names:
                 ):
                     self.bound.add(name)
                 case ast.Import(names=names):
-                    self._aliases |= {a.asname: a.name[:SHOWN] for a in names if a.asname}
+                    self._aliases |= {a.asname: a.name[:MAX_SHOWN_CHARS] for a in names if a.asname}
                     self._aliases |= {top: top for a in names if not a.asname for top in [a.name.partition(".")[0]]}
                 case ast.ImportFrom(names=names):
                     self._aliases |= dict(zip((a.asname or a.name for a in names), _imported(node), strict=False))
@@ -201,7 +201,7 @@ def _no_text(code: str) -> Finding | None:
 
 def _parse(code: str) -> ast.Module | Finding:
     """The syntax tree, or why there is none. Whatever the compiler makes of hostile text becomes a finding."""
-    if any(name[0].count(".") > LONGEST_NAME for name in _DOTTED.finditer(code)):
+    if any(name[0].count(".") > MAX_DOTS for name in _DOTTED.finditer(code)):
         return _TOO_DEEP
     try:
         with warnings.catch_warnings():
@@ -215,7 +215,7 @@ def _parse(code: str) -> ast.Module | Finding:
     except (RecursionError, MemoryError):
         return _TOO_DEEP
     except Exception as error:
-        return Finding(f"the code cannot be read: {type(error).__name__}: {error}"[:SHOWN])
+        return Finding(f"the code cannot be read: {type(error).__name__}: {error}"[:MAX_SHOWN_CHARS])
     assert isinstance(tree, ast.Module)
     return tree
 
@@ -227,11 +227,11 @@ _NEWER = re.compile(r"\b[fF][rR]?['\"]|\b[rR][fF]['\"]|^type \w+|^(async )?(def|
 def _syntax(error: SyntaxError, code: str) -> Finding:
     # The second compilation knows no text.
     lines, at = (error.text.split("\n"), 0) if error.text else (code.split("\n"), (error.lineno or 1) - 1)
-    source = lines[at].strip()[:SHOWN] if 0 <= at < len(lines) else ""
+    source = lines[at].strip()[:MAX_SHOWN_CHARS] if 0 <= at < len(lines) else ""
     instead = next((do for words, do in SYNTAX.items() if words in error.msg), "")
     if "```" in source:
         instead = "send plain Python, without ``` fences"
-    message = f"{error.msg[:SHOWN]}: {source}" if source else error.msg[:SHOWN]
+    message = f"{error.msg[:MAX_SHOWN_CHARS]}: {source}" if source else error.msg[:MAX_SHOWN_CHARS]
     refuse = not (sys.version_info < (3, 12) and _NEWER.search(source))
     return Finding(message, error.lineno, instead, refuse, type(error).__name__)
 
@@ -255,9 +255,9 @@ def _imported(node: ast.AST) -> list[str]:
     """
     match node:
         case ast.Import(names=names):
-            return [alias.name[:SHOWN] for alias in names]
+            return [alias.name[:MAX_SHOWN_CHARS] for alias in names]
         case ast.ImportFrom(module=str(module), names=names, level=0):
-            return [f"{module[:SHOWN]}.{alias.name[:SHOWN]}" for alias in names]
+            return [f"{module[:MAX_SHOWN_CHARS]}.{alias.name[:MAX_SHOWN_CHARS]}" for alias in names]
         case _:
             return []
 
@@ -276,15 +276,15 @@ def _uncalled_main(tree: ast.Module, names: _Names) -> Iterator[tuple[str, Findi
 def _finding(rule: Rule, node: ast.stmt | ast.expr, text: str = "", *, advice: bool = False) -> Finding:
     refuse = rule.refuse and (not advice or rule is NOT_ALLOWED)
     instead = f"{rule.instead}; {ALLOW}" if refuse and rule is not NOT_ALLOWED else rule.instead
-    return Finding(rule.message.replace("{}", text[:SHOWN]), node.lineno, instead, refuse)
+    return Finding(rule.message.replace("{}", text[:MAX_SHOWN_CHARS]), node.lineno, instead, refuse)
 
 
 def _most_important(findings: Iterator[tuple[str, Finding]]) -> list[Finding]:
-    """One finding for each name, the first that refuses if any does; at most `MOST`; by line."""
+    """One finding for each name, the first that refuses if any does; at most `MAX_FINDINGS`; by line."""
     kept: dict[str, Finding] = {}
     for name, finding in sorted(findings, key=lambda f: _rank(f[1])):
         kept.setdefault(name, finding)
-    return sorted(sorted(kept.values(), key=_rank)[:MOST], key=lambda f: f.line or 0)
+    return sorted(sorted(kept.values(), key=_rank)[:MAX_FINDINGS], key=lambda f: f.line or 0)
 
 
 def _rank(finding: Finding) -> tuple[bool, int]:

@@ -219,15 +219,15 @@ class OpenAPI:
         return Reach(api, tuple(settings.origins), documents, socket, settings.retries)
 
     async def _fetch(self) -> Read:
-        from doorward_openapi.fetching.downloads import Downloads, Kept
+        from doorward_openapi.fetching.document_cache import DocumentCache
+        from doorward_openapi.fetching.downloads import Downloads
         from doorward_openapi.fetching.fetch import fetch
 
         settings, server = self._settings, self._server
-        kept = Kept(server.state / "documents")
         download = Downloads(
             server.name,
             lambda: self._client().get,
-            kept,
+            DocumentCache(server.state / "documents"),
             settings.spec,
             settings.base_url,
             settings.origins,

@@ -13,9 +13,9 @@ from typing import Any
 
 _HEADER = struct.Struct(">BxxxL")
 _STDERR = 2
-_KEPT = 16 * 2**10
+_STDERR_TAIL_BYTES = 16 * 2**10
 """Bytes of stderr that are kept for error messages."""
-_PIECE = 64 * 2**10
+_PIECE_BYTES = 64 * 2**10
 
 
 class Unwrap:
@@ -45,7 +45,7 @@ class Unwrap:
             at += len(content)
             self._left -= len(content)
             if self._stream == _STDERR:
-                self.said = (self.said + content)[-_KEPT:]
+                self.said = (self.said + content)[-_STDERR_TAIL_BYTES:]
             else:
                 out.append(content)
         return b"".join(out)
@@ -87,7 +87,7 @@ class _Once:
 
 def _pump(read: Callable[[int], bytes], write: Callable[[bytes], Any], over: _Once) -> None:
     with contextlib.suppress(OSError, ValueError):
-        while piece := read(_PIECE):
+        while piece := read(_PIECE_BYTES):
             write(piece)
     over()
 
@@ -100,11 +100,11 @@ def _relay_tls(local: socket.socket, remote: ssl.SSLSocket) -> None:
             ready = [remote] if remote.pending() else select.select([local, remote], [], [])[0]
             if remote in ready:
                 with contextlib.suppress(ssl.SSLWantReadError, ssl.SSLWantWriteError):
-                    if not (piece := remote.recv(_PIECE)):
+                    if not (piece := remote.recv(_PIECE_BYTES)):
                         return
                     local.sendall(piece)
             if local in ready:
-                if not (piece := local.recv(_PIECE)):
+                if not (piece := local.recv(_PIECE_BYTES)):
                     return
                 _send_tls(remote, piece)
 

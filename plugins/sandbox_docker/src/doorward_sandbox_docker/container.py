@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from doorward_sandbox_docker.engine import Engine
     from doorward_sandbox_docker.settings import DockerSettings
 
-_BASE, _PACKAGES, _MARGIN = 48 * 2**20, 512 * 2**20, 16 * 2**20
+_BASE_BYTES, _PACKAGES_BYTES, _MARGIN_BYTES = 48 * 2**20, 512 * 2**20, 16 * 2**20
 """Bytes of memory besides a program's own: for the first process of a container; while it loads packages; and, once it
 has loaded them, for what each run's process needs before its program starts."""
 _OWN_PROCESSES = 2
 """Processes in a container besides a program's own: the first one and the relay; in a warm container also the first of
 each sandbox."""
-_START = 16
+_RUNTIME_PROCESSES = 16
 """Processes and threads that a runtime needs to start a container, which its limit counts too."""
 ULIMITS = [{"Name": "nofile", "Soft": 1024, "Hard": 8192}, {"Name": "core", "Soft": 0, "Hard": 0}]
 """A program has the soft one for good; the relay takes the hard one (`doorward_jail.inside.relay`)."""
@@ -42,7 +42,7 @@ def options(
     `profile` is the seccomp profile: JSON, for Podman the path of a file. Nothing of the host is mounted, nothing can
     be written but memory that the container's limit counts, and no right is left that could be used against the kernel.
     """
-    memory = limits.memory_bytes + _BASE + (_PACKAGES if settings.preload else 0)
+    memory = limits.memory_bytes + _BASE_BYTES + (_PACKAGES_BYTES if settings.preload else 0)
     scratch = f"rw,noexec,nosuid,nodev,size={int(settings.scratch)},mode=1777"
     if not podman:  # Podman 4 refuses these; the tmpfs that each sandbox gets has them in any case
         uid, _, gid = settings.user.partition(":")
@@ -75,7 +75,7 @@ def options(
             "Memory": memory,
             "MemorySwap": memory,
             "NanoCpus": int(settings.cpus * 1e9),
-            "PidsLimit": max(limits.processes + _OWN_PROCESSES + (settings.mode == "warm"), _START),
+            "PidsLimit": max(limits.processes + _OWN_PROCESSES + (settings.mode == "warm"), _RUNTIME_PROCESSES),
             "Ulimits": ULIMITS,
             "LogConfig": {"Type": "none", "Config": {}},
             "Init": False,
@@ -153,7 +153,7 @@ def _about(client: APIClient, id: str) -> Mapping[str, Any]:
 
 def _hold(client: APIClient, container: Container, memory: int) -> None:
     if (own := taken(client, container.id, container.pid)) is not None:
-        most = own + memory + _MARGIN
+        most = own + memory + _MARGIN_BYTES
         client.update_container(container.id, mem_limit=most, memswap_limit=most)
 
 

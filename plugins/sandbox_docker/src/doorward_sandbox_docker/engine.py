@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BUILD = "Run `doorward sandbox build docker`."
-_OLDEST = "1.41"  # of the API, as the engine's first answer says which it speaks
-_AT_ONCE = 16
+_OLDEST_API = "1.41"  # of the API, as the engine's first answer says which it speaks
+_MAX_REQUESTS = 16
 """Requests to the engine at once; threads of our own number, so that an engine that hangs keeps no other work
 waiting."""
 
@@ -47,7 +47,7 @@ class Engine:
 
         Raises: ExecutorError, with advice.
         """
-        self._slots = self._slots or anyio.CapacityLimiter(_AT_ONCE)
+        self._slots = self._slots or anyio.CapacityLimiter(_MAX_REQUESTS)
         return await run_sync(self.wait, work, timeout, limiter=self._slots, abandon_on_cancel=True)
 
     def wait(self, work: Callable[[APIClient], T], timeout: float | None = None) -> T:
@@ -83,14 +83,15 @@ def connect(settings: DockerSettings, timeout: float) -> APIClient:
     from docker import APIClient
 
     given = place(settings)
-    given |= {"timeout": timeout, "use_ssh_client": given["base_url"].startswith("ssh://"), "max_pool_size": _AT_ONCE}
+    ssh = given["base_url"].startswith("ssh://")
+    given |= {"timeout": timeout, "use_ssh_client": ssh, "max_pool_size": _MAX_REQUESTS}
 
     def client(version: str) -> APIClient:
         made = APIClient(version=version, **given)
         made.trust_env = False  # no proxy, and no authorities in place of the engine's own
         return made
 
-    with contextlib.closing(client(_OLDEST)) as asking:
+    with contextlib.closing(client(_OLDEST_API)) as asking:
         version = asking.version(api_version=False)["ApiVersion"]
     return client(version)
 
@@ -165,7 +166,10 @@ def _found() -> str:
 
 
 def _not_permitted(where: str) -> ExecutorError:
-    hint = "Add the user to the socket's group (`docker`), or use a rootless engine. Either way this user can then start containers."
+    hint = (
+        "Add the user to the socket's group (`docker`), or use a rootless engine. "
+        "Either way this user can then start containers."
+    )
     return ExecutorError(f"this user may not use the container engine at {where}", hint=hint)
 
 

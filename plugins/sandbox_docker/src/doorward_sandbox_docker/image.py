@@ -77,7 +77,8 @@ def build(client: APIClient, settings: DockerSettings, tell: Tell) -> str:
         _from_dockerfile(client, settings, tell)
     about = client.inspect_image(settings.image)
     packages = f" with {', '.join(settings.packages)}" if settings.packages else ""
-    return f"The image {settings.image!r} is made{packages}: {about['Size'] / 1e6:.0f} MB, from {settings.rootfs or settings.base}."
+    size, origin = f"{about['Size'] / 1e6:.0f} MB", settings.rootfs or settings.base
+    return f"The image {settings.image!r} is made{packages}: {size}, from {origin}."
 
 
 def _from_dockerfile(client: APIClient, settings: DockerSettings, tell: Tell) -> None:
@@ -100,7 +101,10 @@ def _from_dockerfile(client: APIClient, settings: DockerSettings, tell: Tell) ->
     for part in said:
         if "error" in part:
             told = " ".join([*last[-8:], str(part["error"]).strip()])
-            hint = "See what it said. Without a registry, set [executors.docker] rootfs to the archive of a root file system."
+            hint = (
+                "See what it said. Without a registry, set [executors.docker] rootfs to the archive of a root file "
+                "system."
+            )
             raise ExecutorError(f"the image could not be built from {settings.base!r}: {told}", hint=hint)
         for line in str(part.get("stream", "")).splitlines():
             if line.strip():
@@ -160,7 +164,8 @@ import compileall, json, os, platform, sys, sysconfig
 place = sysconfig.get_path("purelib")
 os.makedirs(place, exist_ok=True)
 compileall.compile_dir(place, quiet=2, workers=0 if sys.version_info > (3, 5) else 1)
-print(json.dumps({"version": sys.version_info[:2], "place": place, "machine": platform.machine(), "libc": platform.libc_ver()}))
+machine, libc = platform.machine(), platform.libc_ver()
+print(json.dumps({"version": sys.version_info[:2], "place": place, "machine": machine, "libc": libc}))
 """
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LABEL = "doorward"
 _PLACE, _PID, _STARTED = "doorward.place", "doorward.pid", "doorward.started"
-_NEVER_STARTED = 600.0
+_UNSTARTED_SECONDS = 600.0
 """Seconds after which a container that was made and never started is nobody's any more."""
 
 _A_PID = re.compile("[1-9][0-9]{0,9}")
@@ -45,7 +45,7 @@ def orphaned(container: Mapping[str, Any]) -> bool:
     """Whether nobody can own a container any more, as the engine lists it. What belongs to another machine is not ours
     to judge."""
     about: Mapping[str, str] = container["Labels"]
-    if container["State"] == "created" and time.time() - container["Created"] > _NEVER_STARTED:
+    if container["State"] == "created" and time.time() - container["Created"] > _UNSTARTED_SECONDS:
         return True
     pid = about.get(_PID, "")
     if about.get(_PLACE) != _place() or not _A_PID.fullmatch(pid):

@@ -54,14 +54,16 @@ def {GET}(value: Any, name: str, *default: Any) -> Any:
         return value[name]
     return getattr(value, name, *default)  # type: ignore
 def {HAS}(value: Any, name: str) -> bool:
-    return isinstance(value, {OURS}ApiError) or (isinstance(value, dict) and name in value) or hasattr(value, name)  # type: ignore
+    if isinstance(value, {OURS}ApiError) or (isinstance(value, dict) and name in value):
+        return True
+    return hasattr(value, name)  # type: ignore
 def {OURS}server(name: str) -> Any:
     found: dict[str, Any] = {{}}
     exec("import " + {OURS}module(name) + " as server", found)
     return found["server"]
 """
 
-_MOST = 100
+_MAX_ERRORS = 100
 
 
 class Errors:
@@ -88,7 +90,7 @@ class Errors:
             message += " "
         self._raised[message] = fields
         self._raised.move_to_end(message)
-        if len(self._raised) > _MOST:
+        if len(self._raised) > _MAX_ERRORS:
             self._raised.popitem(last=False)
         return message
 

@@ -8,7 +8,7 @@ import pydantic_monty as monty
 from doorward import Failure, Frame, LimitExceeded, Limits, ProgramResult, Unsupported
 
 from doorward_sandbox_monty import api_errors
-from doorward_sandbox_monty.lacking import lacking
+from doorward_sandbox_monty.missing_features import missing_feature
 from doorward_sandbox_monty.modules import LIBRARY
 
 _TOO_OFTEN = re.compile(r"suspension limit \d+ exceeded")
@@ -53,7 +53,7 @@ def result_of(error: monty.MontyError, code: str, limits: Limits, *, made: bool)
         "'binascii.Incomplete' object", "'ToolError' object"
     )
     message = message.rstrip(" ") if name == "ApiError" else message
-    lacks = lacking(name, message)
+    lacks = missing_feature(name, message)
     if lacks and not made:
         raise Unsupported(lacks.what, hint=lacks.instead, line=line, module=lacks.module)
     if name == "ModuleNotFoundError" and lacks:
@@ -63,7 +63,10 @@ def result_of(error: monty.MontyError, code: str, limits: Limits, *, made: bool)
     if name == "TimeoutError" and "time limit exceeded" in message:
         raise too_late(limits)
     if name == "RuntimeError" and _TOO_OFTEN.fullmatch(message):
-        hint = "Make fewer calls, and sleep less often: end the program when calls are refused, and ask for many things at once."
+        hint = (
+            "Make fewer calls, and sleep less often: end the program when calls are refused, "
+            "and ask for many things at once."
+        )
         asked, calls = limits.questions, limits.calls
         raise LimitExceeded(
             f"the program turned to its host more than {asked} times, far beyond its limit of {calls} calls", hint=hint

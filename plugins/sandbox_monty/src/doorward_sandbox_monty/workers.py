@@ -25,15 +25,15 @@ from doorward_sandbox_monty.modules import Modules
 if TYPE_CHECKING:
     from doorward_sandbox_monty.settings import MontySettings
 
-_AFTER = 0.001
+_HAND_BACK_DELAY_SECONDS = 0.001
 """Seconds to let the answer out first."""
 
 
-_FLUSH = 0.001
+_PRINT_FLUSH_SECONDS = 0.001
 """Seconds that a worker may hold what was printed: gone with it if it is killed. Each line at once would let a program
 that does nothing but print keep this process busy."""
 
-_SETTLE = 0.1
+_EXIT_DELAY_SECONDS = 0.1
 """Seconds that the interpreter waits before it ends. Monty's threads still drop what they held of Python when the last
 run is over (pydantic-monty 1.4); one that does so in an interpreter that is being torn down aborts the process."""
 
@@ -86,7 +86,7 @@ class Worker:
 
 @cache
 def _settle_at_exit() -> None:
-    atexit.register(time.sleep, _SETTLE)
+    atexit.register(time.sleep, _EXIT_DELAY_SECONDS)
 
 
 async def _leave(ahead: asyncio.Task[Worker]) -> None:
@@ -137,7 +137,7 @@ class Workers:
                 },
                 type_check=self._settings.type_check,
                 type_check_format="concise",
-                print_flush_interval=_FLUSH,
+                print_flush_interval=_PRINT_FLUSH_SECONDS,
                 os_policy={"sleep": "call_host"},
                 external_modules=modules,
             )
@@ -181,7 +181,7 @@ class Workers:
             return self._pool
 
     async def _turn_over(self, worker: Worker, next_too: bool) -> None:
-        await asyncio.sleep(_AFTER)
+        await asyncio.sleep(_HAND_BACK_DELAY_SECONDS)
         await worker.leave()
         if next_too and self._ahead is None and self._settings.workers > 1:
             self._ahead = asyncio.ensure_future(self.check_out(worker.limits))

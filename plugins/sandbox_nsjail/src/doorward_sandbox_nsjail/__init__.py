@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from doorward_sandbox_nsjail.prepared import Prepared
 
 
-_ROOM = 1000
+_MAX_SANDBOXES = 1000
 """Sandboxes at once in one jail: what bounds them is core's pool."""
 
 
@@ -72,7 +72,7 @@ class NsjailExecutor(JailExecutor[NsjailSettings]):
             kill=jail.kill,
             said=jail.said,
             passes_fds=True,
-            room=_ROOM,
+            room=_MAX_SANDBOXES,
             account=None if isinstance(groups, str) else lambda pid: groups.make(pid, limits),
             config=ready.zygote(limits),
         )

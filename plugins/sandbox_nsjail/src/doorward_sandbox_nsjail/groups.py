@@ -18,7 +18,7 @@ from doorward_sandbox_nsjail.cgroups import Parents
 _NUMBERS = itertools.count()
 """For the names of groups: one process may have several gateways."""
 
-_PERIOD = 100_000
+_CPU_PERIOD_MICROSECONDS = 100_000
 """Microseconds over which processor time is counted."""
 
 
@@ -118,11 +118,12 @@ def _settings(groups: dict[str, Path], version: int, limits: Limits, cpus: float
         swap = (memory / "memory.swap.max", "0")
     if swap[0].exists():  # absent where the kernel does not count swap
         settings.append(swap)
-    if cpus and version == 1:
-        settings.append((groups["cpu"] / "cpu.cfs_period_us", str(_PERIOD)))
-        settings.append((groups["cpu"] / "cpu.cfs_quota_us", str(int(cpus * _PERIOD))))
-    elif cpus:
-        settings.append((groups["cpu"] / "cpu.max", f"{int(cpus * _PERIOD)} {_PERIOD}"))
+    if cpus:
+        cpu, quota, period = groups["cpu"], int(cpus * _CPU_PERIOD_MICROSECONDS), _CPU_PERIOD_MICROSECONDS
+        if version == 1:
+            settings += [(cpu / "cpu.cfs_period_us", str(period)), (cpu / "cpu.cfs_quota_us", str(quota))]
+        else:
+            settings.append((cpu / "cpu.max", f"{quota} {period}"))
     return settings
 
 

@@ -9,9 +9,9 @@ import socket
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-_KEEP = 4096
+_STDERR_TAIL_BYTES = 4096
 """Bytes of what nsjail and the jail say that are kept for error messages."""
-_GRACE = 2.0
+_GRACE_SECONDS = 2.0
 """Seconds that nsjail has to end its jail before it is killed itself."""
 _NOISE = b"in the global user namespace"
 """nsjail warns that root's jail maps root: true, meant, and over as soon as the zygote runs."""
@@ -38,7 +38,7 @@ class Jail:
     async def ended(self) -> int:
         """Wait for its end and for its last words; its exit status."""
         status = await self._process.wait()
-        await asyncio.wait([self._listening], timeout=_GRACE)
+        await asyncio.wait([self._listening], timeout=_GRACE_SECONDS)
         return status
 
     async def kill(self) -> None:
@@ -48,14 +48,14 @@ class Jail:
             with contextlib.suppress(ProcessLookupError):
                 end()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._process.wait(), _GRACE)
+                await asyncio.wait_for(self._process.wait(), _GRACE_SECONDS)
                 break
-        await asyncio.wait([self._listening], timeout=_GRACE)
+        await asyncio.wait([self._listening], timeout=_GRACE_SECONDS)
 
     async def _listen(self) -> None:
         assert self._process.stderr
-        while some := await self._process.stderr.read(_KEEP):
-            self._said = (self._said + some)[-_KEEP:]
+        while some := await self._process.stderr.read(_STDERR_TAIL_BYTES):
+            self._said = (self._said + some)[-_STDERR_TAIL_BYTES:]
 
 
 async def launch(nsjail: Path, config: str, command: Sequence[str]) -> Jail:

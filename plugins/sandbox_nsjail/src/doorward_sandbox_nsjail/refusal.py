@@ -9,11 +9,10 @@ from pathlib import Path
 from doorward import ExecutorError
 
 _CONTAINER = (
-    "Allow user namespaces to the container. Docker: --security-opt seccomp=unconfined --security-opt "
-    "apparmor=unconfined "
-    "--security-opt systempaths=unconfined. Kubernetes, securityContext: seccompProfile.type Unconfined, "
-    "appArmorProfile.type Unconfined "
-    "and procMount Unmasked (with hostUsers: false). Or use the executor `docker`, or `monty`."
+    "Allow user namespaces to the container. Docker: "
+    "--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined. "
+    "Kubernetes, securityContext: seccompProfile.type Unconfined, appArmorProfile.type Unconfined and procMount "
+    "Unmasked (with hostUsers: false). Or use the executor `docker`, or `monty`."
 )
 _APPARMOR = """\
 Allow them to this one program. Write /etc/apparmor.d/doorward-nsjail:
@@ -32,7 +31,10 @@ def refused(nsjail: Path, said: str, user: int, root: Path = Path("/")) -> Execu
     why, hint = _explained(nsjail, said, root)
     if not os.geteuid() and "map" in said and not _mapped(user, root):
         why = f"there is no user {user} in the user namespace in which Doorward is root"
-        hint = "`user` of [executors.nsjail] names one of /proc/self/uid_map and /proc/self/gid_map. Or run Doorward as an ordinary user."
+        hint = (
+            "Set `user` of [executors.nsjail] to one that /proc/self/uid_map and /proc/self/gid_map have. "
+            "Or run Doorward as an ordinary user."
+        )
     return ExecutorError(f"no jail can be made on this machine: {why} (nsjail said: {last})", hint=hint)
 
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from doorward import ConfigError, MissingSecret, Settings, hookimpl
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 
-from doorward_secrets.kept import Kept
+from doorward_secrets.cached_values import CachedValues
 
 if TYPE_CHECKING:
     from doorward import PluginContext
 
 PLUGIN_API = 1
-MOST = 64 * 1024
+MAX_OUTPUT_BYTES = 64 * 1024
 """Bytes that a command may answer."""
 
 
@@ -37,12 +37,12 @@ class Keyring:
 
     def __init__(self, context: PluginContext[KeyringSettings]) -> None:
         self._timeout = context.settings.timeout
-        self._kept = Kept(context.settings.ttl, self._ask)
+        self._values = CachedValues(context.settings.ttl, self._ask)
         self._waiting: dict[str, _Asking] = {}
 
     @hookimpl
     def resolve_secret(self, scheme: str, name: str) -> str | None:
-        return self._kept.get(name) if scheme == "keyring" else None
+        return self._values.get(name) if scheme == "keyring" else None
 
     def _ask(self, name: str) -> str:
         """Raises: ConfigError, MissingSecret."""
@@ -60,7 +60,10 @@ class Keyring:
             )
         del self._waiting[name]
         if asking.error is not None:
-            hint = "Is there one, and is it unlocked? `python -m keyring diagnose` tells. Without a desktop, use ${file:…} or ${cmd:…}."
+            hint = (
+                "Is there one, and is it unlocked? `python -m keyring diagnose` tells. "
+                "Without a desktop, use ${file:…} or ${cmd:…}."
+            )
             raise ConfigError(f"the keyring cannot be used: {type(asking.error).__name__}", hint=hint)
         if asking.value is None:
             raise MissingSecret(
@@ -103,11 +106,11 @@ class Command:
 
     def __init__(self, context: PluginContext[CommandSettings]) -> None:
         self._timeout = context.settings.timeout
-        self._kept = Kept(context.settings.ttl, self._run)
+        self._values = CachedValues(context.settings.ttl, self._run)
 
     @hookimpl
     def resolve_secret(self, scheme: str, name: str) -> str | None:
-        return self._kept.get(name) if scheme == "cmd" else None
+        return self._values.get(name) if scheme == "cmd" else None
 
     def _run(self, name: str) -> str:
         """What a command prints. Errors show its first word only: others may be secret.
@@ -127,8 +130,8 @@ class Command:
                 f"{what} did not end within {self._timeout:g} s",
                 hint=f"{advice} [hooks.cmd] timeout gives it more time.",
             )
-        if len(output) > MOST:
-            raise ConfigError(f"{what} prints more than {MOST // 1024} KiB", hint=advice)
+        if len(output) > MAX_OUTPUT_BYTES:
+            raise ConfigError(f"{what} prints more than {MAX_OUTPUT_BYTES // 1024} KiB", hint=advice)
         if status != 0:
             raise ConfigError(f"{what} failed with exit code {status}", hint=advice)
         try:
@@ -151,7 +154,7 @@ class Command:
         reader = _Reading(process.stdout)
         reader.join(self._timeout)
         try:
-            if reader.content is None or len(reader.content) > MOST:
+            if reader.content is None or len(reader.content) > MAX_OUTPUT_BYTES:
                 return (None if reader.content is None else 0), reader.content or b""
             return process.wait(self._timeout), reader.content
         except subprocess.TimeoutExpired:  # it has closed its output, and goes on
@@ -171,7 +174,7 @@ class _Reading(threading.Thread):
 
     def run(self) -> None:
         with self._pipe:
-            self.content = self._pipe.read(MOST + 1)
+            self.content = self._pipe.read(MAX_OUTPUT_BYTES + 1)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

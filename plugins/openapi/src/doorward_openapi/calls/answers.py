@@ -20,22 +20,26 @@ from doorward_openapi.document.values import finite
 from doorward_openapi.wire import media_types, streams
 
 _BOM = b"\xef\xbb\xbf"
-_MEDIA = re.compile(r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}")
-_KEPT = 2 * 2**20
+_MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}")
+_MAX_ERROR_BYTES = 2 * 2**20
 """Bytes of what an error says. Far more than anybody is shown: the core cuts, after it has removed credentials, for one
 that is cut in two would not be found."""
-_MOST_PARTS = 2_000_000
+_MAX_SEPARATORS = 2_000_000
 """Separators of values in one answer: 50 MB can hold values of several gigabytes. With more it is text."""
-_AT_ONCE = 2**16
+_FAST_JSON_BYTES = 2**16
 """Bytes of JSON that a faster reader is asked for first; it does not take all that is sent as JSON."""
 _FORBIDDEN = (
     "Check the names first (path, fields): some APIs answer so where what is asked for does not exist. "
     "Else the credentials do not suffice: the operator sets `auth` of the server."
 )
+_NOT_ACCEPTABLE = (
+    "The server has none of the media types that its document names: "
+    'the operator can set `headers = { Accept = "*/*" }`.'
+)
 _NOT_FOUND = "Look up the names and ids that were given, by a function that lists them."
 _REPLACED = "\ufffd"
 """What stands for bytes that are no text."""
-_SLOW = ("punycode", "idna")
+_SLOW_CODECS = ("punycode", "idna")
 """Codecs that take time with the square of the length."""
 
 
@@ -98,7 +102,7 @@ def value_of(what: str, answer: Answer, *, raw: bool = False) -> Any:
         with contextlib.suppress(UnicodeDecodeError):
             return body.decode("utf-8-sig")
     name = file_name(answer.headers.get("content-disposition", ""))
-    return Reply(body, type=bare if _MEDIA.fullmatch(bare) else "application/octet-stream", name=name)
+    return Reply(body, type=bare if _MEDIA_TYPE.fullmatch(bare) else "application/octet-stream", name=name)
 
 
 def file_name(disposition: str) -> str:
@@ -118,7 +122,7 @@ def file_name(disposition: str) -> str:
 
 def _text(body: bytes, charset: str | None) -> str:
     try:
-        if charset and codecs.lookup(charset).name in _SLOW:
+        if charset and codecs.lookup(charset).name in _SLOW_CODECS:
             charset = None
         return decoded(body, charset or "utf-8").removeprefix("\ufeff")
     except (LookupError, ValueError, TypeError):  # some codecs are none for text
@@ -126,7 +130,7 @@ def _text(body: bytes, charset: str | None) -> str:
 
 
 def _crowded(body: bytes) -> bool:
-    return len(body) > _MOST_PARTS and sum(map(body.count, (b",", b"[", b"{"))) > _MOST_PARTS
+    return len(body) > _MAX_SEPARATORS and sum(map(body.count, (b",", b"[", b"{"))) > _MAX_SEPARATORS
 
 
 def _json(body: bytes, charset: str | None = None) -> Any:
@@ -134,7 +138,7 @@ def _json(body: bytes, charset: str | None = None) -> Any:
     import msgspec
 
     body = body.removeprefix(_BOM).removeprefix(b")]}'")
-    if len(body) <= _AT_ONCE:
+    if len(body) <= _FAST_JSON_BYTES:
         with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return msgspec.json.decode(body)
     text = decoded(body, json.detect_encoding(body))
@@ -166,7 +170,8 @@ def _error_body(answer: Answer) -> Any:
     Bytes that are text are that, whatever their media type."""
     if answer.cut and not media_types.stream(media_types.bare(answer.media)):
         return None
-    value = value_of("it", answer) if len(answer.body) <= _KEPT else answer.body[:_KEPT].decode("utf-8", "replace")
+    whole = len(answer.body) <= _MAX_ERROR_BYTES
+    value = value_of("it", answer) if whole else answer.body[:_MAX_ERROR_BYTES].decode("utf-8", "replace")
     if isinstance(value, Reply) and b"\0" not in answer.body:
         with contextlib.suppress(UnicodeDecodeError):
             return answer.body.decode("utf-8-sig")
@@ -180,7 +185,7 @@ def _hint(status: int, after: float | None, suggest: Callable[[], str]) -> str |
     if status == 404:
         return _NOT_FOUND
     if status == 406:
-        return 'The server has none of the types that its document names: the operator can set `headers = { Accept = "*/*" }`.'
+        return _NOT_ACCEPTABLE
     if status == 429 or after is not None:
         return f"Wait {after:.0f} seconds before the next call." if after is not None else "Wait before the next call."
     return None

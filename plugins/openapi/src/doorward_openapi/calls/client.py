@@ -24,7 +24,7 @@ from doorward_openapi.wire import media_types, streams
 if TYPE_CHECKING:
     from doorward_openapi.calls.request import Request
 
-MOST_RECEIVED = 50 * 2**20
+MAX_RESPONSE_BYTES = 50 * 2**20
 """Bytes of one answer, decompressed."""
 
 
@@ -90,7 +90,7 @@ class Client:
         configured = await self._configured(request.headers)
         hop = Hop(request.method, request.url, {**request.headers, **configured}, request.content)
         answer = await self._send(
-            what, hop, timeout, self._credentials(), MOST_RECEIVED, left=left, idempotent=idempotent
+            what, hop, timeout, self._credentials(), MAX_RESPONSE_BYTES, left=left, idempotent=idempotent
         )
         if (
             answer.status == 406
@@ -100,7 +100,7 @@ class Client:
         ):
             hop, left = replace(hop, headers={**hop.headers, "Accept": b"*/*"}), until - time.monotonic()
             answer = await self._send(
-                what, hop, timeout, self._credentials(), MOST_RECEIVED, left=left, idempotent=True
+                what, hop, timeout, self._credentials(), MAX_RESPONSE_BYTES, left=left, idempotent=True
             )
         return answer
 
@@ -112,15 +112,15 @@ class Client:
         }
 
     async def get(
-        self, what: str, url: str, headers: Mapping[str, bytes], timeout: float, most: int, *, credentials: bool
+        self, what: str, url: str, headers: Mapping[str, bytes], timeout: float, max_bytes: int, *, credentials: bool
     ) -> Answer:
-        """One GET of a document of at most `most` bytes, with or without credentials and configured headers.
+        """One GET of a document of at most `max_bytes` bytes, with or without credentials and configured headers.
 
         Raises: ServerError.
         """
         hop = Hop("GET", url, {**headers, **(await self._configured(headers) if credentials else {})})
         auth = self._credentials() if credentials else None
-        answer = await self._send(what, hop, timeout, auth, most, left=timeout, idempotent=True)
+        answer = await self._send(what, hop, timeout, auth, max_bytes, left=timeout, idempotent=True)
         if answer.cut:
             raise ServerError(f"{what} cannot be had: {answer.cut}")
         return answer
@@ -131,7 +131,7 @@ class Client:
         hop: Hop,
         timeout: float,
         auth: httpx2.Auth | None,
-        most: int,
+        max_bytes: int,
         *,
         left: float,
         idempotent: bool,
@@ -143,7 +143,7 @@ class Client:
             last = attempt == self._reach.retries
             with failures.explained(self._server, what, hop.url, room, self._reach.by_socket(hop.url)):
                 try:
-                    answer = await self._exchange(what, hop, room, auth, most)
+                    answer = await self._exchange(what, hop, room, auth, max_bytes)
                 except httpx2.TransportError as error:
                     pause = retries.after_error(error, attempt, idempotent=idempotent)
                     if last or pause is None or pause >= until - time.monotonic():
@@ -155,11 +155,11 @@ class Client:
             await anyio.sleep(pause)
         raise AssertionError  # the last attempt returns or raises
 
-    async def _exchange(self, what: str, hop: Hop, timeout: float, auth: httpx2.Auth | None, most: int) -> Answer:
+    async def _exchange(self, what: str, hop: Hop, timeout: float, auth: httpx2.Auth | None, max_bytes: int) -> Answer:
         """A request and the redirects that its answer leads to."""
         first = hop
         with anyio.fail_after(timeout):
-            for _ in range(redirects.MOST_REDIRECTS + 1):
+            for _ in range(redirects.MAX_REDIRECTS + 1):
                 await self._checked(what, hop)
                 headers = [(name.encode(), value) for name, value in hop.headers.items()]
                 request = self._client.build_request(
@@ -179,11 +179,11 @@ class Client:
                         what, hop, response.status_code, response.headers.get("location"), self._reach.belongs
                     )
                     if further is None:
-                        return replace(await _read(what, response, most), url=hop.url)
+                        return replace(await _read(what, response, max_bytes), url=hop.url)
                     hop = further
                 finally:
                     await response.aclose()
-        raise ServerError(f"{what} redirected more than {redirects.MOST_REDIRECTS} times")
+        raise ServerError(f"{what} redirected more than {redirects.MAX_REDIRECTS} times")
 
     async def _checked(self, what: str, hop: Hop) -> None:
         """Whoever redirects may not point at what only the operator may: not even where the operator did."""
@@ -200,7 +200,7 @@ class Client:
         await self._client.aclose()
 
 
-async def _read(what: str, response: httpx2.Response, most: int) -> Answer:
+async def _read(what: str, response: httpx2.Response, max_bytes: int) -> Answer:
     """The answer to its end, or to where a stream's time or room ends."""
     headers = response.headers
     media = headers.get("content-type", "")
@@ -213,9 +213,9 @@ async def _read(what: str, response: httpx2.Response, most: int) -> Answer:
             size += len(part)
             parts.append(part)
             await anyio.lowlevel.checkpoint()  # what is decompressed is there at once, hundreds of pieces of it
-            if size > most:
-                parts[-1] = part[: most - size]
-                cut = f"answered with more than {most // 2**20} MiB"
+            if size > max_bytes:
+                parts[-1] = part[: max_bytes - size]
+                cut = f"answered with more than {max_bytes // 2**20} MiB"
                 break
     if scope.cancelled_caught:
         cut = f"it did not end within {patience:.3g} seconds"

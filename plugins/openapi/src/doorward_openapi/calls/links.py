@@ -18,7 +18,7 @@ from doorward import Call, InvalidArguments, Reply, aside
 
 from doorward_openapi.calls import pages
 from doorward_openapi.calls.page_words import plain, turns
-from doorward_openapi.calls.pages import LONGEST
+from doorward_openapi.calls.pages import MAX_LINK_CHARS
 from doorward_openapi.calls.request import Request
 from doorward_openapi.document.servers import origin, same_origin, shown
 from doorward_openapi.operations import pageable
@@ -30,7 +30,7 @@ _ABSOLUTE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:|[/?]")
 _SAFE = "!#$%&'()*+,/:;=?@[]~"
 
 
-class Astray(Exception):
+class LinkRefused(Exception):
     """A link that is not followed; says why."""
 
 
@@ -56,7 +56,7 @@ async def paged(
         if not url:
             return reply
         _require_open(call, url, made, base, await table())
-    except Astray as why:
+    except LinkRefused as why:
         return replace(reply, next=told.arguments, left="" if told.arguments else str(why))
     return replace(reply, next=call.arguments, link=url)
 
@@ -64,25 +64,25 @@ async def paged(
 def _require_open(call: Call, url: str, made: Request, base: str, routes: Routes | None) -> None:
     """That a link leads to no function of the document that the run may not call.
 
-    Raises: Astray.
+    Raises: LinkRefused.
     """
     if routes is None and not _own(url, made, base):
-        raise Astray("its link leads elsewhere, and the routes of the document are not known: compile it again")
+        raise LinkRefused("its link leads elsewhere, and the routes of the document are not known: compile it again")
     for other in routes.reached(call.function.data["path"], url, base) if routes else ():
         if not call.allows(other.id, route := f"GET {other.path}"):
-            raise Astray(f"its link leads to {route[:200]}, which may not be called")
+            raise LinkRefused(f"its link leads to {route[:200]}, which may not be called")
 
 
 def followed(link: str, at: str, request: Request, base: str, data: Mapping[str, Any]) -> str:
     """The URL to which a link of the answer from `at` leads, for the call whose request that is; "" if it leads where
     that came from.
 
-    Raises: Astray.
+    Raises: LinkRefused.
     """
     if data["method"] != "GET":
-        raise Astray(f"its link is to be got, and this is a {data['method']}")
-    if len(link) > LONGEST or _NO_URL.search(link):
-        raise Astray("its link is no plain URL")
+        raise LinkRefused(f"its link is to be got, and this is a {data['method']}")
+    if len(link) > MAX_LINK_CHARS or _NO_URL.search(link):
+        raise LinkRefused("its link is no plain URL")
     plan: Mapping[str, Any] = data.get("pages", {})
     operation: Mapping[str, Any] = plan.get("operation", {})
     try:
@@ -91,12 +91,12 @@ def followed(link: str, at: str, request: Request, base: str, data: Mapping[str,
         url = _address(link.strip(), at, base)
         path = urlsplit(url).path.removeprefix(urlsplit(base).path.rstrip("/"))
         if paths.leads_away(path):
-            raise Astray("its link has a part that is `.` or `..`")
+            raise LinkRefused("its link has a part that is `.` or `..`")
         if not plan and not _is_there(path, f"/{request.path.removeprefix('/')}", data["path"]):
-            raise Astray(f"its link leads to {shown(url)[:200]}, which is not below {data['path'][:200]}")
+            raise LinkRefused(f"its link leads to {shown(url)[:200]}, which is not below {data['path'][:200]}")
         query = _query(urlsplit(url).query, request, data, operation.get("query", ()))
     except ValueError:
-        raise Astray("its link is no plain URL") from None
+        raise LinkRefused("its link is no plain URL") from None
     url = url.partition("?")[0] + (f"?{query}" if query else "")
     return "" if _same(url, at) else url
 
@@ -107,18 +107,18 @@ def _own(url: str, request: Request, base: str) -> bool:
 
 
 def _address(link: str, at: str, base: str) -> str:
-    """The link as a URL below the API's base. Raises: Astray, ValueError."""
+    """The link as a URL below the API's base. Raises: LinkRefused, ValueError."""
     prefix = urlsplit(base).path.rstrip("/")
     url = urljoin(at, quote(link, safe=_SAFE)).partition("#")[0]
     parts = urlsplit(url)
     if parts.scheme == "http" and parts.port is None and same_origin(f"https{url[4:]}", base):
         url = f"https{url[4:]}"  # what stands behind a proxy does not know how it was asked
     if "@" in parts.netloc or origin(url) != origin(base):
-        raise Astray(f"its link leads to {shown(url)[:200]}, which is not the API's")
+        raise LinkRefused(f"its link leads to {shown(url)[:200]}, which is not the API's")
     if not parts.path.startswith(f"{prefix}/") and link.startswith("/") and not link.startswith("//"):
         url = urljoin(base, prefix + quote(link, safe=_SAFE)).partition("#")[0]  # nor below which path
     if not urlsplit(url).path.startswith(f"{prefix}/"):
-        raise Astray(f"its link leads to {shown(url)[:200]}, which is not below {shown(base)}")
+        raise LinkRefused(f"its link leads to {shown(url)[:200]}, which is not below {shown(base)}")
     return url
 
 
@@ -165,7 +165,7 @@ def _query(query: str, request: Request, data: Mapping[str, Any], more: Any) -> 
     document says that the link is one, it is as it is, but for the version of the API, which such links may lack.
     `more` are names that the call for the next page has as well.
 
-    Raises: Astray.
+    Raises: LinkRefused.
     """
     sent = [piece for piece in urlsplit(request.url).query.split("&") if piece]
     query = query.replace(";", "%3B")  # between two pieces to some servers, and nothing to others
@@ -173,7 +173,7 @@ def _query(query: str, request: Request, data: Mapping[str, Any], more: Any) -> 
     try:
         steering.check(steering.names(query.replace("%3B", "&")))
     except InvalidArguments as error:
-        raise Astray(f"its link cannot be followed: {error}") from None
+        raise LinkRefused(f"its link cannot be followed: {error}") from None
     given, there = ({_name(piece) for piece in some} for some in (sent, pieces))
     again = {
         _known(name) for name, _ in parse_qsl(data["path"].partition("?")[2], keep_blank_values=True)

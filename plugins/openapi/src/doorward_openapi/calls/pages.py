@@ -21,12 +21,12 @@ from doorward_openapi.operations import pageable
 _LINK = re.compile(r"<([^<>]{1,8000})>([^<]{0,2000})")
 _REL_NEXT = re.compile(r"""(?i)[;\s]rel\s*=\s*(?:"(?:[^"]*\s)?next(?:\s[^"]*)?"|'next'|next\b)""")
 
-LONGEST = 8000
+MAX_LINK_CHARS = 8000
 """Characters of a link or a token."""
 
 
 @dataclass(frozen=True, slots=True)
-class Next:
+class NextPage:
     """What an answer says of the next page: a `link` to it, or the arguments that get it, which are for the time when a
     link cannot be followed; or why neither can be said (`left`). Nothing of it where there is none."""
 
@@ -37,36 +37,36 @@ class Next:
 
 def following(
     function: Function, arguments: Mapping[str, Any], headers: Mapping[str, str], value: Any, *, by_link: bool = False
-) -> Next:
+) -> NextPage:
     """How the page that follows on an answer is got. `by_link`: it was got by a link, and arguments say nothing of
     where it stands."""
     call = _Call(function, arguments)
     if not isinstance(value, (dict, list)) or function.destructive:
-        return Next()
+        return NextPage()
     if (plan := function.data.get("pages")) is not None:
         told = pageable.at(value, plan["link"])
-        return call.linked(told, alone=False) if isinstance(told, str) and told.strip() else Next()
+        return call.linked(told, alone=False) if isinstance(told, str) and told.strip() else NextPage()
     links = headers.get("link", "")
     if "rel" in links and (found := [m[1] for m in _LINK.finditer(links[:20_000]) if _REL_NEXT.search(m[2])]):
         return call.linked(found[0])
     said = dict(_in_headers(headers)) | dict(_told(value))
     more = _flag(said)
     if more is False or re.search(r"""rel\s*=\s*"?(?:prev|first|last)""", links):
-        return Next()
+        return NextPage()
     if (told := _cursor(call, said)) is not None and not told.left:
         return told
     if by_link:
-        return Next()
+        return NextPage()
     items = items_of(value)
     if more and (by_item := _last_item(call, said, items)):
-        return Next(by_item)
+        return NextPage(by_item)
     if items and (counted := _counted(call, said, items, more)):
-        return Next(counted)
+        return NextPage(counted)
     if told is None and more:
-        return Next(
+        return NextPage(
             left="it says that there is more, and nothing of how to get that with the parameters of this function"
         )
-    return told or Next()
+    return told or NextPage()
 
 
 class _Call:
@@ -114,13 +114,13 @@ class _Call:
         changed = {**self._arguments, **{name: self._fitting(name, value) for name, value in changes.items()}}
         return changed if changed != self._arguments else None
 
-    def linked(self, url: str, *, alone: bool = True) -> Next:
+    def linked(self, url: str, *, alone: bool = True) -> NextPage:
         """What a link says: the arguments that its query stands for, if that is all of it, else itself, as where the
         document says that it is one (not `alone`)."""
         try:
             query = parse_qsl(urlsplit(url).query, keep_blank_values=True, max_num_fields=200)
         except ValueError:
-            return Next(link=url)
+            return NextPage(link=url)
         names = [name for name, _ in query]
         changes = {
             self._query[name]: value
@@ -134,8 +134,8 @@ class _Call:
         turned = any(name in self._query and self._query[name] in changes and turns(name) for name in names)
         unsaid = any(name not in self._query and turns(name) for name in names)
         if not changed or not (turned or not unsaid):
-            return Next(link=url)
-        return Next(changed, "" if turned and not unsaid and alone else url)
+            return NextPage(link=url)
+        return NextPage(changed, "" if turned and not unsaid and alone else url)
 
     def _turns(self, name: str) -> bool:
         """Whether a link may change a parameter: an answer turns the page, and decides nothing else of a call."""
@@ -203,7 +203,7 @@ def _flag(told: Mapping[str, Any]) -> bool | None:
     return next((not told[name] for name in words.LAST if isinstance(told.get(name), bool)), None)
 
 
-def _cursor(call: _Call, told: Mapping[str, Any]) -> Next | None:
+def _cursor(call: _Call, told: Mapping[str, Any]) -> NextPage | None:
     """The token or the link that the answer gives; nothing if it says that there is no next; `None` if it does not
     speak of it."""
     silent, link, unsaid = True, None, ""
@@ -213,7 +213,7 @@ def _cursor(call: _Call, told: Mapping[str, Any]) -> Next | None:
         token = told[name]
         if token in (None, "", False, 0, "0"):
             silent = silent and (name not in words.CURSORS or call.first(words.CURSORS[name]) is None)
-        elif isinstance(token, str) and len(token) > LONGEST:
+        elif isinstance(token, str) and len(token) > MAX_LINK_CHARS:
             unsaid = unsaid or name
         elif (
             isinstance(token, str)
@@ -224,12 +224,12 @@ def _cursor(call: _Call, told: Mapping[str, Any]) -> Next | None:
                 return found
             link = link or found
         elif isinstance(token, (str, int)) and (argument := call.first(words.CURSORS.get(name, ()))):
-            return Next(call.with_({argument: token}))
+            return NextPage(call.with_({argument: token}))
         elif isinstance(token, (str, int)) and name not in words.VAGUE:
             unsaid = unsaid or name
     if link or not silent:
-        return link or Next()
-    return Next(left=f"the function has no parameter for what the answer calls {unsaid}") if unsaid else None
+        return link or NextPage()
+    return NextPage(left=f"the function has no parameter for what the answer calls {unsaid}") if unsaid else None
 
 
 def _last_item(call: _Call, told: Mapping[str, Any], items: list[Any] | None) -> dict[str, Any] | None:

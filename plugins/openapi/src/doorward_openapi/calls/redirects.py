@@ -11,7 +11,7 @@ from doorward import ServerError
 
 from doorward_openapi.document.servers import origin, same_origin, shown
 
-MOST_REDIRECTS = 5
+MAX_REDIRECTS = 5
 _SAFE = ("GET", "HEAD")
 _FOLLOWED = (301, 302, 303, 307, 308)
 

@@ -15,13 +15,13 @@ from doorward import ConfigError
 
 from doorward_openapi.document.values import finite
 
-MOST_BYTES = 64 * 2**20
+MAX_DOCUMENT_BYTES = 64 * 2**20
 """Of one document, before and after decompression. Microsoft Graph, the largest that is known, has 40 MB."""
 
-MOST_NODES = 4_000_000
+MAX_SEPARATORS = 4_000_000
 """Of separators in one document: a bound of what parsing it takes in memory (about 100 bytes each)."""
 
-_FEW_BYTES = 8 * 2**20
+_SMALL_DOCUMENT_BYTES = 8 * 2**20
 """A document below that cannot hold enough values to be worth counting."""
 
 _NO_SEPARATORS = bytes(byte for byte in range(256) if byte not in b",[{\n-")
@@ -30,20 +30,20 @@ _NO_SEPARATORS = bytes(byte for byte in range(256) if byte not in b",[{\n-")
 def decompress(raw: bytes, name: str) -> bytes:
     """zstd or gzip by their first bytes; anything else as it is.
 
-    Raises: ConfigError if it is broken, or larger than `MOST_BYTES`.
+    Raises: ConfigError if it is broken, or larger than `MAX_DOCUMENT_BYTES`.
     """
     try:
         if raw.startswith(b"\x28\xb5\x2f\xfd"):
             import zstandard
 
             stream = zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(raw, read_across_frames=True)
-            raw = stream.read(MOST_BYTES + 1)
+            raw = stream.read(MAX_DOCUMENT_BYTES + 1)
         elif raw.startswith(b"\x1f\x8b"):
-            raw = zlib.decompressobj(wbits=31).decompress(raw, MOST_BYTES + 1)
+            raw = zlib.decompressobj(wbits=31).decompress(raw, MAX_DOCUMENT_BYTES + 1)
     except Exception as error:  # zstandard.ZstdError, without importing it for everyone
         raise ConfigError(f"cannot be decompressed: {error}", place=name) from None
-    if len(raw) > MOST_BYTES:
-        raise ConfigError(f"is larger than {MOST_BYTES // 2**20} MiB", place=name)
+    if len(raw) > MAX_DOCUMENT_BYTES:
+        raise ConfigError(f"is larger than {MAX_DOCUMENT_BYTES // 2**20} MiB", place=name)
     return raw
 
 
@@ -52,7 +52,7 @@ def parse(raw: bytes, name: str) -> Any:
 
     Raises: ConfigError.
     """
-    if len(raw) > _FEW_BYTES and len(raw.translate(None, _NO_SEPARATORS)) > MOST_NODES:
+    if len(raw) > _SMALL_DOCUMENT_BYTES and len(raw.translate(None, _NO_SEPARATORS)) > MAX_SEPARATORS:
         raise ConfigError("has too many values", place=name, hint="Cut the document down to what is needed.")
     raw = _utf8(raw, name)
     with gc_paused():

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
-_MOST = 1000
+_MAX_ENUM_VALUES = 1000
 
 
 def finite(text: str) -> float | None:
@@ -47,10 +47,10 @@ def matching(values: Sequence[Any], kind: Any) -> list[Any]:
     """
     kinds = kind if isinstance(kind, list) else [kind]
     try:
-        fitting = [value if value is None else _as(value, kinds) for value in values[:_MOST]]
+        fitting = [value if value is None else _as(value, kinds) for value in values[:_MAX_ENUM_VALUES]]
     except (ValueError, TypeError, OverflowError):
         return []
-    return list({(type(v), v): v for v in fitting}.values()) if len(values) <= _MOST else []
+    return list({(type(v), v): v for v in fitting}.values()) if len(values) <= _MAX_ENUM_VALUES else []
 
 
 def _as(value: Any, kinds: Sequence[Any]) -> Any:

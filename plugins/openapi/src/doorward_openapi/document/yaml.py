@@ -15,13 +15,13 @@ _NESTED = re.compile(r"^(?:[ ]|[-?:][ \t]){500}", re.MULTILINE)
 _INDENTED = re.compile(r"\n[-?: \t]{500}")
 """What every such line but the first looks like; found ten times as fast."""
 
-_DIGITS = 20_000
+_WINDOW_CHARS = 20_000
 """What reading a number takes grows with the square of its length: none is longer than twice that."""
 
 _ALIAS = re.compile(r"(?<=[\s\[,{:-])\*[\w.-]+")
 _TEXT = frozenset([str])
-_KEPT = frozenset([str, int, bool, type(None)])
-_COPIED = 256 * 2**20
+_PLAIN_TYPES = frozenset([str, int, bool, type(None)])
+_MAX_COPIED_BYTES = 256 * 2**20
 """Bytes that aliases may copy."""
 
 
@@ -34,7 +34,8 @@ def load(text: str) -> Any:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if (_NESTED.match(text) or _INDENTED.search(text)) and _NESTED.search(text):
         raise ValueError("nested too deeply")
-    if any(not text[at : at + _DIGITS].strip("0123456789_") for at in range(0, len(text) - _DIGITS, _DIGITS)):
+    windows = range(0, len(text) - _WINDOW_CHARS, _WINDOW_CHARS)
+    if any(not text[at : at + _WINDOW_CHARS].strip("0123456789_") for at in windows):
         raise ValueError("a number is too long")
     return _plain(_parse(text), merges="<<" in text)
 
@@ -57,7 +58,7 @@ def _parse(text: str) -> Any:
         longest = _longest(parsed(_ALIAS.sub("~", text), 0))
     except YAMLDecodeError:
         longest = len(text)
-    return parsed(text, min(1_000_000, _COPIED // max(longest, 64)))
+    return parsed(text, min(1_000_000, _MAX_COPIED_BYTES // max(longest, 64)))
 
 
 def _import_safely() -> None:
@@ -109,7 +110,7 @@ def _plain(root: Any, *, merges: bool) -> Any:
                 node.update(table)
         pairs: Iterable[tuple[Any, Any]] = node.items() if type(node) is dict else enumerate(node)
         for key, value in pairs:
-            if type(value) in _KEPT:
+            if type(value) in _PLAIN_TYPES:
                 continue
             if isinstance(value, (dict, list)):
                 todo.append(value)

@@ -11,13 +11,13 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 import anyio
 from doorward import ConfigError, ServerError
 
-from doorward_openapi.document.document import MOST_BYTES, decompress, external_refs
+from doorward_openapi.document.document import MAX_DOCUMENT_BYTES, decompress, external_refs
 from doorward_openapi.document.refs import Bundle, inside
 from doorward_openapi.document.servers import file_name
 from doorward_openapi.fetching.downloads import Downloaded
 
-MOST_FILES = 5_000
-MOST_DOWNLOADS = 100
+MAX_FILES = 5_000
+MAX_DOWNLOADS = 100
 
 _PACKED = ("", ".zst", ".gz")
 _ENDINGS = tuple(f".{kind}{packed}" for kind in ("yaml", "yml", "json") for packed in _PACKED)
@@ -74,7 +74,7 @@ def _read_all(spec: str, folder: Path, place: str) -> tuple[str, dict[str, bytes
     root = path.as_uri()
     files = {root: raw}
     todo, size = [root], len(raw)
-    while todo and len(files) < MOST_FILES:
+    while todo and len(files) < MAX_FILES:
         uri = todo.pop()
         for ref in external_refs(files[uri]):
             other = _joined(uri, ref)
@@ -95,7 +95,7 @@ def _document_in(folder: Path, place: str) -> Path:
     Raises: ConfigError if there is none, or more than one.
     """
     try:
-        files = [f for f in sorted(folder.iterdir())[:MOST_FILES] if f.name.endswith(_ENDINGS) and f.is_file()]
+        files = [f for f in sorted(folder.iterdir())[:MAX_FILES] if f.name.endswith(_ENDINGS) and f.is_file()]
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", place=place) from None
     named = [[f for f in files if f.name.partition(".")[0] == name] for name in ("openapi", "swagger")]
@@ -124,7 +124,7 @@ def _read(path: Path, place: str) -> bytes | None:
         if not path.is_file():
             return None
         with path.open("rb") as file:
-            raw = file.read(MOST_BYTES + 1)
+            raw = file.read(MAX_DOCUMENT_BYTES + 1)
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", place=place) from None
     return decompress(raw, path.name)
@@ -139,7 +139,7 @@ async def _download_all(bundle: Bundle, download: Download, place: str) -> None:
         uri = todo.pop()
         for ref in external_refs(files[uri]):
             other = _joined(uri, ref)
-            if other in tried or other in files or not other.startswith("http") or len(tried) >= MOST_DOWNLOADS:
+            if other in tried or other in files or not other.startswith("http") or len(tried) >= MAX_DOWNLOADS:
                 continue
             if not inside(other, bundle.root, bundle.origins):
                 continue
@@ -163,5 +163,5 @@ def _joined(uri: str, ref: str) -> str:
 
 
 def _bounded(size: int, place: str) -> None:
-    if size > 2 * MOST_BYTES:
+    if size > 2 * MAX_DOCUMENT_BYTES:
         raise ConfigError("the document and its files are too large altogether", place=place)

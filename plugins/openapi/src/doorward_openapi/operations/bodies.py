@@ -10,14 +10,14 @@ from doorward_openapi.document.refs import Documents
 from doorward_openapi.document.text import kind
 from doorward_openapi.document.values import wire_text
 from doorward_openapi.operations.parameters import described
-from doorward_openapi.schemas import binary, known, offers
+from doorward_openapi.schemas import binary, implied_values, media_choice
 from doorward_openapi.schemas.keywords import Keyword, Unusable
 from doorward_openapi.schemas.schemas import Mode, Schemas
 from doorward_openapi.schemas.types import nullable
 from doorward_openapi.wire import media_types
 from doorward_openapi.wire.xml import Plans
 
-MOST_FIELDS = 200
+MAX_FIELDS = 200
 """Properties of a body that become keywords; a body with more is one argument."""
 
 _HEADER = re.compile(r"[A-Za-z0-9-]{1,100}")
@@ -28,7 +28,7 @@ _SPREAD = ("json", "form", "multipart")
 
 _Media = tuple[str, dict[str, Any], str]
 
-_FUEL = 1000
+_MAX_ALL_OF_PARTS = 1000
 """Parts of `allOf` that are looked at for one body: a few lines can refer to billions."""
 
 
@@ -62,13 +62,13 @@ class Bodies:
         content = media_types.listed(body.get("content"), self._documents, file)
         if not content:
             return [], None
-        self._fuel = _FUEL
+        self._fuel = _MAX_ALL_OF_PARTS
         content = self._with_room(content)
         media, entry, file = content[0]
         form = media_types.kind(media)
         node = entry.get("schema", entry.get("itemSchema"))
         what = self._schemas.binaries.found(node, file)
-        offered = offers.for_body(content, method, self._schemas.binaries)
+        offered = media_choice.for_body(content, method, self._schemas.binaries)
         if form == "json" and what.is_raw:
             offered.sort(key=lambda m: media_types.kind(m) != "binary")
             media, form = next(iter(offered), "*/*"), "binary"
@@ -81,14 +81,14 @@ class Bodies:
             and (tree := Plans(self._documents).plan(entry.get("schema"), file))
         ):
             plan |= {"kind": "xml", "xml": tree}
-        chosen = offers.chosen(offered, plan, what)
+        chosen = media_choice.chosen(offered, plan, what)
         mode: Mode = "Patch" if any(map(media_types.is_merge_patch, (media, *offered))) else ""
         found = self._members(node, file, 0) if form in _SPREAD else None
         if found and found.nodes:
             if form == "json":
                 entry = self._with_files(content, entry, found, plan)
             words, plan = self._spread(body, method, entry, found, plan, mode)
-            return ([*offers.with_instead(words, plan), *chosen] if form == "json" else words), plan
+            return ([*media_choice.with_instead(words, plan), *chosen] if form == "json" else words), plan
         if found and any(self._documents.object(node, file)[0].get(key) is False for key in _OTHERS):
             return [], None  # an object that may hold nothing
         required = body.get("required") is True
@@ -159,9 +159,9 @@ class Bodies:
                     schema = {"description": f"{schema.get('description', '')} (a file, or any value)".strip()}
             schema = nullable(schema) if mode == "Patch" and not required else schema
             # A default is what something new has: it must not change what is there.
-            value = (
-                known.value(self._documents, node, file, default=method != "PATCH") if name in found.required else None
-            )
+            value = None
+            if name in found.required:
+                value = implied_values.value(self._documents, node, file, default=method != "PATCH")
             keywords.append(Keyword(name, "body", schema, required, wire, value))
         return keywords, {**plan, "spread": True, "required": needed} | (
             {} if found.closed else {"open": True, "received": received}
@@ -221,7 +221,7 @@ class Bodies:
         properties = node.get("properties")
         if isinstance(properties, dict):
             members.nodes.update({str(name): (part, file) for name, part in properties.items()})
-        return None if len(members.nodes) > MOST_FIELDS or any(len(name) > 500 for name in members.nodes) else members
+        return None if len(members.nodes) > MAX_FIELDS or any(len(name) > 500 for name in members.nodes) else members
 
     def _field(self, form: str, encoding: Any, node: Any, file: str, what: binary.Bytes) -> dict[str, Any]:
         """How one field of a body is written."""
@@ -264,7 +264,7 @@ class Bodies:
         for name, header in list(declared.items())[:20] if isinstance(declared, dict) else ():
             if _HEADER.fullmatch(name) and name.lower() not in ("content-type", "content-disposition"):
                 node, home = self._documents.object(header, file)
-                value = known.value(self._documents, node.get("schema"), home)
+                value = implied_values.value(self._documents, node.get("schema"), home)
                 if value is not None and re.fullmatch(r"[\x20-\x7e]{1,500}", text := wire_text(value)):
                     found[name] = text
         return found

@@ -24,13 +24,13 @@ from doorward_openapi.security.schemes import Home
 from doorward_openapi.security.security import Security
 from doorward_openapi.wire import steering
 
-MOST_OPERATIONS = 50_000
-MOST_KEYWORDS = 500_000
+MAX_OPERATIONS = 50_000
+MAX_KEYWORDS = 500_000
 """Arguments of all functions together: what a small document can multiply by references."""
 
-_MOST_WARNINGS = 50
-_ALIKE = 5
-_KIND = re.compile(r"'[^']*'|[a-z]+://[^\s,]*|\b[A-Z]+ /\S*|\d+")
+_MAX_WARNING_KINDS = 50
+_MAX_ALIKE_WARNINGS = 5
+_VARYING_TEXT = re.compile(r"'[^']*'|[a-z]+://[^\s,]*|\b[A-Z]+ /\S*|\d+")
 """What differs between warnings that say the same."""
 
 _KNOWN = re.compile(r"openapi 3\.[0-2]|openapi 3$|swagger 2")
@@ -106,8 +106,8 @@ class _Compiler:
         """Every operation that stands under `paths`."""
         found: list[Operation] = []
         for operation in self._walk():
-            if len(found) == MOST_OPERATIONS:
-                self._skip("paths", f"there are more than {MOST_OPERATIONS} operations; the others are left out")
+            if len(found) == MAX_OPERATIONS:
+                self._skip("paths", f"there are more than {MAX_OPERATIONS} operations; the others are left out")
                 break
             found.append(operation)
         return found
@@ -170,7 +170,7 @@ class _Compiler:
         return security
 
     def _function(self, operation: Operation, name: str) -> Function | None:
-        if self._keywords > MOST_KEYWORDS:
+        if self._keywords > MAX_KEYWORDS:
             self._skip(operation.route, "the document has too many parameters altogether")
             return None
         try:
@@ -258,11 +258,13 @@ class _Compiler:
             where.append(f"the document says {said}, which is not known; it is read like the versions that are")
         kinds: dict[str, list[str]] = {}
         for warning in [*where, *self._warnings, *self._schemas.warnings]:
-            kinds.setdefault(_KIND.sub("…", warning), []).append(warning)
+            kinds.setdefault(_VARYING_TEXT.sub("…", warning), []).append(warning)
         self._warnings = []
-        for alike in list(kinds.values())[:_MOST_WARNINGS]:
-            more = len(alike) - _ALIKE
-            self._warnings += alike[:_ALIKE] + ([f"… and {more} more: {_KIND.sub('…', alike[0])}"] if more > 0 else [])
+        for alike in list(kinds.values())[:_MAX_WARNING_KINDS]:
+            more = len(alike) - _MAX_ALIKE_WARNINGS
+            self._warnings += alike[:_MAX_ALIKE_WARNINGS]
+            if more > 0:
+                self._warnings.append(f"… and {more} more: {_VARYING_TEXT.sub('…', alike[0])}")
 
 
 def _root(documents: Documents) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from doorward_openapi.document.values import encoded
 from doorward_openapi.operations import pageable, parameters, swagger2
 from doorward_openapi.operations.bodies import Bodies
 from doorward_openapi.operations.responses import Responses, Success
-from doorward_openapi.schemas import keywords, known, offers
+from doorward_openapi.schemas import implied_values, keywords, media_choice
 from doorward_openapi.schemas.keywords import Unusable
 from doorward_openapi.schemas.schemas import Schemas
 from doorward_openapi.wire import paths, steering
@@ -23,7 +23,7 @@ from doorward_openapi.wire import paths, steering
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 _READING = {"GET", "HEAD", "OPTIONS", "QUERY", "TRACE"}
 _REPEATABLE = _READING | {"PUT", "DELETE"}
-_LONGEST_PATH = 2000
+_MAX_PATH_CHARS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Operations:
         Raises: Unusable, BadRef.
         """
         method, path = operation.method, operation.path
-        if len(path) > _LONGEST_PATH:
+        if len(path) > _MAX_PATH_CHARS:
             raise Unusable("its path is too long")
         if paths.leads_away(paths.TEMPLATE.sub("x", path.partition("#")[0].partition("?")[0])):
             raise Unusable("its path has a part that is `.` or `..`")
@@ -153,7 +153,7 @@ class Operations:
                 made = parameters.keyword(upgraded, file, self._schemas)
                 # What a path names is not for a default to choose.
                 value = (
-                    known.value(self._documents, upgraded.get("schema"), file, default=made.where != "path")
+                    implied_values.value(self._documents, upgraded.get("schema"), file, default=made.where != "path")
                     if made.required
                     else None
                 )
@@ -169,11 +169,11 @@ class Operations:
         if "accept" in self._configured:
             return answer.accept, []
         listed = [p for p in declared if p[0]["in"] == "header" and p[0]["name"].lower() == "accept"]
-        own = next(filter(None, (offers.declared(*p, self._documents) for p in listed)), [])
+        own = next(filter(None, (media_choice.declared(*p, self._documents) for p in listed)), [])
         if len(own) == 1:
             return own[0], []
         accept = own[0] if own and answer.media not in own else answer.accept
-        return accept, offers.keyword("Accept", own or answer.offered, "media type of the answer")
+        return accept, media_choice.keyword("Accept", own or answer.offered, "media type of the answer")
 
     def _tags(self, tags: Any) -> tuple[str, ...]:
         """The tags of an operation, and those above them."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from doorward import Function
 
-_LONGEST = 200
+_MAX_NAME_CHARS = 200
 
 
 def plan(node: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -50,4 +50,4 @@ def at(value: Any, name: str) -> Any:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) and len(value) <= _LONGEST else ""
+    return value if isinstance(value, str) and len(value) <= _MAX_NAME_CHARS else ""

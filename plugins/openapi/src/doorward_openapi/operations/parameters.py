@@ -9,7 +9,7 @@ from typing import Any
 from doorward_openapi.document.refs import Documents
 from doorward_openapi.document.text import kind, line
 from doorward_openapi.schemas.keywords import Keyword, Unusable
-from doorward_openapi.schemas.schemas import COMMENT, Schemas
+from doorward_openapi.schemas.schemas import MAX_DESCRIPTION_CHARS, Schemas
 from doorward_openapi.wire import steering
 from doorward_openapi.wire.paths import SLASHES, TEMPLATE
 
@@ -142,7 +142,7 @@ def _or_empty(schema: dict[str, Any]) -> dict[str, Any]:
 def described(schema: dict[str, Any], parameter: Mapping[str, Any]) -> dict[str, Any]:
     """A schema with the description, the example and the deprecation of the parameter that has it."""
     about: dict[str, Any] = {}
-    if text := line(parameter.get("description"), COMMENT):
+    if text := line(parameter.get("description"), MAX_DESCRIPTION_CHARS):
         about["description"] = text
     if parameter.get("deprecated") is True:
         about["deprecated"] = True

@@ -10,7 +10,7 @@ from doorward import is_hidden_header, shown_headers
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
 
-MOST = 12
+MAX_SHOWN_HEADERS = 12
 """Names of headers that a card shows."""
 
 _PLACES = {201: ("location",), 202: ("operation-location", "azure-asyncoperation", "location")}
@@ -30,7 +30,7 @@ def declared(responses: Iterable[Any]) -> tuple[str, ...]:
         if isinstance(n, str)
     )
     found = dict.fromkeys(name.lower() for name in named if _NAME.fullmatch(name))
-    return tuple(name for name in found if name not in _USUAL and not is_hidden_header(name))[:MOST]
+    return tuple(name for name in found if name not in _USUAL and not is_hidden_header(name))[:MAX_SHOWN_HEADERS]
 
 
 def schema(method: str, responses: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -9,11 +9,11 @@ from typing import Any
 
 from doorward_openapi.document.refs import BadRef, Documents
 from doorward_openapi.operations import response_headers, swagger2
-from doorward_openapi.schemas import offers
+from doorward_openapi.schemas import media_choice
 from doorward_openapi.schemas.schemas import Schemas
 from doorward_openapi.wire import media_types
 
-_MOST_OTHERS = 5
+_MAX_OTHER_MEDIA_TYPES = 5
 """Media types of other responses that are asked for as well."""
 
 _HANDLE = {
@@ -82,7 +82,7 @@ class Responses:
                 form = media_types.kind(media)
                 named = "" if "*" in media else media
                 if form == "json" and ("schema" in entry or found.returns is None):
-                    offered = offers.for_answer(content, self._schemas.binaries)
+                    offered = media_choice.for_answer(content, self._schemas.binaries)
                     if self._schemas.binaries.found(entry.get("schema"), place).is_raw:
                         return Success(named, _RETURNS["binary"], offered, raw=True)
                     schema = self._schemas.convert(entry["schema"], place) if "schema" in entry else None
@@ -90,7 +90,8 @@ class Responses:
                 if found.returns is None and named:
                     form = "text" if media_types.is_text(media) else form
                     returns = self._sequence(entry, place) if form == "lines" else _RETURNS.get(form)
-                    found = Success(media, returns, found.offered or offers.for_answer(content, self._schemas.binaries))
+                    choice = found.offered or media_choice.for_answer(content, self._schemas.binaries)
+                    found = Success(media, returns, choice)
         return found
 
     def _others(self, media: str, node: Mapping[str, Any], file: str) -> list[str]:
@@ -105,7 +106,7 @@ class Responses:
                     found[types[0]] = None
                 elif media_types.kind(media) == "json" and any(media_types.kind(one) == "binary" for one in types):
                     found["*/*"] = None
-        return list(found)[:_MOST_OTHERS]
+        return list(found)[:_MAX_OTHER_MEDIA_TYPES]
 
     def _content(self, response: Any, home: str, node: Mapping[str, Any]) -> list[tuple[str, dict[str, Any], str]]:
         """The media types of a response."""

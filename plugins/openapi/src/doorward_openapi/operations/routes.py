@@ -20,7 +20,7 @@ NAME = "routes of the document"
 """Under which they stand among the definitions of a compile. A schema's name has no blanks."""
 
 
-_MOST_PARTS = 100
+_MAX_PARTS = 100
 """Parts of a path that are compared with routes that have no fixed number of them; one with more fits all."""
 
 
@@ -153,7 +153,7 @@ def _literal(shape: Sequence[str]) -> int:
 
 def _fits(shape: Sequence[str], parts: Sequence[str]) -> bool:
     """Whether a path has a shape in which `{+}` stands for any number of parts."""
-    if len(parts) > _MOST_PARTS:
+    if len(parts) > _MAX_PARTS:
         return True
     reached = {0}
     for part in parts:

@@ -24,7 +24,7 @@ _SAYING = (
     "contentMediaType",
     "contentEncoding",
 )
-_DEEPEST = 20
+_MAX_DEPTH = 20
 
 
 class Bytes(NamedTuple):
@@ -120,7 +120,7 @@ class Binaries:
             return Bytes(frozenset(["any"]))
         key = (id(node), file)
         if key not in self._known:
-            if depth > _DEEPEST:
+            if depth > _MAX_DEPTH:
                 return other
             self._known[key] = node, other  # the node is kept, so its id is not used again
             self._known[key] = node, self._look(node, file, depth + 1)

@@ -20,10 +20,10 @@ from doorward_openapi.schemas import binary
 from doorward_openapi.schemas.types import is_open, nullable, type_of
 from doorward_openapi.schemas.variants import Variant, Variants
 
-DEEPEST = 48
+MAX_DEPTH = 48
 """Levels of one schema, from reference to reference; below, anything goes."""
 
-COMMENT = 1000
+MAX_DESCRIPTION_CHARS = 1000
 """Characters of a description that are kept; a card shows fewer."""
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _FLAGS = ("deprecated", "readOnly", "writeOnly")
@@ -116,7 +116,7 @@ class Schemas:
         composed of."""
         if node is False:
             return {"not": {}}
-        if not isinstance(node, dict) or depth > DEEPEST:
+        if not isinstance(node, dict) or depth > MAX_DEPTH:
             return {}
         ref = node.get("$ref", node.get("$dynamicRef"))
         out: dict[str, Any] = self._reference(ref, file, member=member) if isinstance(ref, str) else {}
@@ -187,7 +187,7 @@ class Schemas:
             out["format"] = form
             if form == "binary" and "$ref" not in out and (not kind or node.get("format") == "file"):
                 out["type"] = "string"
-        if (text := node.get("description")) and (text := line(text, COMMENT)):
+        if (text := node.get("description")) and (text := line(text, MAX_DESCRIPTION_CHARS)):
             out["description"] = text
         if isinstance(values := node.get("enum", node.get("x-extensible-enum")), list) and (
             values := matching(values, kind)

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 from doorward_openapi.document.refs import BadRef, Documents, Place
 
-MOST_VARIANTS = 50
+MAX_VARIANTS = 50
 """Schemas that stand for one; where there are more, nobody can read them."""
 
-MOST_ALTOGETHER = 20_000
+MAX_VARIANTS_OF_DOCUMENT = 20_000
 """Of all schemas of a document: a short chain of them can stand for each other in long lists."""
 
-_LONGEST = 100
-_MOST_VALUES = 200
+_MAX_NAME_CHARS = 100
+_MAX_MAPPED_VALUES = 200
 
 
 class Variant(NamedTuple):
@@ -36,7 +36,7 @@ class Variants:
         self._documents = documents
         self._found: dict[tuple[str, str], list[Variant]] = {}
         self._extending: dict[tuple[str, str], list[tuple[str, Place]]] | None = None
-        self._left = MOST_ALTOGETHER
+        self._left = MAX_VARIANTS_OF_DOCUMENT
 
     def of(self, place: Place) -> list[Variant]:
         """The variants of a schema and, one after the other, theirs; none of one that lists them itself."""
@@ -48,13 +48,13 @@ class Variants:
     def _all(self, place: Place) -> list[Variant]:
         found: dict[tuple[str, str], Variant] = {}
         todo = list(self._next(place)) if self._left else []
-        while todo and len(found) <= MOST_VARIANTS:
+        while todo and len(found) <= MAX_VARIANTS:
             variant = todo.pop(0)
             key = (variant.place.file, variant.place.pointer)
             if key not in found and key != (place.file, place.pointer):
                 found[key] = variant
                 todo += self._next(variant.place)
-        if len(found) > min(MOST_VARIANTS, self._left):
+        if len(found) > min(MAX_VARIANTS, self._left):
             return []
         self._left -= len(found)
         return list(found.values())
@@ -73,8 +73,8 @@ class Variants:
         """What a discriminator's `mapping` says."""
         key, found = _key(node), node.get("discriminator")
         mapping = found.get("mapping") if isinstance(found, dict) else None
-        for value, target in list(mapping.items())[:_MOST_VALUES] if key and isinstance(mapping, dict) else ():
-            if isinstance(target, str) and len(value) <= _LONGEST:
+        for value, target in list(mapping.items())[:_MAX_MAPPED_VALUES] if key and isinstance(mapping, dict) else ():
+            if isinstance(target, str) and len(value) <= _MAX_NAME_CHARS:
                 ref = target if re.search(r"[#/]|\.(json|ya?ml)$", target) else f"#/components/schemas/{target}"
                 with contextlib.suppress(BadRef):
                     yield Variant(self._documents.find(ref, file), key, value)
@@ -111,10 +111,10 @@ def _key(node: Mapping[str, Any]) -> str:
     """The property that a discriminator names; Swagger 2.0 has its name alone."""
     found = node.get("discriminator")
     key = found.get("propertyName") if isinstance(found, dict) else found
-    return key if isinstance(key, str) and 0 < len(key) <= _LONGEST else ""
+    return key if isinstance(key, str) and 0 < len(key) <= _MAX_NAME_CHARS else ""
 
 
 def _value(node: Mapping[str, Any], name: str) -> str:
     """The value that means a schema: its name, if Azure's own keyword says nothing else."""
     own = node.get("x-ms-discriminator-value")
-    return own if isinstance(own, str) and len(own) <= _LONGEST else name[:_LONGEST]
+    return own if isinstance(own, str) and len(own) <= _MAX_NAME_CHARS else name[:_MAX_NAME_CHARS]

@@ -36,7 +36,7 @@ _WORD = re.compile(
 )
 """What stands before a credential, as descriptions of an apiKey called Authorization have it."""
 
-_MOST_SCOPES = 20
+_MAX_SCOPES = 20
 """More than that nobody would ask for at once: they are left out, and the operator names those that are wanted."""
 
 _FLOWS = {
@@ -177,7 +177,7 @@ def _authorization(description: Any, names: Names) -> Way:
 def _oauth2(scheme: Scheme, names: Names, home: Home, scopes: list[str]) -> Iterator[Way]:
     """A token that one has already does as well, whatever the flow."""
     wanted = [escaped(s) for s in scopes if _SCOPE.fullmatch(s)]
-    scope = {"scope": wanted} if 0 < len(wanted) <= _MOST_SCOPES else {}
+    scope = {"scope": wanted} if 0 < len(wanted) <= _MAX_SCOPES else {}
     if issuer := _issuer(scheme.node, home):
         table = {"type": "oauth2", "issuer": issuer, **scope}
         yield Way(

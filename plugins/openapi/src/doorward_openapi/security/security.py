@@ -16,11 +16,11 @@ from doorward_openapi.security.schemes import Home, Names, Scheme, Way, ways
 Requirement = tuple[tuple[str, tuple[str, ...]], ...]
 """Schemes that are needed together, each with its scopes."""
 
-_MOST_SCHEMES = 50
-_MOST_NEEDS = 5000
-_MOST_ALTERNATIVES = 20
-_MOST_TOGETHER = 5
-_MOST_SUGGESTIONS = 6
+_MAX_SCHEMES = 50
+_MAX_NEEDS = 5000
+_MAX_ALTERNATIVES = 20
+_MAX_SCHEMES_TOGETHER = 5
+_MAX_SUGGESTIONS = 6
 
 
 class Security:
@@ -46,7 +46,7 @@ class Security:
         if not alternatives or () in alternatives:  # an empty object: credentials are optional
             return
         self.closed += 1
-        if alternatives in self._needs or len(self._needs) < _MOST_NEEDS:
+        if alternatives in self._needs or len(self._needs) < _MAX_NEEDS:
             self._needs[alternatives] += 1
 
     def warnings(self) -> Iterator[str]:
@@ -64,14 +64,14 @@ class Security:
         for alternatives in self._needs or [(((name, ()),) for name in self._schemes)]:
             for requirement in alternatives:
                 wanted.setdefault(frozenset(name for name, _ in requirement))
-        found = [each for names in islice(wanted, _MOST_SCHEMES) for each in self._of(names)]
+        found = [each for names in islice(wanted, _MAX_SCHEMES) for each in self._of(names)]
         found.sort(key=lambda each: (-each[1].serves, each[0]))
         unique = {str(suggestion.auth): suggestion for _, suggestion in reversed(found)}
-        return list(reversed(unique.values()))[:_MOST_SUGGESTIONS]
+        return list(reversed(unique.values()))[:_MAX_SUGGESTIONS]
 
     def _requirements(self, security: Any) -> Iterator[Requirement]:
-        for each in security[:_MOST_ALTERNATIVES] if isinstance(security, list) else ():
-            if isinstance(each, dict) and len(each) <= _MOST_TOGETHER:
+        for each in security[:_MAX_ALTERNATIVES] if isinstance(security, list) else ():
+            if isinstance(each, dict) and len(each) <= _MAX_SCHEMES_TOGETHER:
                 needed = ((name, _scopes(scopes)) for name, scopes in each.items() if name not in self._given)
                 yield tuple(sorted(needed, key=str))
 
@@ -115,7 +115,7 @@ def _schemes(root: Mapping[str, Any], documents: Documents) -> Iterator[tuple[st
     components = root.get("components")
     schemes = components.get("securitySchemes") if isinstance(components, dict) else None
     declared = root.get("securityDefinitions") if "swagger" in root else schemes
-    for name, node in islice(declared.items(), _MOST_SCHEMES) if isinstance(declared, dict) else ():
+    for name, node in islice(declared.items(), _MAX_SCHEMES) if isinstance(declared, dict) else ():
         try:
             node, _ = documents.follow(node, documents.bundle.root)
         except BadRef:

@@ -13,7 +13,7 @@ TEMPLATE = re.compile(r"\{([^{}]{1,200})\}")
 SLASHES = "x-ms-skip-url-encoding"
 """A keyword of path parameters whose value may span parts of the path."""
 
-_DECODED = 3
+_MAX_DECODINGS = 3
 """How often servers that stand one behind the other may decode a path."""
 
 _SLASH = re.compile(r"[/\\]")
@@ -58,7 +58,7 @@ def leads_away(path: str) -> bool:
 
 def decodings(path: str) -> Iterator[str]:
     """What a path is to servers that decode it once, twice …"""
-    for _ in range(_DECODED):
+    for _ in range(_MAX_DECODINGS):
         path = unquote(path)
         yield path
 

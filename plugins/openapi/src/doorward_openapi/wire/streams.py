@@ -14,10 +14,10 @@ from doorward_openapi.wire import media_types
 Read = Callable[[bytes], Any]
 """Reads one JSON value, or raises ValueError or RecursionError."""
 
-MOST_VALUES = 10_000
+MAX_VALUES = 10_000
 """Values of one answer; the rest is cut."""
 
-_MOST_LINES = 1_000_000
+_MAX_LINES = 1_000_000
 """That are looked at: most of them can be empty."""
 _LINE = re.compile(rb"[^\r\n]+")
 _RECORD = re.compile(rb"[^\x1e]+")
@@ -45,10 +45,10 @@ def values(form: str, body: bytes, read: Read, cut: str = "") -> list[Any]:
         if cut and not body.endswith((b"\n", b"\r")):
             ends = (b"\x1e",) if form == "sequence" else (b"\n", b"\r")
             body = body[: max(map(body.rfind, ends)) + 1]
-        parts = (match[0] for match in islice(part.finditer(body), _MOST_LINES))
-        found = [_value(part, read) for part in islice(filter(bytes.strip, parts), MOST_VALUES + 1)]
-    if len(found) > MOST_VALUES:
-        found, cut = found[:MOST_VALUES], f"there are more than {MOST_VALUES} values"
+        parts = (match[0] for match in islice(part.finditer(body), _MAX_LINES))
+        found = [_value(part, read) for part in islice(filter(bytes.strip, parts), MAX_VALUES + 1)]
+    if len(found) > MAX_VALUES:
+        found, cut = found[:MAX_VALUES], f"there are more than {MAX_VALUES} values"
     return [*found, {"cut": cut}] if cut else found
 
 
@@ -78,7 +78,7 @@ def _events(body: bytes, read: Read, *, whole: bool) -> list[Any]:
     """The data of each event, JSON as its value. Where events have names or ids, all of them are objects with `event`,
     `id` and `data`. OpenAI's `[DONE]` is no event."""
     fields = (event for event in _fields(body, whole=whole) if event["data"].strip() != "[DONE]")
-    found = list(islice(fields, MOST_VALUES + 1))
+    found = list(islice(fields, MAX_VALUES + 1))
     for event in found:
         event["data"] = _value(event["data"].encode(), read)
     return found if any(len(event) > 1 for event in found) else [event["data"] for event in found]
@@ -88,7 +88,7 @@ def _fields(body: bytes, *, whole: bool) -> Iterator[dict[str, Any]]:
     event: dict[str, str] = {}
     data: list[str] = []
     text = body.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
-    for match in islice(_EVENT_LINE.finditer(f"{text}\n\n" if whole else text), _MOST_LINES):
+    for match in islice(_EVENT_LINE.finditer(f"{text}\n\n" if whole else text), _MAX_LINES):
         line = match[0]
         if line[0] == "\n":
             if len(line) > 1:  # an empty line

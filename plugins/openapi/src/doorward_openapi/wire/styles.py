@@ -19,7 +19,7 @@ from doorward_openapi.document.values import wire_text
 Place = Literal["path", "query", "form", "cookie", "plain"]
 """Where a text goes, which decides what must be encoded; `plain` is where nothing is."""
 
-_DEEPEST = 20
+_MAX_DEPTH = 20
 _TRIPLE = re.compile(r"(%[0-9A-Fa-f]{2})")
 _RESERVED = {"path": ":@!$&'()*+,;=", "query": "/:?@!$'()*,;=", "form": "/:?@!$'()*,;=", "cookie": "/:?@!$'()*="}
 """What `allowReserved` leaves as it is, but for what would end a value there."""
@@ -122,7 +122,7 @@ def named(name: str, value: Any, wire: Mapping[str, Any], place: Place) -> list[
 def _deep(path: str, value: Any, depth: int) -> list[tuple[str, str]]:
     """`filter[a][b]=1`, `expand[0]=x`: nesting beyond one level and lists, which OpenAPI leaves open, as Stripe's own
     clients write them and most servers read them."""
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         raise InvalidArguments(f"{path.partition('[')[0]} is nested too deeply")
     if not isinstance(value, (dict, list)):
         return [] if value is None else [(path, text(value))]

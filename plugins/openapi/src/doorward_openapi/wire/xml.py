@@ -14,8 +14,8 @@ from doorward_openapi.wire import styles
 
 _NAME = re.compile(r"[^\W\d][\w.-]{0,200}(:[^\W\d][\w.-]{0,200})?")
 _FORBIDDEN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_DEEPEST = 6
-_FUEL = 300
+_MAX_DEPTH = 6
+_MAX_SCHEMAS = 300
 """Schemas that are looked at for one body."""
 
 
@@ -25,7 +25,7 @@ class Plans:
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
-        self._fuel = _FUEL
+        self._fuel = _MAX_SCHEMAS
 
     def plan(self, node: Any, file: str) -> dict[str, Any] | None:
         """The plan of a body; `None` if its schema is neither an object nor a list.
@@ -43,7 +43,7 @@ class Plans:
 
     def _plan(self, node: Any, file: str, depth: int) -> dict[str, Any]:
         self._fuel -= 1
-        if self._fuel < 0 or depth > _DEEPEST:
+        if self._fuel < 0 or depth > _MAX_DEPTH:
             return {}
         node, file = self._documents.object(node, file)
         out: dict[str, Any] = {}

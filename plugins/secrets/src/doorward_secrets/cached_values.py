@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 from doorward import ConfigError
 
-AGAIN = 5.0
+RETRY_SECONDS = 5.0
 """Seconds after which what failed is tried again: whoever asks meanwhile is told the same."""
 
 
-class Kept:
+class CachedValues:
     """What `fetch` gives for a name, for `ttl` seconds. Threads that ask for one name at the same time share one
     `fetch`."""
 
@@ -37,6 +37,6 @@ class Kept:
             value: str | ConfigError = self._fetch(name)
         except ConfigError as error:
             value = error
-        seconds = AGAIN if isinstance(value, ConfigError) else self._ttl
+        seconds = RETRY_SECONDS if isinstance(value, ConfigError) else self._ttl
         self._values[name] = time.monotonic() + seconds, value
         return value

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 SERVICE = "doorward"
 """The service under which entries stand in a keyring."""
-_YEARS = 10.0**9
+_MAX_LIFE_SECONDS = 10.0**9
 """Seconds after which nobody cares any more; some say more than a float can hold."""
-_LEAST = 0.001
+_MIN_LIFE_SECONDS = 0.001
 """Fewer are none: added to the time of day they would not show."""
 
 
@@ -31,12 +31,12 @@ def life(told: Any) -> float | None:
     if not isinstance(told, (int, float, str)) or isinstance(told, bool):
         return None
     try:
-        seconds = min(float(told), _YEARS)
+        seconds = min(float(told), _MAX_LIFE_SECONDS)
     except OverflowError:
-        return _YEARS if not str(told).startswith("-") else None
+        return _MAX_LIFE_SECONDS if not str(told).startswith("-") else None
     except ValueError:
         return None
-    return seconds if seconds >= _LEAST else None
+    return seconds if seconds >= _MIN_LIFE_SECONDS else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Login:
                 redact(str(value))
 
 
-class Store:
+class LoginStore:
     """Where one login is kept. Everything that waits for a disk or a keyring does so in a thread."""
 
     def __init__(self, vault: Vault, name: str, kind: Literal["auto", "keyring", "file"]) -> None:

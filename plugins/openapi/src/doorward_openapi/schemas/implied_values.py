@@ -7,7 +7,7 @@ from typing import Any
 from doorward_openapi.document.refs import BadRef, Documents
 from doorward_openapi.document.values import matching
 
-_HOPS = 30
+_MAX_HOPS = 30
 
 
 def value(documents: Documents, node: Any, file: str, *, default: bool = True) -> Any:
@@ -25,7 +25,7 @@ def value(documents: Documents, node: Any, file: str, *, default: bool = True) -
 def _merged(documents: Documents, node: Any, file: str) -> dict[str, Any]:
     """The keywords of a schema and of what it refers to, alone or as its one part of `allOf`; the nearer ones win."""
     own: dict[str, Any] = {}
-    for _ in range(_HOPS):
+    for _ in range(_MAX_HOPS):
         if not isinstance(node, dict):
             break
         own = {**node, **own}

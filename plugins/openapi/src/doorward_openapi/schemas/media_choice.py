@@ -15,9 +15,9 @@ from doorward_openapi.wire import media_types
 Listed = Sequence[tuple[str, dict[str, Any], str]]
 """Media types, as `media_types.listed` gives them."""
 
-_MOST = 100
+_MAX_MEDIA_TYPES = 100
 """Media types of one body or answer that are looked at."""
-_MOST_CHOICES = 8
+_MAX_CHOICES = 8
 """More would cost every reader of the function more than they are worth."""
 
 
@@ -64,13 +64,13 @@ def declared(parameter: Mapping[str, Any], file: str, documents: Documents) -> l
     """
     schema, _ = documents.object(parameter.get("schema", parameter), file)
     values = schema.get("enum", [schema["const"]] if "const" in schema else [])
-    plain = isinstance(values, list) and len(values) <= _MOST
+    plain = isinstance(values, list) and len(values) <= _MAX_MEDIA_TYPES
     return values if plain and all(isinstance(v, str) and media_types.well_formed(v) for v in values) else []
 
 
 def keyword(header: str, media: Sequence[str], about: str) -> list[Keyword]:
     """The argument by which a program chooses, if there is a choice."""
-    if not 1 < len(media) <= _MOST_CHOICES:
+    if not 1 < len(media) <= _MAX_CHOICES:
         return []
     schema = {"type": "string", "enum": list(media), "description": about}
     return [Keyword(header.lower().replace("-", "_"), "header", schema, False, {"name": header})]
@@ -123,10 +123,9 @@ def with_instead(words: list[Keyword], plan: dict[str, Any]) -> list[Keyword]:
 
 
 def _counting(content: Listed, counts: Callable[[str, Any, str], bool]) -> list[str]:
-    known = [
-        each for each in enumerate(content[:_MOST]) if "*" not in each[1][0] or media_types.kind(each[1][0]) == "binary"
-    ]
-    return list(dict.fromkeys(m for i, (m, entry, file) in known if i == 0 or counts(m, entry.get("schema"), file)))
+    listed = enumerate(content[:_MAX_MEDIA_TYPES])
+    usable = [(i, each) for i, each in listed if "*" not in each[0] or media_types.kind(each[0]) == "binary"]
+    return list(dict.fromkeys(m for i, (m, entry, file) in usable if i == 0 or counts(m, entry.get("schema"), file)))
 
 
 def _is_file(media: str, schema: Any, file: str, binaries: Binaries) -> bool:

@@ -19,7 +19,7 @@ _NOWHERE = {"input", "breakpoint"}
 """Builtin functions that no sandbox has."""
 
 
-class Lack(NamedTuple):
+class MissingFeature(NamedTuple):
     """What Monty lacks, what to write instead, and the module that it is, if it is one."""
 
     what: str
@@ -27,24 +27,24 @@ class Lack(NamedTuple):
     module: str = ""
 
 
-def lacking(error: str, message: str) -> Lack | None:
+def missing_feature(error: str, message: str) -> MissingFeature | None:
     """What Monty lacks; `None` if the program itself is wrong."""
     if error == "NotImplementedError" and "monty" in message:
         instead = "Write it plainly: lists in place of generators, functions in place of subclasses."
-        return Lack(message.replace("The monty syntax parser", "monty"), instead)
+        return MissingFeature(message.replace("The monty syntax parser", "monty"), instead)
     if error == "ModuleNotFoundError" and (module := _NO_MODULE.search(message)):
-        return Lack(f"monty has no module {module[1]!r}", f"Modules of monty: {LIBRARY}.", module[1])
+        return MissingFeature(f"monty has no module {module[1]!r}", f"Modules of monty: {LIBRARY}.", module[1])
     if (
         error == "NameError"
         and (name := _NO_NAME.search(message))
         and hasattr(builtins, name[1])
         and name[1] not in _NOWHERE
     ):
-        return Lack(f"monty has no {name[1]!r}", _NUMBERS if name[1] == "bytearray" else "Write it without.")
+        return MissingFeature(f"monty has no {name[1]!r}", _NUMBERS if name[1] == "bytearray" else "Write it without.")
     if error == "TypeError" and _NO_BYTES.search(message):
-        return Lack(f"monty: {message}", _NUMBERS)
+        return MissingFeature(f"monty: {message}", _NUMBERS)
     if error == "AttributeError" and (method := _NO_METHOD.search(message)):
-        return Lack(
+        return MissingFeature(
             f"monty has no int.{method[1]}", 'int(content.hex(), 16) and bytes.fromhex(f"{number:08x}") do the same.'
         )
     return None

@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     import httpx2
     from doorward import PluginContext
 
-    from doorward_auth_session.places import Places
     from doorward_auth_session.settings import SessionSettings
+    from doorward_auth_session.urls import SessionUrls
 
-DOUBT = 30.0
+DOUBT_SECONDS = 30.0
 """Seconds for which a session is not replaced that was refused as soon as it was there: the next one would fare no
 better."""
 
 
-class Opened:
+class OpenSession:
     """`got` and `ends` are in seconds since the epoch; `token` is empty where cookies are the session."""
 
-    def __init__(self, context: PluginContext[SessionSettings], places: Places) -> None:
-        self._context, self._settings, self._places = context, context.settings, places
+    def __init__(self, context: PluginContext[SessionSettings], urls: SessionUrls) -> None:
+        self._context, self._settings, self._urls = context, context.settings, urls
         self.got = time.time()
         self.ends = self.got + self._settings.expires_seconds
         self.cookies, self.csrf, self.token = Cookies(), Csrf(self._settings), ""
@@ -38,7 +38,7 @@ class Opened:
         if self.token:
             request.headers[self._settings.token_header] = self._settings.token_prefix + self.token
         if self._settings.wants_csrf:
-            self.csrf.put(request, self.cookies, self._places.page)
+            self.csrf.put(request, self.cookies, self._urls.page)
 
     def put_cookies(self, request: httpx2.Request, only: Callable[[str], bool] = lambda name: True) -> None:
         """Add those of the cookies that fit."""
@@ -75,4 +75,4 @@ class Opened:
 
     @property
     def doubted(self) -> bool:
-        return time.monotonic() - self._doubted < DOUBT
+        return time.monotonic() - self._doubted < DOUBT_SECONDS

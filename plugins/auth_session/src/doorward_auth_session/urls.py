@@ -11,7 +11,7 @@ from doorward_auth_session.settings import SessionSettings
 REDIRECTS = (301, 302, 303, 307, 308)
 
 
-class Places:
+class SessionUrls:
     """Where the login, the page before it and the logout are. Relative ones are below the server's URL.
 
     Raises: ConfigError if one is neither https nor on loopback; if the page or the logout is neither at the server nor
