@@ -72,7 +72,7 @@ async def test_openapi_headers_that_are_credentials_are_left_out(gateway: Any, u
     """Whatever they hold: who has one is somebody."""
     upstream.answers["/x"] = (
         200,
-        {**JSON, name: "anything-at-all-9f3b", "X-NextPage-Token": "t", "X-Request-Id": "r"},
+        {**JSON, name: "anything-at-all-9f3b", "X-Next-Token": "t", "X-Request-Id": "r"},
         b"1",
     )
     async with gateway() as gate:

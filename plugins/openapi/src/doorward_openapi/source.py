@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from doorward_openapi.operations.routes import Routes
 
     Read = tuple[Bundle, dict[str, bytes], list[str]]
-    """A document, its overlays by where they are, and what to tell of how it was had."""
+    """A document, its overlays by URI, and notes for the operator about the download."""
 
 _LOCAL = "http://localhost"
-"""What a request over a Unix socket says of its host, if nothing else is configured."""
+"""The base URL of requests over a Unix socket, if no other is configured."""
 
 
 class OpenAPI:
@@ -64,7 +64,7 @@ class OpenAPI:
         return " ".join(await anyio.to_thread.run_sync(lambda: [digest(bundle) for bundle in read]))
 
     async def compile(self) -> Compiled:
-        """All functions of the document; what was read for the fingerprint is used and let go.
+        """All functions of the document, from the files that were read for the fingerprint, if they were.
 
         Raises: ConfigError, ServerError.
         """
@@ -85,8 +85,8 @@ class OpenAPI:
     async def call(self, call: Call) -> Any:
         """Make the HTTP request of a function.
 
-        Returns: a Reply; of its value see `answers.value_of`. One that has no body is the place of what was made, or
-        the headers of a HEAD.
+        Returns: a Reply; see `answers.value_of` for its value. For an answer without a body, the value is the location
+        of what was created, or the headers after HEAD.
         Raises: ApiError for 400 and above, ServerError, InvalidArguments for values that HTTP cannot carry.
         """
         from doorward_openapi.calls import answers, links, request
@@ -112,7 +112,7 @@ class OpenAPI:
         return await links.paged(call, made, base, answer.url or prepared.url, reply, len(answer.body), self._table)
 
     async def _require_own(self, call: Call, path: str, query: str) -> None:
-        """That a path, with its query, is the function's own, or one's of another that may be called as well.
+        """Refuse a path that, with its query, may mean another function which may not be called.
 
         Raises: Refused.
         """
@@ -125,7 +125,7 @@ class OpenAPI:
                 )
 
     async def _table(self) -> Routes | None:
-        """The routes of the document, if they are known."""
+        """The routes of the document, if the catalog has them."""
         from doorward_openapi.operations.routes import NAME, Routes
 
         table = self._server.definition(NAME)
@@ -142,7 +142,7 @@ class OpenAPI:
             await opened.close()
 
     def _base(self, data: Any) -> str:
-        """Where the requests of a function go: never to another origin than the configured ones."""
+        """The base URL of a function's requests: never of an origin that is not configured, if any is."""
         settings, named = self._settings, data.get("base")
         if named and servers.among(named, (settings.base_url, *settings.origins)):
             return str(named)
@@ -156,8 +156,8 @@ class OpenAPI:
         )
 
     def _taken_at_its_word(self, named: str) -> str:
-        """The server that a document names. One that was downloaded may not send credentials elsewhere than where it is
-        from."""
+        """The server that a document names. A downloaded document may not send credentials to any
+        place but its own origin."""
         spec = self._settings.spec
         if named in self._known or not is_url(spec):
             return named
@@ -172,8 +172,8 @@ class OpenAPI:
         return named
 
     async def _vouch(self, named: str | None) -> None:
-        """See that a document of ours itself names the server to which credentials are to go. What was compiled of it
-        may have been changed where it is kept.
+        """Make sure that a local document itself names the server to which credentials are sent: the compiled functions
+        may have been changed where they are stored.
 
         Raises: ServerError, ConfigError.
         """
@@ -182,7 +182,7 @@ class OpenAPI:
             return
         if not self._has_credentials() or servers.among(named, settings.origins):
             return
-        async with self._vouching:  # of calls that begin together, one reads the document
+        async with self._vouching:  # if several calls begin together, one of them reads the document
             if named not in self._known and not await self._names(named):
                 raise ServerError(
                     f"the document of {self._server.name} does not name {servers.shown(named)}; credentials are not "
@@ -197,7 +197,7 @@ class OpenAPI:
         host, texts = (urlsplit(base).hostname or "").encode(), [*bundle.files.values(), *overlays.values()]
         if await anyio.to_thread.run_sync(lambda: any(host in text.lower() for text in texts)):
             return True
-        compiled = await self._compiled(bundle, overlays, notes)  # made of variables, perhaps
+        compiled = await self._compiled(bundle, overlays, notes)  # perhaps it is composed of variables
         return base in {function.data.get("base") for function in compiled.functions}
 
     def _client(self) -> Client:
@@ -245,8 +245,8 @@ class OpenAPI:
         return bool(self._settings.headers) or self._server.auth() is not None
 
     def _is_home(self, url: str, body: bytes) -> bool:
-        """Whether a document that everybody may read says that the API is where it is itself, at the origin of `spec`:
-        then credentials go there with every call, and with them the document may say more."""
+        """Whether a public document says that its API is at the origin of `spec`, that is where the document itself is.
+        Every call sends credentials there anyway, and with credentials the document may contain more."""
         from doorward_openapi.document.document import decompress, parse
 
         settings = self._settings
@@ -254,5 +254,5 @@ class OpenAPI:
             return False
         try:
             return servers.is_home(parse(decompress(body, ""), ""), url, settings.spec, settings.variables)
-        except ConfigError:  # the compile will tell
+        except ConfigError:  # compiling reports it
             return False

@@ -22,14 +22,15 @@ from doorward_openapi.wire import media_types, streams
 _BOM = b"\xef\xbb\xbf"
 _MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}")
 _MAX_ERROR_BYTES = 2 * 2**20
-"""Bytes of what an error says. Far more than anybody is shown: the core cuts, after it has removed credentials, for one
-that is cut in two would not be found."""
+"""How much of an error's text is kept: far more than anyone is shown. The core cuts it after removing credentials,
+since a credential that is cut in two would not be found."""
 _MAX_SEPARATORS = 2_000_000
-"""Separators of values in one answer: 50 MB can hold values of several gigabytes. With more it is text."""
+"""Separators (commas and brackets) in one answer: 50 MB of JSON can become several gigabytes of values. An answer with
+more of them is returned as text."""
 _FAST_JSON_BYTES = 2**16
-"""Bytes of JSON that a faster reader is asked for first; it does not take all that is sent as JSON."""
+"""JSON up to this size goes to a faster parser first, which does not accept everything that is sent as JSON."""
 _FORBIDDEN = (
-    "Check the names first (path, fields): some APIs answer so where what is asked for does not exist. "
+    "Check the names first (path, fields): some APIs answer like this for things that do not exist. "
     "Else the credentials do not suffice: the operator sets `auth` of the server."
 )
 _NOT_ACCEPTABLE = (
@@ -38,9 +39,9 @@ _NOT_ACCEPTABLE = (
 )
 _NOT_FOUND = "Look up the names and ids that were given, by a function that lists them."
 _REPLACED = "\ufffd"
-"""What stands for bytes that are no text."""
+"""The character that replaces bytes that are not text."""
 _SLOW_CODECS = ("punycode", "idna")
-"""Codecs that take time with the square of the length."""
+"""Codecs whose running time grows with the square of the length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +58,11 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
     """All headers; names in small letters."""
     url: str = ""
-    """Where it came from, redirects followed."""
+    """The URL that it came from, after redirects."""
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds to wait, where the answer says so."""
+        """Seconds to wait, if the answer gives a number."""
         return seconds(self.headers.get("retry-after", ""))
 
 
@@ -69,8 +70,8 @@ def value_of(what: str, answer: Answer, *, raw: bool = False) -> Any:
     """The value of an answer: JSON as its value, text as `str`, nothing as None, streams as lists, anything else as a
     `Reply` with bytes, their media type and the file name of the Content-Disposition header.
 
-    What says JSON and is none is text: the data is never hidden. JSON of which the document says that it is bytes
-    (`raw`) is a file.
+    A body that claims to be JSON and is not becomes text: the data is never hidden. JSON that the document declares as
+    bytes (`raw`) becomes a file.
     Raises: ServerError if the body is cut, and is no stream.
     """
     body, charset, cut = answer.body, answer.charset, answer.cut
@@ -106,15 +107,15 @@ def value_of(what: str, answer: Answer, *, raw: bool = False) -> Any:
 
 
 def file_name(disposition: str) -> str:
-    """The file name of a Content-Disposition header (RFC 6266) without folders and control characters; "" if there is
-    none."""
+    """The file name of a Content-Disposition header (RFC 6266) without folders and control
+    characters; "" if there is none."""
     if not disposition or len(disposition) > 2000:
         return ""
     message = Message()
     try:
         message["Content-Disposition"] = disposition
         name = message.get_filename("")
-    except (ValueError, LookupError, TypeError):  # of what is no header at all
+    except (ValueError, LookupError, TypeError):  # it is not a valid header at all
         return ""
     last = re.split(r"[/\\]", name)[-1]
     return "".join(c for c in last if c.isprintable()).strip(" .")
@@ -125,7 +126,7 @@ def _text(body: bytes, charset: str | None) -> str:
         if charset and codecs.lookup(charset).name in _SLOW_CODECS:
             charset = None
         return decoded(body, charset or "utf-8").removeprefix("\ufeff")
-    except (LookupError, ValueError, TypeError):  # some codecs are none for text
+    except (LookupError, ValueError, TypeError):  # some codecs are not for text
         return decoded(body).removeprefix("\ufeff")
 
 
@@ -134,7 +135,7 @@ def _crowded(body: bytes) -> bool:
 
 
 def _json(body: bytes, charset: str | None = None) -> Any:
-    """NaN and infinities, which are no JSON but are sent, become None. Gerrit starts with what no script can read."""
+    """NaN and infinities, which are not JSON but do get sent, become None. Gerrit puts a prefix before its JSON."""
     import msgspec
 
     body = body.removeprefix(_BOM).removeprefix(b")]}'")
@@ -150,7 +151,7 @@ def _json(body: bytes, charset: str | None = None) -> Any:
 def error_of(what: str, answer: Answer, suggest: Callable[[], str] = str) -> ApiError:
     """The error that an answer of 400 and above stands for. `suggest` tells what to do if it lacks credentials."""
     body = _error_body(answer)
-    if isinstance(body, Reply):  # bytes that are no text
+    if isinstance(body, Reply):  # bytes that are not text
         told, body = f"{len(answer.body)} bytes of {body.type}", body.value.decode("utf-8", "replace")
     elif body is None and answer.cut:
         told = f"its body is left out: {answer.cut}"
@@ -166,8 +167,8 @@ def error_of(what: str, answer: Answer, suggest: Callable[[], str] = str) -> Api
 
 
 def _error_body(answer: Answer) -> Any:
-    """What is cut is left out, but for the whole values of a stream: half of a credential would not be found in it.
-    Bytes that are text are that, whatever their media type."""
+    """A body that was cut is left out, except for the complete values of a stream: half a credential in it would not be
+    found. Bytes that decode as text are text, whatever their media type."""
     if answer.cut and not media_types.stream(media_types.bare(answer.media)):
         return None
     whole = len(answer.body) <= _MAX_ERROR_BYTES

@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from doorward_openapi.calls.request import Request
 
 MAX_RESPONSE_BYTES = 50 * 2**20
-"""Bytes of one answer, decompressed."""
+"""Size of one answer after decompression."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
     """What the operator configured of a server's network.
 
-    `api` is where the API is, `origins` what else belongs to it, `documents` where its document and overlays come from:
-    these may have any address. `socket` is the Unix socket that carries what goes to `api`; `retries` how often a
-    request may be repeated.
+    `api` is the API's URL, `origins` are other origins that belong to it, `documents` the URLs of its document and
+    overlays; all of these may have any address. `socket` is the Unix socket that carries requests to `api`; `retries`
+    is how often a request may be repeated.
     """
 
     api: str | None = None
@@ -47,7 +47,7 @@ class Reach:
         return [url for url in (self.api, *self.origins, *self.documents) if url]
 
     def belongs(self, url: str) -> bool:
-        """Whether credentials may go there."""
+        """Whether credentials may be sent to this URL."""
         return among(url, (self.api, *self.origins))
 
     def by_socket(self, url: str) -> str | None:
@@ -80,9 +80,9 @@ class Client:
     async def send(
         self, what: str, request: Request, timeout: float, *, left: float = math.inf, idempotent: bool = False
     ) -> Answer:
-        """Send a request, with credentials and configured headers, within `timeout` seconds; more often where that
-        helps and harms nothing, within `left` seconds altogether. Where the server has nothing of what the document
-        names (406), what it has will do.
+        """Send a request with credentials and configured headers; each attempt takes at most `timeout` seconds. It is
+        repeated where that helps and does no harm, within `left` seconds altogether. If the server has none of the
+        media types that the document names (406), any other will do.
 
         Raises: ServerError.
         """
@@ -105,7 +105,7 @@ class Client:
         return answer
 
     async def _configured(self, given: Mapping[str, bytes]) -> dict[str, bytes]:
-        """The configured headers, which win over others of the same name."""
+        """The configured headers, which replace others of the same name."""
         names = {name.lower(): name for name in given}
         return {
             names.get(name.lower(), name): (await value.get()).strip().encode() for name, value in self._headers.items()
@@ -186,7 +186,8 @@ class Client:
         raise ServerError(f"{what} redirected more than {redirects.MAX_REDIRECTS} times")
 
     async def _checked(self, what: str, hop: Hop) -> None:
-        """Whoever redirects may not point at what only the operator may: not even where the operator did."""
+        """A redirect may not lead to an address that only the operator may name, not even to one
+        that the operator did name."""
         if hop.home:
             return
         try:
@@ -201,7 +202,7 @@ class Client:
 
 
 async def _read(what: str, response: httpx2.Response, max_bytes: int) -> Answer:
-    """The answer to its end, or to where a stream's time or room ends."""
+    """Read the answer to its end, or until a stream's time or room runs out."""
     headers = response.headers
     media = headers.get("content-type", "")
     time_left = anyio.current_effective_deadline() - anyio.current_time()
@@ -212,7 +213,7 @@ async def _read(what: str, response: httpx2.Response, max_bytes: int) -> Answer:
         async for part in response.aiter_bytes():
             size += len(part)
             parts.append(part)
-            await anyio.lowlevel.checkpoint()  # what is decompressed is there at once, hundreds of pieces of it
+            await anyio.lowlevel.checkpoint()  # decompression yields hundreds of pieces without a pause
             if size > max_bytes:
                 parts[-1] = part[: max_bytes - size]
                 cut = f"answered with more than {max_bytes // 2**20} MiB"
@@ -228,7 +229,7 @@ async def _read(what: str, response: httpx2.Response, max_bytes: int) -> Answer:
         response.reason_phrase,
         media
         if coding in ("", "identity") or coding in decoded
-        else f"application/{coding}",  # what cannot be decoded is a file
+        else f"application/{coding}",  # a content coding that cannot be decoded makes it a file
         response.charset_encoding,
         b"".join(parts),
         cut,

@@ -1,4 +1,4 @@
-"""OpenAPI Overlay 1.0 documents: the operator's corrections of a document that is somebody else's.
+"""OpenAPI Overlay 1.0 documents: the operator's corrections to somebody else's document.
 
 Each action has a `target` (JSONPath, RFC 9535) and either `remove: true` or an `update`, which is merged into the
 objects that the target selects and appended to the lists.
@@ -22,26 +22,28 @@ from doorward_openapi.document.servers import file_name
 from doorward_openapi.document.text import kind
 
 _MAX_SECONDS = 60.0
-"""Seconds that all actions may take."""
+"""How long all actions together may take."""
 
 _QUOTED = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\"""")
 _SLOW = re.compile(r"\?.*\.\.|\b(?:count|match|search)\s*\(", re.DOTALL)
-"""What takes time that grows with the square of the document, or is a regular expression of somebody else."""
+"""Parts of a JSONPath whose running time grows with the square of the document, or that hold somebody
+else's regular expression."""
 
 MAX_ACTIONS = 10_000
 MAX_TARGETS = 100_000
-"""Places that one action may change."""
+"""How many places one action may change."""
 
 
 def applied(bundle: Bundle, overlays: Mapping[str, bytes]) -> tuple[Bundle, list[str]]:
-    """The bundle with its root document as the overlays (bytes by URI) leave it, and warnings about what did nothing.
+    """The bundle with the overlays (bytes by URI) applied to its root document, and warnings
+    about actions without effect.
 
-    Raises: ConfigError with the overlay and the action that is wrong.
+    Raises: ConfigError that names the overlay and the action that is wrong.
     """
     import msgspec
 
     root = document.parse(bundle.files[bundle.root], file_name(bundle.root))
-    root = msgspec.json.decode(msgspec.json.encode(root))  # aliases of YAML are values of their own from here on
+    root = msgspec.json.decode(msgspec.json.encode(root))  # from here on, YAML aliases are separate values
     warnings: list[str] = []
     added, until = 0, time.monotonic() + _MAX_SECONDS
     for uri, raw in overlays.items():
@@ -79,11 +81,11 @@ def _actions(overlay: Any, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]
 
 
 def _apply(root: Any, action: Mapping[str, Any], found: list[tuple[Any, ...]], place: str) -> str:
-    """Do what an action says, at the places that it selects. Returns: why it did nothing, or ""."""
+    """Apply an action at the places that it selects. Returns: why it had no effect, or ""."""
     if not found:
         return f"{action['target'][:200]} is nowhere in the document"
     if action.get("remove") is True:
-        for parts in sorted(found, key=_order, reverse=True):  # of a list's items the last first
+        for parts in sorted(found, key=_order, reverse=True):  # the last items of a list first
             if not parts:
                 raise ConfigError("would remove the whole document", place=place)
             holder = _at(root, parts[:-1])
@@ -95,7 +97,7 @@ def _apply(root: Any, action: Mapping[str, Any], found: list[tuple[Any, ...]], p
 
 
 def _select(root: Any, target: str, place: str) -> list[tuple[Any, ...]]:
-    """Where a JSONPath leads: the keys and indexes from the root to each place."""
+    """The places that a JSONPath selects, each as the keys and indexes from the root."""
     from jsonpath import JSONPathEnvironment
     from jsonpath.exceptions import JSONPathError
 

@@ -13,16 +13,17 @@ _NESTED = re.compile(r"^(?:[ ]|[-?:][ \t]){500}", re.MULTILINE)
 """A line that starts beyond column 500: yaml-rs recurses for each level and would overflow the stack."""
 
 _INDENTED = re.compile(r"\n[-?: \t]{500}")
-"""What every such line but the first looks like; found ten times as fast."""
+"""What every such line except the first looks like; ten times as fast to find."""
 
 _WINDOW_CHARS = 20_000
-"""What reading a number takes grows with the square of its length: none is longer than twice that."""
+"""A number may not fill such a window of the text, so that none is longer than two: the time to parse one grows with
+the square of its length."""
 
 _ALIAS = re.compile(r"(?<=[\s\[,{:-])\*[\w.-]+")
 _TEXT = frozenset([str])
 _PLAIN_TYPES = frozenset([str, int, bool, type(None)])
 _MAX_COPIED_BYTES = 256 * 2**20
-"""Bytes that aliases may copy."""
+"""How much aliases may copy."""
 
 
 def load(text: str) -> Any:
@@ -53,7 +54,7 @@ def _parse(text: str) -> Any:
     except YAMLDecodeError as error:
         if "alias replay limit" not in str(error):
             raise
-    # Each alias copies what it stands for. The longest string, found with all aliases gone, bounds how often.
+    # Each alias copies its anchor's value. How many may do so follows from the longest string, found without aliases.
     try:
         longest = _longest(parsed(_ALIAS.sub("~", text), 0))
     except YAMLDecodeError:
@@ -96,7 +97,7 @@ def _longest(root: Any) -> int:
 
 
 def _plain(root: Any, *, merges: bool) -> Any:
-    """Text keys, merged maps, finite numbers; in place, without recursion."""
+    """Make keys text, merge maps and drop infinite numbers; in place, without recursion."""
     holder: list[Any] = [root]
     todo: list[dict[Any, Any] | list[Any]] = [holder]
     while todo:
@@ -120,7 +121,7 @@ def _plain(root: Any, *, merges: bool) -> Any:
 
 
 def _merge(node: dict[Any, Any]) -> None:
-    """`<<` of YAML 1.1: the node's own keys win."""
+    """Apply `<<` of YAML 1.1: the node's own keys win."""
     for _ in range(20):
         merged = node.get("<<")
         sources = merged if isinstance(merged, list) else [merged]

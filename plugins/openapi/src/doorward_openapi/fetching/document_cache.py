@@ -15,11 +15,13 @@ from doorward import ConfigError, own_folder
 from doorward_openapi.document.document import MAX_DOCUMENT_BYTES
 
 MAX_CACHED_DOCUMENTS = 200
-"""Documents of one server in its folder, of `2 * MAX_DOCUMENT_BYTES` together; the oldest go."""
+"""Documents of one server in its folder; together they have at most `2 *
+MAX_DOCUMENT_BYTES`. The oldest are removed."""
 
 
 class CachedDocument(NamedTuple):
-    """A kept document: the hash of the URL that it came from, what to ask with whether it has changed, its bytes."""
+    """A cached document: the hash of the URL that it came from, the headers that ask whether
+    it has changed, its bytes."""
 
     place: str
     validators: Mapping[str, bytes]
@@ -27,13 +29,13 @@ class CachedDocument(NamedTuple):
 
 
 class DocumentCache:
-    """The documents in a folder of the server's own. URLs are kept as hashes only: a query may hold a key."""
+    """The cached documents of one server, in a folder. URLs are stored as hashes only: a query may hold a key."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def read(self, url: str) -> CachedDocument | None:
-        """What was kept of a URL; `None` if there is nothing, or it is damaged."""
+        """The cached document of a URL; `None` if there is none, or if it is damaged."""
         try:
             with self._file(url).open("rb") as file:
                 head = json.loads(file.readline(10_000))
@@ -46,7 +48,8 @@ class DocumentCache:
             return None
 
     def write(self, url: str, place: str, headers: Mapping[str, str], body: bytes) -> None:
-        """Keep what came from `place` when `url` was asked for, if it may be kept and can be asked for again."""
+        """Store the document that came from `place` when `url` was requested, if it may be
+        stored and can be revalidated."""
         names = {"If-None-Match": "etag", "If-Modified-Since": "last-modified"}
         validators = {name: headers[of] for name, of in names.items() if len(headers.get(of, "")) in range(1, 1000)}
         file = self._file(url)
@@ -61,7 +64,7 @@ class DocumentCache:
             _write(file, json.dumps(head).encode() + b"\n" + body)
             self._prune()
         except (OSError, ConfigError):
-            pass  # it is only asked for in full again
+            pass  # it is only downloaded in full again
 
     def _prune(self) -> None:
         left, room = MAX_CACHED_DOCUMENTS, 2 * MAX_DOCUMENT_BYTES
@@ -75,7 +78,7 @@ class DocumentCache:
 
 
 def _write(file: Path, content: bytes) -> None:
-    """Whole or not at all; readable for nobody else."""
+    """Write a file whole or not at all, readable by this user only."""
     handle, new = tempfile.mkstemp(dir=file.parent)
     try:
         with os.fdopen(handle, "wb") as opened:

@@ -1,5 +1,4 @@
-"""Documents over HTTP: with credentials where they belong, and bodies kept with their validators (RFC 9111 section
-4.3), so that one that has not changed is not sent again."""
+"""Documents over HTTP: with credentials where they belong, and from the cache if they have not changed."""
 
 from __future__ import annotations
 
@@ -25,14 +24,14 @@ _ACCEPT = {"Accept": b"application/json, application/yaml, */*;q=0.8"}
 
 
 class Downloaded(NamedTuple):
-    """A document, and the URL that it came from in the end."""
+    """A document, and the URL that it came from after redirects."""
 
     url: str
     body: bytes
 
 
 class Getter(Protocol):
-    """What asks: `Client.get`."""
+    """The function that sends the request: `Client.get`."""
 
     def __call__(
         self, what: str, url: str, headers: Mapping[str, bytes], timeout: float, max_bytes: int, *, credentials: bool
@@ -43,9 +42,10 @@ class Getter(Protocol):
 class Downloads:
     """Downloads the documents of one server.
 
-    Credentials go along where a document's origin is that of the API (`base_url`) or one of its `origins`. Where
-    `base_url` is not known, the origin of `spec` gets them if it refuses without, or if its document says that the API
-    is there (`is_home`; then it is in `home`). No other origin ever does. `notes` then has what to tell of it.
+    Credentials are sent if the document's origin is that of the API (`base_url`) or one of its `origins`. If
+    `base_url` is not known, the origin of `spec` gets them if it refuses requests without, or if its document says
+    that the API is there (`is_home`; the URL is then in `home`). No other origin ever gets them. `notes` collects
+    what the operator should know.
     """
 
     server: str
@@ -60,15 +60,13 @@ class Downloads:
     home: list[str] = field(default_factory=list)
 
     async def __call__(self, url: str) -> Downloaded:
-        """A document, redirects followed.
-
-        Raises: ServerError; MissingSecret, LoginRefused for one that cannot be had without.
-        """
+        """Download a document, following redirects. Raises: ServerError; MissingSecret or LoginRefused if the document
+        needs credentials that are not available."""
         trusted, lacking = self._trusted(url), None
         if trusted:
             try:
                 return self._usable(url, await self._asked(url, credentials=True))
-            except (MissingSecret, LoginRefused) as error:  # what calls need; many documents are open to all
+            except (MissingSecret, LoginRefused) as error:  # calls need credentials, but many documents are public
                 lacking = error
         answer = await self._asked(url, credentials=False)
         if answer.status in _REFUSED:
@@ -84,10 +82,10 @@ class Downloads:
         return found
 
     async def _more(self, url: str, found: Downloaded) -> Downloaded:
-        """The document as it is with credentials, if it can be had; else as everybody sees it."""
+        """The document as it is with credentials, if they work; else as everybody sees it."""
         try:
             own = self._usable(url, await self._asked(url, credentials=True))
-        except (ConfigError, ServerError) as error:  # a credential that cannot be had, or does not serve
+        except (ConfigError, ServerError) as error:  # a credential that is missing or refused
             self._note(url, f"is read as everybody sees it, and may have more with credentials: {error}")
             return found
         if own.body != found.body:
@@ -96,7 +94,7 @@ class Downloads:
         return own
 
     def _note(self, url: str, what: str) -> None:
-        if url == urldefrag(self.spec)[0]:  # of the document itself; what it refers to comes along
+        if url == urldefrag(self.spec)[0]:  # only for the document itself, not for the files that it refers to
             self.notes.append(f"the document {what}")
 
     def _usable(self, url: str, answer: Answer) -> Downloaded:
@@ -106,8 +104,8 @@ class Downloads:
         return Downloaded(answer.url, answer.body)
 
     async def _asked(self, url: str, *, credentials: bool) -> Answer:
-        """The answer; what was kept of it stands in for one that says that it has not changed."""
-        key = f"{url}#with credentials" if credentials else url  # what others see is not what was kept
+        """The answer; from the cache if the server says that the document has not changed."""
+        key = f"{url}#with credentials" if credentials else url  # the public version is cached separately
         before = await anyio.to_thread.run_sync(self.cache.read, key)
         answer = await self._got(url, before.validators if before else {}, credentials)
         if answer.status == 304 and before:
@@ -115,7 +113,7 @@ class Downloads:
                 return replace(answer, status=200, body=before.body)
             answer = await self._got(
                 url, {}, credentials
-            )  # the redirect leads elsewhere by now: what was kept is of another place
+            )  # the redirect leads elsewhere by now: the cached document is from another place
         if answer.status == 200:
             await anyio.to_thread.run_sync(self.cache.write, key, answer.url, answer.headers, answer.body)
         return answer
@@ -129,7 +127,7 @@ class Downloads:
         return f"{self.server}: the document {shown(url)}"
 
     def _trusted(self, url: str) -> bool | None:
-        """Whether credentials go to a URL; `None`: if it refuses without, or has the API's own document."""
+        """Whether credentials are sent to a URL; `None`: only if it refuses without, or has the API's own document."""
         if among(url, self.origins):
             return True
         if self.base_url:
@@ -138,7 +136,7 @@ class Downloads:
 
 
 def operations(body: bytes) -> int:
-    """How many operations a document seems to have; 0 for what is none."""
+    """How many operations a document seems to have; 0 if it is not a document."""
     try:
         root = parse(decompress(body, ""), "")
     except ConfigError:

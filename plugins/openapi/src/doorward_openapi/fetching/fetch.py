@@ -29,10 +29,11 @@ Download = Callable[[str], Awaitable[Downloaded]]
 async def fetch(
     spec: str, folder: Path, download: Download, origins: Sequence[str] = (), *, key: str = "spec"
 ) -> Bundle:
-    """The document that `spec` names (a path, relative to `folder`, or an http(s) URL; of a folder, the document in
-    it), and what it refers to of its own folder or origin, and of `origins`. `key` is the setting that names it.
+    """The document that `spec` names, with the files that it refers to in its own folder or origin, or in `origins`.
+    `spec` is an http(s) URL, or a path relative to `folder`; if that is a folder, the document in it is meant. `key` is
+    the name of the setting.
 
-    Raises: ConfigError if it is not there or too large, ServerError if it can't be downloaded.
+    Raises: ConfigError if it is missing or too large, ServerError if it cannot be downloaded.
     """
     place = f"{key} = {spec.partition('?')[0]!r}"
     if spec.startswith(("http://", "https://")):
@@ -48,7 +49,7 @@ async def fetch(
 
 
 def digest(bundle: Bundle) -> str:
-    """The same for the same bytes under the same names."""
+    """A hash of the bundle's files: their bytes and their names."""
     parent = bundle.root.rpartition("/")[0]
     total = hashlib.sha256()
     for uri in sorted(bundle.files):
@@ -58,7 +59,7 @@ def digest(bundle: Bundle) -> str:
 
 
 def _and_of(url: str, origins: Sequence[str]) -> list[str]:
-    """`origins` and that of the configured URL, which may redirect to another one."""
+    """`origins` and the origin of the configured URL, which may redirect to another one."""
     parts = urlsplit(url)
     return [*origins, f"{parts.scheme}://{parts.netloc}"]
 
@@ -90,7 +91,7 @@ def _read_all(spec: str, folder: Path, place: str) -> tuple[str, dict[str, bytes
 
 
 def _document_in(folder: Path, place: str) -> Path:
-    """The document of a folder: `openapi.*`, else `swagger.*`, else the only file that says it is one.
+    """The document in a folder: `openapi.*`, else `swagger.*`, else the only file that declares itself one.
 
     Raises: ConfigError if there is none, or more than one.
     """
@@ -107,7 +108,7 @@ def _document_in(folder: Path, place: str) -> Path:
 
 
 def _read_inside(uri: str, folder: Path, place: str) -> bytes | None:
-    """A file below `folder`, wherever `..` or symbolic links in its path would lead."""
+    """A file, if its path without `..` and symbolic links is below `folder`."""
     try:
         path = Path(unquote(urlsplit(uri).path)).resolve()
         return _read(path, place) if path.is_relative_to(folder) else None
@@ -131,7 +132,7 @@ def _read(path: Path, place: str) -> bytes | None:
 
 
 async def _download_all(bundle: Bundle, download: Download, place: str) -> None:
-    """Add to a bundle what its files refer to over HTTP."""
+    """Download the files to which a bundle refers over HTTP, and add them to it."""
     files, moved = bundle.files, bundle.moved
     todo, size = list(files), sum(map(len, files.values()))
     tried = set(moved)
@@ -148,7 +149,7 @@ async def _download_all(bundle: Bundle, download: Download, place: str) -> None:
                 found, body = await download(other)
                 files[found] = decompress(body, file_name(found))
             except (ServerError, ConfigError):
-                continue  # who refers to it is told that it is not there
+                continue  # whatever refers to it reports that it is missing
             moved[other] = found
             todo.append(found)
             size += len(files[found])

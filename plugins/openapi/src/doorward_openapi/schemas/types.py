@@ -1,4 +1,4 @@
-"""The `type` of a schema, in whichever way a document writes it, and null beside it."""
+"""The `type` of a schema, in whatever way a document writes it, and schemas that also allow null."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ALIASES = {
 
 
 def type_of(node: Mapping[str, Any], *, typed: bool) -> Any:
-    """The type, by its proper name; told by the other keywords where it is missing; `None` if unknown."""
+    """The type by its proper name, inferred from other keywords if it is missing; `None` if unknown."""
     given = node.get("type")
     if isinstance(given, str):
         given = _ALIASES.get(given, given)
@@ -37,14 +37,13 @@ def type_of(node: Mapping[str, Any], *, typed: bool) -> Any:
 
 
 def is_open(node: Mapping[str, Any]) -> bool:
-    """Whether the values of an enumeration are those that are known, and others may come: what Azure and Zalando
-    say."""
+    """Whether an enumeration lists only the values known so far, and others may come, as Azure and Zalando mark it."""
     about = node.get("x-ms-enum")
     return "enum" not in node or (isinstance(about, dict) and about.get("modelAsString") is True)
 
 
 def nullable(schema: dict[str, Any]) -> dict[str, Any]:
-    """The same or null."""
+    """The same schema, with null allowed."""
     if "enum" in schema and None not in schema["enum"]:
         schema = {**schema, "enum": [*schema["enum"], None]}
     kind = schema.get("type")

@@ -1,5 +1,5 @@
-"""What a document says of credentials (`security`, `securitySchemes`; 2.0: `securityDefinitions`) → suggestions for
-`auth`."""
+"""What a document says about credentials (`security`, `securitySchemes`; 2.0:
+`securityDefinitions`) → suggestions for `auth`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from doorward_openapi.document.refs import BadRef, Documents
 from doorward_openapi.security.schemes import Home, Names, Scheme, Way, ways
 
 Requirement = tuple[tuple[str, tuple[str, ...]], ...]
-"""Schemes that are needed together, each with its scopes."""
+"""Schemes that are required together, each with its scopes."""
 
 _MAX_SCHEMES = 50
 _MAX_NEEDS = 5000
@@ -24,8 +24,8 @@ _MAX_SUGGESTIONS = 6
 
 
 class Security:
-    """The needs of a document's operations, gathered one by one. `headers` (lower case) are those that the operator
-    sets in any case: what they carry needs no auth."""
+    """The security requirements of a document's operations, gathered one by one. `headers` (lower case) are those that
+    the operator sets anyway: schemes that they carry need no auth."""
 
     def __init__(
         self, server: str, root: Mapping[str, Any], documents: Documents, home: Home, headers: Collection[str]
@@ -40,7 +40,7 @@ class Security:
         """How many operations need credentials."""
 
     def add(self, node: Any) -> None:
-        """One operation."""
+        """Add the requirements of one operation."""
         own = node.get("security", self._default) if isinstance(node, dict) else None
         alternatives = tuple(dict.fromkeys(self._requirements(own)))
         if not alternatives or () in alternatives:  # an empty object: credentials are optional
@@ -50,7 +50,7 @@ class Security:
             self._needs[alternatives] += 1
 
     def warnings(self) -> Iterator[str]:
-        """Schemes that are needed, and that nothing here can serve."""
+        """Warnings about schemes that are required but not supported."""
         used = {name for alternatives in self._needs for requirement in alternatives for name, _ in requirement}
         for name in sorted(used, key=str):
             scheme = self._schemes.get(name)
@@ -58,8 +58,8 @@ class Security:
                 yield f"credentials: {scheme.unsupported} is not supported"
 
     def suggestions(self) -> list[Suggestion]:
-        """What would serve most operations, the best first. A document that declares schemes, and uses them nowhere, is
-        taken to mean each of them, for no operation."""
+        """Suggestions, the one that serves most operations first. If a document declares schemes and uses none, each of
+        them is suggested, with no operation that it serves."""
         wanted: dict[frozenset[str], None] = {}
         for alternatives in self._needs or [(((name, ()),) for name in self._schemes)]:
             for requirement in alternatives:
@@ -76,15 +76,15 @@ class Security:
                 yield tuple(sorted(needed, key=str))
 
     def _of(self, names: frozenset[str]) -> Iterator[tuple[int, Suggestion]]:
-        """The suggestions that schemes make which are needed together, with how much trouble each is. One that can be
-        served in several ways makes several."""
+        """The suggestions for schemes that are required together, each with the effort that it takes. A scheme that can
+        be satisfied in several ways gives several suggestions."""
         schemes = [self._schemes[name] for name in sorted(names) if name in self._schemes]
         if not schemes or len(schemes) < len(names) or any(scheme.unsupported for scheme in schemes):
             return
         serves, scopes = self._served(names)
         if all(
             scheme.kind in ("oauth2", "openIdConnect") for scheme in schemes
-        ):  # converters write each flow as a scheme: one token does
+        ):  # converters write each flow as a scheme of its own: one token will do
             every = sorted(set().union(*scopes.values()))
             combinations = [[way] for scheme in schemes for way in ways(scheme, Names(self._server), self._home, every)]
         else:
@@ -92,7 +92,7 @@ class Security:
             each = [list(ways(scheme, free, self._home, sorted(scopes.get(scheme.name, ())))) for scheme in schemes]
             combinations = [[way] for way in each[0]] if len(each) == 1 else [[own[0] for own in each]]
         for together in combinations:
-            if len({way.place for way in together}) == len(together):  # two cannot stand in one place
+            if len({way.place for way in together}) == len(together):  # two cannot share a place
                 yield sum(way.trouble for way in together), self._suggestion(together, serves)
 
     def _suggestion(self, together: list[Way], serves: int) -> Suggestion:
@@ -101,7 +101,7 @@ class Security:
         return Suggestion([way.table for way in together], says, serves, elsewhere)
 
     def _served(self, names: frozenset[str]) -> tuple[int, dict[str, set[str]]]:
-        """How many operations these schemes are enough for, and the scopes of which they need each."""
+        """The number of operations for which these schemes suffice, and the scopes that those need for each scheme."""
         serves, scopes = 0, dict[str, set[str]]()
         for alternatives, count in self._needs.items():
             if enough := next((r for r in alternatives if all(name in names for name, _ in r)), None):
