@@ -1,4 +1,5 @@
-"""The calls of a program in Monty: each passed through the door, and answered as the worker wants to be told."""
+"""The calls of a program in Monty: each goes through the door, and its answer takes the form
+that the worker expects."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from doorward_sandbox_monty.modules import Modules
 
 
 class Calls:
-    """The calls of one feed: answered at once, or as futures where they are awaited. `awaited` has the places where
-    that is, by the text in which the call stands: a session's functions are of earlier ones."""
+    """The calls of one feed: answered at once, or as futures if they are awaited. `awaited` has the places of awaited
+    calls by the text that contains them: in a session, functions come from earlier texts."""
 
     def __init__(
         self, door: Door | None = None, awaited: Mapping[str, Container[tuple[int, int]]] = MappingProxyType({})
@@ -25,7 +26,7 @@ class Calls:
         self._running: set[asyncio.Future[Any]] = set()
         self._pending: dict[int, asyncio.Task[Any]] = {}
         self.errors = Errors()
-        self.made = False  # anything that is seen outside
+        self.made = False  # anything that is visible outside
         self.called = False
         self.over = False
 
@@ -40,8 +41,8 @@ class Calls:
         return self._later(step.call_id, call) if self._is_awaited(step.position) else await call
 
     async def explain(self, asked: str, args: Any, modules: Modules) -> Any:
-        """What `help(value)`, `dir(value)` and `value.__doc__` are, for what is ours; Monty itself knows none of
-        them."""
+        """Answer `help(value)`, `dir(value)` and `value.__doc__` for our own objects; Monty
+        itself has none of these."""
         assert self._door is not None
         self.made = self.called = True
         meant = modules.meant(args[0]) if args else "doorward"
@@ -59,7 +60,7 @@ class Calls:
         return {"return_value": None}
 
     async def sleep(self, step: Any) -> Any:
-        """The host waits for a program that sleeps: the deadline of the run bounds it."""
+        """Sleep in the host on behalf of the program; the deadline of the run limits it."""
         seconds = max(0.0, float(step.args[0])) if step.args else 0.0
         waiting = self._value(asyncio.sleep(min(seconds, 3600)))
         return self._later(step.call_id, waiting) if self._is_awaited(step.position) else await waiting
@@ -68,18 +69,18 @@ class Calls:
         return (place.start, place.end) in self._awaited.get(place.filename, ())
 
     async def settled(self, ids: list[int]) -> dict[int, Any]:
-        """The answers that are there, after at least one of these calls has ended."""
+        """Wait until at least one of these calls has ended. Returns: the answers so far."""
         tasks = [self._pending[i] for i in ids if i in self._pending]
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         return {i: self._pending.pop(i).result() for i in ids if i in self._pending and self._pending[i].done()}
 
     def cancel(self) -> None:
-        """End what is under way for a program that is over."""
+        """End the calls of a program that is over."""
         self.over = True
         self.drop()
 
     def drop(self) -> None:
-        """End what is under way: nobody waits for it any more."""
+        """End the calls under way: nobody waits for them any more."""
         for task in self._running:
             task.cancel()
 
@@ -92,11 +93,11 @@ class Calls:
         return await self._value(self._door.call(function, args, kwargs))
 
     async def _value(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """What came of the work, as the worker wants to be told."""
+        """Do the work. Returns: its result in the form that the worker expects."""
         task = asyncio.ensure_future(work)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
-        await asyncio.wait([task])  # is itself cancelled only with the whole loop, at the end of this process
+        await asyncio.wait([task])  # this task itself is cancelled only with the whole loop, when the process ends
         try:
             return {"return_value": task.result()}
         except DoorwardError as error:

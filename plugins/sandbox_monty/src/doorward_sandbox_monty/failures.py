@@ -1,4 +1,4 @@
-"""How a program in Monty failed: its own error, a limit, or something that Monty cannot run."""
+"""How a program in Monty failed: by its own error, at a limit, or by something that Monty cannot run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from doorward_sandbox_monty.modules import LIBRARY
 
 _TOO_OFTEN = re.compile(r"suspension limit \d+ exceeded")
 _NO_FILE = "Permission denied: '"
-"""How a program fails that wants files, where its text does not say so."""
+"""How a program fails that uses files, if its text did not show that beforehand."""
 
 
 def no_files(line: int | None) -> Unsupported:
@@ -28,7 +28,8 @@ def too_late(limits: Limits) -> LimitExceeded:
 
 
 def result_of(error: monty.MontyError, code: str, limits: Limits, *, made: bool) -> ProgramResult:
-    """What a program raised; or `Unsupported`, if it is what Monty cannot run."""
+    """The result of a program that raised an error. Raises: Unsupported if the error is that Monty
+    cannot run it; LimitExceeded."""
     inner = error.exception()
     if isinstance(error, monty.MontyTypingError):
         return ProgramResult(

@@ -1,4 +1,4 @@
-"""What Monty lacks of Python, by how a program fails that wants it: another executor may have it."""
+"""Features of Python that Monty lacks, recognised by how a program fails: another executor may have them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOWHERE = {"input", "breakpoint"}
 
 
 class MissingFeature(NamedTuple):
-    """What Monty lacks, what to write instead, and the module that it is, if it is one."""
+    """A feature that Monty lacks, what to write instead, and the module's name if it is a module."""
 
     what: str
     instead: str
@@ -28,7 +28,7 @@ class MissingFeature(NamedTuple):
 
 
 def missing_feature(error: str, message: str) -> MissingFeature | None:
-    """What Monty lacks; `None` if the program itself is wrong."""
+    """The missing feature behind an error; `None` if the program itself is wrong."""
     if error == "NotImplementedError" and "monty" in message:
         instead = "Write it plainly: lists in place of generators, functions in place of subclasses."
         return MissingFeature(message.replace("The monty syntax parser", "monty"), instead)

@@ -1,4 +1,4 @@
-"""One Monty session: feeds programs, answers what they ask, and ends them in time."""
+"""One Monty session: feeds programs to the worker, answers their calls, and ends them in time."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class MontySandbox:
         self._open = True
 
     async def run(self, program: Program, door: Door) -> ProgramResult:
-        """See `doorward.Sandbox.run`. The feed runs in a task of its own that is never cancelled: a worker is ended
-        by killing it, which the feed then reports; cancelling a feed could abort this process at its exit."""
+        """See `doorward.Sandbox.run`. The feed runs in a task that is never cancelled: to end a worker is to kill it,
+        which the feed then reports. Cancelling a feed could abort this process at its exit."""
         self._running = True
         feed = asyncio.ensure_future(self._feed(program, door))
         try:
@@ -48,7 +48,7 @@ class MontySandbox:
             with anyio.CancelScope(shield=True):
                 await asyncio.wait([feed], timeout=_GRACE_SECONDS)
             if feed.done() and not feed.cancelled():
-                feed.exception()  # that the worker is gone is no news
+                feed.exception()  # the worker is known to be gone
             raise
         finally:
             self._running = False
@@ -89,7 +89,7 @@ class MontySandbox:
         except monty.MontyCrashedError as error:
             self._worker.died()
             if self._worker.ahead and not calls.made and not calls.over:
-                # It may have died while it waited for a program; one that has done nothing yet may start anew.
+                # The worker may have died while it waited; a program that has done nothing yet may start again.
                 self._worker, self._fed = await self._workers.check_out(program.limits), 0
                 return await self._feed(program, door)
             if error.timed_out:
@@ -105,8 +105,8 @@ class MontySandbox:
     async def _drive(
         self, code: str, inputs: Mapping[str, Any], calls: Calls, door: Door, *, unless: tuple[Any, ...] = ()
     ) -> Any:
-        """Feed one text and answer the worker's questions until it has a value: `unless` holds that for a name that is
-        not set."""
+        """Feed one text and answer the worker's questions until it has a value. `unless` holds the value to use if the
+        name `result` is not set."""
         worker = self._worker
         self._fed += 1
         try:
@@ -114,7 +114,7 @@ class MontySandbox:
                 code, inputs=dict(inputs), print_callback=lambda stream, text: calls.print(text)
             )
         except monty.MontyTypingError:
-            self._fed -= 1  # Monty's own count, by which it names texts, leaves it out
+            self._fed -= 1  # Monty does not count it either when it names texts
             raise
         while not isinstance(step, monty.MontyComplete):
             match step:

@@ -1,4 +1,5 @@
-"""Why a machine refuses jails, and what its operator can do: told after a jail really could not be started."""
+"""Why a machine refuses jails, and what its operator can do about it. Used only after a jail
+has really failed to start."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ and load it: sudo apparmor_parser -r /etc/apparmor.d/doorward-nsjail"""
 
 
 def refused(nsjail: Path, said: str, user: int, root: Path = Path("/")) -> ExecutorError:
-    """The error for a jail that did not start, after which nsjail `said` something. What the kernel's settings explain
-    is explained; they are read below `root`. `user` is who programs run as under root."""
+    """The error for a jail that did not start; `said` is what nsjail wrote. The kernel's settings, which are read below
+    `root`, may explain it. `user` is the id that programs run as if Doorward is root."""
     last = " ".join(said.split())[-600:] or "nothing"
     why, hint = _explained(nsjail, said, root)
     if not os.geteuid() and "map" in said and not _mapped(user, root):
