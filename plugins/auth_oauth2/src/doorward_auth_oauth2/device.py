@@ -1,4 +1,4 @@
-"""A login on another device (RFC 8628): a person enters a code at the provider's page, and we ask until they have."""
+"""A login on another device (RFC 8628): a person enters a code on the provider's page, and we poll until they have."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from doorward_auth_oauth2.settings import OAuth2Settings
 from doorward_auth_oauth2.wire import Refused, Wire
 
 INTERVAL_SECONDS = 5.0
-"""Seconds between two requests, unless the provider says otherwise; with each `slow_down` that many more."""
+"""Time between two requests, unless the provider says otherwise; each `slow_down` adds as much again."""
 MIN_INTERVAL_SECONDS, MAX_INTERVAL_SECONDS = 1.0, 60.0
 MAX_LOGIN_SECONDS = 900.0
-"""Seconds for which a person is waited for at most."""
+"""The longest time to wait for the person."""
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 
 
 async def authorize(context: PluginContext[OAuth2Settings], found: Found, person: LoginPrompt, wire: Wire) -> Login:
-    """Tokens of the person, once they have entered the code. Raises: ConfigError, LoginRefused, ServerError."""
+    """The person's tokens, once they have entered the code. Raises: ConfigError, LoginRefused, ServerError."""
     settings, endpoint = context.settings, found.provider.device_authorization_endpoint
     grants.require_named(settings, context.url, found)
     if endpoint is None:
@@ -67,7 +67,7 @@ async def _wait(
                 interval = min(interval + INTERVAL_SECONDS, MAX_INTERVAL_SECONDS)
             elif error.code != "authorization_pending":
                 raise
-        except ServerError:  # it is not there for the moment (section 3.5)
+        except ServerError:  # temporarily unavailable (section 3.5)
             interval = min(interval * 2, MAX_INTERVAL_SECONDS)
     raise ServerError("nobody has entered the code in time", hint="Start the login again.")
 

@@ -1,4 +1,4 @@
-"""The auth type `session`: a login by POST, and what it gives (cookies, or a token) with every request from then on."""
+"""The auth type `session`: a login by POST, whose cookies or token are sent with every request from then on."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ PLUGIN_API = 1
 
 
 class Session:
-    """Logs in when a request needs it, in time before the session ends, and when the server refuses it; logs out at the
-    end."""
+    """Logs in when a request needs it, again before the session ends or when the server refuses it,
+    and logs out at the end."""
 
     Settings = SessionSettings
 
@@ -33,7 +33,7 @@ class Session:
         return self._made
 
     async def check(self) -> str:
-        """What `doorward doctor` says: nobody is logged in for its sake."""
+        """A sentence for `doorward doctor`, which does not log in."""
         from doorward_auth_kit import place
 
         from doorward_auth_session.urls import SessionUrls

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from doorward_auth_session.settings import SessionSettings
 
 LOGOUT_SECONDS = 5.0
-"""Seconds that a logout may take."""
+"""How long a logout may take."""
 
 
 class SessionAuth(FetchedAuth[OpenSession]):
-    """Keeps one session for all requests; opens another one when it ends or is refused, once a request."""
+    """Uses one session for all requests; opens another when it ends or is refused, at most once for each request."""
 
     def __init__(self, context: PluginContext[SessionSettings]) -> None:
         self._context, self._urls = context, SessionUrls(context)
@@ -61,11 +61,11 @@ class SessionAuth(FetchedAuth[OpenSession]):
             raise ServerError(f"{self._context.name} sends to its login, though there was one", hint=self._advice)
 
     def _ended(self, response: httpx2.Response) -> bool:
-        """Whether the server says that there is no session (any more)."""
+        """Whether the server says that there is no session, or none any more."""
         return response.status_code in self._context.settings.expired or self._urls.asks_to_log_in(response)
 
     async def log_out(self) -> None:
-        """End the session at the server, if there is one. It is not worth an error: the session ends by itself."""
+        """End the session at the server, if there is one. A failure is no error: the session will end by itself."""
         opened, url = self._sessions.held, self._urls.logout
         self._sessions.held = None
         if opened is None or url is None:

@@ -1,4 +1,4 @@
-"""One login: the page before it if there is a CSRF token to get, the POST, and what is to be made of the answer."""
+"""One login: the page before it if a CSRF token is needed, the POST, and the reading of the answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SENDABLE = re.compile(r"[\x21-\x7e]([\x20-\x7e]{0,16000}[\x21-\x7e])?")
 
 
 async def fields(settings: SessionSettings) -> dict[str, Any]:
-    """What is posted, with its secrets as they are now. Raises: MissingSecret."""
+    """The fields to post, with the current values of secrets. Raises: MissingSecret."""
     more = {
         name: await value.get() if isinstance(value, Template) else value for name, value in settings.fields.items()
     }
@@ -36,14 +36,14 @@ async def fields(settings: SessionSettings) -> dict[str, Any]:
 
 
 class Login:
-    """One login by these `fields`."""
+    """One login with these `fields`."""
 
     def __init__(self, context: PluginContext[SessionSettings], urls: SessionUrls, fields: dict[str, Any]) -> None:
         self._context, self._settings, self._urls, self._fields = context, context.settings, urls, fields
 
     @property
     def digest(self) -> str:
-        """Tells these secrets from others, and does not tell them."""
+        """A digest by which these secrets differ from others, without revealing them."""
         return hashlib.sha256(json.dumps(self._fields).encode()).hexdigest()
 
     async def __call__(self) -> OpenSession:
@@ -59,9 +59,7 @@ class Login:
             self._judge(response)
             self._read(response, opened, names)
             if again and self._urls.page != self._urls.login:
-                with contextlib.suppress(
-                    ServerError
-                ):  # who has logged in may be given another token there, or sent away
+                with contextlib.suppress(ServerError):  # after the login, the page may give another token, or redirect
                     await self._page(client, opened)
             return opened
 
@@ -96,7 +94,7 @@ class Login:
         return request
 
     def _judge(self, response: httpx2.Response) -> None:
-        """Whether an answer may be a yes."""
+        """Refuse an answer that is clearly not a success."""
         if response.status_code >= 500:
             raise ServerError(f"{self._at} failed with status {response.status_code}{self._why(response)}")
         if response.status_code >= 400 or response.status_code < 200:
@@ -107,7 +105,7 @@ class Login:
             raise self._refused("refused the login: it shows the login form again", response)
 
     def _read(self, response: httpx2.Response, opened: OpenSession, names: set[str]) -> None:
-        """Take the token, or see that the cookies are there; and when they end."""
+        """Take the token, or check that the cookies are there, and note when they end."""
         settings, ends = self._settings, [opened.ends]
         if settings.token_field:
             token = answers.dig(answers.told(response), settings.token_field)
@@ -125,11 +123,11 @@ class Login:
             ends += [end for name in names if cookies.lasting(end := opened.cookies.ends(name))]
         if settings.cookie_name or not settings.token_field:
             self._require(response, opened, names)
-        # What has ended before it began was told by a clock that is wrong: the server will say when it ends.
+        # An end before the beginning comes from a wrong clock: the server will say when the session is over.
         opened.ends = min(ends) if min(ends) > opened.got else opened.ends
 
     def _require(self, response: httpx2.Response, opened: OpenSession, names: set[str]) -> None:
-        """That there are cookies of a session, and that they go to the server."""
+        """Make sure that there are session cookies, and that they would be sent to the server."""
         if not any(opened.cookies.get(name) for name in names):
             what = f"no cookie {self._settings.cookie_name!r}" if self._settings.cookie_name else "no cookie"
             raise self._refused(f"set {what}", response)
