@@ -1,4 +1,4 @@
-"""Search, cards and opening, with every specification at hand compiled together."""
+"""Searching, reading functions and opening the catalog, with all available specifications compiled together."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PLUGIN_API = 1
 MAX_OUTPUT_BYTES = 64 * 1024
-"""Bytes that a command may answer."""
+"""How much a command may print."""
 
 
 class KeyringSettings(Settings):
@@ -49,7 +49,7 @@ class Keyring:
         service, slash, user = name.rpartition("/")
         if not (service and slash and user):
             raise ConfigError("${keyring:…} names no service and user", hint="Write ${keyring:service/user}.")
-        # A keyring that is locked may wait for a person who is not there. One such thread is enough.
+        # A locked keyring may wait for a person who is not there. One such thread is enough.
         asking = self._waiting.get(name) or _Asking(service, user)
         self._waiting[name] = asking
         asking.join(self._timeout)
@@ -74,7 +74,7 @@ class Keyring:
 
 
 class _Asking(threading.Thread):
-    """One question to the keyring. It is left behind if it does not come back."""
+    """One request to the keyring, abandoned if it does not return."""
 
     def __init__(self, service: str, user: str) -> None:
         super().__init__(name="keyring", daemon=True)
@@ -88,7 +88,7 @@ class _Asking(threading.Thread):
             import keyring
 
             self.value = keyring.get_password(*self._about)
-        except Exception as error:  # backends raise what they like
+        except Exception as error:  # backends raise errors of any kind
             self.error = error
 
 
@@ -113,7 +113,7 @@ class Command:
         return self._values.get(name) if scheme == "cmd" else None
 
     def _run(self, name: str) -> str:
-        """What a command prints. Errors show its first word only: others may be secret.
+        """The output of a command. Errors show its first word only: others may be secret.
 
         Raises: ConfigError, MissingSecret.
         """
@@ -143,8 +143,8 @@ class Command:
         return value
 
     def _output(self, words: list[str], what: str) -> tuple[int | None, bytes]:
-        """The exit code (none: it took too long) and what was printed. Nothing that it started is left. Raises:
-        ConfigError."""
+        """The exit code (None if it took too long) and the output of a command. No process that it started is
+        left. Raises: ConfigError."""
         given: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         try:
             process = subprocess.Popen(words, start_new_session=True, **given)  # noqa: S603 - the operator's own words, without a shell
@@ -157,14 +157,14 @@ class Command:
             if reader.content is None or len(reader.content) > MAX_OUTPUT_BYTES:
                 return (None if reader.content is None else 0), reader.content or b""
             return process.wait(self._timeout), reader.content
-        except subprocess.TimeoutExpired:  # it has closed its output, and goes on
+        except subprocess.TimeoutExpired:  # it has closed its output but goes on
             return None, b""
         finally:
             _end(process)
 
 
 class _Reading(threading.Thread):
-    """What comes out of a process, up to a size. It is left behind if somebody else keeps the pipe open."""
+    """Reads the output of a process, up to a size; abandoned if another process keeps the pipe open."""
 
     def __init__(self, pipe: Any) -> None:
         super().__init__(name="command", daemon=True)
@@ -178,7 +178,7 @@ class _Reading(threading.Thread):
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End it, and what it has started."""
+    """Kill the process and the processes that it has started."""
     if hasattr(os, "killpg"):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

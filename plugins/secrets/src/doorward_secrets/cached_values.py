@@ -1,4 +1,4 @@
-"""Values that are fetched once for a while, by whoever needs them first."""
+"""A cache of values that are fetched when first needed, and again after some time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from collections.abc import Callable
 from doorward import ConfigError
 
 RETRY_SECONDS = 5.0
-"""Seconds after which what failed is tried again: whoever asks meanwhile is told the same."""
+"""After this time a failed fetch is tried again; until then every caller gets the same error."""
 
 
 class CachedValues:
-    """What `fetch` gives for a name, for `ttl` seconds. Threads that ask for one name at the same time share one
-    `fetch`."""
+    """The results of `fetch` by name, each for `ttl` seconds. Threads that need the same name at the
+    same time share one `fetch`."""
 
     def __init__(self, ttl: float, fetch: Callable[[str], str]) -> None:
         self._ttl, self._fetch = ttl, fetch
