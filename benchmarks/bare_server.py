@@ -1,5 +1,5 @@
-"""The least that an MCP server of the SDK can be: one tool that does nothing. `python bare_server.py sdk|ours` names
-the transport."""
+"""The smallest possible MCP server with the SDK: one tool that does nothing. Usage, with the transport: `python
+bare_server.py sdk|ours`."""
 
 from __future__ import annotations
 

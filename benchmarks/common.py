@@ -1,4 +1,4 @@
-"""What the parts share: numbers and how they are shown, a project folder, servers at the other end of a pipe."""
+"""Shared by all parts: statistics and tables, a project folder, servers at the other end of a pipe."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 PYTHON = sys.executable
 BARE = {name: [PYTHON, str(HERE / "bare_server.py"), name] for name in ("sdk", "ours")}
 ERAS = {"2026-07-28": "auto", "2025-11-25": "legacy"}
-"""The revisions of the protocol, and how the SDK's client is told to speak them."""
+"""The revisions of the protocol, and the SDK client's mode for each."""
 
 HEAD = """\
 state = "state"
@@ -30,14 +30,14 @@ plugins = ["ast", "audit_jsonl"]
 rate = 1000000
 calls = 10000
 """
-"""The default configuration, but for the limits on how often a client may ask."""
+"""The default configuration, except for the limits on the number of requests."""
 
 
 # Numbers
 
 
 def at(values: Sequence[float], part: float) -> float:
-    """The value below which this part of the values lies."""
+    """The value below which the given part of the values lies."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(part * len(ordered)))]
 
@@ -65,8 +65,8 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
 async def interleaved(
     sides: Mapping[str, Callable[[], Awaitable[Any]]], rounds: int, warm: int = 20
 ) -> dict[str, list[float]]:
-    """Seconds of each side, measured in turns, so that what else the machine does hits all of them. Each round starts
-    with another side. A side that answers a number says itself how long it took."""
+    """Seconds that each side takes, measured in turns, so that other load on the machine affects all of them. Each
+    round starts with another side. If a side returns a number, that is the time that it took."""
     took: dict[str, list[float]] = {name: [] for name in sides}
     names = list(sides)
     for number in range(-warm, rounds):
@@ -108,7 +108,7 @@ def openapi(specs: Mapping[str, str]) -> str:
 
 @contextlib.asynccontextmanager
 async def connected(command: Sequence[str], mode: str = "auto") -> AsyncIterator[Client]:
-    """A client of the SDK at a server that it starts."""
+    """A client of the SDK, connected to a server that it starts."""
     with open(os.devnull, "w") as null:
         parameters = StdioServerParameters(command=command[0], args=list(command[1:]), env=dict(os.environ))
         async with Client(stdio_client(parameters, errlog=null), mode=mode) as client:
@@ -117,7 +117,7 @@ async def connected(command: Sequence[str], mode: str = "auto") -> AsyncIterator
 
 
 class Wire:
-    """A client without an SDK, as cheap as one can be: what an agent's client that is not Python sees."""
+    """A client without an SDK, as cheap as possible, to show what an agent's client that is not in Python sees."""
 
     def __init__(self, command: Sequence[str], *, stderr: Path | None = None) -> None:
         """`stderr`: where the server's standard error goes; nowhere if not given."""

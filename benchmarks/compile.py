@@ -1,7 +1,7 @@
-"""Documents to searchable functions, against only parsing them with the fastest loader, and FastMCP's `from_openapi`.
+"""Compiling documents to searchable functions, compared with only parsing them, and with FastMCP's `from_openapi`.
 
-Every measurement is a process of its own, which imports first: `compile.py SIDE FILE FOLDER` (FILE uncompressed) prints
-what it took.
+Each measurement runs in a process of its own, after its imports: `compile.py SIDE FILE FOLDER` (FILE
+uncompressed) prints the result.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _peer() -> tuple[str, str]:
 
 
 def _theirs(python: str, file: Path) -> str:
-    """What FastMCP takes for functions out of the parsed document."""
+    """Time and memory that FastMCP takes to make functions from the parsed document."""
     if not python or file.is_dir():
         return "–"
     try:
@@ -111,7 +111,7 @@ def _measured(command: list[str]) -> Any:
 
 
 def _unpacked(file: Path, target: Path) -> Path:
-    """The document without compression; of an archive, its folder."""
+    """The document without compression; for an archive, its folder."""
     import tarfile
 
     import zstandard
@@ -193,7 +193,7 @@ def _fastmcp(path: Path, folder: Path) -> dict[str, Any]:
 
     try:
         return _with_memory(work)
-    except Exception as error:  # whatever it says is what it has to say
+    except Exception as error:  # any error is a result
         return {"error": f"{type(error).__name__}: {' '.join(str(error).split())[:60]}"}
 
 

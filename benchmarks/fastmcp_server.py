@@ -1,5 +1,5 @@
-"""FastMCP in its code mode, with the functions of an OpenAPI document. Runs in a virtual environment of its own: `…
-DOCUMENT URL`."""
+"""FastMCP in its code mode, with the functions of an OpenAPI document. Runs in a virtual environment of
+its own: `… DOCUMENT URL`."""
 
 from __future__ import annotations
 

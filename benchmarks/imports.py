@@ -1,4 +1,5 @@
-"""Wall time of commands that only look, and what `serve` imports although its configuration does not use it."""
+"""Wall time of commands that only show something, and the modules that `serve` imports although its
+configuration does not use them."""
 
 from __future__ import annotations
 
@@ -17,10 +18,10 @@ COMMANDS = {
 }
 NOT_NEEDED = (
     "structlog", "rich", "httpx", "requests", "yaml", "zstandard", "jsonschema", "docker",
-    "pydantic_monty", "doorward_openapi", "doorward_auth_static", "doorward_sandbox_monty", "doorward_cache_sqlite", "doorward_testing",
-    "unittest", "pytest",
+    "pydantic_monty", "doorward_openapi", "doorward_auth_static", "doorward_sandbox_monty", "doorward_cache_sqlite",
+    "doorward_testing", "unittest", "pytest",
 )  # fmt: skip
-"""What `serve` may not import before its first tool call, with servers of no source."""
+"""Modules that `serve` must not import before its first tool call if no servers are configured."""
 
 
 async def run(folder: Path, rounds: int = 20) -> None:
@@ -59,7 +60,7 @@ async def run(folder: Path, rounds: int = 20) -> None:
 
 
 def _modules(command: Sequence[str], folder: Path) -> dict[str, int]:
-    """The modules that a server imports until its first `tools/list` answer, with their own microseconds."""
+    """The modules that a server imports before its first answer to `tools/list`, with the microseconds of each."""
     log = folder / "importtime.txt"
     wire = Wire([command[0], "-X", "importtime", *command[1:]], stderr=log)
     wire.connect().ask("tools/list")

@@ -1,4 +1,4 @@
-"""An HTTP API that costs as little as can be, so that what is measured is the road to it.
+"""An HTTP API that costs as little as possible, so that only the way to it is measured.
 
 Its first line is its address; it ends when its standard input does.
 """

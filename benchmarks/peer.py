@@ -13,7 +13,7 @@ from common import HERE, Project, connected, interleaved, ms, ratio, table
 from program import ONE_BY_ONE, api
 
 ENVIRONMENT = Path(os.environ.get("BENCH_FASTMCP", Path(tempfile.gettempdir()) / "doorward-bench-fastmcp"))
-"""Made anew if it is not there; outside of the project, whose own environment stays as it is."""
+"""FastMCP's virtual environment, created if missing; outside the project, whose own environment stays unchanged."""
 THEIRS = "for n in range({count}):\n    got = await call_tool('item', {{'n': n}})\nreturn got"
 
 

@@ -22,7 +22,7 @@ AT_ONCE = "import asyncio\nfrom loop import slow\nlen(await asyncio.gather(*[slo
 
 @contextlib.contextmanager
 def api(folder: Path) -> Iterator[tuple[str, Path]]:
-    """The API in a process of its own: its address, and its document in a file."""
+    """Start the API in a process of its own. Yields: its address, and its document in a file."""
     process = subprocess.Popen(
         [PYTHON, str(HERE / "loopback_api.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

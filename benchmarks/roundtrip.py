@@ -46,7 +46,8 @@ async def run(folder: Path, rounds: int = 400) -> None:
 async def _blocks(
     sides: Mapping[str, Callable[[], Awaitable[Any]]], rounds: int, block: int = 40
 ) -> dict[str, list[float]]:
-    """In turns of many calls: in turns of one, a server can tidy up unseen while the others are asked."""
+    """Measure in turns of many calls: with turns of one call, a server can clean up unnoticed
+    while it is the others' turn."""
 
     async def several(side: Callable[[], Awaitable[Any]]) -> float:
         started = time.perf_counter()

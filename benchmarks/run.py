@@ -1,5 +1,5 @@
-"""Measures Doorward side by side with its peers and prints Markdown: `python benchmarks/run.py [PART …]`; see
-README.md."""
+"""Measures Doorward side by side with its peers and prints Markdown: `python benchmarks/run.py
+[PART …]`; see README.md."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Executors beside FastMCP's code mode and a bare `python -c`: starting, warm, with pandas, in a session, many calls,
-many clients."""
+"""Executors beside FastMCP's code mode and a bare `python -c`: starting, warm, with pandas, in a session,
+many calls, many clients."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROUNDS = 60
 
 
 class Side:
-    """One executor, as its configuration says, with pandas if it can have it."""
+    """One configured executor, with pandas if possible."""
 
     def __init__(self, name: str, executor: str, settings: dict[str, Any], *, pandas: bool) -> None:
         self.name, self.executor, self.settings, self.pandas = name, executor, settings, pandas
@@ -109,7 +109,7 @@ async def _execute(client: Any, code: str, **more: Any) -> Any:
 
 
 async def _starting(folder: Path, sides: list[Side]) -> None:
-    """The first run of a gateway that is ready, and a Python that is started for one program."""
+    """The first run of a gateway that is ready, compared with starting a Python for one program."""
     rows = []
     for side in sides:
         took = []
@@ -134,8 +134,8 @@ async def _starting(folder: Path, sides: list[Side]) -> None:
 
 
 async def _warm(folder: Path, sides: list[Side]) -> None:
-    """One program each, with a pause between them and without, beside an empty tool of the bare SDK and FastMCP's code
-    mode."""
+    """One program each, with a pause between them and without, beside an empty tool of the bare SDK
+    and FastMCP's code mode."""
     rows = []
     async with contextlib.AsyncExitStack() as stack:
         bare = await stack.enter_async_context(connected(BARE["sdk"]))
@@ -182,7 +182,7 @@ async def _fastmcp(folder: Path, stack: contextlib.AsyncExitStack) -> Any:
 
 
 class _Stub:
-    """A door that answers at once: what is left is the sandbox's own part of a call."""
+    """A door that answers at once, so that only the sandbox's own part of a call remains."""
 
     def members(self, server: str) -> list[str] | None:
         return ["item"] if server == "loop" else None
@@ -238,7 +238,8 @@ async def _calls(folder: Path, sides: list[Side]) -> None:
 
 
 async def _clients(folder: Path, sides: list[Side], clients: int = 32, runs: int = 10) -> None:
-    """That many agents at once, each run after run; in one process, for the clients are not what is measured."""
+    """Many agents at once, each doing one run after another; in one process, since the clients
+    are not what is measured."""
     rows = []
     for side in sides:
         async with _gate(side, folder / f"clients-{side.name}") as gate:
@@ -269,7 +270,7 @@ async def _gate(side: Side, folder: Path) -> AsyncIterator[Gateway]:
 
 
 async def _memory(folder: Path, sides: list[Side]) -> None:
-    """Proportional set size of all processes of jails, by how many sandboxes wait in them."""
+    """Proportional set size of all processes of jails, by the number of waiting sandboxes."""
     rows = []
     for side in sides:
         if side.executor == "monty":

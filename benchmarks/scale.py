@@ -1,5 +1,5 @@
-"""What many servers, principals and patterns cost: the same work for 1, 10, 100 and 500 servers of 40 functions
-each."""
+"""The cost of many servers, principals and patterns: the same work with 1, 10, 100 and 500
+servers of 40 functions each."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from doorward.gateway import Gateway
 SIZES = (1, 10, 100, 500)
 FUNCTIONS = 40
 PRINCIPALS = 100
-"""One for each server, up to so many. The half of all servers is theirs, each by its name, and what they may call is
-said of each."""
+"""The largest number of principals; there is one for each server. Each has half of the servers, listed by name, with a
+pattern for each of what it may call."""
 
 VERBS, NOUNS = (
     ("get", "list", "create", "update", "delete"),
@@ -26,7 +26,7 @@ VERBS, NOUNS = (
 METHODS = {"create": "post", "update": "patch", "delete": "delete"}
 
 Took = dict[str, float]
-"""Milliseconds of the processors (other work on the machine hardly changes them), or tokens, by what was measured."""
+"""CPU milliseconds (other work on the machine hardly changes them) or tokens, by what was measured."""
 
 
 async def run(folder: Path) -> None:
@@ -80,7 +80,7 @@ async def _measured(folder: Path, size: int) -> Took:
 
 
 def _documents(folder: Path, size: int) -> dict[str, str]:
-    """The servers' names, and their documents, which are written below the folder."""
+    """Write a document for each server below the folder. Returns: the documents by server name."""
     below = folder.with_name(f"{folder.name}-documents")
     below.mkdir(parents=True)
     found = {}
@@ -109,7 +109,8 @@ def _principals(size: int) -> str:
     tables = ""
     for number in range(min(size, PRINCIPALS)):
         theirs = [f"api-{(number + n) % size}" for n in range(max(1, size // 2))]
-        tables += f"[principals.p{number}]\nservers = {json.dumps(theirs)}\nallow = {json.dumps([f'{name}.*' for name in theirs])}\n"
+        allowed = json.dumps([f"{name}.*" for name in theirs])
+        tables += f"[principals.p{number}]\nservers = {json.dumps(theirs)}\nallow = {allowed}\n"
     few = [f"api-{number}" for number in range(min(3, size))]
     return f"{tables}[principals.few]\nservers = {json.dumps(few)}\n"
 
@@ -121,7 +122,7 @@ def _served(project: Project) -> None:
 
 
 def _of_processes(work: Callable[[], Any], rounds: int = 1) -> float:
-    """Milliseconds of the processors that the processes took which are started; the median of a few rounds."""
+    """CPU milliseconds of the processes that the work starts; the median of a few rounds."""
     took = []
     for _ in range(rounds):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -132,7 +133,7 @@ def _of_processes(work: Callable[[], Any], rounds: int = 1) -> float:
 
 
 async def _here(work: Callable[[], Awaitable[Any]], rounds: int = 25) -> float:
-    """Milliseconds of the processors that this process takes, in which the gateway is; the median."""
+    """CPU milliseconds of this process, which contains the gateway; the median."""
     took = []
     for number in range(-3, rounds):
         started = time.process_time()

@@ -1,4 +1,4 @@
-"""Search, cards and opening, with every specification at hand compiled together."""
+"""Searching, reading functions and opening the catalog, with all available specifications compiled together."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from doorward.gateway import Gateway
 from doorward.model.types import Compiled, Function
 
 QUERIES = (
-    "list the issues of a repository", "create a customer", "send a message to a channel", "delete pod", "upload a file",
-    "refund a payment", "current weather", "search users", "get", "issues_list_for_repo", "charge", "merge pull request",
-    "container logs", "zzz nothing fits",
+    "list the issues of a repository", "create a customer", "send a message to a channel", "delete pod",
+    "upload a file", "refund a payment", "current weather", "search users", "get", "issues_list_for_repo", "charge",
+    "merge pull request", "container logs", "zzz nothing fits",
 )  # fmt: skip
 SUFFIXES = (".json", ".yaml", ".yml", ".json.zst", ".yaml.zst", ".yml.zst")
 

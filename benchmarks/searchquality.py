@@ -1,7 +1,7 @@
-"""How often the right function is found: natural questions, within one server and over all specifications at hand.
+"""How often the right function is found: natural questions, within one server and over all available specifications.
 
-`questions.tsv`: half, question, right functions (the first one's server is asked alone). What belongs to which half is
-in README.md. The baseline is BM25 of FTS5 over the raw text of the same functions.
+Columns of `questions.tsv`: half, question, right functions (the server of the first one is searched alone). README.md
+explains the halves. The baseline is BM25 of FTS5 over the raw text of the same functions.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def _measured(
 
 
 def _plain(catalog: Catalog, servers: Sequence[str]) -> Search:
-    """BM25 over everything that a function says, as it stands; each server has its own index, as all of them together
-    have."""
+    """BM25 over the full text of each function; there is one index for each server, and one
+    for all of them together."""
     db = sqlite3.connect(":memory:")
     names: list[str] = []
     for table_ in ("everything", *servers):

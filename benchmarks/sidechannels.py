@@ -1,5 +1,5 @@
-"""What a program could learn or disturb by large texts: the time of the search for secrets by what is in the text, and
-the longest pause of the event loop by the value of a run, an answer, an argument."""
+"""What a program could learn or disturb with large texts: how the time to search for secrets depends on the text, and
+the longest pause of the event loop for large results, answers and arguments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ESCAPES: dict[str, Callable[[str], str]] = {
     "\\u": lambda c: f"\\u{ord(c):04x}",
     "&#": lambda c: f"&#{ord(c)};",
 }
-"""Ways to write a letter that take several bytes: a few of them fill a window."""
+"""Ways to write a letter as several bytes: a few such letters fill a window."""
 ROUNDS = 40
 
 VALUES: dict[str, tuple[str, Callable[[], Any]]] = {
@@ -50,7 +50,7 @@ async def run(folder: Path) -> None:
 
 
 def _search_times() -> None:
-    """Texts of 4 MiB, in turns: letters, and texts that fit the secret the better the further down."""
+    """Texts of 4 MiB, measured in turns: plain letters, and texts that resemble the secret more and more."""
     search = Needles([Forms(forms(value)) for value in (SECRET, *(tokens.token_urlsafe(24) for _ in range(20)))])
     texts: dict[str, bytes] = {f"only {letter!r}": letter.encode() * 4 * MEBI for letter in "3q7aZ"}
     texts |= {f"its first {n} letters": _repeated(SECRET[:n]) for n in (1, 4, 8, 12, 15)}
@@ -77,12 +77,12 @@ def _search_times() -> None:
 
 
 def _repeated(part: str) -> bytes:
-    """A text of 4 MiB with this part in it, a letter that is none of the secret's between."""
+    """A text of 4 MiB that repeats this part, separated by a letter that the secret does not have."""
     return ((part + "-") * (4 * MEBI // (len(part) + 1))).encode()
 
 
 class Large:
-    """A source that answers what it is asked for."""
+    """A source that returns the value that is asked for."""
 
     Settings = Settings
 

@@ -32,7 +32,7 @@ async def run(folder: Path, rounds: int = 15) -> None:
 
 
 def _many(folder: Path) -> Project:
-    """A project with a document of that many operations, compiled."""
+    """A compiled project with a document of many operations."""
     parameters = [{"name": "limit", "in": "query", "schema": {"type": "integer"}}]
     nodes = {f"/things/{n}": {"get": {"operationId": f"get_thing_{n}", "parameters": parameters}} for n in range(MANY)}
     project = Project(folder, openapi({"many": "many.json"}))

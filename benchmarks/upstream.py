@@ -1,5 +1,5 @@
-"""MCP servers behind Doorward: what their tools would cost a model, and what a call costs over one by the SDK's own
-client."""
+"""MCP servers behind Doorward: what their tools would cost a model, and what a call costs compared
+with the SDK's own client."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def _schemas(folder: Path) -> None:
 
 
 def _real(folder: Path) -> dict[str, tuple[list[str], dict[str, str]]]:
-    """Command and environment of the servers that tests/peers drive, those that are installed."""
+    """Command and environment of the servers that tests/peers use, as far as they are installed."""
     folder.mkdir(parents=True)
     sys.path.insert(0, str(HERE.parent / "tests"))
     from peers.mcp_servers import SERVERS, prepare
@@ -92,7 +92,7 @@ async def _listed(command: Sequence[str], env: Mapping[str, str], folder: Path) 
 
 
 def _size(tools: Sequence[Any]) -> tuple[int, int]:
-    """How many, and the bytes of their names, descriptions and input schemas."""
+    """The number of tools, and the bytes of their names, descriptions and input schemas."""
     sent = [{"name": tool.name, "description": tool.description, "input_schema": tool.input_schema} for tool in tools]
     return len(tools), sum(len(json.dumps(one, ensure_ascii=False, separators=(",", ":")).encode()) for one in sent)
 
@@ -107,8 +107,8 @@ def _table(name: str, command: Sequence[str], env: Mapping[str, str]) -> str:
 
 @contextlib.asynccontextmanager
 async def _both(folder: Path, command: Sequence[str]) -> AsyncIterator[tuple[Gateway, Client]]:
-    """A gateway with audit log, guard and cache in this process, and the SDK's client; each with an upstream process of
-    its own."""
+    """A gateway with audit log, guard and cache in this process, and the SDK's client; each with an
+    upstream process of its own."""
     project = Project(folder, _table("up", command, {}))
     async with Gateway.open(project.config, compile=False) as gate, connected(command) as client:
         assert (await gate.compile())["up"].functions

@@ -1,5 +1,5 @@
-"""An MCP server of the SDK's low-level kind, for what stands behind Doorward: an item by number, and as much text as is
-asked for."""
+"""A low-level MCP server of the SDK, to be used behind Doorward: it returns an item by number,
+or a text of any length."""
 
 from __future__ import annotations
 

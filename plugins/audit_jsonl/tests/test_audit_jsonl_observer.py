@@ -190,7 +190,7 @@ def test_a_full_disk_costs_no_line(tmp_path: Path) -> None:
 @POSIX
 def test_lines_wait_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes when too many wait is lost, and counted: the next line that can be written says how many."""
-    monkeypatch.setattr("doorward_audit_jsonl.MOST_WAITING", 2)
+    monkeypatch.setattr("doorward_audit_jsonl.MAX_WAITING_LINES", 2)
     log = audit(tmp_path)
     log.auth_chosen("0", "jwt")
     with structlog.testing.capture_logs(), full(tmp_path / "doorward.audit.jsonl", 20):

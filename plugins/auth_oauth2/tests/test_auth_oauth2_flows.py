@@ -259,8 +259,8 @@ async def test_refresh_token(home: Doorward, provider: Provider) -> None:
 
 async def test_device_code(home: Doorward, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
     """RFC 8628: a code, a page, polls that slow down when told to; then a login like any other."""
-    monkeypatch.setattr(device, "LEAST_INTERVAL", 0.05)
-    monkeypatch.setattr(device, "INTERVAL", 0.05)
+    monkeypatch.setattr(device, "MIN_INTERVAL_SECONDS", 0.05)
+    monkeypatch.setattr(device, "INTERVAL_SECONDS", 0.05)
     _, settings = prepared(provider, "client_secret_basic")
     settings |= {"flow": "device_code", "issuer": provider.issuer, "scope": "read"}
     provider.slow_down = 1

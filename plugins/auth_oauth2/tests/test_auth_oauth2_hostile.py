@@ -15,9 +15,9 @@ import httpx2
 import pytest
 from doorward import ConfigError, ServerError
 from doorward_auth_kit import due
-from doorward_auth_oauth2.kept import Login
+from doorward_auth_oauth2.login_store import Login
 from doorward_auth_oauth2.redirect import Redirect
-from doorward_auth_oauth2.wire import Places, Wire
+from doorward_auth_oauth2.wire import Destinations, Wire
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -233,14 +233,14 @@ async def test_a_name_that_leads_here_opens_nothing_here() -> None:
         ("http://localhost:1/", "127.1"),
         ("http://127.0.0.1/", "10.9.9.9"),
     ):
-        assert await Places([configured]).addresses(asked, 443)
+        assert await Destinations([configured]).addresses(asked, 443)
     for configured, asked in (
         ("https://10.0.0.5/mcp", "127.0.0.1"),
         ("http://localhost:1/", "169.254.1.1"),
         ("http://127.0.0.1/", "0"),
     ):
         with pytest.raises(ServerError, match="only the configuration"):
-            await Places([configured]).addresses(asked, 443)
+            await Destinations([configured]).addresses(asked, 443)
 
 
 @pytest.mark.parametrize("path", ["/token", "/register"])
@@ -338,7 +338,7 @@ async def test_another_state(victim: Doorward, liar: Liar, monkeypatch: pytest.M
     """An address with another state, or none, is no answer: it gets an error, and the login goes on waiting."""
     from doorward_auth_oauth2 import redirect
 
-    monkeypatch.setattr(redirect, "PATIENCE", 0.3)
+    monkeypatch.setattr(redirect, "MAX_LOGIN_SECONDS", 0.3)
     liar.issues()
     for change in (lambda end: end[:-1] + "x", lambda end: end.partition("&state")[0], lambda end: end + "&state=two"):
         person = Code(change)

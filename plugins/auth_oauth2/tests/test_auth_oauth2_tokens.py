@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from doorward import ConfigError, ServerError
 from doorward_auth_kit import EXCHANGE_SECONDS, due, renewal, vault
-from doorward_auth_oauth2 import kept
+from doorward_auth_oauth2 import login_store
 
 from .conftest import Doorward, LoginPrompt
 from .provider import Provider
@@ -51,9 +51,9 @@ async def test_a_hundred_calls_and_one_token(home: Doorward, provider: Provider,
 async def test_margin(home: Doorward, provider: Provider, later: Any, life: int, renewed: int) -> None:
     """Renewal comes 30 seconds before the end, or at half of a shorter life. CONTRACT: AUT-10."""
     now = time.time()
-    login = kept.Login({"access_token": "x", "expires_in": life}, got=now)
+    login = login_store.Login({"access_token": "x", "expires_in": life}, got=now)
     assert login.ends - due(login) == min(30.0, life / 2)
-    assert due(kept.Login({"access_token": "x"})) == float("inf")
+    assert due(login_store.Login({"access_token": "x"})) == float("inf")
     provider.expires_in = life
     auth = home.auth()
     await auth.login(LoginPrompt())

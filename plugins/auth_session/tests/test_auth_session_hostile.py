@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import structlog
 from doorward import LoginRefused, ServerError
-from doorward_auth_session import keeper
-from doorward_auth_session.cookies import MOST
+from doorward_auth_session import auth
+from doorward_auth_session.cookies import MAX_COOKIES
 
 from .application import Handler, running
 from .conftest import Doorward
@@ -158,7 +158,7 @@ async def test_a_flood_of_cookies(home: Doorward) -> None:
             await http.get("/api/flood")
         told = (await http.get("/api/echo")).json()["told"]
     sent = told["Cookie"].split("; ")
-    assert len(sent) == MOST
+    assert len(sent) == MAX_COOKIES
     shown = home.secrets.scrub(json.dumps(told))
     assert not any(one.partition("=")[2] in shown for one in sent)
 
@@ -218,7 +218,7 @@ async def test_answers_that_are_no_token(home: Doorward, answer: bytes) -> None:
 
 async def test_a_logout_that_hangs(home: Doorward, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits for it for long, and nothing but its failure is told."""
-    monkeypatch.setattr(keeper, "GOODBYE", 0.1)
+    monkeypatch.setattr(auth, "LOGOUT_SECONDS", 0.1)
     asked_enough = threading.Event()
     home.app.answers["/logout"] = lambda handler: asked_enough.wait(100)
     with structlog.testing.capture_logs() as logs:

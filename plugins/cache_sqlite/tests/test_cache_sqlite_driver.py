@@ -18,7 +18,7 @@ import doorward_cache_sqlite
 import pytest
 import structlog
 from doorward import CachedProgram, ConfigError, PluginContext, SqliteFile, SqliteLayout, alone
-from doorward_cache_sqlite import AGAIN, SqliteCache
+from doorward_cache_sqlite import RETRY_SECONDS, SqliteCache
 from doorward_cache_sqlite.programs import LAYOUT, row_of
 
 pytestmark = pytest.mark.anyio
@@ -330,7 +330,7 @@ async def test_a_place_that_cannot_be_used_is_named(tmp_path: Path) -> None:
 
 async def test_a_busy_file_is_waited_for_and_never_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that holds the lock for too long makes an error, not a new cache."""
-    monkeypatch.setattr("doorward_cache_sqlite.WAIT", 0.01)
+    monkeypatch.setattr("doorward_cache_sqlite.BUSY_WAIT_SECONDS", 0.01)
     await (first := cache(tmp_path)).put(program("one"))
     await first.close()
     holder = sqlite3.connect(tmp_path / "programs.db", isolation_level=None)
@@ -353,7 +353,7 @@ async def test_who_only_reads_waits_for_nobody(tmp_path: Path) -> None:
     began = time.monotonic()
     assert await old.get("one", "ann")
     assert await new.get("one", "ann")
-    assert time.monotonic() - began < doorward_cache_sqlite.WAIT
+    assert time.monotonic() - began < doorward_cache_sqlite.BUSY_WAIT_SECONDS
     holder.close()
     await old.close()
     await new.close()
@@ -377,7 +377,7 @@ async def test_who_waits_to_write_keeps_no_reader(tmp_path: Path) -> None:
     async with anyio.create_task_group() as group:
         for _ in range(4):
             group.start_soon(put)
-        await anyio.sleep(AGAIN)
+        await anyio.sleep(RETRY_SECONDS)
         while waiting and got < 5:
             assert await kept.get("one", "ann")
             got += 1
@@ -388,7 +388,7 @@ async def test_who_waits_to_write_keeps_no_reader(tmp_path: Path) -> None:
 
 async def test_who_waits_does_not_wait_for_the_others_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many that ask for a file that is locked wait side by side, not one after the other."""
-    monkeypatch.setattr(doorward_cache_sqlite, "WAIT", 0.5)
+    monkeypatch.setattr(doorward_cache_sqlite, "BUSY_WAIT_SECONDS", 0.5)
     kept = cache(tmp_path)
     await kept.put(program("one"))
     holder = sqlite3.connect(tmp_path / "programs.db", isolation_level=None)
@@ -415,7 +415,7 @@ async def test_who_waits_does_not_wait_for_the_others_as_well(tmp_path: Path, mo
 async def test_who_waits_to_open_keeps_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While another process holds the folder, the cache can be closed, and a file that is there is read; who waited to
     make it gets it as soon as the folder is free."""
-    monkeypatch.setattr("doorward_cache_sqlite.WAIT", 10.0)
+    monkeypatch.setattr("doorward_cache_sqlite.BUSY_WAIT_SECONDS", 10.0)
     kept, got = cache(tmp_path), list[object]()
 
     async def put() -> None:
@@ -424,12 +424,12 @@ async def test_who_waits_to_open_keeps_nobody(tmp_path: Path, monkeypatch: pytes
     async with anyio.create_task_group() as group:
         with alone(tmp_path / "programs.db"):
             group.start_soon(put)
-            await anyio.sleep(5 * AGAIN)
+            await anyio.sleep(5 * RETRY_SECONDS)
             await kept.close()
             assert got == []
     assert got == ["one"]
     await kept.close()
-    monkeypatch.setattr("doorward_cache_sqlite.WAIT", 0.01)
+    monkeypatch.setattr("doorward_cache_sqlite.BUSY_WAIT_SECONDS", 0.01)
     with alone(tmp_path / "programs.db"):
         assert await kept.get("one", "ann")
     await kept.close()

@@ -215,16 +215,16 @@ async def test_openapi_large_streams_are_cut(api, operation, upstream, monkeypat
     """A stream beyond the limits of bytes or values gives what fits, and says so."""
     from doorward_openapi.calls import client
 
-    upstream.answers["/x"] = (200, {"Content-Type": "application/x-ndjson"}, b'{"a":1}\n' * (streams.MOST_VALUES + 5))
+    upstream.answers["/x"] = (200, {"Content-Type": "application/x-ndjson"}, b'{"a":1}\n' * (streams.MAX_VALUES + 5))
     made = await api(operation())
     value = await made.call("op")
     assert (len(value), value[-1]) == (
-        streams.MOST_VALUES + 1,
-        {"cut": f"there are more than {streams.MOST_VALUES} values"},
+        streams.MAX_VALUES + 1,
+        {"cut": f"there are more than {streams.MAX_VALUES} values"},
     )
-    monkeypatch.setattr(client, "MOST_RECEIVED", 50_000)
+    monkeypatch.setattr(client, "MAX_RESPONSE_BYTES", 50_000)
     value = await made.call("op")
-    assert 1 < len(value) < streams.MOST_VALUES
+    assert 1 < len(value) < streams.MAX_VALUES
     assert value[0] == {"a": 1}
     assert "MiB" in value[-1]["cut"]
 
@@ -318,7 +318,7 @@ def test_openapi_answers_cannot_exhaust_the_host(media, body):
     charset = media.partition("charset=")[2] or None
     before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     value = answers.value_of("it", Answer(200, "", media, charset, body))
-    assert isinstance(value, str) or len(value) <= streams.MOST_VALUES + 1
+    assert isinstance(value, str) or len(value) <= streams.MAX_VALUES + 1
     assert time.process_time() - started < 5
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # KiB
 

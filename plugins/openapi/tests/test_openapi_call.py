@@ -387,7 +387,7 @@ async def test_openapi_answers_are_bounded(api, operation, upstream, monkeypatch
     """An answer beyond the limit stops, instead of filling the memory."""
     from doorward_openapi.calls import client
 
-    monkeypatch.setattr(client, "MOST_RECEIVED", 1000)
+    monkeypatch.setattr(client, "MAX_RESPONSE_BYTES", 1000)
     upstream.answers["/x"] = (200, JSON, b"[" + b"1," * 2000 + b"1]")
     made = await api(operation())
     with pytest.raises(ServerError, match="more than"):

@@ -398,10 +398,10 @@ async def test_openapi_no_store_is_not_kept(tmp_path, revalidating):
 
 async def test_openapi_kept_documents_are_bounded(tmp_path, monkeypatch):
     """The oldest go when there are too many."""
-    from doorward_openapi.fetching import downloads
+    from doorward_openapi.fetching import document_cache
 
-    monkeypatch.setattr(downloads, "MOST_KEPT", 3)
-    kept = downloads.Kept(tmp_path)
+    monkeypatch.setattr(document_cache, "MAX_CACHED_DOCUMENTS", 3)
+    kept = document_cache.DocumentCache(tmp_path)
     for number in range(6):
         kept.write(f"http://a/{number}", f"http://a/{number}", {"etag": '"1"'}, b"x")
     assert len(list(tmp_path.iterdir())) == 3
@@ -575,7 +575,7 @@ async def test_openapi_files_are_bounded_together(tmp_path, operation, monkeypat
     """Many files that are too large altogether are refused."""
     from doorward_openapi.fetching import fetch
 
-    monkeypatch.setattr(fetch, "MOST_BYTES", 2_000)
+    monkeypatch.setattr(fetch, "MAX_DOCUMENT_BYTES", 2_000)
     parts = [{"$ref": f"{n}.json"} for n in range(10)]
     for n in range(10):
         (tmp_path / f"{n}.json").write_text(json.dumps({"name": f"q{n}", "in": "query", "description": "x" * 500}))

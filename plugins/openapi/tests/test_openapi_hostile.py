@@ -117,11 +117,11 @@ def test_openapi_shared_parameters_cannot_multiply():
     document = {"openapi": "3.0.0", "x": shared, "paths": paths}
     from doorward_openapi.operations import compiler
 
-    most, compiler.MOST_KEYWORDS = compiler.MOST_KEYWORDS, 2_500
+    most, compiler.MAX_KEYWORDS = compiler.MAX_KEYWORDS, 2_500
     try:
         made = compiled(document)
     finally:
-        compiler.MOST_KEYWORDS = most
+        compiler.MAX_KEYWORDS = most
     assert (len(made.functions), len(made.skipped)) == (3, 2)
 
 
@@ -264,9 +264,9 @@ def test_openapi_values_below_the_count_stay_small():
     code = """
     import resource
     resource.setrlimit(resource.RLIMIT_AS, (2_000_000_000, 2_000_000_000))
-    from doorward_openapi.document.document import _FEW_BYTES, parse
+    from doorward_openapi.document.document import _SMALL_DOCUMENT_BYTES, parse
     for unit, start, end in ((b'{"":0},', b'{"x":[', b"0]}"), (b"[],", b"x: [", b"[]]")):
-        parse(start + unit * ((_FEW_BYTES - 20) // len(unit)) + end, "t")
+        parse(start + unit * ((_SMALL_DOCUMENT_BYTES - 20) // len(unit)) + end, "t")
     print("well")
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)

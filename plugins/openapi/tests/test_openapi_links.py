@@ -474,7 +474,7 @@ def test_openapi_links_behind_a_proxy_that_ends_tls() -> None:
     found = links.followed("http://api.test/v1/x?a=2&c=3", request.url, request, "https://api.test/v1", data)
     assert found == "https://api.test/v1/x?c=3&a=1"
     for link in ("http://api.test:8080/v1/x?c=3", "https://api.test.evil/v1/x?c=3", "https://api.test:444/v1/x?c=3"):
-        with pytest.raises(links.Astray, match="is not the API's"):
+        with pytest.raises(links.LinkRefused, match="is not the API's"):
             links.followed(link, request.url, request, "https://api.test/v1", data)
 
 
@@ -491,7 +491,7 @@ def test_openapi_links_to_paths_with_many_variables_take_no_time() -> None:
         Request("GET", "https://api.test/v1/x/ab/end", "/x/ab/end"),
         {"method": "GET", "path": "/x/{a}{b}{c}{d}{page}/end"},
     )
-    with pytest.raises(links.Astray, match="is not below"):
+    with pytest.raises(links.LinkRefused, match="is not below"):
         links.followed(f"/v1/x/{'a' * 7000}/no", request.url, request, "https://api.test/v1", data)
 
 

@@ -70,7 +70,11 @@ HIDDEN = (
 @pytest.mark.parametrize("name", HIDDEN)
 async def test_openapi_headers_that_are_credentials_are_left_out(gateway: Any, upstream: Any, name: str) -> None:
     """Whatever they hold: who has one is somebody."""
-    upstream.answers["/x"] = 200, {**JSON, name: "anything-at-all-9f3b", "X-Next-Token": "t", "X-Request-Id": "r"}, b"1"
+    upstream.answers["/x"] = (
+        200,
+        {**JSON, name: "anything-at-all-9f3b", "X-Next-Token": "t", "X-Request-Id": "r"},
+        b"1",
+    )
     async with gateway() as gate:
         headers = (await gate.call("doorward.reply", {"function": "api.op"}))["headers"]
     assert "anything-at-all-9f3b" not in json.dumps(headers)

@@ -24,8 +24,7 @@ from doorward.config.config import load, validate
 from doorward.config.distribution import find_index
 from doorward.config.index import Index
 from doorward.secrets.store import Secrets
-from doorward_secrets import Command, Keyring
-from doorward_secrets import kept as kept_module
+from doorward_secrets import Command, Keyring, cached_values
 from doorward_testing import check_light_import
 
 CANARY = "c4n4ry-of-the-vault"
@@ -165,7 +164,7 @@ def test_what_failed_is_not_tried_at_once_again(tmp_path: Path, monkeypatch: pyt
         with pytest.raises(ConfigError, match="exit code 3"):
             asked.resolve_secret("cmd", command)
     assert runs.read_text() == "x"
-    monkeypatch.setattr(kept_module, "AGAIN", 0.0)
+    monkeypatch.setattr(cached_values, "RETRY_SECONDS", 0.0)
     other = plugin(Command)
     for _ in range(2):
         with pytest.raises(ConfigError, match="exit code 3"):
@@ -253,7 +252,7 @@ def test_a_keyring_that_cannot_be_used(store: type[Store], trouble: Exception) -
 
 def test_a_keyring_that_waits_for_a_person(store: type[Store], monkeypatch: pytest.MonkeyPatch) -> None:
     """It keeps nobody waiting for ever, and is not asked a second time meanwhile; once it is unlocked, all is well."""
-    monkeypatch.setattr(kept_module, "AGAIN", 0.0)
+    monkeypatch.setattr(cached_values, "RETRY_SECONDS", 0.0)
     store.opened.clear()
     store.entries["a", "b"] = CANARY
     asked = plugin(Keyring, timeout=0.1)

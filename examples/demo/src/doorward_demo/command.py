@@ -32,7 +32,7 @@ def demo(as_json: bool) -> None:
     screen = Screen(Console())
     told = Told((lambda step: None) if as_json else screen.step)
     try:
-        with contextlib.redirect_stdout(sys.stderr if as_json else sys.stdout):  # the log must not get among the JSON
+        with contextlib.redirect_stdout(sys.stderr if as_json else sys.stdout):  # the log must not mix with the JSON
             asyncio.run(_play(told))
     except asyncio.CancelledError:
         raise SystemExit(143) from None
@@ -44,7 +44,7 @@ def demo(as_json: bool) -> None:
 
 
 async def _play(told: Told) -> None:
-    """The story to its end, or to the error that ends it. SIGTERM is answered as Ctrl-C is: by cleaning up."""
+    """Play the story to its end, or to the error that ends it. SIGTERM cleans up, as Ctrl-C does."""
     import asyncio
     import contextlib
     import signal

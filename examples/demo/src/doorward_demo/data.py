@@ -1,5 +1,4 @@
-"""What the library lends: the same books, members and loans in every process, so that the demo knows each right
-answer."""
+"""The library's data: the same books, members and loans in every process, so that the demo knows each right answer."""
 
 from __future__ import annotations
 
@@ -7,7 +6,7 @@ from datetime import date, timedelta
 from typing import Any
 
 TODAY = date(2026, 11, 1)
-"""The day on which the library stands still."""
+"""The fixed date of the library's data."""
 
 BRANCHES = ("Harbour", "Hillside", "Market")
 GENRES = ("crime", "poetry", "science", "history", "travel")
@@ -48,7 +47,7 @@ def members() -> dict[int, dict[str, Any]]:
 
 
 def loans() -> dict[int, dict[str, Any]]:
-    """120 loans, by id: most returned, the others out, many of them for too long."""
+    """120 loans, by id: most have been returned; many of the others are overdue."""
     return {
         n: {
             "id": n,

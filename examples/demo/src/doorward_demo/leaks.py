@@ -1,4 +1,4 @@
-"""Looking for the key where it must not be, also in disguise."""
+"""Searches for the key where it must not be, also in disguise."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def disguises(key: str) -> Iterator[bytes]:
     yield "".join(f"%{byte:02X}" for byte in raw).encode()
     for offset in range(3):
         whole = base64.b64encode(b"\0" * offset + raw)
-        middle = whole[4 if offset else 0 : len(whole) // 4 * 4 - 4]  # the edges depend on what stands beside the key
+        middle = whole[4 if offset else 0 : len(whole) // 4 * 4 - 4]  # the edges depend on the bytes beside the key
         yield middle
         yield middle.translate(bytes.maketrans(b"+/", b"-_"))
 
 
 def holds(key: str, text: str | bytes) -> bool:
-    """Whether the key is in there."""
+    """Whether the text contains the key in any form."""
     data = text.encode() if isinstance(text, str) else text
     return any(disguise in data for disguise in disguises(key))

@@ -1,4 +1,4 @@
-"""The records of the lending library, and what may be done with them."""
+"""The records of the lending library, and the operations on them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEFAULTS: Mapping[str, Record] = {
 
 
 class Problem(Exception):
-    """An answer that is an error: RFC 9457 problem+json."""
+    """An error answer: RFC 9457 problem+json."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)
@@ -33,14 +33,14 @@ class Problem(Exception):
 
 
 class Library:
-    """The records, and what may be done with them."""
+    """The records, and the operations on them."""
 
     def __init__(self) -> None:
         self.records = {"books": data.books(), "members": data.members(), "loans": data.loans()}
         self._made: dict[str, Record] = {}
 
     def find(self, kind: str, query: Mapping[str, str]) -> Record:
-        """A page of the records that fit."""
+        """A page of the records that match the query."""
         page, size = _number(query, "page", 1, 10_000), _number(query, "per_page", 20, 50)
         filters = {k: v for k, v in query.items() if k not in ("page", "per_page")}
         found = [r for r in self.records[kind].values() if all(self._fits(kind, r, k, v) for k, v in filters.items())]
@@ -61,7 +61,7 @@ class Library:
         raise Problem(400, f"{kind} cannot be filtered by {key!r}")
 
     def free(self, book: Record) -> int:
-        """Copies that are in the house; the seed may have lent more than there are."""
+        """The copies that are not on loan; the initial data may have lent out more than exist."""
         out = sum(
             1 for loan in self.records["loans"].values() if loan["book_id"] == book["id"] and not loan["returned"]
         )
@@ -97,7 +97,7 @@ def _number(query: Mapping[str, str], key: str, default: int, most: int) -> int:
 
 
 def checked(body: Any, kind: str) -> Record:
-    """The body, if it is an object of this kind's fields. Raises: Problem."""
+    """The body, if it is an object with the fields of this kind. Raises: Problem."""
     if not isinstance(body, dict):
         raise Problem(422, "the body must be an object")
     for key, value in body.items():

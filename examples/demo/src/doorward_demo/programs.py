@@ -1,4 +1,4 @@
-"""What the agent of the demo writes: one program that works, and what a thief would try."""
+"""The programs of the demo's agent: one that works, and those that a thief would try."""
 
 from __future__ import annotations
 
@@ -68,5 +68,5 @@ result = {
     "the API's echo": attempt(lambda: library.echo()),
 }
 """
-"""What passes the guard and meets the wall, every way; only the echo is answered, by an API that tells what it
-received."""
+"""Passes the guard and fails at the sandbox in every way. Only the echo answers, since that API
+returns what it received."""

@@ -81,7 +81,7 @@ def routes(library: Library, guarded: Callable[[Handler], Handler]) -> list[Rout
 
 
 def application(key: str) -> Starlette:
-    """The API; only `/openapi.json` is for everybody."""
+    """The API; only `/openapi.json` needs no key."""
 
     def guarded(handler: Handler) -> Handler:
         async def handle(request: Request) -> Response:

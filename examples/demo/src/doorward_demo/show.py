@@ -1,4 +1,4 @@
-"""The demo as a person reads it."""
+"""Shows the demo on a terminal."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rich.table import Table
 from doorward_demo.told import Step, Told
 
 LINES = 16
-"""Of an answer that are shown; the agent sees all."""
+"""Lines of an answer that are shown; the agent sees all."""
 
 
 class Screen:
-    """Prints each step when it is over, and the sums at the end."""
+    """Prints each step when it is over, and the totals at the end."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

@@ -1,5 +1,5 @@
-"""What the demo plays on: the API as a process of its own, a configuration in a folder that goes away, `doorward serve`
-with a client."""
+"""The setting of the demo: the API in a process of its own, a configuration in a temporary folder, and
+`doorward serve` with a client."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ auth = {{ type = "api_key", in = "header", name = "X-Api-Key", value = "${{DEMO_
 """
 AUDIT = "doorward.audit.jsonl"
 PATIENCE = 20.0
-"""Seconds that a process may take to start or a step to end, before the demo gives up."""
+"""How long a process may take to start, or a step to end, before the demo gives up."""
 
 
 class Failed(Exception):
-    """The demo cannot go on; said without a traceback."""
+    """The demo cannot go on; shown without a traceback."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,11 @@ class Stage:
 
     @property
     def stderr(self) -> Path:
-        """What `doorward serve` says there."""
+        """The file with the standard error of `doorward serve`."""
         return self.folder / "serve.stderr"
 
     def configure(self, url: str) -> None:
-        """Write `doorward.toml` for the API at this address. It names the key and does not hold it."""
+        """Write `doorward.toml` for the API at this address. It refers to the key and does not contain it."""
         self.configuration.write_text(CONFIGURATION.format(url=url))
 
     def audit(self) -> list[dict[str, Any]]:
@@ -66,18 +66,18 @@ class Stage:
         return [json.loads(line) for line in (self.folder / "state" / AUDIT).read_text().splitlines()]
 
     def state_files(self) -> list[Path]:
-        """What Doorward has written: catalog, kept programs, audit log."""
+        """The files that Doorward has written: catalog, cached programs, audit log."""
         return sorted(file for file in (self.folder / "state").rglob("*") if file.is_file())
 
     @contextlib.asynccontextmanager
     async def service(self) -> AsyncIterator[str]:
-        """The API, running; its base URL. It ends with its standard input, so also when we are killed."""
+        """Run the API. Yields: its base URL. It ends with its standard input, so also if we are killed."""
         with (self.folder / "service.stderr").open("wb") as errors:
             process = await anyio.open_process(
                 [sys.executable, "-m", "doorward_demo.service"],
                 env={**os.environ, "DEMO_API_KEY": self.key},
                 stderr=errors,
-                start_new_session=True,  # Ctrl-C is for us: we end it
+                start_new_session=True,  # Ctrl-C goes to us, and we end it
             )
         try:
             import mcp.client  # noqa: F401  (imported while the service starts: both take about as long)
@@ -93,7 +93,7 @@ class Stage:
             yield line.decode().strip()
         finally:
             with anyio.CancelScope(shield=True), anyio.move_on_after(3):
-                await process.aclose()  # kills it if it does not end by itself
+                await process.aclose()  # this kills it if it does not end by itself
 
     @contextlib.asynccontextmanager
     async def client(self) -> AsyncIterator[Client]:
@@ -124,8 +124,8 @@ def stage() -> Iterator[Stage]:
 
 
 async def compile(stage: Stage) -> tuple[Any, list[dict[str, Any]]]:
-    """Compile the API into the catalog, in this process: the report, and each function as the MCP tool that it would
-    be."""
+    """Compile the API into the catalog, in this process. Returns: the report, and each function as the MCP tool that it
+    would be without Doorward."""
     from doorward import Gateway
 
     async with Gateway.open(stage.configuration, environ={"DEMO_API_KEY": stage.key}, compile=False) as gate:
@@ -144,7 +144,7 @@ async def compile(stage: Stage) -> tuple[Any, list[dict[str, Any]]]:
 
 
 def _definitions(catalog: Any, schema: Any) -> dict[str, Any]:
-    """Every definition that a schema refers to, and those that these refer to."""
+    """Every definition that a schema refers to, directly or not."""
     found: dict[str, Any] = {}
     wanted = [schema]
     while wanted:

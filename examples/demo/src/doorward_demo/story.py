@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from mcp.client import Client
 
 FUNCTIONS = 15
-"""Operations of `openapi.json`."""
+"""The number of operations in `openapi.json`."""
 
 
 async def play(told: Told, place: Stage) -> None:
-    """All steps. Raises: what ended the demo early; the step in which it happened says so, too."""
+    """Play all steps. Raises: the error that ended the demo early, which the step shows too."""
     async with place.service() as url:
         place.configure(url)
         tools = await _compile(told, place, url)
@@ -29,7 +29,7 @@ async def play(told: Told, place: Stage) -> None:
             agent = Agent(told, client)
             await agent.connect()
             await agent.work()
-            told.tokens = agent.account.tokens(tools, place.audit())  # before the thief, who is no part of the work
+            told.tokens = agent.account.tokens(tools, place.audit())  # before the thief, who is not part of the work
             await agent.steal(place, url)
     _search(told, place, agent.received)
     told.stop("all")
@@ -44,7 +44,7 @@ async def _compile(told: Told, place: Stage, url: str) -> list[dict[str, Any]]:
 
 
 class Agent:
-    """What an agent does with its client. It keeps all that it receives, for the search at the end."""
+    """The demo's agent and its client. It keeps everything that it receives, for the search at the end."""
 
     def __init__(self, told: Told, client: Client) -> None:
         self.told = told
@@ -76,7 +76,7 @@ class Agent:
         return answer.structured_content, text
 
     async def work(self) -> None:
-        """From a question to its answer, and to that of the same question about something else."""
+        """From a question to its answer, and to the answer to the same question about another branch."""
         ask = self._ask
         first, second = data.BRANCHES[:2]
 
@@ -106,13 +106,13 @@ class Agent:
     async def _ask(self, step: Any, tool: str, **arguments: Any) -> Any:
         step.sent = {"tool": tool, "arguments": arguments}
         structured, step.seen = await self.call(tool, arguments)
-        # Clients show their model one of the two; counted is the longer one.
+        # Clients show their model one of the two; the longer one is counted.
         longer = max(step.seen, json.dumps(structured, ensure_ascii=False), key=len)
         self.account.add(step.name, json.dumps(arguments, ensure_ascii=False), longer)
         return structured
 
     async def steal(self, place: Stage, url: str) -> None:
-        """Once bluntly and once slyly; and for comparison, what the API says to somebody who holds the key."""
+        """Try to steal the key, first bluntly, then slyly; for comparison, call the API with the key."""
         import httpx2
 
         with self.told.step("guard", "A thief asks for the key: the guard refuses") as step:
@@ -137,7 +137,7 @@ class Agent:
 
 
 def _search(told: Told, place: Stage, received: list[str]) -> None:
-    """The key, looked for in all that came out; `serve` has ended, so that everything is written."""
+    """Search for the key in everything that came out. `serve` has ended, so everything is written."""
     with told.step("key", "Did the key get out?") as step:
         state = place.state_files()
         places = {

@@ -1,4 +1,4 @@
-"""What the demo has to tell: its steps, the tokens that it took, and how long."""
+"""The record of the demo: its steps, the tokens that it took, and how long it took."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass
 class Step:
-    """One step. `sent` and `seen` are what passes between agent and Doorward; `checks` are what must hold."""
+    """One step. `sent` and `seen` are what the agent sends and receives; `checks` are conditions that must hold."""
 
     name: str
     title: str
@@ -34,7 +34,7 @@ class Told:
 
     @contextlib.contextmanager
     def step(self, name: str, title: str) -> Iterator[Step]:
-        """A step under way. What is raised in it is a check that failed, and ends the demo."""
+        """Run a step. An exception in it counts as a failed check, and ends the demo."""
         step, started = Step(name, title), time.monotonic()
         try:
             yield step
@@ -48,7 +48,7 @@ class Told:
             self.show(step)
 
     def stop(self, watch: str) -> None:
-        """Note the time, once."""
+        """Note the time for this name, once."""
         self.seconds.setdefault(watch, round(time.monotonic() - self._started, 2))
 
     @property
@@ -59,7 +59,7 @@ class Told:
 
     @property
     def ok(self) -> bool:
-        """Whether every step was there and did what it should."""
+        """Whether every step took place and did what it should."""
         return bool(self.tokens) and not self.failed
 
     def as_dict(self) -> dict[str, Any]:

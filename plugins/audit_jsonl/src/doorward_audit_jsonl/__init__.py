@@ -1,7 +1,8 @@
-"""An audit log: one JSON line for each run, each call and each choice of credentials. Hashes and sizes, never contents.
+"""An audit log: one JSON line for each run, each call and each choice of credentials, with hashes and
+sizes but never contents.
 
-A line is written by one `write` on a descriptor in append mode, so that the lines of several processes do not mix and
-a kill leaves at most the last one torn. Lines that cannot be written wait in memory, in their order, until they can.
+A line is written by one `write` on a descriptor in append mode, so that the lines of several processes do not mix, and
+a kill leaves at most the last line incomplete. Lines that cannot be written wait in memory, in order, until they can.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ PLUGIN_API = 1
 
 KEY_BYTES = 32
 
-LONGEST = 200
-"""Characters of a name in a line: an agent chooses the names of its exceptions, and could write a letter in one."""
+MAX_NAME_CHARS = 200
+"""Length of a name in a line: an agent chooses the names of its exceptions, and could put whole messages into them."""
 
 
-MOST_WAITING = 10_000
-"""Lines that wait in memory while none can be written; what comes then is lost."""
+MAX_WAITING_LINES = 10_000
+"""Lines that wait in memory while none can be written; further lines are lost."""
 
-PATIENCE = 5.0
-"""Seconds to wait for another process that is making the key."""
+KEY_WAIT_SECONDS = 5.0
+"""How long to wait for another process that is making the key."""
 
 
 class AuditSettings(Settings):
@@ -51,11 +52,11 @@ class AuditSettings(Settings):
 
 
 class AuditLog:
-    """The observer. Making it opens the file: an audit that is configured must audit.
+    """The observer. It opens the file when it is created, because a configured audit must not be silently inactive.
 
-    `lost` counts the lines that nobody will read, since the last one that could be written.
+    `lost` counts the lines that were lost since the last one that could be written.
 
-    Raises: ConfigError if the file, or the key beside it, cannot be opened, or is not ours, or the key is broken.
+    Raises: ConfigError if the file or the key beside it cannot be opened or is not ours, or if the key is broken.
     """
 
     Settings = AuditSettings
@@ -77,7 +78,7 @@ class AuditLog:
         except OSError as error:
             raise ConfigError(f"the audit log cannot be written: {error}", place=str(self._path)) from None
         if new and began:
-            self._write("key_made")  # from here on, hashes cannot be compared with those before
+            self._write("key_made")  # hashes from here on cannot be compared with earlier ones
 
     @hookimpl
     def auth_chosen(self, server: str, auth: str) -> None:
@@ -95,7 +96,7 @@ class AuditLog:
             **_of_run(program),
             ok=outcome.ok,
             ms=round(outcome.ms, 3),
-            error=f"{outcome.error.kind}:{outcome.error.type}"[:LONGEST] if outcome.error else "",
+            error=f"{outcome.error.kind}:{outcome.error.type}"[:MAX_NAME_CHARS] if outcome.error else "",
             executor=outcome.executor,
             calls=sum(call.get("count", 1) for call in outcome.calls),
             value_bytes=outcome.truncated["bytes"] if outcome.truncated else len(_canonical(outcome.value)),
@@ -111,7 +112,7 @@ class AuditLog:
             function=call.function.qualified,
             ok=record.ok,
             ms=round(record.ms, 3),
-            error=record.error[:LONGEST],
+            error=record.error[:MAX_NAME_CHARS],
             arguments_hmac=self._hmac(_canonical(call.arguments)),
             bytes_in=record.bytes_in,
             bytes_out=record.bytes_out,
@@ -121,11 +122,11 @@ class AuditLog:
         return hmac.new(self._key, text, hashlib.sha256).hexdigest()
 
     def _write(self, event: str, **fields: Any) -> None:
-        """Write one line, after those that wait. What fails is said once in the log; what is lost, by the next line
-        that is not."""
+        """Write one line, after those that wait. A failure is logged once; the next line that can be written
+        tells how many were lost."""
         line = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": event, **fields}
         with self._lock:
-            if len(self._waiting) >= MOST_WAITING:
+            if len(self._waiting) >= MAX_WAITING_LINES:
                 self._end_waiting()
                 if self._waiting:
                     self.lost += 1
@@ -136,9 +137,9 @@ class AuditLog:
             )
             self.lost = 0
             if (error := self._end_waiting()) and first:
-                hint = f"Up to {MOST_WAITING} lines wait until it can be written again; more are lost."
+                hint = f"Up to {MAX_WAITING_LINES} lines wait until it can be written again; more are lost."
                 _warn("audit_not_written", path=str(self._path), why=str(error), hint=hint)
-                atexit.register(self._end)  # which keeps this log, while lines wait
+                atexit.register(self._end)  # this keeps the object alive while lines wait
             elif not error:
                 try:
                     self._rotate()
@@ -146,13 +147,13 @@ class AuditLog:
                     _warn("audit_not_rotated", path=str(self._path), why=str(failed))
 
     def _end(self) -> None:
-        """The process ends: what still cannot be written is lost."""
+        """Write what waits when the process ends; what still cannot be written is lost."""
         with self._lock:
             if self._waiting and (error := self._end_waiting()):
                 _warn("audit_lost", path=str(self._path), lines=len(self._waiting) + self.lost, why=str(error))
 
     def _end_waiting(self) -> Exception | None:
-        """Write what waits. Returns: what went wrong, if not all of it could be."""
+        """Write the lines that wait. Returns: the error, if not all of them could be written."""
         try:
             while self._waiting:
                 self._append(self._waiting[0])
@@ -170,19 +171,19 @@ class AuditLog:
             self._file = _open(self._path)
         if (written := os.write(self._file, line)) != len(line):
             end = os.lseek(self._file, 0, os.SEEK_CUR)
-            if os.fstat(self._file).st_size == end:  # a full disk: nobody else has written since
+            if os.fstat(self._file).st_size == end:  # the disk is full, and nobody else has written since
                 os.ftruncate(self._file, end - written)
             raise OSError(errno.ENOSPC, "only a part of the line could be written")
 
     def _rotate(self) -> None:
-        """Once the file is full: `.1` becomes `.2` and so on, the file becomes `.1`. Processes take turns."""
+        """Rotate a full file: `.1` becomes `.2` and so on, and the file becomes `.1`. Processes take turns."""
         if self._file is None or os.fstat(self._file).st_size < self._settings.max_bytes:
             return
         from doorward import flocked, own_file
 
         with open(own_file(self._key_file, os.O_RDONLY), "rb") as turn:
             if not flocked(turn.fileno()) or self._path.stat().st_size < self._settings.max_bytes:
-                return  # another process is at it, or has done it
+                return  # another process is doing it, or has done it
             files = [self._path, *(Path(f"{self._path}.{n}") for n in range(1, self._settings.keep + 1))]
             self._close()
             for older, newer in zip(reversed(files), reversed(files[:-1]), strict=False):
@@ -202,7 +203,8 @@ class AuditLog:
 
 
 def _of_run(program: Program) -> dict[str, Any]:
-    """The code's hash is a plain SHA-256, so that anybody can tell whether a file at hand is what was run."""
+    """The fields of a run. The code's hash is a plain SHA-256, so that anybody can check whether a
+    given file is what was run."""
     code = program.code.encode(errors="surrogatepass")
     return {
         "run": program.run,
@@ -213,12 +215,12 @@ def _of_run(program: Program) -> dict[str, Any]:
 
 
 def _canonical(value: Any) -> bytes:
-    """A JSON value as the one text that all equal values have."""
+    """A JSON value as bytes that are the same for all equal values."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), default=str).encode()
 
 
 def _open(path: Path) -> int:
-    """The file for appending, readable by this user only. A line that a crash left torn is ended.
+    """Open the file for appending, readable by this user only. A line that a crash left incomplete is terminated.
 
     Raises: ConfigError if it is not ours; OSError.
     """
@@ -246,13 +248,13 @@ def _is_at(file: int, path: Path) -> bool:
 
 
 def _key(path: Path) -> tuple[bytes, bool]:
-    """The key of the hashes, made by the first process that needs it, and whether it was made now.
+    """The key for the hashes, made by the first process that needs it, and whether it is new.
 
     Raises: ConfigError if it is broken: with another one the log would prove nothing any more.
     """
     from doorward import alone, check_own, own_file
 
-    with alone(path, PATIENCE):
+    with alone(path, KEY_WAIT_SECONDS):
         if new := not check_own(path):
             making = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
             try:

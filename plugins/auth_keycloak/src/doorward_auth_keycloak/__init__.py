@@ -1,4 +1,4 @@
-"""The auth type `keycloak`: `oauth2` for a realm of Keycloak, told by its name and where the server is."""
+"""The auth type `keycloak`: `oauth2` for a Keycloak realm, given by the server's URL and the realm's name."""
 
 from __future__ import annotations
 

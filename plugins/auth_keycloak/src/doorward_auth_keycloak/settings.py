@@ -1,4 +1,4 @@
-"""What `auth = { type = "keycloak", … }` may say."""
+"""The settings of `auth = { type = "keycloak", … }`."""
 
 from __future__ import annotations
 
@@ -60,8 +60,7 @@ class KeycloakSettings(Settings):
 
     @property
     def oauth2(self) -> OAuth2Settings:
-        """The same in the words of OAuth 2. Made of values that have been validated, and whose references stay as they
-        are."""
+        """The same settings for `oauth2`, made from validated values, whose `${…}` references stay unresolved."""
         given = {key: getattr(self, key) for key in self.model_fields_set & OAuth2Settings.model_fields.keys()}
         flow = self.flow or ("password" if self.username else "client_credentials")
         issuer = f"{self.base_url.rstrip('/')}/realms/{quote(self.realm, safe='')}"

@@ -1,6 +1,6 @@
-"""The auth type `oauth2`: OAuth 2.1 as MCP has it, and its older flows, for MCP servers and for APIs.
+"""The auth type `oauth2`: OAuth 2.1 as MCP uses it, and older flows, for MCP servers and for APIs.
 
-Another auth can be built on it: `class Mine(OAuth2)` with `Settings` of its own, which gives `OAuth2.__init__` a
+Another auth type can be built on it: a subclass of `OAuth2` with its own `Settings` calls `OAuth2.__init__` with a
 context whose settings are an `OAuth2Settings`.
 """
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     import httpx2
     from doorward import LoginPrompt, PluginContext
 
-    from doorward_auth_oauth2.kept import Store
+    from doorward_auth_oauth2.login_store import LoginStore
 
 PLUGIN_API = 1
 __all__ = ["PLUGIN_API", "OAuth2", "OAuth2Settings"]
 
 
 class OAuth2:
-    """Tokens that a person gets by `doorward login`, or that are got without one; renewed in time."""
+    """Tokens from a person's `doorward login`, or fetched without a person; renewed in time."""
 
     Settings: ClassVar[type[Settings]] = OAuth2Settings
 
@@ -40,7 +40,7 @@ class OAuth2:
         return Bearer(self._context, self._store(), self._advice())
 
     async def login(self, person: LoginPrompt) -> str:
-        """Log a person in, in a browser. Raises: ConfigError, ServerError."""
+        """Log a person in with a browser. Raises: ConfigError, ServerError."""
         self._require_person()
         from doorward_auth_oauth2.login import log_in
 
@@ -52,7 +52,7 @@ class OAuth2:
         return f"logged in; the tokens are kept in {where}"
 
     async def logout(self) -> str:
-        """Forget a login, and have the provider forget it. Raises: ConfigError."""
+        """Delete a login, and revoke it at the provider. Raises: ConfigError."""
         self._require_person()
         from doorward_auth_oauth2.login import log_out
 
@@ -92,17 +92,18 @@ class OAuth2:
             )
 
     def _advice(self) -> str:
-        """What to do if there is no token, or none that the server takes."""
+        """What to do if there is no token, or none that the server accepts."""
         if self._context.settings.flow not in PEOPLE:
             return "Ask the provider whether these credentials may still use it."
         whose = "" if self._context.principal == LOCAL else f" --principal {shlex.quote(self._context.principal)}"
         return f"Log in: doorward login {self._context.name}{whose}"
 
-    def _store(self) -> Store:
-        """Where what this principal has of this server is kept. What can be fetched again never goes into a keyring."""
+    def _store(self) -> LoginStore:
+        """The store for this principal's login to this server. Tokens that can be fetched again
+        never go into a keyring."""
         from doorward_auth_kit import Vault, entry
 
-        from doorward_auth_oauth2.kept import Store
+        from doorward_auth_oauth2.login_store import LoginStore
 
         settings = self._context.settings
         about = [
@@ -114,4 +115,4 @@ class OAuth2:
             " ".join(settings.resources),
         ]
         again = settings.flow not in (*PEOPLE, "refresh_token")
-        return Store(Vault.of(self._context), entry(self._context, *about), "file" if again else settings.store)
+        return LoginStore(Vault.of(self._context), entry(self._context, *about), "file" if again else settings.store)

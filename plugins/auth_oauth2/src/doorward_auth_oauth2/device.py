@@ -1,4 +1,4 @@
-"""A login on another device (RFC 8628): a person enters a code at the provider's page, and we ask until they have."""
+"""A login on another device (RFC 8628): a person enters a code on the provider's page, and we poll until they have."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from doorward import ConfigError, LoginPrompt, PluginContext, ServerError
 
 from doorward_auth_oauth2 import grants
 from doorward_auth_oauth2.discovery import Found
-from doorward_auth_oauth2.kept import Login, life
+from doorward_auth_oauth2.login_store import Login, life
 from doorward_auth_oauth2.settings import OAuth2Settings
 from doorward_auth_oauth2.wire import Refused, Wire
 
-INTERVAL = 5.0
-"""Seconds between two requests, unless the provider says otherwise; with each `slow_down` that many more."""
-LEAST_INTERVAL, MOST_INTERVAL = 1.0, 60.0
-PATIENCE = 900.0
-"""Seconds for which a person is waited for at most."""
+INTERVAL_SECONDS = 5.0
+"""Time between two requests, unless the provider says otherwise; each `slow_down` adds as much again."""
+MIN_INTERVAL_SECONDS, MAX_INTERVAL_SECONDS = 1.0, 60.0
+MAX_LOGIN_SECONDS = 900.0
+"""The longest time to wait for the person."""
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 
 
 async def authorize(context: PluginContext[OAuth2Settings], found: Found, person: LoginPrompt, wire: Wire) -> Login:
-    """Tokens of the person, once they have entered the code. Raises: ConfigError, LoginRefused, ServerError."""
+    """The person's tokens, once they have entered the code. Raises: ConfigError, LoginRefused, ServerError."""
     settings, endpoint = context.settings, found.provider.device_authorization_endpoint
     grants.require_named(settings, context.url, found)
     if endpoint is None:
@@ -56,18 +56,19 @@ async def _wait(
     context: PluginContext[OAuth2Settings], found: Found, told: dict[str, Any], wire: Wire
 ) -> dict[str, Any]:
     fields = {"grant_type": GRANT, "device_code": told["device_code"]}
-    interval, ends = told["interval"], time.monotonic() + min(life(told.get("expires_in")) or PATIENCE, PATIENCE)
+    interval = told["interval"]
+    ends = time.monotonic() + min(life(told.get("expires_in")) or MAX_LOGIN_SECONDS, MAX_LOGIN_SECONDS)
     while time.monotonic() + interval < ends:
         await anyio.sleep(interval)
         try:
             return await grants.ask(context.settings, found.named, found.protected, {}, fields, wire)
         except Refused as error:
             if error.code == "slow_down":
-                interval = min(interval + INTERVAL, MOST_INTERVAL)
+                interval = min(interval + INTERVAL_SECONDS, MAX_INTERVAL_SECONDS)
             elif error.code != "authorization_pending":
                 raise
-        except ServerError:  # it is not there for the moment (section 3.5)
-            interval = min(interval * 2, MOST_INTERVAL)
+        except ServerError:  # temporarily unavailable (section 3.5)
+            interval = min(interval * 2, MAX_INTERVAL_SECONDS)
     raise ServerError("nobody has entered the code in time", hint="Start the login again.")
 
 
@@ -76,7 +77,7 @@ def _read(response: httpx2.Response) -> dict[str, Any]:
     try:
         told = json.loads(response.content)
         code = re.sub(r"[^\x20-\x7e]", "", told["user_code"])[:40]
-        interval = min(max(life(told.get("interval")) or INTERVAL, LEAST_INTERVAL), MOST_INTERVAL)
+        interval = min(max(life(told.get("interval")) or INTERVAL_SECONDS, MIN_INTERVAL_SECONDS), MAX_INTERVAL_SECONDS)
         page = told.get("verification_uri_complete") or told["verification_uri"]
         strings = {name: told[name] + "" for name in ("device_code", "verification_uri")}
         return {

@@ -1,5 +1,4 @@
-"""Which authorization server a server's tokens come from: RFC 9728, RFC 8414 and OpenID Connect Discovery, as MCP uses
-them."""
+"""Finds the authorization server for a server: RFC 9728, RFC 8414 and OpenID Connect Discovery, as MCP uses them."""
 
 from __future__ import annotations
 
@@ -25,19 +24,19 @@ if TYPE_CHECKING:
 
 
 class Metadata(OAuthMetadata):
-    """What an authorization server tells of itself, and (RFC 8628 section 4) where it takes devices."""
+    """The metadata of an authorization server, with the endpoint for devices (RFC 8628 section 4)."""
 
     device_authorization_endpoint: AnyHttpUrl | None = None
 
 
 class Found:
-    """What was found: the provider, the resource's own metadata if it has any, and the scopes that are asked for."""
+    """The result of discovery: the provider, the resource's own metadata if there is any, and the scopes to request."""
 
     def __init__(self, provider: Metadata, resource: ProtectedResourceMetadata | None, scopes: list[str]) -> None:
         self.provider, self.resource, self.scopes = provider, resource, scopes
         about = {"issuer", "authorization_endpoint", "token_endpoint", "revocation_endpoint"}
         self.named: dict[str, Any] = provider.model_dump(mode="json", include=about, exclude_none=True)
-        """Of the provider's metadata what is kept of it."""
+        """The part of the provider's metadata that is stored."""
         self.protected: dict[str, Any] = (
             resource.model_dump(mode="json", include={"resource", "authorization_servers"}) if resource else {}
         )
@@ -78,8 +77,7 @@ async def _resource(challenged: httpx2.Response | None, url: str, wire: Wire) ->
 async def _provider(
     settings: OAuth2Settings, url: str, resource: ProtectedResourceMetadata | None, wire: Wire, *, guess: bool
 ) -> Metadata:
-    """The metadata of the authorization server, whose issuer must be the one that was looked for (RFC 8414 section
-    3.3)."""
+    """The metadata of the authorization server; its issuer must be the expected one (RFC 8414 section 3.3)."""
     offered = [str(one) for one in resource.authorization_servers] if resource else []
     issuer = settings.issuer or (offered[0] if offered else "")
     if settings.issuer and offered:
@@ -114,12 +112,12 @@ async def _provider(
     if issuer or not guess:
         what = f"{issuer} has no metadata" if issuer else f"{url} does not say where to log in"
         raise ConfigError(what, hint="Set issuer, or authorization_url and token_url with a client_id, in auth.")
-    base = expected.rstrip("/")  # as MCP's specification of 2025-03-26 has it
+    base = expected.rstrip("/")  # as in MCP's specification of 2025-03-26
     return _by_urls(f"{base}/token", f"{base}/authorize", f"{base}/register", issuer=expected)
 
 
 def _words(response: httpx2.Response) -> str:
-    """What an answer without metadata says of it, if anything (Keycloak: that there is no such realm)."""
+    """The reason that an answer without metadata gives, if any (Keycloak: that there is no such realm)."""
     try:
         content = response.json()
     except (ValueError, RecursionError):
@@ -146,8 +144,8 @@ def _by_urls(
 def _check(found: OAuthMetadata, *, strict: bool) -> None:
     """Refuse a provider that cannot log in safely.
 
-    The page at which a person logs in belongs to the issuer, or to those who get the code. If it belongs to a third
-    party, the issuer wants a code of theirs (a mix-up attack, RFC 9700 section 4.4).
+    The login page must belong to the issuer, or to the host of the token endpoint, which receives the code. If it
+    belongs to a third party, the issuer is after a code of theirs (a mix-up attack, RFC 9700 section 4.4).
     """
     login = httpx2.URL(str(found.authorization_endpoint)).origin
     if login not in (httpx2.URL(str(found.issuer)).origin, httpx2.URL(str(found.token_endpoint)).origin):
@@ -165,8 +163,8 @@ def _asked(
     resource: ProtectedResourceMetadata | None,
     provider: OAuthMetadata,
 ) -> list[str]:
-    """The scopes that the server asks for, and `offline_access` for a person's refresh token where the provider has
-    that."""
+    """The scopes that the server asks for, with `offline_access` for a person's refresh token if
+    the provider supports it."""
     scopes = challenged_scopes(challenged) if challenged is not None else []
     scopes = scopes or _scopes((resource and resource.scopes_supported) or ())
     if (
@@ -180,10 +178,10 @@ def _asked(
 
 
 def challenged_scopes(response: httpx2.Response) -> list[str]:
-    """The scopes that an answer says are needed (RFC 6750 section 3)."""
+    """The scopes that an answer demands (RFC 6750 section 3)."""
     return _scopes((utils.extract_scope_from_www_auth(response) or "").split())
 
 
 def _scopes(words: Iterable[str]) -> list[str]:
-    """Those words that are scopes (RFC 6749 section 3.3), as many as are plausible."""
+    """The words that are valid scopes (RFC 6749 section 3.3), up to a plausible number."""
     return [word for word in words if re.fullmatch(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}", word)][:100]

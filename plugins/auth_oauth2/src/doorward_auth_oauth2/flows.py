@@ -1,8 +1,8 @@
-"""The login of a person in a browser, by the SDK's provider.
+"""A person's login in a browser, by the SDK's OAuth provider.
 
-A provider is an `httpx2.Auth` that wants to stand between a client and a server, and holds a lock while it waits for
-the server. Here it is driven by hand instead: it sees no request of the server's, and what it sends goes out through
-`Wire`. What it has to know of the authorization server is set before; `discovery` has found it.
+That provider is an `httpx2.Auth` meant to stand between a client and a server, and holds a lock while it waits for the
+server. Here it is driven by hand: it sees no requests to the server, and its own requests go out through `Wire`. What
+it needs to know about the authorization server comes from `discovery`.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull,
 from pydantic import AnyUrl
 
 from doorward_auth_oauth2 import grants
-from doorward_auth_oauth2.kept import Login
+from doorward_auth_oauth2.login_store import Login
 
 if TYPE_CHECKING:
     from doorward_auth_oauth2.discovery import Found
     from doorward_auth_oauth2.settings import OAuth2Settings
     from doorward_auth_oauth2.wire import Wire
 
-logging.getLogger("mcp.client.auth").setLevel(logging.CRITICAL)  # what it logs is raised as well, and told by us
+logging.getLogger("mcp.client.auth").setLevel(logging.CRITICAL)  # what it logs is also raised, and reported by us
 
 STEP_UP = {"WWW-Authenticate": 'Bearer error="insufficient_scope"'}
-"""The answer upon which a provider gets tokens by what it knows already."""
+"""The answer that makes a provider fetch tokens with what it already knows."""
 
 
 class _Memory:
@@ -42,7 +42,7 @@ class _Memory:
         return None
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        pass  # they are read from the answer itself
+        pass  # the tokens are read from the answer itself
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
         return self.client
@@ -60,8 +60,8 @@ async def authorize(
     answer: Callable[[], Awaitable[AuthorizationCodeResult]],
     wire: Wire,
 ) -> Login:
-    """A person logs in: `visit` takes them to a page, `answer` is what came back. A client that is not configured is
-    registered for this login: providers forget those of before, and then nobody could log in.
+    """Log a person in: `visit` takes them to a page, `answer` returns what came back. If no client is configured, one
+    is registered for this login: providers forget earlier ones, and then nobody could log in.
 
     Raises: ServerError, ConfigError.
     """
@@ -93,7 +93,7 @@ async def authorize(
         client_name="Doorward", redirect_uris=redirects, scope=" ".join(found.scopes) or None
     )
     provider = OAuthClientProvider(url, metadata, memory, visit_with_more, answer, cimd or None)
-    # Without `scopes_supported` it asks for the scopes that it was given, and no others.
+    # Without `scopes_supported` it requests the scopes that it was given, and no others.
     unscoped = {"scopes_supported": None}
     provider.context.oauth_metadata = found.provider.model_copy(update=unscoped)
     provider.context.protected_resource_metadata = (
@@ -107,8 +107,8 @@ async def authorize(
 async def _drive(
     provider: OAuthClientProvider, memory: _Memory, settings: OAuth2Settings, url: str, found: Found, wire: Wire
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Go through a provider's flow until it would send a request, whose answer makes it get tokens, then until it would
-    send that again.
+    """Run a provider's flow until it would send the request; the answer to that makes it fetch tokens, until it
+    would send the request again.
 
     Returns: the tokens, and the client that was registered for them.
     """
@@ -116,7 +116,7 @@ async def _drive(
     flow = provider.async_auth_flow(request)
     try:
         for told in (None, httpx2.Response(403, headers=STEP_UP, request=request)):
-            outgoing = await flow.asend(told)  # type: ignore[arg-type]  # the first of a generator is None
+            outgoing = await flow.asend(told)  # type: ignore[arg-type]  # a generator is started with None
             while outgoing is not request:
                 if str(outgoing.url) != found.named["token_endpoint"]:
                     outgoing = await flow.asend(await wire.send(outgoing))
@@ -132,7 +132,7 @@ async def _drive(
         OAuthTokenError,
         OAuthRegistrationError,
         ValueError,
-    ):  # their texts quote answers, cut, where no scrubber knows a token
+    ):  # their texts quote parts of answers, in which the scrubber would not recognise a token
         raise ServerError(f"{provider.context.auth_server_url or 'the provider'} gave no usable answer") from None
     except OAuthFlowError as error:
         raise ServerError(f"the login failed: {str(error)[:300]}") from None

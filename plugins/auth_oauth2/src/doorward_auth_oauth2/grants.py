@@ -1,4 +1,4 @@
-"""Requests for tokens: each grant is one POST, with what proves the client, and there is one way to read the answer."""
+"""Token requests: each grant is one POST with client authentication, and all answers are read in the same way."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import httpx2
 from doorward import ConfigError, PluginContext, ServerError
 from doorward_auth_kit import parsed
 
-from doorward_auth_oauth2.kept import Login, life
+from doorward_auth_oauth2.login_store import Login, life
 
 if TYPE_CHECKING:
     from doorward_auth_oauth2.discovery import Found
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 GRANT = "urn:ietf:params:oauth:grant-type:"
 ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-LIFE, SKEW = 300, 60
-"""Seconds for which an assertion holds, from now and back: the clocks of two machines differ."""
+ASSERTION_LIFE_SECONDS, CLOCK_SKEW_SECONDS = 300, 60
+"""How long an assertion is valid from now on, and how far it is dated back, since clocks differ."""
 
 
 async def grant(context: PluginContext[OAuth2Settings], wire: Wire, subject: str = "") -> Login:
-    """Tokens that Doorward gets by itself, by whatever the flow has for that. `subject` is the token that is exchanged.
+    """Tokens that Doorward gets without a person, by the configured flow. `subject` is the token to exchange.
 
     Raises: ConfigError, LoginRefused, ServerError.
     """
@@ -46,8 +46,8 @@ async def grant(context: PluginContext[OAuth2Settings], wire: Wire, subject: str
             "password": await settings.password.get(),
         }
     elif settings.flow == "refresh_token":
-        assert settings.refresh_token is not None  # the settings ask for it
-        # What the server asks for may be more than was granted with it (RFC 6749 section 6).
+        assert settings.refresh_token is not None  # the settings require it
+        # The server may ask for more scopes than were granted with it (RFC 6749 section 6).
         fields = {
             "grant_type": "refresh_token",
             "refresh_token": await settings.refresh_token.get(),
@@ -73,7 +73,7 @@ async def grant(context: PluginContext[OAuth2Settings], wire: Wire, subject: str
 
 
 async def refresh(settings: OAuth2Settings, login: Login, wire: Wire) -> Login:
-    """New tokens for a login (RFC 6749 section 6); a refresh token that the answer does not replace goes on.
+    """New tokens for a login (RFC 6749 section 6); if the answer has no new refresh token, the old one stays valid.
 
     Raises: ConfigError, LoginRefused, ServerError.
     """
@@ -84,7 +84,8 @@ async def refresh(settings: OAuth2Settings, login: Login, wire: Wire) -> Login:
 
 
 async def revoke(settings: OAuth2Settings, login: Login, wire: Wire) -> bool:
-    """Have the provider forget a login (RFC 7009). Returns: whether it can. Raises: ConfigError, ServerError."""
+    """Revoke a login at the provider (RFC 7009). Returns: whether it supports that. Raises:
+    ConfigError, ServerError."""
     endpoint = login.provider.get("revocation_endpoint")
     if endpoint:
         fields = {"token": login.tokens.get("refresh_token") or login.token}
@@ -100,8 +101,8 @@ async def ask(
     fields: dict[str, Any],
     wire: Wire,
 ) -> dict[str, Any]:
-    """What the token endpoint says to a grant, to which the configuration may add. Raises: ConfigError, LoginRefused,
-    ServerError."""
+    """The token endpoint's answer to a grant, to which the configuration may add fields. Raises: ConfigError,
+    LoginRefused, ServerError."""
     whole = await settings.more_fields() | fields | {"resource": settings.resources or resource.get("resource")}
     return tokens_of(
         await wire.send(await proven(settings, provider["token_endpoint"], provider["issuer"], registered, whole))
@@ -111,8 +112,8 @@ async def ask(
 async def proven(
     settings: OAuth2Settings, url: str, issuer: str, registered: dict[str, Any], fields: dict[str, Any]
 ) -> httpx2.Request:
-    """A POST by the client that is configured, else the one that was registered (RFC 6749 section 2.3, RFC 7523 section
-    2.2).
+    """A POST authenticated as the configured client, else as the registered one (RFC 6749 section
+    2.3, RFC 7523 section 2.2).
 
     Raises: ConfigError.
     """
@@ -136,7 +137,7 @@ async def proven(
 async def assertion(
     settings: OAuth2Settings, issuer: str, subject: str, audience: str, claims: dict[str, Any] | None = None
 ) -> str:
-    """What the private key says (RFC 7523 section 3). Raises: ConfigError."""
+    """An assertion signed with the private key (RFC 7523 section 3). Raises: ConfigError."""
     import jwt
 
     now = int(time.time())
@@ -144,23 +145,23 @@ async def assertion(
         "iss": issuer,
         "sub": subject,
         "aud": audience,
-        "iat": now - SKEW,
-        "exp": now + LIFE,
+        "iat": now - CLOCK_SKEW_SECONDS,
+        "exp": now + ASSERTION_LIFE_SECONDS,
         "jti": str(uuid.uuid4()),
     } | (claims or {})
     key = await settings.private_key.get() if settings.private_key else ""
     headers = {"kid": settings.key_id} if settings.key_id else None
     try:
         return jwt.encode(told, key, algorithm=settings.signing_algorithm, headers=headers)
-    except Exception as error:  # of the key's format: it must not be quoted
+    except Exception as error:  # it may quote the key, and must not be shown
         raise ConfigError(
             f"private_key cannot sign with {settings.signing_algorithm}: {type(error).__name__}"
         ) from None
 
 
 def tokens_of(response: httpx2.Response) -> dict[str, Any]:
-    """The tokens of an answer (RFC 6749 section 5.1), without what is of no use. Raises: ServerError, which quotes
-    nothing of it."""
+    """The tokens in an answer (RFC 6749 section 5.1), without unused members. Raises: ServerError that quotes
+    nothing from the answer."""
     where = parsed(str(response.request.url)).host
     try:
         told = json.loads(response.content)
@@ -179,7 +180,8 @@ def tokens_of(response: httpx2.Response) -> dict[str, Any]:
 
 
 def require_named(settings: OAuth2Settings, url: str, found: Found) -> None:
-    """Secrets go to a provider that the configuration names, or to the server itself; not to whom the server names.
+    """Make sure that secrets go only to a provider that the configuration names, or to the server itself, and not to
+    one that the server names.
 
     Raises: ConfigError.
     """

@@ -1,4 +1,4 @@
-"""A login: a person visits a page of the provider, and its answer becomes tokens."""
+"""A login: a person visits a page of the provider, and the answer is exchanged for tokens."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from doorward_auth_kit import CredentialHome
 from mcp.shared.auth import AuthorizationCodeResult
 
 from doorward_auth_oauth2 import device, discovery, flows, grants
-from doorward_auth_oauth2.kept import Login
+from doorward_auth_oauth2.login_store import Login
 from doorward_auth_oauth2.redirect import Redirect
 from doorward_auth_oauth2.settings import OAuth2Settings
 from doorward_auth_oauth2.wire import Wire
 
 
 async def log_in(context: PluginContext[OAuth2Settings], before: Login | None, person: LoginPrompt) -> Login:
-    """Log a person in; `before` is their login of before, if there is one.
+    """Log a person in; `before` is their previous login, if there is one.
 
     Raises: ConfigError, ServerError.
     """
@@ -60,7 +60,7 @@ async def _in_a_browser(
 
 
 async def log_out(context: PluginContext[OAuth2Settings], login: Login) -> bool:
-    """Have the provider forget a login. Returns: whether it can. Raises: ServerError."""
+    """Revoke a login at the provider. Returns: whether it supports that. Raises: ServerError."""
     login.redact(context.redact)
     async with Wire(context.redact, context.settings.urls(context.url)) as wire:
         return await grants.revoke(context.settings, login, wire)

@@ -13,12 +13,13 @@ from doorward import ConfigError, ServerError
 
 from doorward_auth_oauth2.wire import said
 
-PATIENCE = 300.0
-"""Seconds that a person has for the login."""
-MOST = 16 * 2**10
-"""Bytes of a request's head."""
-PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Doorward</title>
-<style>body{{font:18px/1.5 system-ui,sans-serif;display:grid;place-content:center;min-height:90vh;margin:0 1rem;color:#222}}
+MAX_LOGIN_SECONDS = 300.0
+"""How long a person has for the login."""
+MAX_HEAD_BYTES = 16 * 2**10
+"""The longest head of a request."""
+PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Doorward</title><style>
+body{{font:18px/1.5 system-ui,sans-serif;display:grid;place-content:center;min-height:90vh;margin:0 1rem;color:#222}}
 h1{{font-size:1.4rem}}@media(prefers-color-scheme:dark){{body{{color:#ddd;background:#222}}}}</style>
 <main><h1>{title}</h1><p>{text}</p></main></html>"""
 HEADERS = (
@@ -31,8 +32,8 @@ HEADERS = (
 
 
 class Redirect:
-    """Listens on 127.0.0.1 for the one request that carries the expected `state`; any other gets 400 or 404, and is
-    forgotten."""
+    """Listens on 127.0.0.1 for the one request that carries the expected `state`; any other gets
+    400 or 404 and has no effect."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -46,7 +47,7 @@ class Redirect:
 
     async def __aenter__(self) -> Redirect:
         try:
-            self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port, limit=MOST)
+            self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port, limit=MAX_HEAD_BYTES)
         except OSError as error:
             raise ConfigError(
                 f"127.0.0.1:{self._port} cannot be listened at: {error.strerror}", hint="Set another redirect_port."
@@ -59,21 +60,21 @@ class Redirect:
         self._server.close()
 
     def expect(self, authorization_url: str) -> None:
-        """The login starts at this URL, whose `state` has to come back."""
+        """Expect the `state` of this URL, at which the login starts, to come back."""
         self._state = _query(authorization_url).get("state", "")
 
     async def answer(self) -> dict[str, str]:
         """The parameters that came back. Raises: ServerError if the login was refused, or nobody came."""
         try:
-            with anyio.fail_after(PATIENCE):
+            with anyio.fail_after(MAX_LOGIN_SECONDS):
                 return checked(await self._query)
         except TimeoutError:
             raise ServerError(
-                f"nobody has logged in within {PATIENCE / 60:.0f} minutes", hint="Start the login again."
+                f"nobody has logged in within {MAX_LOGIN_SECONDS / 60:.0f} minutes", hint="Start the login again."
             ) from None
 
     def pasted(self, text: str) -> dict[str, str]:
-        """The same, of an address that a person pasted. Raises: ServerError."""
+        """The parameters of an address that a person pasted. Raises: ServerError."""
         query = _query(text)
         if not self._fits(query):
             raise ServerError("that is not the address at which this login ends", hint="It has code= and state= in it.")
@@ -89,7 +90,7 @@ class Redirect:
                 writer.write(self._respond(head))
                 await writer.drain()
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # whoever that was
+            pass  # whoever it was has gone
         finally:
             writer.close()
 
@@ -110,14 +111,14 @@ class Redirect:
 
 
 def checked(query: dict[str, str]) -> dict[str, str]:
-    """An answer that is no refusal. Raises: ServerError."""
+    """The parameters, if they are not a refusal. Raises: ServerError."""
     if "error" in query or not query.get("code"):
         raise ServerError(f"the login was refused: {said(dict[str, Any](query))}")
     return query
 
 
 def _query(url: str) -> dict[str, str]:
-    """The parameters of a URL; none, if it is none. One that stands there twice is none."""
+    """The parameters of a URL; none if it is not a URL. A parameter that occurs twice does not count."""
     try:
         found = parse_qs(urlsplit(url.strip()).query, max_num_fields=50)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What `auth = { type = "oauth2", … }` may say."""
+"""The settings of `auth = { type = "oauth2", … }`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from doorward import Secret, Settings, Template
 from pydantic import Field, field_validator, model_validator
 
 Flow = Literal[
-    "authorization_code", "device_code", "client_credentials", "password", "refresh_token", "jwt_bearer", "token_exchange"
+    "authorization_code", "device_code",
+    "client_credentials", "password", "refresh_token", "jwt_bearer", "token_exchange",
 ]  # fmt: skip
 PEOPLE = ("authorization_code", "device_code")
 """The flows with which a person logs in."""
@@ -42,7 +43,7 @@ _BELONGS: dict[str, tuple[Flow, ...]] = {
 
 
 class OAuth2Settings(Settings):
-    """`auth = { type = "oauth2" }` is enough for a server that says where to log in."""
+    """Settings; `auth = { type = "oauth2" }` is enough for a server that says where to log in."""
 
     flow: Flow = Field(
         "authorization_code", description="How tokens are got: by a person (doorward login), or by Doorward itself"
@@ -113,8 +114,8 @@ class OAuth2Settings(Settings):
         return self
 
     def require_fit(self) -> None:
-        """Whether they can work together; for who has put them together without validation as well. Raises:
-        ValueError."""
+        """Check that the settings fit together; also for a caller that built them without
+        validation. Raises: ValueError."""
         for key in _NEEDS.get(self.flow, ()):
             if not getattr(self, key):
                 raise ValueError(f"the flow {self.flow} needs {key}")
@@ -154,7 +155,7 @@ class OAuth2Settings(Settings):
 
     @property
     def method(self) -> str:
-        """How the client proves itself at the token endpoint, in the words of RFC 7591."""
+        """How the client authenticates at the token endpoint, by the names of RFC 7591."""
         if self.client_auth == "private_key_jwt" or (self.private_key is not None and self.flow != "jwt_bearer"):
             return "private_key_jwt"
         if self.client_secret is None or self.client_auth == "none":
@@ -163,7 +164,7 @@ class OAuth2Settings(Settings):
 
     @property
     def asks_for(self) -> str:
-        """Whose token it is, and for whom, where that stands in the configuration."""
+        """Whose token it is and for whom, as far as the configuration says."""
         whose = [
             self.assertion_issuer,
             self.subject,
@@ -175,8 +176,7 @@ class OAuth2Settings(Settings):
         return json.dumps(whose, default=str)
 
     async def secrets(self) -> list[str]:
-        """All values that are not in the configuration, or should not be: what a login depends on. Raises:
-        MissingSecret."""
+        """The secret values on which a login depends. Raises: MissingSecret."""
         found = [
             self.client_secret,
             self.private_key,
@@ -188,10 +188,10 @@ class OAuth2Settings(Settings):
         return [await value.get() if value else "" for value in (*found, *self.params.values())]
 
     async def more_fields(self) -> dict[str, Any]:
-        """What `params` adds to requests. Raises: MissingSecret."""
+        """The fields that `params` adds to requests. Raises: MissingSecret."""
         return {name: await value.get() for name, value in self.params.items()}
 
     def urls(self, server: str) -> list[str]:
-        """The URLs that the operator named, the server's own among them."""
+        """The URLs that the operator named, including the server's own."""
         named = (server, self.issuer, self.authorization_url, self.device_authorization_url, self.token_url)
         return [url for url in named if url]

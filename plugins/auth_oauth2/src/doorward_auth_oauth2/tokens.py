@@ -12,15 +12,15 @@ import httpx2
 from doorward import LOCAL, ConfigError, LoginRefused, PluginContext, ServerError
 from doorward_auth_kit import Backoff, CredentialHome, FetchedAuth, Renewal, Vault, due
 
-from doorward_auth_oauth2.kept import Login, Store
+from doorward_auth_oauth2.login_store import Login, LoginStore
 from doorward_auth_oauth2.settings import PEOPLE, OAuth2Settings
 from doorward_auth_oauth2.wire import Wire
 
 
 class _Held(Renewal[Login]):
-    """Hands out one login, until a person logs in anew or out, in whatever process."""
+    """Hands out one login, until a person logs in again or out, in any process."""
 
-    def __init__(self, fetch: Callable[[Login | None], Awaitable[Login]], store: Store) -> None:
+    def __init__(self, fetch: Callable[[Login | None], Awaitable[Login]], store: LoginStore) -> None:
         super().__init__(fetch)
         self._store = store
 
@@ -31,10 +31,10 @@ class _Held(Renewal[Login]):
 
 
 class Bearer(FetchedAuth[Login]):
-    """Puts the token into each request (RFC 6750 section 2.1). It is a person's, got by a login, or one that is got
-    here."""
+    """Puts the token into each request (RFC 6750 section 2.1). The token comes from a person's
+    login, or is fetched here."""
 
-    def __init__(self, context: PluginContext[OAuth2Settings], store: Store, advice: str) -> None:
+    def __init__(self, context: PluginContext[OAuth2Settings], store: LoginStore, advice: str) -> None:
         self._context, self._store, self._settings = context, store, context.settings
         self._person = self._settings.flow in PEOPLE
         self._keeps = self._person or self._settings.flow == "refresh_token" or Vault.of(context).encrypted
@@ -53,7 +53,7 @@ class Bearer(FetchedAuth[Login]):
             )
 
     def _put(self, request: httpx2.Request, credential: Login) -> None:
-        self._context.redact(credential.token)  # again each time: only the latest values are kept in mind
+        self._context.redact(credential.token)  # each time again: the scrubber remembers only the latest values
         request.headers["Authorization"] = f"Bearer {credential.token}"
 
     async def after(self, response: httpx2.Response, credential: Login) -> Login | None:
@@ -67,14 +67,15 @@ class Bearer(FetchedAuth[Login]):
         await super().check(response, credential)
 
     async def _wider(self, response: httpx2.Response, credential: Login) -> Login:
-        """The login that came after this one, whose scopes do not suffice.
+        """A later login, if the scopes of this one do not suffice.
 
         Raises: ServerError if there is none; the next login will ask for what was missing.
         """
         from doorward_auth_oauth2.discovery import challenged_scopes
 
         name, scopes = self._context.name, challenged_scopes(response)
-        missing = f"{name} wants {f'the scope {chr(32).join(scopes)!r}' if scopes else 'a scope'}, which its token does not have"
+        wanted = f"the scope {' '.join(scopes)!r}" if scopes else "a scope"
+        missing = f"{name} wants {wanted}, which its token does not have"
         if not self._person:
             raise ServerError(missing, hint=f"Set scope in the auth of {name}.")
         async with self._store.lock():
@@ -90,7 +91,7 @@ class Bearer(FetchedAuth[Login]):
         raise ServerError(missing, hint=f"{self._advice}, which will ask for it.")
 
     async def _fetch(self, refused: Login | None) -> Login:
-        """What is kept, which another process may have got, or new tokens."""
+        """The stored tokens, which another process may have fetched, or new ones."""
         by = (
             ""
             if self._person
@@ -133,7 +134,7 @@ class Bearer(FetchedAuth[Login]):
         return replace(login, wanted=kept.wanted)
 
     async def _own(self, kept: Login | None, by: str) -> Login:
-        """Tokens that nobody has to log in for; the successors of a configured refresh token are used once each."""
+        """Tokens that need no person's login. Each successor of a configured refresh token is used once."""
         from doorward_auth_oauth2 import grants
 
         subject = await self._subject() if self._settings.flow == "token_exchange" else ""
@@ -147,7 +148,7 @@ class Bearer(FetchedAuth[Login]):
         return replace(login, by=by)
 
     async def _subject(self) -> str:
-        """What is exchanged. Raises: MissingSecret, LoginRefused."""
+        """The token to exchange. Raises: MissingSecret, LoginRefused."""
         if self._settings.subject_token is not None:
             return str(await self._settings.subject_token.get())
         whose = self._context.principal
@@ -170,8 +171,7 @@ class Bearer(FetchedAuth[Login]):
         return await self._ask(what, lambda wire: grants.refresh(self._settings, kept, wire))
 
     async def _ask(self, what: str, work: Callable[[Wire], Awaitable[Login]]) -> Login:
-        """New tokens, unless the provider has just failed to give any for the same. Raises: LoginRefused,
-        ServerError."""
+        """New tokens, unless the same request has just failed at the provider. Raises: LoginRefused, ServerError."""
 
         async def asked() -> Login:
             async with Wire(self._context.redact, self._settings.urls(self._context.url)) as wire:

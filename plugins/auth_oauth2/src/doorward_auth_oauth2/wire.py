@@ -1,6 +1,5 @@
-"""What goes to an authorization server and comes from it: over TLS, without redirects elsewhere, of bounded size and
-time; every secret in it is known to the scrubber before anybody else sees it.
-"""
+"""The exchange with an authorization server: over TLS, without redirects elsewhere, limited in size and time. The
+scrubber learns every secret in it before anybody else sees it."""
 
 from __future__ import annotations
 
@@ -25,25 +24,25 @@ from doorward import (
 )
 from doorward_auth_kit import EXCHANGE_SECONDS, exchange, is_loopback, parsed, place
 
-MOST_REDIRECTS = 4
-"""Requests of one exchange."""
+MAX_REQUESTS = 4
+"""Requests of one exchange, redirects included."""
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 SECRET = re.compile(r"(?i)token$|^code|^device_code|secret|assertion$|password")
 """Names of form fields and of members of answers that hold secrets: access_token, code_verifier, client_secret …"""
 
 
 class Refused(LoginRefused):
-    """The authorization server says no, by a `code` of RFC 6749 section 5.2."""
+    """The authorization server refused, with a `code` of RFC 6749 section 5.2."""
 
     def __init__(self, message: str, *, hint: str | None = None, code: str = "") -> None:
         super().__init__(message, hint=hint)
         self.code = code
 
 
-class Places:
-    """Where requests may go: the places of the configuration, whatever their addresses; public addresses; and addresses
-    of the kinds that the configuration itself has, as it spells them. A name says nothing of a kind: it may lead
-    anywhere at any time."""
+class Destinations:
+    """Where requests may go: to configured hosts, whatever their addresses; to public addresses; and to addresses
+    of a kind (such as loopback) that the configuration itself spells out. A name does not count for a kind: it may
+    lead anywhere at any time."""
 
     def __init__(self, named: Iterable[str]) -> None:
         urls = [parsed(url) for url in named]
@@ -51,11 +50,11 @@ class Places:
         self._kinds = {"", *(not_public_name(url.host) for url in urls)}
         self.loopback = any(is_loopback(url.host) for url in urls)
         if self.loopback:
-            self._kinds.add(PRIVATE_ADDRESS)  # who works on this machine may log in at their organisation's
+            self._kinds.add(PRIVATE_ADDRESS)  # a user of this machine may log in at their organisation's server
 
     async def addresses(self, host: str, port: int) -> list[str]:
-        """The addresses of a host. Raises: ServerError if requests may not go there; OSError if the name cannot be
-        resolved."""
+        """The addresses of a host. Raises: ServerError if requests may not go there, OSError if the
+        name cannot be resolved."""
         found = await resolved(host, port)
         wrong = next(filter(None, (what for each in found if (what := not_public(each)) not in self._kinds)), "")
         if wrong and (host, port) not in self._named:
@@ -66,23 +65,23 @@ class Places:
         return found
 
     async def by_proxy(self, host: str, port: int) -> None:
-        """The same, as far as it can be told from here. Raises: ServerError."""
+        """The same check for a host behind a proxy, as far as possible from here. Raises: ServerError."""
         with contextlib.suppress(OSError):  # a proxy may know more names
             await self.addresses(host, port)
 
 
 class Wire:
-    """Sends the requests of a flow. `named` are the URLs of the configuration: if one is on loopback, others may be, by
-    plain HTTP."""
+    """Sends the requests of a flow. `named` are the configured URLs: if one of them is on loopback, other URLs may
+    be too, with plain HTTP."""
 
     def __init__(self, redact: Callable[[str], None], named: Iterable[str]) -> None:
         self._redact = redact
-        self._places = Places(named)
+        self._destinations = Destinations(named)
         self._client = httpx2.AsyncClient(
             follow_redirects=False,
             timeout=EXCHANGE_SECONDS,
             headers={"User-Agent": "doorward"},
-            transport=GuardedTransport(self._places),
+            transport=GuardedTransport(self._destinations),
         )
 
     async def __aenter__(self) -> Wire:
@@ -92,29 +91,30 @@ class Wire:
         await self._client.aclose()
 
     def check(self, url: str) -> None:
-        """Whether a URL that somebody names is private on its way. Raises: ServerError."""
+        """Refuse a URL that is neither https nor on an allowed loopback. Raises: ServerError."""
         at = parsed(url)
-        private = at.scheme == "https" or (at.scheme == "http" and self._places.loopback and is_loopback(at.host))
+        private = at.scheme == "https" or (at.scheme == "http" and self._destinations.loopback and is_loopback(at.host))
         if not private or not at.host or at.userinfo:
             raise ServerError(f"{place(url)} was not asked: only https is, and loopback if the server is there too")
 
     async def check_page(self, url: str) -> None:
-        """Whether a person may be sent to a page: their browser stands where we do. Raises: ServerError."""
+        """Refuse a page to which a person may not be sent: their browser is in the same network as we
+        are. Raises: ServerError."""
         self.check(url)
         at = parsed(url)
-        await self._places.by_proxy(at.host, _port(at))
+        await self._destinations.by_proxy(at.host, _port(at))
 
     async def get(self, url: str) -> httpx2.Response:
-        """The metadata at a URL that somebody names, if it is there. Raises: ServerError."""
+        """GET the metadata at a URL that somebody else named. Raises: ServerError."""
         self.check(url)
         return await self.send(httpx2.Request("GET", url, headers={"Accept": "application/json"}))
 
     async def send(self, request: httpx2.Request) -> httpx2.Response:
-        """One exchange; redirects of a GET are followed within their origin. An answer below 500 comes back as it is.
+        """One exchange; redirects of a GET are followed within their origin. An answer below 500 is returned as it is.
 
         Raises: ServerError if there is no such answer; Refused for a POST that was refused.
         """
-        for _ in range(MOST_REDIRECTS):
+        for _ in range(MAX_REQUESTS):
             self.check(str(request.url))
             self._conceal_request(request)
             response = await exchange(self._client, request)
@@ -133,8 +133,8 @@ class Wire:
         return response
 
     async def challenge(self, url: str, *, mcp: bool) -> httpx2.Response:
-        """What a server says to a request without credentials; its body is not read. An MCP server is asked as its
-        clients do, for many know nothing but POST; `ping` does nothing where it is answered.
+        """A server's answer to a request without credentials; its body is not read. An MCP server gets the POST of an
+        MCP client, for many accept nothing else; `ping` has no effect if it is answered.
 
         Raises: ServerError if it says nothing.
         """
@@ -162,7 +162,7 @@ class Wire:
                     self._redact(value)
 
     def _conceal_answer(self, response: httpx2.Response) -> dict[str, Any]:
-        """The answer's JSON object, its secrets concealed; empty if it is none."""
+        """The answer's JSON object, whose secrets the scrubber learns; empty if it is not one."""
         try:
             told = json.loads(response.content)
         except (ValueError, RecursionError):
@@ -180,7 +180,7 @@ def _port(url: httpx2.URL) -> int:
 
 
 def said(told: dict[str, Any], status: int | None = None) -> str:
-    """An error as an authorization server tells it (RFC 6749 section 5.2), for people, cut; or its status."""
+    """The text of an authorization server's error (RFC 6749 section 5.2), cut to a readable length; or its status."""
     words = [told[key] for key in ("error", "error_description") if isinstance(told.get(key), str) and told[key]]
     text = re.sub(r"\s+", " ", re.sub(r"[^\x20-\x7e\xa0-\uffff]", " ", ": ".join(words)))[:300].strip()
     return quoted(text) if text else (f"status {status}" if status else "no reason was given")

@@ -1,4 +1,4 @@
-"""The auth type `session`: a login by POST, and what it gives (cookies, or a token) with every request from then on."""
+"""The auth type `session`: a login by POST, whose cookies or token are sent with every request from then on."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     import httpx2
     from doorward import PluginContext
 
-    from doorward_auth_session.keeper import SessionAuth
+    from doorward_auth_session.auth import SessionAuth
 
 PLUGIN_API = 1
 
 
 class Session:
-    """Logs in when a request needs it, in time before the session ends, and when the server refuses it; logs out at the
-    end."""
+    """Logs in when a request needs it, again before the session ends or when the server refuses it,
+    and logs out at the end."""
 
     Settings = SessionSettings
 
@@ -27,18 +27,18 @@ class Session:
 
     def create_auth(self) -> httpx2.Auth:
         """Raises: ConfigError if there is a URL to which nothing may be sent."""
-        from doorward_auth_session.keeper import SessionAuth
+        from doorward_auth_session.auth import SessionAuth
 
         self._made = SessionAuth(self._context)
         return self._made
 
     async def check(self) -> str:
-        """What `doorward doctor` says: nobody is logged in for its sake."""
+        """A sentence for `doorward doctor`, which does not log in."""
         from doorward_auth_kit import place
 
-        from doorward_auth_session.places import Places
+        from doorward_auth_session.urls import SessionUrls
 
-        return f"logs in by itself, at {place(str(Places(self._context).login))}"
+        return f"logs in by itself, at {place(str(SessionUrls(self._context).login))}"
 
     async def close(self) -> None:
         """Log out, if there is a session and a `logout_url`."""

@@ -1,4 +1,4 @@
-"""What the answer to a login says: a token, when it ends, or why there is none."""
+"""Reads the answer to a login: a token, when it ends, or why there is none."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import httpx2
 from doorward import clean_text
 
 ENDS = ("exp", "expires_at", "expiresAt", "expires")
-"""Members that say when a token ends, in seconds since the epoch."""
+"""Members that hold the end of a token, in seconds since the epoch."""
 LASTS = ("expires_in", "expiresIn")
-"""Members that say how many seconds it lasts."""
+"""Members that hold the life of a token in seconds."""
 WORDS = ("message", "error_description", "detail", "error", "title", "reason", "msg", "errors")
-"""Members in which APIs say what is wrong."""
+"""Members in which APIs explain an error."""
 
 
 def told(response: httpx2.Response) -> Any:
-    """The JSON of an answer; nothing if it is none."""
+    """The JSON value of an answer; None if it is not JSON."""
     try:
         return json.loads(response.content)
     except (ValueError, RecursionError):
@@ -30,7 +30,7 @@ def told(response: httpx2.Response) -> Any:
 
 
 def dig(value: Any, path: str) -> Any:
-    """What stands at a path with dots, or at a JSON pointer (RFC 6901); nothing if there is none."""
+    """The value at a path with dots or a JSON pointer (RFC 6901); None if there is none."""
     pointer = path.startswith("/")
     for part in path[1:].split("/") if pointer else path.split("."):
         key = part.replace("~1", "/").replace("~0", "~") if pointer else part
@@ -42,7 +42,8 @@ def dig(value: Any, path: str) -> Any:
 
 
 def reason(response: httpx2.Response) -> str:
-    """An answer's own words for what is wrong, as far as it has any. Whole: it is scrubbed before it is cut."""
+    """An answer's own explanation of an error, if it has one. It is complete, because it is
+    scrubbed before it is cut."""
     content = told(response)
     if content is None:
         kind = response.headers.get("content-type", "")
@@ -51,7 +52,7 @@ def reason(response: httpx2.Response) -> str:
 
 
 def _words(content: Any) -> str:
-    """The words of an error, wherever it keeps them."""
+    """The text of an error, wherever the answer has it."""
     match content:
         case str():
             return content
@@ -69,8 +70,8 @@ def _line(text: str) -> str:
 
 
 def ends(response: httpx2.Response, path: str, token: str) -> float:
-    """When a token ends by this machine's clock, in seconds since the epoch: as its own `exp` says, or a member of the
-    answer beside it or at the top; `inf` if nobody says."""
+    """When a token ends by this machine's clock, in seconds since the epoch: by its own `exp`, or by a member of the
+    answer beside it or at the top; `inf` if that is unknown."""
     content = told(response)
     beside = re.sub(r"[./]?[^./]*$", "", path)
     places = [
@@ -84,7 +85,7 @@ def ends(response: httpx2.Response, path: str, token: str) -> float:
 
 
 def _number(value: Any) -> float | None:
-    """A number of seconds; milliseconds since the epoch are told from seconds by their size."""
+    """A number of seconds; milliseconds since the epoch are recognised by their size."""
     try:
         number = float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else 0.0
     except (ValueError, OverflowError):
@@ -94,7 +95,7 @@ def _number(value: Any) -> float | None:
 
 
 def _claims(token: str) -> Any:
-    """The claims of a JWT, whose signature is for the server to check; nothing if it is none."""
+    """The claims of a JWT, whose signature only the server checks; None if it is not a JWT."""
     try:
         payload = token.split(".")[1]
         return json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
@@ -103,7 +104,7 @@ def _claims(token: str) -> Any:
 
 
 def _skew(response: httpx2.Response) -> float:
-    """By how much this machine's clock is ahead of the server's, in seconds, if it is more than a little."""
+    """How many seconds this machine's clock is ahead of the server's; 0 if the difference is small."""
     try:
         ahead = time.time() - parsedate_to_datetime(response.headers.get("date", "")).timestamp()
     except (ValueError, TypeError, OverflowError):

@@ -1,5 +1,4 @@
-"""The cookies of one session: those of the answers that belong to it, of bounded number and size, sent where they fit
-(RFC 6265)."""
+"""The cookies of one session, limited in number and size, and sent only where they belong (RFC 6265)."""
 
 from __future__ import annotations
 
@@ -11,27 +10,27 @@ from typing import Any
 
 import httpx2
 
-MOST = 20
-"""Cookies of one session: it must be possible to keep all of them in mind, to scrub them."""
-LONGEST = 4096
-"""Characters of a cookie's name and value."""
+MAX_COOKIES = 20
+"""Cookies of one session: the scrubber must be able to remember all of them."""
+MAX_COOKIE_CHARS = 4096
+"""Length of a cookie's name and value."""
 
 
 class Cookies:
-    """What answers set. Domain, path, `Secure` and the end of each are heeded, as the standard library does."""
+    """The cookies that answers set. The standard library applies domain, path, `Secure` and expiry."""
 
     def __init__(self) -> None:
         self._jar = CookieJar()
         self._jar.set_policy(_Policy(self._jar))
 
     def take(self, response: httpx2.Response) -> set[str]:
-        """Keep what an answer sets, forget what it ends. Returns: the names of those that it set."""
+        """Store the cookies that an answer sets, drop those that it ends. Returns: the names of those that it set."""
         before = {id(cookie): cookie for cookie in self._jar}
         httpx2.Cookies(self._jar).extract_cookies(response)
         return {cookie.name for cookie in self._jar if id(cookie) not in before}
 
     def fitting(self, request: httpx2.Request) -> dict[str, str]:
-        """Those that belong with a request."""
+        """The cookies to send with a request."""
         asked = httpx2.Request(request.method, request.url)
         httpx2.Cookies(self._jar).set_cookie_header(asked)
         pairs = [pair.partition("=") for pair in asked.headers.get("Cookie", "").split("; ") if pair]
@@ -63,18 +62,19 @@ class _Policy(DefaultCookiePolicy):
 
     def set_ok(self, cookie: Cookie, request: Any) -> bool:
         text = f"{cookie.name}={cookie.value or ''}"
-        if len(text) > LONGEST or not re.fullmatch(r"[\x21-\x3a\x3c-\x7e][\x20-\x3a\x3c-\x7e]*", text):
+        if len(text) > MAX_COOKIE_CHARS or not re.fullmatch(r"[\x21-\x3a\x3c-\x7e][\x20-\x3a\x3c-\x7e]*", text):
             return False
         return bool(super().set_ok(cookie, request)) and (
-            len(self._held) < MOST or cookie.name in {held.name for held in self._held}
+            len(self._held) < MAX_COOKIES or cookie.name in {held.name for held in self._held}
         )
 
 
 def none() -> CookieJar:
-    """For a client whose cookies are kept by `Cookies` alone."""
+    """An empty jar that accepts nothing, for a client whose cookies are in `Cookies` alone."""
     return CookieJar(DefaultCookiePolicy(allowed_domains=[]))
 
 
 def lasting(ends: float) -> bool:
-    """Whether a cookie with this end may be a session: what lasts less than a minute is a message to the next page."""
+    """Whether a cookie with this end may be a session: one that lasts less than a minute is a
+    message to the next page."""
     return ends - time.time() > 60

@@ -1,4 +1,4 @@
-"""The token against forged requests: picked up where frameworks put it, and sent back where they look for it."""
+"""The CSRF token: taken from where frameworks put it, and sent back to where they look for it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ USUAL = {
     "X-CSRF-Token": "X-CSRF-Token",  # a header of the answer
     "__RequestVerificationToken": "RequestVerificationToken",  # ASP.NET: form field
 }
-"""What the usual frameworks call it, and the header in which they take it back."""
+"""The names that the usual frameworks give it, and the header in which each expects it back."""
 SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 """Methods that change nothing (RFC 9110 section 9.2.1): they carry no token."""
 _TAG = re.compile(r"<(?:input|meta)\b([^<>]{1,4000})>", re.IGNORECASE)
@@ -36,7 +36,7 @@ _ATTRIBUTE = re.compile(r"""([\w-]{1,40})\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|(
 
 
 class Csrf:
-    """The token as it is now: that of a cookie may change with every answer."""
+    """The current token: one in a cookie may change with every answer."""
 
     def __init__(self, settings: SessionSettings) -> None:
         self._names = [settings.csrf_name] if settings.csrf_name else list(USUAL)
@@ -46,7 +46,8 @@ class Csrf:
         self.field: dict[str, str] = {}
 
     def look(self, response: httpx2.Response, cookies: Cookies) -> bool:
-        """Whether an answer has one: in a form, a meta tag, a JSON member or a header; or whether a cookie is one."""
+        """Look for a token in an answer (a form, a meta tag, a JSON member or a header) or among the cookies.
+        Returns: whether there is one."""
         fields, metas, content = inputs(response), inputs(response, "meta"), told(response)
         self.field = next(({name: fields[name]} for name in self._names if fields.get(name)), self.field)
         values = ((n, fields.get(n) or metas.get(n) or dig(content, n) or response.headers.get(n)) for n in self._names)
@@ -56,12 +57,11 @@ class Csrf:
         return found is not None or bool(self._cookie)
 
     def names(self) -> set[str]:
-        """The cookies that are such tokens, and thus no session."""
+        """The names of cookies that are such tokens, and therefore not the session."""
         return {self._cookie} if self._cookie else set()
 
     def put(self, request: httpx2.Request, cookies: Cookies, page: httpx2.URL) -> None:
-        """Give it to a request that may change something, with the page from which that comes: over TLS, Django asks
-        for it."""
+        """Add the token to a request that may change something, with the Referer, which Django demands over TLS."""
         name, value = self._now(cookies)
         if request.method in SAFE or not value:
             return
@@ -70,7 +70,7 @@ class Csrf:
         request.headers.setdefault("Referer", str(at.copy_with(query=None)))
 
     def values(self, cookies: Cookies) -> set[str]:
-        """What must be scrubbed."""
+        """The values that must be scrubbed."""
         return {*self.field.values(), self._found[1], self._now(cookies)[1]} - {""}
 
     def _now(self, cookies: Cookies) -> tuple[str, str]:
@@ -83,8 +83,8 @@ def _sendable(value: str) -> bool:
 
 
 def inputs(response: httpx2.Response, tag: str = "input") -> dict[str, str]:
-    """The values of a page's form fields (or the contents of its meta tags) by name. Read tag by tag: a page may be
-    anything."""
+    """The values of a page's form fields (or the contents of its meta tags) by name. Tags are read one by one,
+    since a page may be malformed."""
     if not response.headers.get("content-type", "").startswith(("text/html", "application/xhtml")):
         return {}
     found: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What `auth = { type = "session", … }` may say."""
+"""The settings of `auth = { type = "session", … }`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field, StrictBool, StrictInt
 URL = Annotated[
     str, Field(pattern=r"^(https?://[^\s/?#@\\]+([/?][^\s#]*)?|(/|/?[^\s/:#?@\\][^\s:#?@\\]*)(\?[^\s#]*)?)$")
 ]
-"""An absolute URL without a user, or a path. One that starts with `//` would be another host in the guise of a path."""
+"""An absolute URL without a user, or a path. A path that starts with `//` would be another host in disguise."""
 TOKEN = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"  # noqa: S105
 """A header or cookie name (RFC 9110 section 5.6.2, RFC 6265 section 4.1.1)."""
 Name = Annotated[str, Field(pattern=TOKEN)]

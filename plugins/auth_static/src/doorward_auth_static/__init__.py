@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 PLUGIN_API = 1
 
-WARN_BEFORE = 300.0
-"""Seconds before a JWT's `exp` from which on its end is announced."""
+WARN_BEFORE_SECONDS = 300.0
+"""How long before a JWT's `exp` the warning is logged."""
 
 TOKEN = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"  # noqa: S105
 """A header or cookie name (RFC 9110 section 5.6.2, RFC 6265 section 4.1.1)."""
@@ -59,7 +59,7 @@ class JwtSettings(Settings):
 
 
 class JwtAuth:
-    """Sets `Authorization: Bearer …` (RFC 6750 section 2.1) and warns once, through structlog, before a token ends."""
+    """Sets `Authorization: Bearer …` (RFC 6750 section 2.1), and logs one warning before a token expires."""
 
     Settings = JwtSettings
 
@@ -79,11 +79,11 @@ class JwtAuth:
         request.headers["Authorization"] = value
 
     def _watch(self, token: str) -> None:
-        """Warn, once a token, when it has ended or is about to."""
+        """Warn once for each token when it has expired or is about to."""
         if token != self._token:
             self._token, self._ends = token, expiry(token)
         left = float("inf") if self._ends is None else self._ends - self._clock()
-        if left > WARN_BEFORE:
+        if left > WARN_BEFORE_SECONDS:
             return
         self._ends = None
         from doorward import log
@@ -93,9 +93,8 @@ class JwtAuth:
 
 
 def expiry(token: str) -> float | None:
-    """When a JWT says that it ends (`exp`, RFC 7519 section 4.1.4), in seconds since the epoch. Its signature is not
-    checked: this is for a warning. `None` if it does not say, or is no JWT at all.
-    """
+    """When a JWT expires (`exp`, RFC 7519 section 4.1.4), in seconds since the epoch; `None` if it does not say, or is
+    not a JWT. The signature is not checked: this is only for a warning."""
     try:
         payload = token.split(".")[1]
         claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
@@ -150,9 +149,8 @@ class ApiKeySettings(Settings):
 
 
 class ApiKeyAuth:
-    """Sends a key as OpenAPI's `apiKey` schemes want it: in a header, a query parameter or a cookie. What the request
-    held under the same name is replaced.
-    """
+    """Sends a key like OpenAPI's `apiKey` schemes: in a header, a query parameter or a cookie. It replaces what the
+    request had under the same name."""
 
     Settings = ApiKeySettings
 
@@ -169,7 +167,7 @@ class ApiKeyAuth:
         value = await self._settings.value.get()
         if not value:
             raise ConfigError("the key is empty", place=self._settings.value.place)
-        # The raw text is kept as it is: decoding and encoding it again would change what the source wrote.
+        # The raw query stays as it is: decoding and encoding it again would change what the source wrote.
         others = [
             part
             for part in request.url.query.decode("ascii").split("&")
@@ -191,9 +189,8 @@ class ApiKeyAuth:
 
 
 def _auth(context: PluginContext, add: Callable[[httpx2.Request], Awaitable[None]]) -> httpx2.Auth:
-    """An `httpx2.Auth` that passes each request through `add`, and stays at home: with the configured origins, else
-    with that of its first request. A source that would carry credentials elsewhere is stopped.
-    """
+    """An `httpx2.Auth` that passes each request through `add`, but only for the configured origins, or else that of its
+    first request. A source cannot carry the credentials elsewhere."""
     import httpx2
 
     home = [_origin(url) for url in (context.url, *context.origins)] if context.url else []
@@ -229,7 +226,7 @@ def _text(origin: httpx2.Origin) -> str:
 
 
 async def _header_value(secret: Secret) -> str:
-    """The secret, now, as a header value (RFC 9110 section 5.5).
+    """The current value of the secret as a header value (RFC 9110 section 5.5).
 
     Raises: MissingSecret; ConfigError, which does not show the value, if it is empty or cannot stand in a header.
     """

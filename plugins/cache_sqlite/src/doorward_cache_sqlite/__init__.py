@@ -1,7 +1,7 @@
 """The programs of `run_cached_code` in one SQLite file, which many processes may share.
 
-A program is kept for `ttl` seconds after it was last put or got; above `max_entries` the one unused for longest goes,
-first. The file is a cache: one that is broken, or of another program, is moved aside and begun anew.
+A program is kept for `ttl` seconds after it was last put or got; if there are more than `max_entries`, those unused for
+longest are deleted. The file is only a cache: if it is broken, or not ours, it is moved aside and a new one is begun.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ T = TypeVar("T")
 
 PLUGIN_API = 1
 
-WAIT = 2.0
-"""Seconds to wait for another process that is writing."""
+BUSY_WAIT_SECONDS = 2.0
+"""How long to wait for another process that is writing."""
 
-AGAIN = 0.02
-"""Seconds between two tries."""
+RETRY_SECONDS = 0.02
+"""The pause between two attempts."""
 
+_REPLACED = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS if name != "cache_id")
 _PUT = f"INSERT INTO programs ({', '.join(COLUMNS)}) VALUES ({', '.join(f':{name}' for name in COLUMNS)})"  # noqa: S608
-_PUT += f" ON CONFLICT (principal, digest) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in COLUMNS if name != 'cache_id')}"
+_PUT += f" ON CONFLICT (principal, digest) DO UPDATE SET {_REPLACED}"
 _GET = f"SELECT {', '.join(COLUMNS)} FROM programs WHERE principal = ? AND cache_id = ? AND used > ?"  # noqa: S608
 
 
@@ -77,8 +78,8 @@ class SqliteCache:
             self._disconnect()
 
     def _put(self, db: sqlite3.Connection, program: CachedProgram) -> str:
-        """Expired programs go first, so that none of their ids comes to life again. This one stays, whatever the clock
-        does."""
+        """Store a program. Expired ones are deleted first, so that none of their ids becomes valid again. The new one
+        stays, whatever the clock does."""
         now, this = self._clock(), (program.principal, program.digest)
         with _transaction(db):
             db.execute("DELETE FROM programs WHERE used <= ?", (now - self._settings.ttl,))
@@ -90,13 +91,13 @@ class SqliteCache:
                 " ORDER BY this DESC, nth, used DESC, id DESC LIMIT -1 OFFSET ?)",
                 (*this, self._settings.max_entries),
             )
-            # Not RETURNING: the SQLite of some systems that we support is older than that (3.35).
+            # Not RETURNING, which needs SQLite 3.35: some systems that we support have an older one.
             return str(
                 db.execute("SELECT cache_id FROM programs WHERE principal = ? AND digest = ?", this).fetchone()[0]
             )
 
     def _get(self, db: sqlite3.Connection, cache_id: str, principal: str) -> CachedProgram | None:
-        """Reading waits for nobody who writes; nor does it wait to note the time of use, which is left out then."""
+        """Read a program. Reading does not wait for writers; if the file is busy, the time of use is not updated."""
         now = self._clock()
         this = (principal, cache_id, now - self._settings.ttl)
         found = db.execute(_GET, this).fetchone()
@@ -112,12 +113,12 @@ class SqliteCache:
         return await to_thread.run_sync(self._do, work)
 
     def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do `work` with the open file, as soon as no other process holds it. Who waits for that keeps nobody else from
-        the connection.
+        """Do `work` with the open file, as soon as no other process has it locked. Waiting does not block other threads
+        from using the connection.
 
-        Raises: ConfigError if the file cannot be had, or is still broken.
+        Raises: ConfigError if the file cannot be used, or is still broken.
         """
-        end = time.monotonic() + WAIT
+        end = time.monotonic() + BUSY_WAIT_SECONDS
         while True:
             try:
                 return self._try(work)
@@ -130,10 +131,10 @@ class SqliteCache:
                     raise ConfigError(
                         f"the program cache cannot be used: {error}", place=str(self._path), hint=hint
                     ) from error
-            time.sleep(AGAIN)
+            time.sleep(RETRY_SECONDS)
 
     def _try(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Once; and once more with a new file, if it turns out to be broken."""
+        """Do the work once, and once more with a new file if this one turns out to be broken."""
         with self._lock:
             try:
                 return work(self._connect())
@@ -145,12 +146,12 @@ class SqliteCache:
                 return work(self._connect())
 
     def _connect(self) -> sqlite3.Connection:
-        """The connection, opened when first needed, and anew when another file is at its place. It never waits."""
+        """The connection, opened when first needed, and again if the file has been replaced. It never waits."""
         if self._connection is not None and self._file.place() != self._place:
             self._disconnect()
         if self._connection is None:
             self._connection = self._file.opened(0)
-            # A write-ahead log survives a kill at any time, and a loss of power too (which may cost the last programs).
+            # A write-ahead log survives a kill, and a power loss too, except perhaps for the last programs.
             self._connection.execute("PRAGMA synchronous = NORMAL")
             self._place = self._file.place()
         return self._connection
@@ -166,7 +167,7 @@ class SqliteCache:
 
 @contextmanager
 def _transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """`BEGIN IMMEDIATE` … `COMMIT`: waits for other writers at its start, never in its middle."""
+    """`BEGIN IMMEDIATE` … `COMMIT`: waits for other writers at its start, never in between."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield

@@ -1,4 +1,4 @@
-"""A kept program as a row holds it, and the table of such rows."""
+"""The table of cached programs, and the form of a row."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from sqlite_utils import Database
 
 COLUMNS = ("principal", "cache_id", "digest", "used", "program")
-"""`used`: seconds since the epoch, the last put or get; `program`: JSON. For another column: a word here, what it holds
-in `row_of`, a step of `LAYOUT` that adds it to files that are there, and its line in `_MADE`."""
+"""`used` is the time of the last put or get in seconds since the epoch; `program` is JSON. To add a column: add its
+name here, its value in `row_of`, a step in `LAYOUT` that adds it to existing files, and its line in `_MADE`."""
 
 _IN_COLUMNS = ("principal", "cache_id", "digest")
 _FIELDS = [f.name for f in fields(CachedProgram) if f.name not in _IN_COLUMNS]
@@ -43,17 +43,18 @@ CREATE INDEX "programs_used" ON "programs" ("used")"""
 LAYOUT = SqliteLayout(
     (_table,), "SELECT count(*) FROM (SELECT 1 FROM programs LIMIT 1)", application=0x446F6F72, made=_MADE
 )
-"""The application is "Door" in ASCII. An answer waits until its program is kept, and so until the file is made."""
+"""The application id is "Door" in ASCII. The file is made quickly, for an answer waits until its program is stored."""
 
 
 def row_of(program: CachedProgram, used: float) -> dict[str, Any]:
-    """What no column of its own holds is JSON in ASCII, which any text survives."""
+    """The row of a program. Everything without a column of its own is stored as ASCII JSON,
+    which preserves any text."""
     rest = json.dumps({name: getattr(program, name) for name in _FIELDS}, default=dict)
     return {name: getattr(program, name) for name in _IN_COLUMNS} | {"used": used, "program": rest}
 
 
 def program_of(row: Mapping[str, Any]) -> CachedProgram | None:
-    """The program of a row; `None` if the row was written by somebody else than us."""
+    """The program of a row; `None` if we did not write that row."""
     try:
         return _shape().validate_python({**json.loads(row["program"]), **{name: row[name] for name in _IN_COLUMNS}})
     except (ValueError, TypeError, RecursionError):

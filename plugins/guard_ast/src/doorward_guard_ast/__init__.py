@@ -1,7 +1,7 @@
 """Advice for a program's author, before it runs: what does not work in a sandbox without network and credentials.
 
-This is no wall. The sandbox and the broker are; a guard that reads source text can be talked round. It says in which
-line and what to do instead; what it refuses can be allowed by name, for executors in which it works.
+This is no security boundary. The sandbox and the broker are; a guard that reads source text can be tricked. Each
+finding names the line and an alternative. Whatever it refuses can be allowed by name, for executors in which it works.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 
 PLUGIN_API = 1
 
-MOST = 20
-"""Findings told of one program; those that refuse come first."""
+MAX_FINDINGS = 20
+"""Findings that are reported for one program; those that refuse it come first."""
 
-DEEPEST = 6
-"""Parts of a dotted name that are looked at."""
+MAX_NAME_PARTS = 6
+"""Parts of a dotted name that are checked."""
 
-SHOWN = 200
-"""Characters of a source line in a message, and of an imported name."""
+MAX_SHOWN_CHARS = 200
+"""Length of a source line in a message, and of an imported name."""
 
-LONGEST_NAME = 2000
+MAX_DOTS = 2000
 """Dots in one dotted name: Python's parser takes time that grows with their square (32,000: three seconds)."""
 
 _DOTTED = re.compile(r"\b(?>\w+[\s\\]*\.[\s\\]*)+")
@@ -64,7 +64,7 @@ class AstSettings(Settings):
 
 
 class AstGuard:
-    """The guard, as a hook plugin."""
+    """The hook plugin of the guard."""
 
     Settings = AstSettings
 
@@ -83,7 +83,7 @@ class AstGuard:
         return _most_important(self._findings(tree))
 
     def _findings(self, tree: ast.Module) -> Iterator[tuple[str, Finding]]:
-        """What there is to say, each with the name that it is about."""
+        """All findings, each with the name that it is about."""
         nodes = list(_walk(tree))
         names = _Names(node for node, _ in nodes)
         optional = {
@@ -105,14 +105,15 @@ class AstGuard:
         yield from _uncalled_main(tree, names)
 
     def _of_name(self, name: str, node: ast.stmt | ast.expr, optional: Container[str]) -> Iterator[tuple[str, Finding]]:
-        """What there is to say of a dotted name. What the program can do without is only advised against."""
+        """The findings about a dotted name. For an `optional` one, which the program can do
+        without, there is only advice."""
         if found := self._rule(name):
             known, rule = found
             yield known, _finding(rule, node, known, advice=known in optional)
 
     def _rule(self, name: str) -> tuple[str, Rule] | None:
-        """The rule for a dotted name or what it is in, and the name that the rule is for."""
-        parts = name.split(".", DEEPEST)[:DEEPEST]
+        """The rule for a dotted name or for something that contains it, and the name in that rule."""
+        parts = name.split(".", MAX_NAME_PARTS)[:MAX_NAME_PARTS]
         above = [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
         for known in above:
             if known in self._refuse:
@@ -129,7 +130,7 @@ class AstGuard:
         return None if name in self._allow else BUILTINS.get(name)
 
     def _of_text(self, name: str | None, text: str, node: ast.expr, *, advice: bool) -> Iterator[tuple[str, Finding]]:
-        """What there is to say of a literal, by what is called or looked up with it."""
+        """The findings about a text literal, depending on what is called or looked up with it."""
         if name is None or name in self._allow or name.partition(".")[0] in self._allow:
             return
         if name in ("os.environ", "os.environ.get", "os.getenv") and CREDENTIAL_NAME.search(text):
@@ -139,7 +140,7 @@ class AstGuard:
 
 
 class _Names:
-    """What the names of a program stand for, as far as imports tell."""
+    """The modules and members that a program's names stand for, as far as its imports tell."""
 
     def __init__(self, nodes: Iterator[ast.AST]) -> None:
         self.bound: set[str] = set()
@@ -157,15 +158,14 @@ class _Names:
                 ):
                     self.bound.add(name)
                 case ast.Import(names=names):
-                    self._aliases |= {a.asname: a.name[:SHOWN] for a in names if a.asname}
+                    self._aliases |= {a.asname: a.name[:MAX_SHOWN_CHARS] for a in names if a.asname}
                     self._aliases |= {top: top for a in names if not a.asname for top in [a.name.partition(".")[0]]}
                 case ast.ImportFrom(names=names):
                     self._aliases |= dict(zip((a.asname or a.name for a in names), _imported(node), strict=False))
         self.bound |= self._aliases.keys()
 
     def resolve(self, node: ast.expr) -> str | None:
-        """The dotted name that an expression stands for: `environ.get` is `os.environ.get` after `from os import
-        environ`."""
+        """The full dotted name of an expression: after `from os import environ`, `environ.get` is `os.environ.get`."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute) and len(parts) < 4:
             parts.insert(0, node.attr)
@@ -178,7 +178,7 @@ class _Names:
 
 
 def _too_large(program: Program) -> Finding | None:
-    """The size is looked at before anything else, in bytes of UTF-8."""
+    """A finding if the code is too large. This is checked first, in bytes of UTF-8."""
     size, most = len(program.code.encode(errors="surrogatepass")), program.limits.code_bytes
     return (
         Finding(f"the code has {size:,} bytes; {most:,} are allowed", instead="pass data in `params`, not in the code")
@@ -200,44 +200,44 @@ def _no_text(code: str) -> Finding | None:
 
 
 def _parse(code: str) -> ast.Module | Finding:
-    """The syntax tree, or why there is none. Whatever the compiler makes of hostile text becomes a finding."""
-    if any(name[0].count(".") > LONGEST_NAME for name in _DOTTED.finditer(code)):
+    """The syntax tree, or a finding that says why there is none. Whatever error hostile text
+    causes becomes a finding."""
+    if any(name[0].count(".") > MAX_DOTS for name in _DOTTED.finditer(code)):
         return _TOO_DEEP
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = compile(code, "<program>", "exec", flags=_FLAGS | ast.PyCF_ONLY_AST, dont_inherit=True)
-            # What is only known after parsing: `return` outside of a function, names both global and local. Nothing
-            # runs.
+            # Some errors show only when compiling, such as `return` outside a function. Nothing runs.
             compile(tree, "<program>", "exec", flags=_FLAGS, dont_inherit=True)
     except SyntaxError as error:
         return _syntax(error, code)
     except (RecursionError, MemoryError):
         return _TOO_DEEP
     except Exception as error:
-        return Finding(f"the code cannot be read: {type(error).__name__}: {error}"[:SHOWN])
+        return Finding(f"the code cannot be read: {type(error).__name__}: {error}"[:MAX_SHOWN_CHARS])
     assert isinstance(tree, ast.Module)
     return tree
 
 
 _NEWER = re.compile(r"\b[fF][rR]?['\"]|\b[rR][fF]['\"]|^type \w+|^(async )?(def|class) \w+\[")
-"""Syntax of Python 3.12 (PEP 695, PEP 701) that an older host cannot judge: the executor may know it."""
+"""Syntax of Python 3.12 (PEP 695, PEP 701) that an older host cannot parse, but the executor perhaps can."""
 
 
 def _syntax(error: SyntaxError, code: str) -> Finding:
-    # The second compilation knows no text.
+    # Errors of the second compilation have no text.
     lines, at = (error.text.split("\n"), 0) if error.text else (code.split("\n"), (error.lineno or 1) - 1)
-    source = lines[at].strip()[:SHOWN] if 0 <= at < len(lines) else ""
+    source = lines[at].strip()[:MAX_SHOWN_CHARS] if 0 <= at < len(lines) else ""
     instead = next((do for words, do in SYNTAX.items() if words in error.msg), "")
     if "```" in source:
         instead = "send plain Python, without ``` fences"
-    message = f"{error.msg[:SHOWN]}: {source}" if source else error.msg[:SHOWN]
+    message = f"{error.msg[:MAX_SHOWN_CHARS]}: {source}" if source else error.msg[:MAX_SHOWN_CHARS]
     refuse = not (sys.version_info < (3, 12) and _NEWER.search(source))
     return Finding(message, error.lineno, instead, refuse, type(error).__name__)
 
 
 def _walk(tree: ast.Module) -> Iterator[tuple[ast.AST, bool]]:
-    """All nodes, and whether an `except` takes care of what they raise. Not recursive: a tree may be deep."""
+    """All nodes, each with whether an `except` handles what it raises. Not recursive: a tree may be deep."""
     todo: list[tuple[ast.AST, bool]] = [(tree, False)]
     while todo:
         node, tried = todo.pop()
@@ -250,20 +250,19 @@ def _walk(tree: ast.Module) -> Iterator[tuple[ast.AST, bool]]:
 
 
 def _imported(node: ast.AST) -> list[str]:
-    """The dotted names that a statement imports. The end of a very long one is left away: programs could make the guard
-    repeat it thousands of times.
-    """
+    """The dotted names that a statement imports. Very long names are cut: programs could make the guard repeat
+    them thousands of times."""
     match node:
         case ast.Import(names=names):
-            return [alias.name[:SHOWN] for alias in names]
+            return [alias.name[:MAX_SHOWN_CHARS] for alias in names]
         case ast.ImportFrom(module=str(module), names=names, level=0):
-            return [f"{module[:SHOWN]}.{alias.name[:SHOWN]}" for alias in names]
+            return [f"{module[:MAX_SHOWN_CHARS]}.{alias.name[:MAX_SHOWN_CHARS]}" for alias in names]
         case _:
             return []
 
 
 def _uncalled_main(tree: ast.Module, names: _Names) -> Iterator[tuple[str, Finding]]:
-    """An author who is used to scripts defines `main` and waits for it to run."""
+    """A finding if `main` is defined but not called: authors who are used to scripts expect it to run."""
     for node in tree.body:
         if (
             isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
@@ -276,15 +275,15 @@ def _uncalled_main(tree: ast.Module, names: _Names) -> Iterator[tuple[str, Findi
 def _finding(rule: Rule, node: ast.stmt | ast.expr, text: str = "", *, advice: bool = False) -> Finding:
     refuse = rule.refuse and (not advice or rule is NOT_ALLOWED)
     instead = f"{rule.instead}; {ALLOW}" if refuse and rule is not NOT_ALLOWED else rule.instead
-    return Finding(rule.message.replace("{}", text[:SHOWN]), node.lineno, instead, refuse)
+    return Finding(rule.message.replace("{}", text[:MAX_SHOWN_CHARS]), node.lineno, instead, refuse)
 
 
 def _most_important(findings: Iterator[tuple[str, Finding]]) -> list[Finding]:
-    """One finding for each name, the first that refuses if any does; at most `MOST`; by line."""
+    """One finding for each name (the first that refuses, if any does), at most `MAX_FINDINGS`, sorted by line."""
     kept: dict[str, Finding] = {}
     for name, finding in sorted(findings, key=lambda f: _rank(f[1])):
         kept.setdefault(name, finding)
-    return sorted(sorted(kept.values(), key=_rank)[:MOST], key=lambda f: f.line or 0)
+    return sorted(sorted(kept.values(), key=_rank)[:MAX_FINDINGS], key=lambda f: f.line or 0)
 
 
 def _rank(finding: Finding) -> tuple[bool, int]:

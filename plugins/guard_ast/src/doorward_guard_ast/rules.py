@@ -1,4 +1,4 @@
-"""What does not work in a sandbox, or not in every one, by name, and what to do instead."""
+"""The names that do not work in a sandbox, or not in every one, and what to do instead."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What to say of a name. `refuse`: the program is not started, unless the operator allows the name."""
+    """What to say about a name. `refuse`: the program does not start unless the operator allows the name."""
 
     message: str
     instead: str
@@ -53,7 +53,7 @@ NAMES = {
     **_rules(["ctypes"], "not every executor runs native code", "use plain Python", refuse=False),
     **_rules(["pickle.loads", "pickle.load"], "unpickling runs whatever the data says", "use json", refuse=False),
 }
-"""Modules, and names in modules. What is below a name is meant too."""
+"""Modules, and names in modules. A rule also covers everything below its name."""
 
 BUILTINS = {
     **_rules(
@@ -65,7 +65,7 @@ BUILTINS = {
         "use params: assign a literal at the top, and pass `params` to change it",
     ),
 }
-"""Calls of built-in functions, where the program has no function of that name itself."""
+"""Calls of built-in functions, unless the program defines a function of that name."""
 
 RETURNS_NOTHING = Rule("main() is never called for you", "end with `result = main()`", refuse=False)
 ALLOW = "the operator can allow it: `[hooks.ast] allow`"
@@ -90,4 +90,4 @@ SYNTAX = {
     "'await' outside async function": "make it `async def`, or call without await: functions of the catalog can be "
     "called plainly",
 }
-"""What to do about a syntax error, by the compiler's own words."""
+"""What to do about a syntax error, by the compiler's message."""

@@ -19,12 +19,11 @@ from doorward import (
     ServerContext,
     ServerError,
     Settings,
-    Template,
     aside,
 )
-from pydantic import Field, JsonValue, PositiveFloat, field_validator
 
 from doorward_openapi.document import servers
+from doorward_openapi.settings import OpenAPISettings, is_url
 
 if TYPE_CHECKING:
     from doorward_openapi.calls.client import Client, Reach
@@ -32,84 +31,10 @@ if TYPE_CHECKING:
     from doorward_openapi.operations.routes import Routes
 
     Read = tuple[Bundle, dict[str, bytes], list[str]]
-    """A document, its overlays by where they are, and what to tell of how it was had."""
+    """A document, its overlays by URI, and notes for the operator about the download."""
 
 _LOCAL = "http://localhost"
-"""What a request over a Unix socket says of its host, if nothing else is configured."""
-
-
-_PATH: dict[str, JsonValue] = {"format": "path"}
-
-
-def _is_url(place: str) -> bool:
-    return place.startswith(("http:", "https:"))
-
-
-class OpenAPISettings(Settings):
-    """The keys of `[servers.NAME]` with `source = "openapi"`."""
-
-    spec: str = Field(min_length=1, description="The document: a path, relative to the configuration file, or a URL")
-    overlay: list[str] = Field(
-        [],
-        description="OpenAPI Overlay documents that correct it, in this order: paths or URLs",
-        json_schema_extra=_PATH,
-    )
-    base_url: str | None = Field(None, description="Where the API is; the document's first server if it is not set")
-    headers: dict[str, Template] = Field({}, description="Headers of every request")
-    origins: list[str] = Field(
-        [], description="Other origins that belong to this API, for example https://uploads.example.com"
-    )
-    variables: dict[str, str] = Field({}, description="Values of server variables, for example { region = 'eu' }")
-    socket: str | None = Field(
-        None, description="The path of a Unix socket that carries the requests", json_schema_extra=_PATH
-    )
-    retries: int = Field(2, ge=0, le=5, description="How often a request may be repeated that failed for the moment")
-    timeout: PositiveFloat = Field(30.0, description="Seconds that one request may take")
-
-    @field_validator("overlay", mode="before")
-    @classmethod
-    def _listed(cls, value: Any) -> Any:
-        return [value] if isinstance(value, str) else value
-
-    @field_validator("base_url", "spec", "overlay")
-    @classmethod
-    def _urls(cls, value: Any) -> Any:
-        for url in value if isinstance(value, list) else [value]:
-            if url and _is_url(url):
-                servers.origin(url)
-                if "@" in urlsplit(url).netloc:
-                    raise ValueError("must not hold a user or a password; use `auth`")
-        return value
-
-    @field_validator("base_url")
-    @classmethod
-    def _base(cls, value: str | None) -> str | None:
-        if value is None:
-            return None
-        base = servers.clean(value, "")
-        if base is None or "?" in value or "#" in value:
-            raise ValueError("must be an http or https URL without query and fragment")
-        return base
-
-    @field_validator("origins")
-    @classmethod
-    def _origins(cls, value: list[str]) -> list[str]:
-        for each in value:
-            cleaned = servers.clean(each, "")
-            if cleaned is None or urlsplit(cleaned).path or "?" in each or "#" in each:
-                raise ValueError(
-                    f"{each[:200]!r} is no origin: scheme, host and perhaps a port, for example "
-                    f"https://uploads.example.com"
-                )
-        return [each.rstrip("/").lower() for each in value]
-
-    @field_validator("headers")
-    @classmethod
-    def _names(cls, value: dict[str, Template]) -> dict[str, Template]:
-        for name in value:
-            if not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
-                raise ValueError(f"{name!r} is no name of a header")
-        return value
+"""The base URL of requests over a Unix socket, if no other is configured."""
 
 
 class OpenAPI:
@@ -139,7 +64,7 @@ class OpenAPI:
         return " ".join(await anyio.to_thread.run_sync(lambda: [digest(bundle) for bundle in read]))
 
     async def compile(self) -> Compiled:
-        """All functions of the document; what was read for the fingerprint is used and let go.
+        """All functions of the document, from the files that were read for the fingerprint, if they were.
 
         Raises: ConfigError, ServerError.
         """
@@ -160,8 +85,8 @@ class OpenAPI:
     async def call(self, call: Call) -> Any:
         """Make the HTTP request of a function.
 
-        Returns: a Reply; of its value see `answers.value_of`. One that has no body is the place of what was made, or
-        the headers of a HEAD.
+        Returns: a Reply; see `answers.value_of` for its value. For an answer without a body, the value is the location
+        of what was created, or the headers after HEAD.
         Raises: ApiError for 400 and above, ServerError, InvalidArguments for values that HTTP cannot carry.
         """
         from doorward_openapi.calls import answers, links, request
@@ -187,7 +112,7 @@ class OpenAPI:
         return await links.paged(call, made, base, answer.url or prepared.url, reply, len(answer.body), self._table)
 
     async def _require_own(self, call: Call, path: str, query: str) -> None:
-        """That a path, with its query, is the function's own, or one's of another that may be called as well.
+        """Refuse a path that, with its query, may mean another function which may not be called.
 
         Raises: Refused.
         """
@@ -200,7 +125,7 @@ class OpenAPI:
                 )
 
     async def _table(self) -> Routes | None:
-        """The routes of the document, if they are known."""
+        """The routes of the document, if the catalog has them."""
         from doorward_openapi.operations.routes import NAME, Routes
 
         table = self._server.definition(NAME)
@@ -217,7 +142,7 @@ class OpenAPI:
             await opened.close()
 
     def _base(self, data: Any) -> str:
-        """Where the requests of a function go: never to another origin than the configured ones."""
+        """The base URL of a function's requests: never of an origin that is not configured, if any is."""
         settings, named = self._settings, data.get("base")
         if named and servers.among(named, (settings.base_url, *settings.origins)):
             return str(named)
@@ -231,10 +156,10 @@ class OpenAPI:
         )
 
     def _taken_at_its_word(self, named: str) -> str:
-        """The server that a document names. One that was downloaded may not send credentials elsewhere than where it is
-        from."""
+        """The server that a document names. A downloaded document may not send credentials to any
+        place but its own origin."""
         spec = self._settings.spec
-        if named in self._known or not _is_url(spec):
+        if named in self._known or not is_url(spec):
             return named
         elsewhere = not servers.among(named, (spec, *self._settings.origins))
         if elsewhere and self._has_credentials():
@@ -247,17 +172,17 @@ class OpenAPI:
         return named
 
     async def _vouch(self, named: str | None) -> None:
-        """See that a document of ours itself names the server to which credentials are to go. What was compiled of it
-        may have been changed where it is kept.
+        """Make sure that a local document itself names the server to which credentials are sent: the compiled functions
+        may have been changed where they are stored.
 
         Raises: ServerError, ConfigError.
         """
         settings = self._settings
-        if not named or named in self._known or settings.base_url or settings.socket or _is_url(settings.spec):
+        if not named or named in self._known or settings.base_url or settings.socket or is_url(settings.spec):
             return
         if not self._has_credentials() or servers.among(named, settings.origins):
             return
-        async with self._vouching:  # of calls that begin together, one reads the document
+        async with self._vouching:  # if several calls begin together, one of them reads the document
             if named not in self._known and not await self._names(named):
                 raise ServerError(
                     f"the document of {self._server.name} does not name {servers.shown(named)}; credentials are not "
@@ -272,7 +197,7 @@ class OpenAPI:
         host, texts = (urlsplit(base).hostname or "").encode(), [*bundle.files.values(), *overlays.values()]
         if await anyio.to_thread.run_sync(lambda: any(host in text.lower() for text in texts)):
             return True
-        compiled = await self._compiled(bundle, overlays, notes)  # made of variables, perhaps
+        compiled = await self._compiled(bundle, overlays, notes)  # perhaps it is composed of variables
         return base in {function.data.get("base") for function in compiled.functions}
 
     def _client(self) -> Client:
@@ -286,7 +211,7 @@ class OpenAPI:
         from doorward_openapi.calls.client import Reach
 
         settings = self._settings
-        documents = tuple(url for url in (settings.spec, *settings.overlay) if _is_url(url))
+        documents = tuple(url for url in (settings.spec, *settings.overlay) if is_url(url))
         api = settings.base_url or (
             _LOCAL if settings.socket else settings.spec if settings.spec in documents else None
         )
@@ -294,15 +219,15 @@ class OpenAPI:
         return Reach(api, tuple(settings.origins), documents, socket, settings.retries)
 
     async def _fetch(self) -> Read:
-        from doorward_openapi.fetching.downloads import Downloads, Kept
+        from doorward_openapi.fetching.document_cache import DocumentCache
+        from doorward_openapi.fetching.downloads import Downloads
         from doorward_openapi.fetching.fetch import fetch
 
         settings, server = self._settings, self._server
-        kept = Kept(server.state / "documents")
         download = Downloads(
             server.name,
             lambda: self._client().get,
-            kept,
+            DocumentCache(server.state / "documents"),
             settings.spec,
             settings.base_url,
             settings.origins,
@@ -320,8 +245,8 @@ class OpenAPI:
         return bool(self._settings.headers) or self._server.auth() is not None
 
     def _is_home(self, url: str, body: bytes) -> bool:
-        """Whether a document that everybody may read says that the API is where it is itself, at the origin of `spec`:
-        then credentials go there with every call, and with them the document may say more."""
+        """Whether a public document says that its API is at the origin of `spec`, that is where the document itself is.
+        Every call sends credentials there anyway, and with credentials the document may contain more."""
         from doorward_openapi.document.document import decompress, parse
 
         settings = self._settings
@@ -329,5 +254,5 @@ class OpenAPI:
             return False
         try:
             return servers.is_home(parse(decompress(body, ""), ""), url, settings.spec, settings.variables)
-        except ConfigError:  # the compile will tell
+        except ConfigError:  # compiling reports it
             return False

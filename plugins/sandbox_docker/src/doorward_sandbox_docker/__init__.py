@@ -1,7 +1,7 @@
 """The executor `docker`: full CPython with third-party packages, in hardened containers of Docker or Podman.
 
-What runs in a container, how many there are and what a session is, is core's (`doorward_jail`); here is how a container
-is made.
+What runs in a container, how many there are and what a session is, is decided in `doorward_jail`; this
+plugin makes the containers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class DockerExecutor(JailExecutor[DockerSettings]):
-    """Opens sandboxes in containers, which are started ahead."""
+    """Opens sandboxes in containers that were started ahead of time."""
 
     Settings = DockerSettings
 
@@ -86,7 +86,7 @@ class DockerExecutor(JailExecutor[DockerSettings]):
         account = Account(container.engine, container.id, container.pid, self.settings.python)
         config: dict[str, Any] = {"network": self.settings.network != "none", "fresh": self.settings.mode == "warm"}
         self._held = container.held
-        if not self._held:  # then one process with so much address space is what can be held
+        if not self._held:  # then the only limits are a single process and its address space
             config |= {"memory": limits.memory_bytes, "one_process": True}
             log.warning("engine_holds_no_limits", effect="memory is held by rlimits, and a program starts no process")
         return Isolated(
@@ -100,13 +100,13 @@ class DockerExecutor(JailExecutor[DockerSettings]):
         )
 
     async def build(self, tell: Callable[[str], None]) -> str:
-        """Make the image; a sentence that says what was made. Raises: ExecutorError."""
+        """Make the image. Returns: a sentence that says what was made. Raises: ExecutorError."""
         from doorward_sandbox_docker.image import build
 
         return await self._engine.ask(lambda client: build(client, self.settings, tell), timeout=3600)
 
     async def check(self) -> Sequence[str]:
-        """What is used: the engine, its version, the image and its age. Raises: ExecutorError."""
+        """What is used: the engine, its version, the image and the age of that. Raises: ExecutorError."""
         from doorward_sandbox_docker.image import described
 
         return await self._engine.ask(lambda client: described(client, self.settings))
@@ -124,8 +124,8 @@ class DockerExecutor(JailExecutor[DockerSettings]):
             container.socket.close()
 
     async def _prepared(self) -> None:
-        """Before the first container: learn which kind of engine it is, see that the image is the configured one, and
-        remove what dead gateways left."""
+        """Before the first container: find out which kind of engine it is, check that the image is the configured one,
+        and remove what dead gateways left behind."""
         async with self._first:
             if not self._profile:
                 self._profile = await self._engine.ask(self._prepare)
@@ -141,11 +141,12 @@ class DockerExecutor(JailExecutor[DockerSettings]):
             return docker_profile()
         return str(
             _written(self.context.state / "docker-seccomp.json", docker_profile())
-        )  # Podman takes no text, but the path of a file
+        )  # Podman wants the path of a file instead of the text
 
 
 def _written(file: Path, text: str) -> Path:
-    """A file of ours with this text, whole at any time: in place of what somebody put there, a link too."""
+    """Write one of our files, so that it is complete at any time. It replaces whatever
+    somebody put there, also a link."""
     own_folder(file.parent)
     new = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as opened:

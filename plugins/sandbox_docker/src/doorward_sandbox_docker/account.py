@@ -1,4 +1,4 @@
-"""Which limits were hit in a container. The kernel counts that, for the container's cgroup."""
+"""Which limits were reached in a container, as the kernel counts it for the container's cgroup."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ _COUNTS = {
     "memory": ("oom_kill", "memory.events", "memory/memory.oom_control"),
     "processes": ("max", "pids.events", "pids/pids.events"),
 }
-"""Limit: the word before the count, and the file that has it in a container, of cgroup v2 and v1.
-Source: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/{memory,pids}.rst of Linux."""
+"""For each limit: the word before the count, and the file that has it inside a container, in cgroup v2 and v1.
+Source: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/{memory,pids}.rst of Linux.
+"""
 
 
 class Account:
-    """Which limits were hit since it was last asked. Read from this machine's files where the container is on this
-    machine; else by a process in the container."""
+    """Tells which limits were reached since the last time. It reads this machine's files if the container is on this
+    machine; else a process in the container does."""
 
     def __init__(self, engine: Engine, id: str, pid: int, python: str) -> None:
         self._engine = engine
@@ -35,7 +36,7 @@ class Account:
         self._seen: dict[str, int] = {}
 
     async def reached(self) -> list[str]:
-        """Some of "memory" and "processes"; nothing where it cannot be known."""
+        """The limits that were reached, of "memory" and "processes"; none if that cannot be known."""
         try:
             lines = _lines(self._files) if self._files else await self._engine.ask(self._asked)
         except (ExecutorError, OSError):
@@ -49,8 +50,8 @@ class Account:
         return reached
 
     async def close(self) -> None:
-        """What this sandbox ran into is not the next one's. Asking a process in the container would cost every run too
-        much."""
+        """Forget the counts, so that the next sandbox does not inherit them; not by a process in the container, which
+        would cost every run too much."""
         if self._files:
             await self.reached()
 
@@ -60,9 +61,9 @@ class Account:
 
 
 def _here(pid: int, id: str) -> Iterator[tuple[str, Path]]:
-    """The files of the container's cgroups, if it is on this machine, and they can be read. Podman puts the processes
-    into a group below that which has the limits, and newer kernels count a refused process where the limit is (Linux
-    6.11, pids.events)."""
+    """The files of the container's cgroups, if the container is on this machine and they are readable. Podman puts the
+    processes into a group below the one with the limits, and newer kernels count a refused process where the limit is
+    (Linux 6.11, pids.events)."""
     try:
         groups = [line.split(":", 2) for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines()]
     except OSError:
@@ -82,12 +83,12 @@ def _here(pid: int, id: str) -> Iterator[tuple[str, Path]]:
 
 
 def taken(client: APIClient, id: str, pid: int) -> int | None:
-    """Bytes of memory that a container's processes have taken, without what the kernel can give back; `None` if nobody
-    knows."""
+    """Bytes of memory that a container's processes use, without what the kernel can reclaim;
+    `None` if that is unknown."""
     for file in [file for limit, file in _here(pid, id) if limit == "memory"]:
         counted = dict(line.split() for line in (file.parent / "memory.stat").read_text().splitlines())
         break
-    else:  # the engine takes up to a second for it
+    else:  # asking the engine takes up to a second
         counted = client.stats(id, stream=False, one_shot=True)["memory_stats"].get("stats", {})
     found = counted.get("anon", counted.get("total_rss"))  # cgroup v2, v1
     return None if found is None else int(found)

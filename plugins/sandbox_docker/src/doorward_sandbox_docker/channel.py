@@ -1,4 +1,4 @@
-"""The bytes between the host and a container: the attached connection of the engine's API, as a socket."""
+"""The connection between the host and a container: the engine's attached stream, as a socket."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from typing import Any
 
 _HEADER = struct.Struct(">BxxxL")
 _STDERR = 2
-_KEPT = 16 * 2**10
-"""Bytes of stderr that are kept for error messages."""
-_PIECE = 64 * 2**10
+_STDERR_TAIL_BYTES = 16 * 2**10
+"""How much of stderr is kept for error messages."""
+_PIECE_BYTES = 64 * 2**10
 
 
 class Unwrap:
-    """Takes the engine's stream headers off what is received, piece by piece: returns stdout, keeps the end of stderr.
+    """Removes the engine's stream headers from received data, piece by piece: returns stdout and
+    keeps the end of stderr.
 
-    Each frame is a byte that names the stream, three of padding, a big-endian length, and so many bytes of content.
+    A frame is one byte for the stream, three bytes of padding, a big-endian length, and that many bytes of content.
     Source: Docker Engine API v1.41, `ContainerAttach`, "Stream format".
     """
 
@@ -45,18 +46,18 @@ class Unwrap:
             at += len(content)
             self._left -= len(content)
             if self._stream == _STDERR:
-                self.said = (self.said + content)[-_KEPT:]
+                self.said = (self.said + content)[-_STDERR_TAIL_BYTES:]
             else:
                 out.append(content)
         return b"".join(out)
 
 
 def as_socket(attached: Any) -> socket.socket:
-    """What the SDK gives of an attached container, as a socket of our own: the connection itself where it is a plain
-    one, so that the engine sees the end of this process at once; else a local one, relayed by threads."""
+    """The SDK's connection to an attached container as a socket of our own. A plain connection is used directly, so
+    that the engine notices at once if this process ends; any other is relayed to a local socket by threads."""
     plain = getattr(attached, "_sock", None)
     if type(plain) is socket.socket:
-        return socket.socket(fileno=plain.detach())  # so that nothing of the SDK keeps it open, or closes it
+        return socket.socket(fileno=plain.detach())  # so that the SDK can neither keep it open nor close it
     ours, theirs = socket.socketpair()
     if isinstance(attached, ssl.SSLSocket):
         _thread(_relay_tls, theirs, attached)
@@ -87,24 +88,24 @@ class _Once:
 
 def _pump(read: Callable[[int], bytes], write: Callable[[bytes], Any], over: _Once) -> None:
     with contextlib.suppress(OSError, ValueError):
-        while piece := read(_PIECE):
+        while piece := read(_PIECE_BYTES):
             write(piece)
     over()
 
 
 def _relay_tls(local: socket.socket, remote: ssl.SSLSocket) -> None:
-    """In one thread, for a TLS connection must not be read and written at once."""
+    """Relay in one thread, for a TLS connection must not be read and written at the same time."""
     remote.setblocking(False)
     with contextlib.suppress(OSError, ValueError), local, remote:
         while True:
             ready = [remote] if remote.pending() else select.select([local, remote], [], [])[0]
             if remote in ready:
                 with contextlib.suppress(ssl.SSLWantReadError, ssl.SSLWantWriteError):
-                    if not (piece := remote.recv(_PIECE)):
+                    if not (piece := remote.recv(_PIECE_BYTES)):
                         return
                     local.sendall(piece)
             if local in ready:
-                if not (piece := local.recv(_PIECE)):
+                if not (piece := local.recv(_PIECE_BYTES)):
                     return
                 _send_tls(remote, piece)
 

@@ -1,7 +1,7 @@
-"""The engine: where it listens, its client, and what its errors mean.
+"""The container engine: where it listens, its client, and what its errors mean.
 
-The SDK waits while it asks, so everything here that asks runs in a thread. It is imported when first needed: it takes
-0.1 s.
+The SDK blocks, so everything here that sends requests runs in a thread. It is imported when first
+needed, since that takes 0.1 s.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BUILD = "Run `doorward sandbox build docker`."
-_OLDEST = "1.41"  # of the API, as the engine's first answer says which it speaks
-_AT_ONCE = 16
-"""Requests to the engine at once; threads of our own number, so that an engine that hangs keeps no other work
-waiting."""
+_OLDEST_API = "1.41"  # of the API; the engine's first answer says which version it speaks
+_MAX_REQUESTS = 16
+"""Requests to the engine at the same time. These threads have a limit of their own, so that a hanging engine does not
+keep other work waiting."""
 
 
 class Engine:
-    """One engine, found at the first request, and anew after it could not be reached."""
+    """One engine, found at the first request, and again after it could not be reached."""
 
     def __init__(self, settings: DockerSettings) -> None:
         self._settings = settings
@@ -43,15 +43,15 @@ class Engine:
         self._slots: anyio.CapacityLimiter | None = None
 
     async def ask(self, work: Callable[[APIClient], T], *, timeout: float | None = None) -> T:
-        """What the work answers of the client, in a thread. Cancelling waits for nothing: the work goes on.
+        """Run the work with the client, in a thread. If cancelled, it does not wait: the work goes on.
 
         Raises: ExecutorError, with advice.
         """
-        self._slots = self._slots or anyio.CapacityLimiter(_AT_ONCE)
+        self._slots = self._slots or anyio.CapacityLimiter(_MAX_REQUESTS)
         return await run_sync(self.wait, work, timeout, limiter=self._slots, abandon_on_cancel=True)
 
     def wait(self, work: Callable[[APIClient], T], timeout: float | None = None) -> T:
-        """The same, in this thread."""
+        """The same in this thread."""
         import requests
         from docker.errors import DockerException
 
@@ -83,21 +83,21 @@ def connect(settings: DockerSettings, timeout: float) -> APIClient:
     from docker import APIClient
 
     given = place(settings)
-    given |= {"timeout": timeout, "use_ssh_client": given["base_url"].startswith("ssh://"), "max_pool_size": _AT_ONCE}
+    ssh = given["base_url"].startswith("ssh://")
+    given |= {"timeout": timeout, "use_ssh_client": ssh, "max_pool_size": _MAX_REQUESTS}
 
     def client(version: str) -> APIClient:
         made = APIClient(version=version, **given)
-        made.trust_env = False  # no proxy, and no authorities in place of the engine's own
+        made.trust_env = False  # no proxy, and no certificate authorities but the engine's own
         return made
 
-    with contextlib.closing(client(_OLDEST)) as asking:
+    with contextlib.closing(client(_OLDEST_API)) as asking:
         version = asking.version(api_version=False)["ApiVersion"]
     return client(version)
 
 
 def place(settings: DockerSettings) -> dict[str, Any]:
-    """Where the engine is that the settings name, or the first that answers, as the SDK wants to be told. Raises:
-    ExecutorError."""
+    """The SDK's arguments for the configured engine, or for the first one that answers. Raises: ExecutorError."""
     from docker.utils import kwargs_from_env
 
     environ = dict(os.environ)
@@ -113,7 +113,7 @@ def _context() -> dict[str, Any]:
     """The engine that `docker context use` chose, if any."""
     from docker.context import ContextAPI
 
-    with contextlib.suppress(Exception):  # whatever is wrong with somebody's contexts: there are other ways
+    with contextlib.suppress(Exception):  # whatever is wrong with the user's contexts, there are other ways
         chosen = ContextAPI.get_current_context()
         if chosen is not None and chosen.Name != "default" and chosen.Host:
             return {"base_url": chosen.Host, "tls": chosen.TLSConfig}
@@ -121,8 +121,8 @@ def _context() -> dict[str, Any]:
 
 
 def sockets() -> Iterator[str]:
-    """Where engines listen, in the order in which they are tried: Docker, then Podman, each of the system, then of the
-    user."""
+    """The sockets of engines in the order in which they are tried: Docker, then Podman; each first the
+    system's, then the user's."""
     home, runtime = Path.home(), os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
     yield "/var/run/docker.sock"
     yield f"{runtime}/docker.sock"
@@ -165,13 +165,15 @@ def _found() -> str:
 
 
 def _not_permitted(where: str) -> ExecutorError:
-    hint = "Add the user to the socket's group (`docker`), or use a rootless engine. Either way this user can then start containers."
+    hint = (
+        "Add the user to the socket's group (`docker`), or use a rootless engine. "
+        "Either way this user can then start containers."
+    )
     return ExecutorError(f"this user may not use the container engine at {where}", hint=hint)
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An error, and whatever it holds of the errors that led to it: the SDK and its HTTP library pack them in many
-    ways."""
+    """An error and the errors that caused it: the SDK and its HTTP library wrap them in many ways."""
     seen: list[BaseException] = []
     waiting = [error]
     while waiting:
@@ -184,7 +186,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def explained(error: Exception, settings: DockerSettings) -> ExecutorError:
-    """What went wrong, and what to do."""
+    """An error that says what went wrong and what to do."""
     import requests
     from docker.errors import APIError, ImageNotFound
 
@@ -207,7 +209,7 @@ def explained(error: Exception, settings: DockerSettings) -> ExecutorError:
 
 
 def _refused(said: str, *, missing: bool, settings: DockerSettings) -> ExecutorError:
-    """What the engine itself said no to."""
+    """The error for a request that the engine itself refused."""
     low = said.lower()
     if missing or "no such image" in low:
         return ExecutorError(f"the container engine has no image {settings.image!r}", hint=BUILD)

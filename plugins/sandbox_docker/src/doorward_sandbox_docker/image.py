@@ -1,4 +1,4 @@
-"""The image of a sandbox: made from a base image, or from the archive of a root file system; and what is said of it."""
+"""The image of a sandbox: made from a base image, or from the archive of a root file system; and its description."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from doorward_sandbox_docker.settings import DockerSettings
 
 MADE_FROM = "doorward.made-from"
-"""The label of an image that says with which settings it was made."""
+"""The label of an image that holds the settings with which it was made."""
 OLDEST = (3, 9)
 """The oldest Python in which a sandbox works."""
 Tell = Callable[[str], None]
@@ -42,7 +42,8 @@ def recipe(settings: DockerSettings) -> str:
 
 
 def named(settings: DockerSettings) -> str:
-    """The configured name of the image; else one of these settings' own, so that no project changes another's image."""
+    """The configured name of the image; else a name derived from the settings, so that no project
+    changes another's image."""
     return settings.image or f"doorward-sandbox:{recipe(settings)[:12]}"
 
 
@@ -58,7 +59,7 @@ def check(client: APIClient, settings: DockerSettings) -> None:
 
 
 def _label(image: Mapping[str, Any]) -> str | None:
-    """What an image was made from, if we made it, or what it is based on."""
+    """The label of an image that we made, or of the image that it is based on."""
     return (image["Config"].get("Labels") or {}).get(MADE_FROM)
 
 
@@ -67,7 +68,8 @@ def _archive(path: str) -> Path:
 
 
 def build(client: APIClient, settings: DockerSettings, tell: Tell) -> str:
-    """Make the image; a sentence that says what was made. In a thread, with a client that is patient.
+    """Make the image; runs in a thread, with a client that has a long timeout. Returns: a sentence
+    that says what was made.
 
     Raises: ExecutorError, DockerException.
     """
@@ -77,7 +79,8 @@ def build(client: APIClient, settings: DockerSettings, tell: Tell) -> str:
         _from_dockerfile(client, settings, tell)
     about = client.inspect_image(settings.image)
     packages = f" with {', '.join(settings.packages)}" if settings.packages else ""
-    return f"The image {settings.image!r} is made{packages}: {about['Size'] / 1e6:.0f} MB, from {settings.rootfs or settings.base}."
+    size, origin = f"{about['Size'] / 1e6:.0f} MB", settings.rootfs or settings.base
+    return f"The image {settings.image!r} is made{packages}: {size}, from {origin}."
 
 
 def _from_dockerfile(client: APIClient, settings: DockerSettings, tell: Tell) -> None:
@@ -100,7 +103,10 @@ def _from_dockerfile(client: APIClient, settings: DockerSettings, tell: Tell) ->
     for part in said:
         if "error" in part:
             told = " ".join([*last[-8:], str(part["error"]).strip()])
-            hint = "See what it said. Without a registry, set [executors.docker] rootfs to the archive of a root file system."
+            hint = (
+                "See what it said. Without a registry, set [executors.docker] rootfs to the archive of a root file "
+                "system."
+            )
             raise ExecutorError(f"the image could not be built from {settings.base!r}: {told}", hint=hint)
         for line in str(part.get("stream", "")).splitlines():
             if line.strip():
@@ -109,8 +115,8 @@ def _from_dockerfile(client: APIClient, settings: DockerSettings, tell: Tell) ->
 
 
 def _from_archive(client: APIClient, settings: DockerSettings, tell: Tell) -> None:
-    """Import the archive; put the packages in; compile them; keep that. All without a network: packages come from this
-    machine's pip."""
+    """Import the archive, add the packages, compile them and commit the result. The container has no network: packages
+    come from this machine's pip."""
     archive = _archive(settings.rootfs or "")
     if not archive.is_file():
         raise ExecutorError(
@@ -160,12 +166,13 @@ import compileall, json, os, platform, sys, sysconfig
 place = sysconfig.get_path("purelib")
 os.makedirs(place, exist_ok=True)
 compileall.compile_dir(place, quiet=2, workers=0 if sys.version_info > (3, 5) else 1)
-print(json.dumps({"version": sys.version_info[:2], "place": place, "machine": platform.machine(), "libc": platform.libc_ver()}))
+machine, libc = platform.machine(), platform.libc_ver()
+print(json.dumps({"version": sys.version_info[:2], "place": place, "machine": machine, "libc": libc}))
 """
 
 
 def _ran(client: APIClient, id: str) -> Any:
-    """Start the container, and what it says of its Python; what was put into it is compiled then."""
+    """Start the container, which compiles the packages in it. Returns: what it says about its Python."""
     client.start(id)
     code = client.wait(id)["StatusCode"]
     said = client.logs(id, stdout=True, stderr=True).decode(errors="replace")
@@ -175,7 +182,7 @@ def _ran(client: APIClient, id: str) -> Any:
 
 
 def _owned(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-    """For everyone to read, root's to write."""
+    """Make an entry readable for everyone and writable for root only."""
     entry.uid = entry.gid = 0
     entry.uname = entry.gname = ""
     entry.mode = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
@@ -183,7 +190,7 @@ def _owned(entry: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def _install(packages: Sequence[str], about: Mapping[str, Any], folder: Path) -> None:
-    """Packages for the image's Python, as wheels, into a folder. Nothing of them is run on this machine.
+    """Install packages for the image's Python, as wheels, into a folder. None of their code runs on this machine.
 
     Raises: ExecutorError.
     """
@@ -219,7 +226,7 @@ def _install(packages: Sequence[str], about: Mapping[str, Any], folder: Path) ->
 
 
 def described(client: APIClient, settings: DockerSettings) -> list[str]:
-    """Sentences about the engine and the image. Raises: ExecutorError, DockerException."""
+    """Sentences that describe the engine and the image. Raises: ExecutorError, DockerException."""
     from docker.errors import ImageNotFound
 
     version, info = client.version(), client.info()

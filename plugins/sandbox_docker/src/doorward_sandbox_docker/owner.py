@@ -1,4 +1,4 @@
-"""Whose container it is: labels that name the gateway's process, and the sweep of those whose gateway is dead."""
+"""Who owns a container: labels that name the gateway's process, and the removal of containers whose gateway is dead."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 LABEL = "doorward"
 _PLACE, _PID, _STARTED = "doorward.place", "doorward.pid", "doorward.started"
-_NEVER_STARTED = 600.0
-"""Seconds after which a container that was made and never started is nobody's any more."""
+_UNSTARTED_SECONDS = 600.0
+"""After this time, a container that was made and never started has no owner any more."""
 
 _A_PID = re.compile("[1-9][0-9]{0,9}")
 
 
 @cache
 def _place() -> str:
-    """In which process ids mean something: this boot of this machine, and the namespace in it."""
+    """The scope in which process ids are valid: this boot of this machine, and the process namespace."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {os.readlink('/proc/self/ns/pid')}"
@@ -36,16 +36,16 @@ def _place() -> str:
 
 
 def labels() -> dict[str, str]:
-    """The labels of a container of this process."""
+    """The labels of a container that this process owns."""
     pid = os.getpid()
     return {LABEL: "sandbox", _PLACE: _place(), _PID: str(pid), _STARTED: start_time(pid)}
 
 
 def orphaned(container: Mapping[str, Any]) -> bool:
-    """Whether nobody can own a container any more, as the engine lists it. What belongs to another machine is not ours
-    to judge."""
+    """Whether a container, as the engine lists it, can have no owner any more. Containers of another
+    machine are not ours to judge."""
     about: Mapping[str, str] = container["Labels"]
-    if container["State"] == "created" and time.time() - container["Created"] > _NEVER_STARTED:
+    if container["State"] == "created" and time.time() - container["Created"] > _UNSTARTED_SECONDS:
         return True
     pid = about.get(_PID, "")
     if about.get(_PLACE) != _place() or not _A_PID.fullmatch(pid):
@@ -54,8 +54,8 @@ def orphaned(container: Mapping[str, Any]) -> bool:
 
 
 def sweep(client: APIClient) -> int:
-    """Remove the containers of gateways that are dead; how many. Each ends by itself as its gateway ends: this is for
-    those that were never started, and for what an engine lost in a crash."""
+    """Remove the containers of dead gateways. Returns: how many. Containers end by themselves with their gateway: this
+    is for those that were never started, and for those that an engine lost track of in a crash."""
     from docker.errors import APIError
 
     found = [one for one in client.containers(all=True, filters={"label": f"{LABEL}=sandbox"}) if orphaned(one)]

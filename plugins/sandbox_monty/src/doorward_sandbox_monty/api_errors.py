@@ -1,8 +1,8 @@
-"""`doorward.ApiError` and `doorward.ToolError` in Monty, whose programs cannot define or receive exception classes, nor
-give exceptions attributes.
+"""`doorward.ApiError` and `doorward.ToolError` in Monty, where programs cannot define or import exception classes, and
+exceptions cannot have attributes.
 
-They are raised as exceptions of Monty's that nothing else raises. Names of them in the program become those classes,
-and what reads `status`, `body` or `retry_after` asks the host (`rewriting.py`).
+They are raised as two built-in exceptions that nothing else raises. Their names in the program are replaced by those,
+and reading `status`, `body` or `retry_after` asks the host (`rewriting.py`).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ CLASSES = {"ApiError": ("csv", "Error"), "ToolError": ("binascii", "Incomplete")
 FIELDS = ("status", "body", "retry_after")
 DOC = "__doc__"
 OF_REPLIES = ("value", "headers")
-"""What the object that `doorward.reply` answers has, besides its status: Monty's dictionaries have no attributes."""
+"""The attributes of what `doorward.reply` returns, besides its status: Monty's dictionaries have no attributes."""
 
 GET = "doorward__get"
 HAS = "doorward__has"
 OURS = "doorward__"
-"""What the names that we put into a program begin with. With an underscore before it, Monty's type checker would not
+"""The prefix of names that we put into a program. If it began with an underscore, Monty's type checker would not
 know them in the next text."""
 
 MODULE = "__doorward__"
@@ -54,24 +54,26 @@ def {GET}(value: Any, name: str, *default: Any) -> Any:
         return value[name]
     return getattr(value, name, *default)  # type: ignore
 def {HAS}(value: Any, name: str) -> bool:
-    return isinstance(value, {OURS}ApiError) or (isinstance(value, dict) and name in value) or hasattr(value, name)  # type: ignore
+    if isinstance(value, {OURS}ApiError) or (isinstance(value, dict) and name in value):
+        return True
+    return hasattr(value, name)  # type: ignore
 def {OURS}server(name: str) -> Any:
     found: dict[str, Any] = {{}}
     exec("import " + {OURS}module(name) + " as server", found)
     return found["server"]
 """
 
-_MOST = 100
+_MAX_ERRORS = 100
 
 
 class Errors:
-    """The last errors of APIs in a run, by their message: what the program is told of one that it caught."""
+    """The latest API errors of a run by their message, so that a program can read the fields of one that it caught."""
 
     def __init__(self) -> None:
         self._raised: OrderedDict[str, dict[str, Any]] = OrderedDict()
 
     def raised(self, error: DoorwardError) -> dict[str, Any]:
-        """The error of a call, as the worker is to raise it."""
+        """The error of a call in the form in which the worker raises it."""
         match error:
             case ApiError():
                 return {"exc_type": "_csv.Error", "message": self._keep(error)}
@@ -82,13 +84,14 @@ class Errors:
         return {"exc_type": "RuntimeError", "message": error.message}
 
     def _keep(self, error: ApiError) -> str:
-        """Keep what an error says. Returns: its message, with spaces behind it where another error has the same one."""
+        """Store the fields of an error. Returns: its message, with spaces appended if another
+        error has the same message."""
         fields, message = {name: getattr(error, name) for name in FIELDS}, error.message
         while self._raised.get(message, fields) != fields:
             message += " "
         self._raised[message] = fields
         self._raised.move_to_end(message)
-        if len(self._raised) > _MOST:
+        if len(self._raised) > _MAX_ERRORS:
             self._raised.popitem(last=False)
         return message
 
@@ -97,8 +100,7 @@ class Errors:
 
 
 def named(inner: BaseException, code: str) -> str:
-    """What a program calls what it has raised. `csv.Error` is the error of an API unless the program reads CSV
-    itself."""
+    """The name that a program has for an error. `csv.Error` is an API error, unless the program reads CSV itself."""
     if isinstance(inner, csv.Error) and (OURS in code or "csv" not in code or "from csv import Error as" in code):
         return "ApiError"
     return "ToolError" if isinstance(inner, binascii.Incomplete) else type(inner).__name__

@@ -1,5 +1,5 @@
-"""Whether a program wants files, which Monty has not: read in its text, so that another executor can have it before it
-has made a call."""
+"""Whether a program uses files, which Monty does not have. Its text tells, so that another executor can take over
+before it has made a call."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _OF_PATHS = {"read_text", "read_bytes", "write_text", "write_bytes"}
 
 
 def wanted(code: str) -> int | None:
-    """The first line that opens a file or asks for the path of one; `None` if none does."""
+    """The first line that opens a file or uses a path; `None` if there is none."""
     if not _MENTIONED.search(code):
         return None
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None  # Monty says what is wrong with it
+        return None  # Monty reports the syntax error
     return min(_lines(list(_nodes(tree))), default=None)
 
 
 def _nodes(tree: ast.Module) -> Iterator[ast.AST]:
-    """All that may run by itself: what stands in a lambda is handed to something that may catch how it fails."""
+    """All nodes outside lambdas: a lambda is passed to something that may catch its failure."""
     todo: list[ast.AST] = [tree]
     while todo:
         yield (node := todo.pop())
@@ -54,7 +54,7 @@ def _lines(nodes: list[ast.AST]) -> Iterator[int]:
 
 
 def _is_own_open(node: ast.AST) -> bool:
-    """Whether the program has something of its own that is called `open`."""
+    """Whether the program itself defines something called `open`."""
     match node:
         case (
             ast.Name(id="open", ctx=ast.Store())
@@ -69,7 +69,7 @@ def _is_own_open(node: ast.AST) -> bool:
 
 
 def _asked(node: ast.AST) -> list[ast.expr]:
-    """What is only asked about: `help(x)`, `x.__doc__`."""
+    """Expressions that are only asked about: `help(x)`, `x.__doc__`."""
     match node:
         case ast.Call(func=ast.Name(id="help"), args=args):
             return args

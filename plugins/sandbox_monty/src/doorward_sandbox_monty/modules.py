@@ -16,17 +16,17 @@ LIBRARY = (
     "json, math, pathlib, "
     "random, re, time, typing, unicodedata"
 )
-"""What programs can import besides servers: part of the standard library."""
+"""The modules that programs can import besides servers: part of the standard library."""
 
 
 class Modules(Mapping[str, Any]):
-    """Import names to factories of `ExternalModule`. Only names that a program mentions are handed over, for a server
-    may have thousands; a session, whose later programs may mention others, gets `everything`."""
+    """Maps import names to factories of `ExternalModule`. A module has only the names that the program mentions, for a
+    server may have thousands; a session gets `everything`, since later programs may mention other names."""
 
     def __init__(self, *, everything: bool, stubs: bool) -> None:
         self.functions: dict[str, str] = {}
         self.servers: dict[Any, str] = {}
-        """What modules that a program has are modules of, by their ids."""
+        """The names of the modules that a program holds, by their ids."""
         self._stubs = stubs
         self._everything = everything
         self._door: Door | None = None
@@ -34,7 +34,7 @@ class Modules(Mapping[str, Any]):
         self._aliases: Mapping[str, str] = {}
 
     def begin(self, door: Door, code: str) -> str:
-        """From now on it is this door that answers, for this program. Returns: the text to run before it."""
+        """Start a program, whose calls this door answers. Returns: the text to run before it."""
         self._door = door
         aliases = door.aliases(code, everything=self._everything)
         self._mentioned = set(re.findall(r"\w+", code + aliases.before))
@@ -42,7 +42,7 @@ class Modules(Mapping[str, Any]):
         return aliases.before
 
     def mentioned(self, module: str) -> list[str]:
-        """The names in a module that the program mentions; none of a module that is not ours."""
+        """The names of a module that the program mentions; none if the module is not ours."""
         members = self._door.members(self._aliases.get(module, module)) if self._door else None
         return [name for name in members or () if name in self._mentioned]
 
@@ -59,7 +59,7 @@ class Modules(Mapping[str, Any]):
         return module
 
     def _module(self, door: Door, name: str) -> monty.ExternalModule:
-        """The module of this import name, with those that aliases put in it."""
+        """The module for an import name, with the modules that aliases put into it."""
         server = self._aliases.get(name, name)
         members = door.members(server) or () if server else ()
         names = [m for m in members if self._everything or m in self._mentioned]
@@ -67,7 +67,7 @@ class Modules(Mapping[str, Any]):
         if name == "doorward":
             attributes |= dict.fromkeys(
                 api_errors.CLASSES, ()
-            )  # for the import; `rewriting` gives the name its meaning
+            )  # only for the import: `rewriting` gives the name its meaning
         for alias in self._aliases:
             above, _, last = alias.rpartition(".")
             if above == name and (self._everything or last in self._mentioned):
@@ -83,8 +83,7 @@ class Modules(Mapping[str, Any]):
         return monty.ExternalModule(asked, stubs=api_errors.STUB)
 
     def meant(self, value: Any) -> str | None:
-        """What of ours a program's value is, by the name that `doorward.describe` knows: a server, a function, an
-        error."""
+        """The name by which `doorward.describe` knows a program's value: that of a server, a function or an error."""
         if isinstance(value, monty.ExternalModule):
             return self.servers.get(value.id)
         if isinstance(value, type):
@@ -106,7 +105,7 @@ class Modules(Mapping[str, Any]):
 
 
 def stand_in(qualified: str) -> Callable[..., None]:
-    """It carries the name by which the worker asks; it is never run."""
+    """A function that carries the name by which the worker asks for it; it never runs."""
 
     def function(*args: Any, **kwargs: Any) -> None:
         raise AssertionError(qualified)

@@ -1,6 +1,7 @@
-"""Makes a program's text one that Monty can run with `api_errors.PRELUDE` before it.
+"""Rewrites a program so that Monty can run it after `api_errors.PRELUDE`.
 
-It is edited by the places of its syntax tree, within lines: places in errors stay the agent's.
+The text is edited at places that its syntax tree gives, and only within lines, so that line
+numbers in errors stay right.
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ _ASYNC = re.compile(rb"async[\s\\]+(?=for\b)")
 _ASYNC_BEFORE = re.compile(rb"(async[\s\\]+)for[\s\\(]*\Z")
 _READ = re.compile(rb"([\s)\\]*)\.([\s\\]*)(\w+)")
 _OF_DOORWARD = (*CLASSES, "server")
-"""Names in `doorward` that stand for something of `PRELUDE`."""
+"""Names in `doorward` that stand for names in `PRELUDE`."""
 
 Edit = tuple[int, int, bytes]
 Members = Callable[[str], Sequence[str]]
 
 
 def rewritten(code: str, members: Members) -> str:
-    """The program as Monty can run it; the same text if it needs nothing. `members` are the names that the program
-    mentions of a module that is ours."""
+    """The program in a form that Monty can run; the same text if nothing has to change. `members` returns the names
+    that the program mentions of one of our modules."""
     if not _MENTIONED.search(code):
         return code
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return code  # Monty says what is wrong with it
+        return code  # Monty reports the syntax error
     text = code.encode()
     places = _Places(text)
     fields = (*FIELDS, *OF_REPLIES) if _REPLY.search(code) else FIELDS
@@ -51,7 +52,7 @@ def needed(code: str) -> bool:
 
 
 class _Places:
-    """Where nodes stand in the text, in bytes."""
+    """The positions of nodes in the text, in bytes."""
 
     def __init__(self, text: bytes) -> None:
         self.text = text
@@ -83,7 +84,7 @@ def _edits(tree: ast.Module, places: _Places, members: Members, fields: Sequence
             case ast.ImportFrom(module="doorward", level=0, names=names):
                 end = places.of(node)[1]
                 for alias in names:
-                    if alias.name in _OF_DOORWARD:  # a name of its own, for it may not change its type
+                    if alias.name in _OF_DOORWARD:  # a separate name, for a name may not change its type
                         yield *places.of(alias), f"{alias.name} as {OURS}{alias.name}_".encode()
                         yield end, end, f"; {alias.asname or alias.name} = {OURS}{alias.name}".encode()
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in modules and attr in _OF_DOORWARD:
@@ -115,8 +116,8 @@ def _edits(tree: ast.Module, places: _Places, members: Members, fields: Sequence
 
 
 def _iterated(node: ast.GeneratorExp, places: _Places, within: int = -1) -> Iterator[Edit]:
-    """A generator expression, which is a list in Monty, as what `next` can be asked of. Its brackets are those of the
-    call where the call ends with them."""
+    """Make a generator expression, which is a list in Monty, an iterator for `next`. If it is a call's only argument,
+    the call's brackets are its own."""
     start, end = places.of(node)
     yield start, start, b"(iter" if end == within else b"iter"
     if end == within:
@@ -124,7 +125,7 @@ def _iterated(node: ast.GeneratorExp, places: _Places, within: int = -1) -> Iter
 
 
 def _read(node: ast.Attribute, places: _Places) -> Iterator[Edit]:
-    """`X.status` as a call with X and the name, on the same lines."""
+    """Turn `X.status` into a call with X and the name, on the same lines."""
     (start, end), behind = places.of(node), places.of(node.value)[1]
     if match := _READ.fullmatch(places.text[behind:end]):
         yield start, start, f"{GET}(".encode()
@@ -132,7 +133,7 @@ def _read(node: ast.Attribute, places: _Places) -> Iterator[Edit]:
 
 
 def _plain_loop(text: bytes, target: int) -> Iterator[Edit]:
-    """`async for` before the target of a comprehension as `for`: what it goes over is there."""
+    """Turn `async for` in a comprehension into `for`: what it iterates over is a list already."""
     if found := _ASYNC_BEFORE.search(text, max(0, target - 200), target):
         yield found.start(1), found.end(1), b"\n" * found[1].count(b"\n")
 
@@ -140,8 +141,8 @@ def _plain_loop(text: bytes, target: int) -> Iterator[Edit]:
 def _in_text(
     node: ast.JoinedStr, modules: set[str], others: set[str], places: _Places, fields: Sequence[str]
 ) -> Iterator[Edit]:
-    """Reads within an f-string, where Python before 3.12 does not know the places of nodes: found by their text, unless
-    the words of the string hold that too."""
+    """Attributes read within an f-string: Python before 3.12 does not know the positions of such nodes. They are found
+    by their text, unless the literal part of the string contains it too."""
     start, end = places.of(node)
     wanted = Counter(
         f"{inner.value.id}.{inner.attr}"
@@ -151,7 +152,7 @@ def _in_text(
     for read, count in wanted.items():
         name, _, attr = read.partition(".")
         if attr in fields and name not in others:
-            new = f"{GET}({name}, {OURS}{attr})"  # Python before 3.12 reads no quotes in there
+            new = f"{GET}({name}, {OURS}{attr})"  # Python before 3.12 allows no quotes there
         elif attr in _OF_DOORWARD and name in modules:
             new = f"{OURS}{attr}"
         else:

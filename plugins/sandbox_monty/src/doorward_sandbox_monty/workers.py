@@ -1,7 +1,7 @@
-"""Monty's workers: checked out for one run or one session, one of them ahead of its run.
+"""Monty's workers: each is checked out for one run or one session, and one is kept ready for the next run.
 
-Giving a worker back and taking the next cost half a millisecond together. Nobody waits for that: it happens after the
-answer is out. A worker never serves two clients without having been reset in between.
+Giving a worker back and taking the next one takes half a millisecond. Nobody waits for that: it happens after the
+answer has been sent. A worker is always reset before it serves another client.
 """
 
 from __future__ import annotations
@@ -25,23 +25,22 @@ from doorward_sandbox_monty.modules import Modules
 if TYPE_CHECKING:
     from doorward_sandbox_monty.settings import MontySettings
 
-_AFTER = 0.001
-"""Seconds to let the answer out first."""
+_HAND_BACK_DELAY_SECONDS = 0.001
+"""A pause in which the answer is sent first."""
 
 
-_FLUSH = 0.001
-"""Seconds that a worker may hold what was printed: gone with it if it is killed. Each line at once would let a program
-that does nothing but print keep this process busy."""
+_PRINT_FLUSH_SECONDS = 0.001
+"""How long a worker may hold printed text, which is lost if it is killed. Sending each line at once would let a program
+that only prints keep this process busy."""
 
-_SETTLE = 0.1
-"""Seconds that the interpreter waits before it ends. Monty's threads still drop what they held of Python when the last
-run is over (pydantic-monty 1.4); one that does so in an interpreter that is being torn down aborts the process."""
+_EXIT_DELAY_SECONDS = 0.1
+"""How long the interpreter waits before it exits. Monty's threads release Python objects after the last run
+(pydantic-monty 1.4); a thread that does so while the interpreter is being torn down aborts the process."""
 
 
 @dataclass
 class Worker:
-    """A worker checked out: its Monty session, the modules that it may import, its process, and for what it was
-    made."""
+    """A worker that is checked out: its Monty session, the modules that it may import, its process and its limits."""
 
     session: Any
     modules: Modules
@@ -49,13 +48,13 @@ class Worker:
     limits: Limits
     watchdog: Watchdog
     ahead: bool = False
-    prepared: bool = False  # for programs that read the errors of APIs
+    prepared: bool = False  # `api_errors.PRELUDE` has run
     on_death: Callable[[], None] = lambda: None
     _news: int | None = None
 
     def watch(self) -> None:
-        """From now on its death is noticed at once, where the system tells (Linux), and it does not outlive this
-        process."""
+        """Make sure that the worker does not outlive this process, and notice its death at once if the
+        system can tell (Linux)."""
         if self.pid is None:
             return
         self.watchdog.guard(self.pid)
@@ -64,7 +63,7 @@ class Worker:
             asyncio.get_running_loop().add_reader(self._news, self.died)
 
     def died(self) -> None:
-        """Its process is gone: nobody may kill that number any more."""
+        """Its process is gone: from now on nobody may send a signal to that process id."""
         self._unwatch()
         self.pid = None
         self.on_death()
@@ -78,15 +77,15 @@ class Worker:
             self._news = None
 
     async def leave(self) -> None:
-        """Reset the worker and give it back; one that is gone is replaced by the pool."""
-        self._unwatch()  # before the next may have it
+        """Reset the worker and give it back; the pool replaces one that is gone."""
+        self._unwatch()  # before another run may take it
         with contextlib.suppress(monty.MontyError):
             await self.session.__aexit__(None, None, None)
 
 
 @cache
 def _settle_at_exit() -> None:
-    atexit.register(time.sleep, _SETTLE)
+    atexit.register(time.sleep, _EXIT_DELAY_SECONDS)
 
 
 async def _leave(ahead: asyncio.Task[Worker]) -> None:
@@ -95,7 +94,7 @@ async def _leave(ahead: asyncio.Task[Worker]) -> None:
 
 
 class Workers:
-    """The pool. Starts with the first program."""
+    """The pool of workers, which starts with the first program."""
 
     def __init__(self, settings: MontySettings) -> None:
         self._settings = settings
@@ -118,7 +117,7 @@ class Workers:
                 if worker.limits == limits and not session:
                     worker.ahead = True
                     return worker
-                await worker.leave()  # before the next is asked for: it may be the last
+                await worker.leave()  # before another is requested: this may be the last one
         return await self.check_out(limits, session=session)
 
     async def check_out(self, limits: Limits, *, session: bool = False) -> Worker:
@@ -129,15 +128,14 @@ class Workers:
             checked_out = pool.checkout(
                 script_name="program.py",
                 limits={
-                    # Of a session each run is bounded by its own deadline, of a single run the interpreter knows it
-                    # too.
+                    # Each run of a session has its own deadline; that of a single run is known here.
                     "max_feed_duration_secs": limits.max_timeout if session else limits.timeout,
                     "max_memory": limits.memory_bytes,
                     "max_suspensions": 1_000_000_000 if session else limits.questions,
                 },
                 type_check=self._settings.type_check,
                 type_check_format="concise",
-                print_flush_interval=_FLUSH,
+                print_flush_interval=_PRINT_FLUSH_SECONDS,
                 os_policy={"sleep": "call_host"},
                 external_modules=modules,
             )
@@ -155,7 +153,8 @@ class Workers:
         return worker
 
     def give_back(self, worker: Worker, *, next_too: bool) -> None:
-        """Reset a worker once the answer is out, and check the next one out with the same limits (`next_too`)."""
+        """Reset a worker once the answer has been sent; with `next_too`, check out the next
+        one with the same limits."""
         self._later(self._turn_over(worker, next_too))
 
     async def close(self) -> None:
@@ -181,7 +180,7 @@ class Workers:
             return self._pool
 
     async def _turn_over(self, worker: Worker, next_too: bool) -> None:
-        await asyncio.sleep(_AFTER)
+        await asyncio.sleep(_HAND_BACK_DELAY_SECONDS)
         await worker.leave()
         if next_too and self._ahead is None and self._settings.workers > 1:
             self._ahead = asyncio.ensure_future(self.check_out(worker.limits))

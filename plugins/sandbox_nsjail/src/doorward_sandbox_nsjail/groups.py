@@ -1,4 +1,4 @@
-"""The control groups of sandboxes: made with their limits, asked whether these were reached, and removed."""
+"""The control groups of sandboxes: made with limits, asked whether a limit was reached, and removed."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from doorward_jail import start_time
 from doorward_sandbox_nsjail.cgroups import Parents
 
 _NUMBERS = itertools.count()
-"""For the names of groups: one process may have several gateways."""
+"""Numbers for the names of groups: one process may have several gateways."""
 
-_PERIOD = 100_000
-"""Microseconds over which processor time is counted."""
+_CPU_PERIOD_MICROSECONDS = 100_000
+"""The period over which processor time is counted."""
 
 
 @dataclass
@@ -30,10 +30,11 @@ class Groups:
     cpus: float | None = None
     _open: set[Path] = field(default_factory=set)
     _leftovers: list[Path] = field(default_factory=list)
-    """What the kernel still counted as used when it was closed: tried again with the next one."""
+    """Groups that the kernel still counted as in use when they were closed: their removal is tried
+    again with the next one."""
 
     def make(self, pid: int, limits: Limits) -> Group:
-        """A group with these limits, and a process in it, with whatever that process starts from now on.
+        """Make a group with these limits, and put a process into it; what that process starts from now on is in it too.
 
         Raises: ExecutorError if the kernel refuses.
         """
@@ -56,8 +57,8 @@ class Groups:
         return group
 
     def close(self) -> None:
-        """Remove all; their jails are gone. Waits up to a second for the kernel to count out processes that have
-        ended."""
+        """Remove all groups; their jails are gone. Waits up to a second for the kernel to notice
+        that processes have ended."""
         end = time.monotonic() + 1
         self._leftovers += self._open
         while self._leftovers and time.monotonic() < end:
@@ -80,7 +81,7 @@ class Groups:
 
 
 class Group:
-    """What core is given for each sandbox (`Isolated.account`)."""
+    """The control group of one sandbox (`Isolated.account`)."""
 
     def __init__(self, groups: Groups, by_controller: dict[str, Path]) -> None:
         self._groups = groups
@@ -88,8 +89,8 @@ class Group:
         self.folders: Sequence[Path] = tuple(dict.fromkeys(by_controller.values()))
 
     async def reached(self) -> list[str]:
-        """The limits that were hit so far: "memory" (the kernel killed a process for it), "processes" (it refused
-        one)."""
+        """The limits that were reached so far: "memory" (the kernel killed a process for it),
+        "processes" (it refused one)."""
         file = "memory.oom_control" if self._groups.parents.version == 1 else "memory.events"
         counts = {
             "memory": _count(self.by_controller["memory"] / file, "oom_kill"),
@@ -98,7 +99,7 @@ class Group:
         return [name for name, count in counts.items() if count]
 
     async def close(self) -> None:
-        """Remove it; its processes are gone. Idempotent."""
+        """Remove the group; its processes are gone. Idempotent."""
         self.remove()
 
     def remove(self) -> None:
@@ -107,7 +108,7 @@ class Group:
 
 
 def _settings(groups: dict[str, Path], version: int, limits: Limits, cpus: float | None) -> list[tuple[Path, str]]:
-    """What is written where, in this order."""
+    """The files and what is written into them, in this order."""
     memory, pids = groups["memory"], groups["pids"]
     settings = [(pids / "pids.max", str(limits.processes))]
     if version == 1:
@@ -118,11 +119,12 @@ def _settings(groups: dict[str, Path], version: int, limits: Limits, cpus: float
         swap = (memory / "memory.swap.max", "0")
     if swap[0].exists():  # absent where the kernel does not count swap
         settings.append(swap)
-    if cpus and version == 1:
-        settings.append((groups["cpu"] / "cpu.cfs_period_us", str(_PERIOD)))
-        settings.append((groups["cpu"] / "cpu.cfs_quota_us", str(int(cpus * _PERIOD))))
-    elif cpus:
-        settings.append((groups["cpu"] / "cpu.max", f"{int(cpus * _PERIOD)} {_PERIOD}"))
+    if cpus:
+        cpu, quota, period = groups["cpu"], int(cpus * _CPU_PERIOD_MICROSECONDS), _CPU_PERIOD_MICROSECONDS
+        if version == 1:
+            settings += [(cpu / "cpu.cfs_period_us", str(period)), (cpu / "cpu.cfs_quota_us", str(quota))]
+        else:
+            settings.append((cpu / "cpu.max", f"{quota} {period}"))
     return settings
 
 

@@ -1,4 +1,4 @@
-"""The Python that runs in the jail: where it lies, and which folders it needs."""
+"""The Python that runs in the jail: where it is, and which folders it needs."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ print(json.dumps({
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """One Python. `executable` is its real file, `library` the folder of its shared library if it has one; `packages`
-    are the `site-packages` folders that programs may import from, `places` everything that must be mounted."""
+    """A Python interpreter. `executable` is its real file, `library` the folder of its shared library if it has one;
+    `packages` are the `site-packages` folders that programs may import from, and `places` is everything to mount."""
 
     executable: Path
     version: tuple[int, int, int]
@@ -37,7 +37,7 @@ class Interpreter:
 
     @property
     def needs_path(self) -> bool:
-        """Whether the loader must be told where its library lies: inside there is no /etc/ld.so.cache."""
+        """Whether the loader must be told where the library is: a jail has no /etc/ld.so.cache."""
         return (
             self.library is not None
             and not self.library.is_relative_to("/usr/lib")
@@ -50,10 +50,10 @@ class Interpreter:
 
 
 async def interpreter(executable: str | Path, packages: Path | None = None) -> Interpreter:
-    """Ask a Python about itself. Of a virtual environment it is the one below that counts. `packages` is a virtual
+    """Ask a Python about itself. For a virtual environment, its base interpreter counts. `packages` is a virtual
     environment whose packages programs may import.
 
-    Raises: ExecutorError if it cannot be started or is not a CPython that the runner can run on.
+    Raises: ExecutorError if it cannot be started, or is not a CPython that the runner supports.
     """
     try:
         asked = await asyncio.create_subprocess_exec(
@@ -92,7 +92,7 @@ def _described(about: dict[str, Any], version: tuple[int, int, int], packages: P
 
 
 def site_packages(environment: Path, version: tuple[int, ...]) -> tuple[Path, ...]:
-    """The folders of a virtual environment that hold packages.
+    """The `site-packages` folders of a virtual environment.
 
     Raises: ExecutorError if it has none for this version of Python.
     """
@@ -107,5 +107,5 @@ def site_packages(environment: Path, version: tuple[int, ...]) -> tuple[Path, ..
 
 
 def default_python(venv: Path | None) -> Path:
-    """The Python to use when none is configured: that of `venv`, else the one that runs Doorward."""
+    """The Python to use if none is configured: that of `venv`, else the one that runs Doorward."""
     return venv / "bin/python" if venv else Path(sys.executable)

@@ -1,4 +1,4 @@
-"""One running nsjail: started with a socket as its standard input and output, and ended with everything in it."""
+"""One nsjail process: started with a socket as its standard input and output, and ended with everything inside it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import socket
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-_KEEP = 4096
-"""Bytes of what nsjail and the jail say that are kept for error messages."""
-_GRACE = 2.0
-"""Seconds that nsjail has to end its jail before it is killed itself."""
+_STDERR_TAIL_BYTES = 4096
+"""How much of the standard error of nsjail and the jail is kept for error messages."""
+_GRACE_SECONDS = 2.0
+"""How long nsjail has to end its jail before it is killed itself."""
 _NOISE = b"in the global user namespace"
-"""nsjail warns that root's jail maps root: true, meant, and over as soon as the zygote runs."""
+"""nsjail warns that root's jail maps root. That is intended, and over as soon as the zygote runs."""
 
 
 class Jail:
@@ -31,31 +31,31 @@ class Jail:
         return self._process.pid
 
     def said(self) -> str:
-        """The last of what nsjail, and Python in it, wrote to standard error."""
+        """The end of what nsjail, and Python inside it, wrote to standard error."""
         lines = self._said.decode(errors="replace").splitlines()
         return "\n".join(line for line in lines if _NOISE.decode() not in line)
 
     async def ended(self) -> int:
-        """Wait for its end and for its last words; its exit status."""
+        """Wait until it has ended and its standard error is read. Returns: its exit status."""
         status = await self._process.wait()
-        await asyncio.wait([self._listening], timeout=_GRACE)
+        await asyncio.wait([self._listening], timeout=_GRACE_SECONDS)
         return status
 
     async def kill(self) -> None:
-        """End it. On SIGTERM nsjail kills the first process of the jail, with which the kernel ends all the others, and
-        waits for it. Idempotent."""
+        """End the jail. On SIGTERM nsjail kills the first process of the jail, upon which the kernel ends all others,
+        and waits for it. Idempotent."""
         for end in (self._process.terminate, self._process.kill):
             with contextlib.suppress(ProcessLookupError):
                 end()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._process.wait(), _GRACE)
+                await asyncio.wait_for(self._process.wait(), _GRACE_SECONDS)
                 break
-        await asyncio.wait([self._listening], timeout=_GRACE)
+        await asyncio.wait([self._listening], timeout=_GRACE_SECONDS)
 
     async def _listen(self) -> None:
         assert self._process.stderr
-        while some := await self._process.stderr.read(_KEEP):
-            self._said = (self._said + some)[-_KEEP:]
+        while some := await self._process.stderr.read(_STDERR_TAIL_BYTES):
+            self._said = (self._said + some)[-_STDERR_TAIL_BYTES:]
 
 
 async def launch(nsjail: Path, config: str, command: Sequence[str]) -> Jail:
@@ -74,7 +74,7 @@ async def launch(nsjail: Path, config: str, command: Sequence[str]) -> Jail:
                 stderr=asyncio.subprocess.PIPE,
                 env={},
                 pass_fds=[descriptor],
-                start_new_session=True,  # a Ctrl-C is the gateway's to handle
+                start_new_session=True,  # Ctrl-C is handled by the gateway
             )
         except BaseException:
             ours.close()
@@ -84,7 +84,7 @@ async def launch(nsjail: Path, config: str, command: Sequence[str]) -> Jail:
 
 @contextlib.contextmanager
 def _file(text: str) -> Iterator[int]:
-    """A file in memory: nothing is left of it, whatever happens."""
+    """A file in memory, of which nothing is left, whatever happens."""
     descriptor = os.memfd_create("jail.cfg")
     try:
         os.write(descriptor, text.encode())

@@ -1,5 +1,5 @@
-"""The virtual environment that `packages` asks for: built once, kept in the state folder, one folder for each set of
-packages."""
+"""The virtual environment for the setting `packages`: built once and kept in the state folder, one folder
+for each set of packages."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from doorward import ExecutorError
 from doorward_sandbox_nsjail.interpreter import Interpreter
 
 _MARK = "doorward.json"
-"""The file that says what a finished environment was made of."""
+"""The file in a finished environment that says what it was made from."""
 
 
 def place(state: Path, python: Interpreter, packages: Sequence[str]) -> Path:
-    """Where the environment of these packages for this Python lies, built or not."""
+    """The folder of the environment with these packages for this Python, whether or not it is built."""
     made_of = json.dumps([str(python.executable), python.version, sorted(packages)])
     return state / "nsjail" / hashlib.sha256(made_of.encode()).hexdigest()[:20]
 
@@ -35,7 +35,7 @@ def built(folder: Path) -> bool:
 
 
 async def build(folder: Path, python: Interpreter, packages: Sequence[str], tell: Callable[[str], None]) -> None:
-    """Make the environment. It appears whole or not at all, also when two processes build it at once.
+    """Make the environment. It appears whole or not at all, even if two processes build it at the same time.
 
     Raises: ExecutorError with what the installer said.
     """
@@ -54,7 +54,7 @@ async def build(folder: Path, python: Interpreter, packages: Sequence[str], tell
 
 def _finish(making: Path, folder: Path, made_of: str) -> None:
     (making / _MARK).write_text(made_of, encoding="utf-8")
-    making.chmod(0o755)  # the jail's user is not root
+    making.chmod(0o755)  # the user in the jail is not root
     with contextlib.suppress(OSError):  # somebody else has just built it
         os.rename(making, folder)
     if not built(folder):
@@ -90,7 +90,7 @@ def installer(python: str) -> list[str]:
 
 
 async def _do(command: list[str]) -> None:
-    # Readable by everyone, whatever the umask: under root the jail's user is another one.
+    # Readable by everyone, whatever the umask: if we are root, the jail runs as another user.
     done = await asyncio.create_subprocess_exec(
         *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, umask=0o022
     )

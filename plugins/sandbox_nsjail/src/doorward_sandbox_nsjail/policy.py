@@ -1,4 +1,4 @@
-"""The text of a jail's configuration: the reviewed `jail.cfg`, and after it what differs from machine to machine."""
+"""The text of a jail's configuration: the reviewed `jail.cfg`, followed by what differs from machine to machine."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from doorward_sandbox_nsjail.interpreter import Interpreter
 
 SYSTEM = ("/usr/lib", "/usr/lib64", "/usr/lib32", "/usr/libx32", "/lib", "/lib64", "/lib32", "/libx32")
-"""Where systems keep their libraries and the loader; those that are there are mounted."""
+"""Where systems keep libraries and the loader; those that exist are mounted."""
 LINKS = ("/bin", "/sbin")
-"""Other names that systems with a merged /usr have for folders in it; made if what they point to is shown."""
+"""Other names for folders in /usr on systems with a merged /usr; made if their target is mounted."""
 DATA = ("/usr/share/zoneinfo",)
 INSIDE = 1000
-"""The user and the group that programs have inside."""
+"""The ids of the user and the group of programs inside the jail."""
 PACKAGES = "/packages"
-"""Where packages lie inside, whatever their folder outside is."""
+"""The folder of packages inside the jail, whatever it is outside."""
 SCRATCH = ("/work", "/tmp", "/dev/shm")  # noqa: S108
-"""What programs may write. Each run puts a fresh one over these."""
+"""The folders that programs may write to. Each run mounts fresh ones over these."""
 OWN = tuple(map(Path, ("/dev", PACKAGES, "/proc", "/tmp", "/work")))  # noqa: S108
-"""What a program has of its own: nothing of the host can be shown there."""
+"""The folders that are a program's own: no folder of the host can be mounted there."""
 
 
 def jail_config(
@@ -37,11 +37,11 @@ def jail_config(
     scratch: int = 2**20,
     inodes: int = 1000,
 ) -> str:
-    """The configuration of a jail that runs `python` and shows `paths` too, all read-only.
+    """The configuration of a jail that runs `python` and has `paths` mounted as well, all read-only.
 
-    `user` is the user outside that the jail's processes are when this process is root; else they are of this process's
-    user. `scratch` (bytes) and `inodes` are for a jail whose runs cannot have scratch space of their own, and that
-    serves one for that reason.
+    `user` is the id that the jail's processes have outside if this process is root; otherwise they have the id of this
+    process. `scratch` (bytes) and `inodes` are for a jail whose runs cannot have scratch space of their own, and which
+    therefore serves a single run.
     """
     lines = [files(__package__).joinpath("jail.cfg").read_text(encoding="utf-8"), "# This machine"]
     lines += _who(user)
@@ -60,14 +60,14 @@ def jail_config(
 
 
 def packages_inside(python: Interpreter) -> list[str]:
-    """What programs have on their `sys.path` for packages."""
+    """The folders on a program's `sys.path` that hold packages."""
     return [f"{PACKAGES}/{number}" for number, _ in enumerate(python.packages)]
 
 
 def _who(user: int) -> list[str]:
-    """Root maps itself too, and keeps what it takes to become `user`: files below folders that only root may enter can
-    be mounted by root alone. The zygote becomes INSIDE before it does anything else, and loses all capabilities by
-    that."""
+    """The mapping of users and groups. Root maps itself too, and keeps what it takes to become `user`: only root
+    can mount files below folders that only root may enter. The first thing the zygote does is to become INSIDE, by
+    which it loses all capabilities."""
     if os.geteuid():
         pairs, caps = [(INSIDE, os.geteuid(), os.getegid())], []
     else:
@@ -81,9 +81,9 @@ def _who(user: int) -> list[str]:
 
 
 def _places(python: Interpreter, paths: Sequence[Path]) -> list[Path]:
-    """What is mounted, outer folders first, nothing twice.
+    """The folders to mount, outer folders first, none twice.
 
-    Raises: ExecutorError for a place that cannot be shown.
+    Raises: ExecutorError for a folder that cannot be mounted.
     """
     wanted = [Path(p) for p in (*SYSTEM, *DATA) if os.path.exists(p)]
     found: list[Path] = []
@@ -119,5 +119,5 @@ def _within(place: Path, folders: Iterable[Path]) -> bool:
 
 
 def _quoted(text: str | Path) -> str:
-    """The text inside double quotes of protobuf's text format: bytes that are not plain ASCII as octal escapes."""
+    """A text for double quotes in protobuf's text format: bytes that are not plain ASCII become octal escapes."""
     return "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:03o}" for b in os.fsencode(str(text)))

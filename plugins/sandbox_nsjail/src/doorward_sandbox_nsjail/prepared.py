@@ -1,5 +1,5 @@
-"""What the first jail needs: an nsjail that works here, a Python, its packages, the configuration's text, and control
-groups."""
+"""What the first jail needs: an nsjail that works here, a Python, its packages, the
+configuration, and control groups."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """All that is known once a jail has really been started on this machine. `groups` is a sentence where there are
-    none."""
+    """What is known once a jail has really been started on this machine. `groups` is a sentence if there are none."""
 
     nsjail: Nsjail
     python: Interpreter
@@ -35,8 +34,9 @@ class Prepared:
     groups: Groups | str
 
     def zygote(self, limits: Limits) -> dict[str, Any]:
-        """The zygote's part of the limits, and what it must know of this machine (`doorward_jail.zygote_config`). Where
-        no control group counts memory, a program may be one process only, for address space is limited a process."""
+        """The limits that the zygote enforces, and what it must know about this machine
+        (`doorward_jail.zygote_config`). If no control group counts memory, a program may have only one process, for
+        address space is limited per process."""
         alone = isinstance(self.groups, str)
         return {
             "path": packages_inside(self.python),
@@ -48,7 +48,7 @@ class Prepared:
 
 
 async def prepare(settings: NsjailSettings, state: Path) -> Prepared:
-    """Find everything, and try it: a jail that ends at once.
+    """Find everything, and try it with a jail that ends at once.
 
     Raises: ExecutorError that says what is missing and what to do.
     """
@@ -73,13 +73,13 @@ async def prepare(settings: NsjailSettings, state: Path) -> Prepared:
 
 
 def groups(settings: NsjailSettings) -> Groups | str:
-    """The control groups, made ready and without leftovers of dead gateways; or why there are none.
+    """The control groups, ready for use and without leftovers of dead gateways; or the reason why there are none.
 
-    Raises: ExecutorError if the settings ask for what cannot be had.
+    Raises: ExecutorError if the settings require what is impossible.
     """
     with contextlib.suppress(
         ExecutorError
-    ):  # with one of processor time, so that a sandbox of many threads gets the share of one sandbox
+    ):  # with processor time, so that a sandbox with many threads gets no more than its share
         if not isinstance(found := _groups(settings, cpu=True), str):
             return found
     return _groups(settings, cpu=settings.cpus is not None)
@@ -102,7 +102,7 @@ def _groups(settings: NsjailSettings, *, cpu: bool) -> Groups | str:
 
 
 async def with_packages(settings: NsjailSettings, state: Path) -> Interpreter:
-    """The Python of the settings, with the packages that it is to have.
+    """The configured Python, with the configured packages.
 
     Raises: ExecutorError if they are not built yet.
     """

@@ -1,4 +1,5 @@
-"""Why a machine refuses jails, and what its operator can do: told after a jail really could not be started."""
+"""Why a machine refuses jails, and what its operator can do about it. Used only after a jail
+has really failed to start."""
 
 from __future__ import annotations
 
@@ -9,11 +10,10 @@ from pathlib import Path
 from doorward import ExecutorError
 
 _CONTAINER = (
-    "Allow user namespaces to the container. Docker: --security-opt seccomp=unconfined --security-opt "
-    "apparmor=unconfined "
-    "--security-opt systempaths=unconfined. Kubernetes, securityContext: seccompProfile.type Unconfined, "
-    "appArmorProfile.type Unconfined "
-    "and procMount Unmasked (with hostUsers: false). Or use the executor `docker`, or `monty`."
+    "Allow user namespaces to the container. Docker: "
+    "--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined. "
+    "Kubernetes, securityContext: seccompProfile.type Unconfined, appArmorProfile.type Unconfined and procMount "
+    "Unmasked (with hostUsers: false). Or use the executor `docker`, or `monty`."
 )
 _APPARMOR = """\
 Allow them to this one program. Write /etc/apparmor.d/doorward-nsjail:
@@ -26,13 +26,16 @@ and load it: sudo apparmor_parser -r /etc/apparmor.d/doorward-nsjail"""
 
 
 def refused(nsjail: Path, said: str, user: int, root: Path = Path("/")) -> ExecutorError:
-    """The error for a jail that did not start, after which nsjail `said` something. What the kernel's settings explain
-    is explained; they are read below `root`. `user` is who programs run as under root."""
+    """The error for a jail that did not start; `said` is what nsjail wrote. The kernel's settings, which are read below
+    `root`, may explain it. `user` is the id that programs run as if Doorward is root."""
     last = " ".join(said.split())[-600:] or "nothing"
     why, hint = _explained(nsjail, said, root)
     if not os.geteuid() and "map" in said and not _mapped(user, root):
         why = f"there is no user {user} in the user namespace in which Doorward is root"
-        hint = "`user` of [executors.nsjail] names one of /proc/self/uid_map and /proc/self/gid_map. Or run Doorward as an ordinary user."
+        hint = (
+            "Set `user` of [executors.nsjail] to one that /proc/self/uid_map and /proc/self/gid_map have. "
+            "Or run Doorward as an ordinary user."
+        )
     return ExecutorError(f"no jail can be made on this machine: {why} (nsjail said: {last})", hint=hint)
 
 

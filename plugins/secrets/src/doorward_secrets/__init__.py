@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 from doorward import ConfigError, MissingSecret, Settings, hookimpl
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 
-from doorward_secrets.kept import Kept
+from doorward_secrets.cached_values import CachedValues
 
 if TYPE_CHECKING:
     from doorward import PluginContext
 
 PLUGIN_API = 1
-MOST = 64 * 1024
-"""Bytes that a command may answer."""
+MAX_OUTPUT_BYTES = 64 * 1024
+"""How much a command may print."""
 
 
 class KeyringSettings(Settings):
@@ -37,19 +37,19 @@ class Keyring:
 
     def __init__(self, context: PluginContext[KeyringSettings]) -> None:
         self._timeout = context.settings.timeout
-        self._kept = Kept(context.settings.ttl, self._ask)
+        self._values = CachedValues(context.settings.ttl, self._ask)
         self._waiting: dict[str, _Asking] = {}
 
     @hookimpl
     def resolve_secret(self, scheme: str, name: str) -> str | None:
-        return self._kept.get(name) if scheme == "keyring" else None
+        return self._values.get(name) if scheme == "keyring" else None
 
     def _ask(self, name: str) -> str:
         """Raises: ConfigError, MissingSecret."""
         service, slash, user = name.rpartition("/")
         if not (service and slash and user):
             raise ConfigError("${keyring:…} names no service and user", hint="Write ${keyring:service/user}.")
-        # A keyring that is locked may wait for a person who is not there. One such thread is enough.
+        # A locked keyring may wait for a person who is not there. One such thread is enough.
         asking = self._waiting.get(name) or _Asking(service, user)
         self._waiting[name] = asking
         asking.join(self._timeout)
@@ -60,7 +60,10 @@ class Keyring:
             )
         del self._waiting[name]
         if asking.error is not None:
-            hint = "Is there one, and is it unlocked? `python -m keyring diagnose` tells. Without a desktop, use ${file:…} or ${cmd:…}."
+            hint = (
+                "Is there one, and is it unlocked? `python -m keyring diagnose` tells. "
+                "Without a desktop, use ${file:…} or ${cmd:…}."
+            )
             raise ConfigError(f"the keyring cannot be used: {type(asking.error).__name__}", hint=hint)
         if asking.value is None:
             raise MissingSecret(
@@ -71,7 +74,7 @@ class Keyring:
 
 
 class _Asking(threading.Thread):
-    """One question to the keyring. It is left behind if it does not come back."""
+    """One request to the keyring, abandoned if it does not return."""
 
     def __init__(self, service: str, user: str) -> None:
         super().__init__(name="keyring", daemon=True)
@@ -85,7 +88,7 @@ class _Asking(threading.Thread):
             import keyring
 
             self.value = keyring.get_password(*self._about)
-        except Exception as error:  # backends raise what they like
+        except Exception as error:  # backends raise errors of any kind
             self.error = error
 
 
@@ -103,14 +106,14 @@ class Command:
 
     def __init__(self, context: PluginContext[CommandSettings]) -> None:
         self._timeout = context.settings.timeout
-        self._kept = Kept(context.settings.ttl, self._run)
+        self._values = CachedValues(context.settings.ttl, self._run)
 
     @hookimpl
     def resolve_secret(self, scheme: str, name: str) -> str | None:
-        return self._kept.get(name) if scheme == "cmd" else None
+        return self._values.get(name) if scheme == "cmd" else None
 
     def _run(self, name: str) -> str:
-        """What a command prints. Errors show its first word only: others may be secret.
+        """The output of a command. Errors show its first word only: others may be secret.
 
         Raises: ConfigError, MissingSecret.
         """
@@ -127,8 +130,8 @@ class Command:
                 f"{what} did not end within {self._timeout:g} s",
                 hint=f"{advice} [hooks.cmd] timeout gives it more time.",
             )
-        if len(output) > MOST:
-            raise ConfigError(f"{what} prints more than {MOST // 1024} KiB", hint=advice)
+        if len(output) > MAX_OUTPUT_BYTES:
+            raise ConfigError(f"{what} prints more than {MAX_OUTPUT_BYTES // 1024} KiB", hint=advice)
         if status != 0:
             raise ConfigError(f"{what} failed with exit code {status}", hint=advice)
         try:
@@ -140,8 +143,8 @@ class Command:
         return value
 
     def _output(self, words: list[str], what: str) -> tuple[int | None, bytes]:
-        """The exit code (none: it took too long) and what was printed. Nothing that it started is left. Raises:
-        ConfigError."""
+        """The exit code (None if it took too long) and the output of a command. No process that it started is
+        left. Raises: ConfigError."""
         given: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         try:
             process = subprocess.Popen(words, start_new_session=True, **given)  # noqa: S603 - the operator's own words, without a shell
@@ -151,17 +154,17 @@ class Command:
         reader = _Reading(process.stdout)
         reader.join(self._timeout)
         try:
-            if reader.content is None or len(reader.content) > MOST:
+            if reader.content is None or len(reader.content) > MAX_OUTPUT_BYTES:
                 return (None if reader.content is None else 0), reader.content or b""
             return process.wait(self._timeout), reader.content
-        except subprocess.TimeoutExpired:  # it has closed its output, and goes on
+        except subprocess.TimeoutExpired:  # it has closed its output but goes on
             return None, b""
         finally:
             _end(process)
 
 
 class _Reading(threading.Thread):
-    """What comes out of a process, up to a size. It is left behind if somebody else keeps the pipe open."""
+    """Reads the output of a process, up to a size; abandoned if another process keeps the pipe open."""
 
     def __init__(self, pipe: Any) -> None:
         super().__init__(name="command", daemon=True)
@@ -171,11 +174,11 @@ class _Reading(threading.Thread):
 
     def run(self) -> None:
         with self._pipe:
-            self.content = self._pipe.read(MOST + 1)
+            self.content = self._pipe.read(MAX_OUTPUT_BYTES + 1)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End it, and what it has started."""
+    """Kill the process and the processes that it has started."""
     if hasattr(os, "killpg"):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -20,23 +20,28 @@ from doorward_openapi.document.values import finite
 from doorward_openapi.wire import media_types, streams
 
 _BOM = b"\xef\xbb\xbf"
-_MEDIA = re.compile(r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}")
-_KEPT = 2 * 2**20
-"""Bytes of what an error says. Far more than anybody is shown: the core cuts, after it has removed credentials, for one
-that is cut in two would not be found."""
-_MOST_PARTS = 2_000_000
-"""Separators of values in one answer: 50 MB can hold values of several gigabytes. With more it is text."""
-_AT_ONCE = 2**16
-"""Bytes of JSON that a faster reader is asked for first; it does not take all that is sent as JSON."""
+_MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}")
+_MAX_ERROR_BYTES = 2 * 2**20
+"""How much of an error's text is kept: far more than anyone is shown. The core cuts it after removing credentials,
+since a credential that is cut in two would not be found."""
+_MAX_SEPARATORS = 2_000_000
+"""Separators (commas and brackets) in one answer: 50 MB of JSON can become several gigabytes of values. An answer with
+more of them is returned as text."""
+_FAST_JSON_BYTES = 2**16
+"""JSON up to this size goes to a faster parser first, which does not accept everything that is sent as JSON."""
 _FORBIDDEN = (
-    "Check the names first (path, fields): some APIs answer so where what is asked for does not exist. "
+    "Check the names first (path, fields): some APIs answer like this for things that do not exist. "
     "Else the credentials do not suffice: the operator sets `auth` of the server."
+)
+_NOT_ACCEPTABLE = (
+    "The server has none of the media types that its document names: "
+    'the operator can set `headers = { Accept = "*/*" }`.'
 )
 _NOT_FOUND = "Look up the names and ids that were given, by a function that lists them."
 _REPLACED = "\ufffd"
-"""What stands for bytes that are no text."""
-_SLOW = ("punycode", "idna")
-"""Codecs that take time with the square of the length."""
+"""The character that replaces bytes that are not text."""
+_SLOW_CODECS = ("punycode", "idna")
+"""Codecs whose running time grows with the square of the length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +58,11 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
     """All headers; names in small letters."""
     url: str = ""
-    """Where it came from, redirects followed."""
+    """The URL that it came from, after redirects."""
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds to wait, where the answer says so."""
+        """Seconds to wait, if the answer gives a number."""
         return seconds(self.headers.get("retry-after", ""))
 
 
@@ -65,8 +70,8 @@ def value_of(what: str, answer: Answer, *, raw: bool = False) -> Any:
     """The value of an answer: JSON as its value, text as `str`, nothing as None, streams as lists, anything else as a
     `Reply` with bytes, their media type and the file name of the Content-Disposition header.
 
-    What says JSON and is none is text: the data is never hidden. JSON of which the document says that it is bytes
-    (`raw`) is a file.
+    A body that claims to be JSON and is not becomes text: the data is never hidden. JSON that the document declares as
+    bytes (`raw`) becomes a file.
     Raises: ServerError if the body is cut, and is no stream.
     """
     body, charset, cut = answer.body, answer.charset, answer.cut
@@ -98,19 +103,19 @@ def value_of(what: str, answer: Answer, *, raw: bool = False) -> Any:
         with contextlib.suppress(UnicodeDecodeError):
             return body.decode("utf-8-sig")
     name = file_name(answer.headers.get("content-disposition", ""))
-    return Reply(body, type=bare if _MEDIA.fullmatch(bare) else "application/octet-stream", name=name)
+    return Reply(body, type=bare if _MEDIA_TYPE.fullmatch(bare) else "application/octet-stream", name=name)
 
 
 def file_name(disposition: str) -> str:
-    """The file name of a Content-Disposition header (RFC 6266) without folders and control characters; "" if there is
-    none."""
+    """The file name of a Content-Disposition header (RFC 6266) without folders and control
+    characters; "" if there is none."""
     if not disposition or len(disposition) > 2000:
         return ""
     message = Message()
     try:
         message["Content-Disposition"] = disposition
         name = message.get_filename("")
-    except (ValueError, LookupError, TypeError):  # of what is no header at all
+    except (ValueError, LookupError, TypeError):  # it is not a valid header at all
         return ""
     last = re.split(r"[/\\]", name)[-1]
     return "".join(c for c in last if c.isprintable()).strip(" .")
@@ -118,23 +123,23 @@ def file_name(disposition: str) -> str:
 
 def _text(body: bytes, charset: str | None) -> str:
     try:
-        if charset and codecs.lookup(charset).name in _SLOW:
+        if charset and codecs.lookup(charset).name in _SLOW_CODECS:
             charset = None
         return decoded(body, charset or "utf-8").removeprefix("\ufeff")
-    except (LookupError, ValueError, TypeError):  # some codecs are none for text
+    except (LookupError, ValueError, TypeError):  # some codecs are not for text
         return decoded(body).removeprefix("\ufeff")
 
 
 def _crowded(body: bytes) -> bool:
-    return len(body) > _MOST_PARTS and sum(map(body.count, (b",", b"[", b"{"))) > _MOST_PARTS
+    return len(body) > _MAX_SEPARATORS and sum(map(body.count, (b",", b"[", b"{"))) > _MAX_SEPARATORS
 
 
 def _json(body: bytes, charset: str | None = None) -> Any:
-    """NaN and infinities, which are no JSON but are sent, become None. Gerrit starts with what no script can read."""
+    """NaN and infinities, which are not JSON but do get sent, become None. Gerrit puts a prefix before its JSON."""
     import msgspec
 
     body = body.removeprefix(_BOM).removeprefix(b")]}'")
-    if len(body) <= _AT_ONCE:
+    if len(body) <= _FAST_JSON_BYTES:
         with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return msgspec.json.decode(body)
     text = decoded(body, json.detect_encoding(body))
@@ -146,7 +151,7 @@ def _json(body: bytes, charset: str | None = None) -> Any:
 def error_of(what: str, answer: Answer, suggest: Callable[[], str] = str) -> ApiError:
     """The error that an answer of 400 and above stands for. `suggest` tells what to do if it lacks credentials."""
     body = _error_body(answer)
-    if isinstance(body, Reply):  # bytes that are no text
+    if isinstance(body, Reply):  # bytes that are not text
         told, body = f"{len(answer.body)} bytes of {body.type}", body.value.decode("utf-8", "replace")
     elif body is None and answer.cut:
         told = f"its body is left out: {answer.cut}"
@@ -162,11 +167,12 @@ def error_of(what: str, answer: Answer, suggest: Callable[[], str] = str) -> Api
 
 
 def _error_body(answer: Answer) -> Any:
-    """What is cut is left out, but for the whole values of a stream: half of a credential would not be found in it.
-    Bytes that are text are that, whatever their media type."""
+    """A body that was cut is left out, except for the complete values of a stream: half a credential in it would not be
+    found. Bytes that decode as text are text, whatever their media type."""
     if answer.cut and not media_types.stream(media_types.bare(answer.media)):
         return None
-    value = value_of("it", answer) if len(answer.body) <= _KEPT else answer.body[:_KEPT].decode("utf-8", "replace")
+    whole = len(answer.body) <= _MAX_ERROR_BYTES
+    value = value_of("it", answer) if whole else answer.body[:_MAX_ERROR_BYTES].decode("utf-8", "replace")
     if isinstance(value, Reply) and b"\0" not in answer.body:
         with contextlib.suppress(UnicodeDecodeError):
             return answer.body.decode("utf-8-sig")
@@ -180,7 +186,7 @@ def _hint(status: int, after: float | None, suggest: Callable[[], str]) -> str |
     if status == 404:
         return _NOT_FOUND
     if status == 406:
-        return 'The server has none of the types that its document names: the operator can set `headers = { Accept = "*/*" }`.'
+        return _NOT_ACCEPTABLE
     if status == 429 or after is not None:
         return f"Wait {after:.0f} seconds before the next call." if after is not None else "Wait before the next call."
     return None

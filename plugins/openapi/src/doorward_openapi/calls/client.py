@@ -24,17 +24,17 @@ from doorward_openapi.wire import media_types, streams
 if TYPE_CHECKING:
     from doorward_openapi.calls.request import Request
 
-MOST_RECEIVED = 50 * 2**20
-"""Bytes of one answer, decompressed."""
+MAX_RESPONSE_BYTES = 50 * 2**20
+"""Size of one answer after decompression."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
     """What the operator configured of a server's network.
 
-    `api` is where the API is, `origins` what else belongs to it, `documents` where its document and overlays come from:
-    these may have any address. `socket` is the Unix socket that carries what goes to `api`; `retries` how often a
-    request may be repeated.
+    `api` is the API's URL, `origins` are other origins that belong to it, `documents` the URLs of its document and
+    overlays; all of these may have any address. `socket` is the Unix socket that carries requests to `api`; `retries`
+    is how often a request may be repeated.
     """
 
     api: str | None = None
@@ -47,7 +47,7 @@ class Reach:
         return [url for url in (self.api, *self.origins, *self.documents) if url]
 
     def belongs(self, url: str) -> bool:
-        """Whether credentials may go there."""
+        """Whether credentials may be sent to this URL."""
         return among(url, (self.api, *self.origins))
 
     def by_socket(self, url: str) -> str | None:
@@ -80,9 +80,9 @@ class Client:
     async def send(
         self, what: str, request: Request, timeout: float, *, left: float = math.inf, idempotent: bool = False
     ) -> Answer:
-        """Send a request, with credentials and configured headers, within `timeout` seconds; more often where that
-        helps and harms nothing, within `left` seconds altogether. Where the server has nothing of what the document
-        names (406), what it has will do.
+        """Send a request with credentials and configured headers; each attempt takes at most `timeout` seconds. It is
+        repeated where that helps and does no harm, within `left` seconds altogether. If the server has none of the
+        media types that the document names (406), any other will do.
 
         Raises: ServerError.
         """
@@ -90,7 +90,7 @@ class Client:
         configured = await self._configured(request.headers)
         hop = Hop(request.method, request.url, {**request.headers, **configured}, request.content)
         answer = await self._send(
-            what, hop, timeout, self._credentials(), MOST_RECEIVED, left=left, idempotent=idempotent
+            what, hop, timeout, self._credentials(), MAX_RESPONSE_BYTES, left=left, idempotent=idempotent
         )
         if (
             answer.status == 406
@@ -100,27 +100,27 @@ class Client:
         ):
             hop, left = replace(hop, headers={**hop.headers, "Accept": b"*/*"}), until - time.monotonic()
             answer = await self._send(
-                what, hop, timeout, self._credentials(), MOST_RECEIVED, left=left, idempotent=True
+                what, hop, timeout, self._credentials(), MAX_RESPONSE_BYTES, left=left, idempotent=True
             )
         return answer
 
     async def _configured(self, given: Mapping[str, bytes]) -> dict[str, bytes]:
-        """The configured headers, which win over others of the same name."""
+        """The configured headers, which replace others of the same name."""
         names = {name.lower(): name for name in given}
         return {
             names.get(name.lower(), name): (await value.get()).strip().encode() for name, value in self._headers.items()
         }
 
     async def get(
-        self, what: str, url: str, headers: Mapping[str, bytes], timeout: float, most: int, *, credentials: bool
+        self, what: str, url: str, headers: Mapping[str, bytes], timeout: float, max_bytes: int, *, credentials: bool
     ) -> Answer:
-        """One GET of a document of at most `most` bytes, with or without credentials and configured headers.
+        """One GET of a document of at most `max_bytes` bytes, with or without credentials and configured headers.
 
         Raises: ServerError.
         """
         hop = Hop("GET", url, {**headers, **(await self._configured(headers) if credentials else {})})
         auth = self._credentials() if credentials else None
-        answer = await self._send(what, hop, timeout, auth, most, left=timeout, idempotent=True)
+        answer = await self._send(what, hop, timeout, auth, max_bytes, left=timeout, idempotent=True)
         if answer.cut:
             raise ServerError(f"{what} cannot be had: {answer.cut}")
         return answer
@@ -131,7 +131,7 @@ class Client:
         hop: Hop,
         timeout: float,
         auth: httpx2.Auth | None,
-        most: int,
+        max_bytes: int,
         *,
         left: float,
         idempotent: bool,
@@ -143,7 +143,7 @@ class Client:
             last = attempt == self._reach.retries
             with failures.explained(self._server, what, hop.url, room, self._reach.by_socket(hop.url)):
                 try:
-                    answer = await self._exchange(what, hop, room, auth, most)
+                    answer = await self._exchange(what, hop, room, auth, max_bytes)
                 except httpx2.TransportError as error:
                     pause = retries.after_error(error, attempt, idempotent=idempotent)
                     if last or pause is None or pause >= until - time.monotonic():
@@ -155,11 +155,11 @@ class Client:
             await anyio.sleep(pause)
         raise AssertionError  # the last attempt returns or raises
 
-    async def _exchange(self, what: str, hop: Hop, timeout: float, auth: httpx2.Auth | None, most: int) -> Answer:
+    async def _exchange(self, what: str, hop: Hop, timeout: float, auth: httpx2.Auth | None, max_bytes: int) -> Answer:
         """A request and the redirects that its answer leads to."""
         first = hop
         with anyio.fail_after(timeout):
-            for _ in range(redirects.MOST_REDIRECTS + 1):
+            for _ in range(redirects.MAX_REDIRECTS + 1):
                 await self._checked(what, hop)
                 headers = [(name.encode(), value) for name, value in hop.headers.items()]
                 request = self._client.build_request(
@@ -179,14 +179,15 @@ class Client:
                         what, hop, response.status_code, response.headers.get("location"), self._reach.belongs
                     )
                     if further is None:
-                        return replace(await _read(what, response, most), url=hop.url)
+                        return replace(await _read(what, response, max_bytes), url=hop.url)
                     hop = further
                 finally:
                     await response.aclose()
-        raise ServerError(f"{what} redirected more than {redirects.MOST_REDIRECTS} times")
+        raise ServerError(f"{what} redirected more than {redirects.MAX_REDIRECTS} times")
 
     async def _checked(self, what: str, hop: Hop) -> None:
-        """Whoever redirects may not point at what only the operator may: not even where the operator did."""
+        """A redirect may not lead to an address that only the operator may name, not even to one
+        that the operator did name."""
         if hop.home:
             return
         try:
@@ -200,8 +201,8 @@ class Client:
         await self._client.aclose()
 
 
-async def _read(what: str, response: httpx2.Response, most: int) -> Answer:
-    """The answer to its end, or to where a stream's time or room ends."""
+async def _read(what: str, response: httpx2.Response, max_bytes: int) -> Answer:
+    """Read the answer to its end, or until a stream's time or room runs out."""
     headers = response.headers
     media = headers.get("content-type", "")
     time_left = anyio.current_effective_deadline() - anyio.current_time()
@@ -212,10 +213,10 @@ async def _read(what: str, response: httpx2.Response, most: int) -> Answer:
         async for part in response.aiter_bytes():
             size += len(part)
             parts.append(part)
-            await anyio.lowlevel.checkpoint()  # what is decompressed is there at once, hundreds of pieces of it
-            if size > most:
-                parts[-1] = part[: most - size]
-                cut = f"answered with more than {most // 2**20} MiB"
+            await anyio.lowlevel.checkpoint()  # decompression yields hundreds of pieces without a pause
+            if size > max_bytes:
+                parts[-1] = part[: max_bytes - size]
+                cut = f"answered with more than {max_bytes // 2**20} MiB"
                 break
     if scope.cancelled_caught:
         cut = f"it did not end within {patience:.3g} seconds"
@@ -228,7 +229,7 @@ async def _read(what: str, response: httpx2.Response, most: int) -> Answer:
         response.reason_phrase,
         media
         if coding in ("", "identity") or coding in decoded
-        else f"application/{coding}",  # what cannot be decoded is a file
+        else f"application/{coding}",  # a content coding that cannot be decoded makes it a file
         response.charset_encoding,
         b"".join(parts),
         cut,

@@ -1,5 +1,5 @@
-"""Where requests may go: what the operator configured, and public addresses. Never what an argument, a document or a
-redirect says of the network that Doorward stands in."""
+"""Where requests may go: the origins that the operator configured, and public addresses. An argument, a document or a
+redirect can never reach into the network in which Doorward runs."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from doorward_openapi.document.servers import origin
 
 
 class Destinations:
-    """The origins that the operator configured, which may be anywhere; every other must have public addresses only."""
+    """The origins that the operator configured, which may have any address; every other
+    origin must have public ones."""
 
     def __init__(self, server: str, configured: Iterable[str]) -> None:
         self._server = server
         self._configured = {origin(url)[1:] for url in configured}
 
     async def addresses(self, host: str, port: int) -> list[str]:
-        """The addresses of a host that a connection may be made to, in their order.
+        """The addresses of a host to which a connection may be made, in the order in which they were resolved.
 
-        Raises: ServerError if one of them is not public and the operator did not configure that place; OSError if the
+        Raises: ServerError if one of them is not public and the operator did not configure the origin; OSError if the
         name cannot be resolved.
         """
         found = await resolved(host, port)
@@ -30,13 +31,13 @@ class Destinations:
         return found
 
     async def by_proxy(self, host: str, port: int) -> None:
-        """Raises: ServerError if a proxy may not be asked for it, as far as can be told from here."""
+        """Raises: ServerError if a proxy may not be asked for this host, as far as can be told from here."""
         if not self.configured(host, port):
             await self.require_public(host, port)
 
     async def require_public(self, host: str, port: int) -> None:
-        """Raises: ServerError if the host has, as far as can be told from here, an address that is not public; whether
-        or not the operator configured it."""
+        """Raises: ServerError if the host has an address that is not public, as far as can be told from here, even if
+        the operator configured it."""
         with contextlib.suppress(
             OSError
         ):  # a proxy may know more names; without one there will be no connection either

@@ -1,4 +1,4 @@
-"""Failures of the connection as errors that say who could not be reached, and what to do. Never with credentials."""
+"""Connection failures as errors that say which host could not be reached and what to do, without any credentials."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _WORDS: tuple[tuple[type[Exception], str], ...] = (
     (httpx2.RemoteProtocolError, "the connection ended before the answer was there, or what came is no HTTP"),
     (httpx2.DecodingError, "the answer cannot be unpacked"),
 )
-"""What errors of the client mean; their own texts may quote the other side."""
+"""What the HTTP client's errors mean; their own texts may quote the server."""
 
 
 @contextmanager
 def explained(server: str, what: str, url: str, timeout: float, socket: str | None = None) -> Iterator[None]:
-    """Raises: ServerError for what goes wrong inside. `socket` is the path of the Unix socket in use."""
+    """Raises: ServerError for whatever goes wrong in the block. `socket` is the path of the Unix socket in use."""
     place = f"{urlsplit(url).scheme}://{urlsplit(url).netloc.rpartition('@')[2]}"
     place = f"{place} (by the socket {socket})" if socket else place
     try:
@@ -45,5 +45,5 @@ def explained(server: str, what: str, url: str, timeout: float, socket: str | No
 
 
 def untrusted(text: str) -> bool:
-    """Whether the words of a ConnectError speak of a certificate."""
+    """Whether the text of a ConnectError is about a certificate."""
     return "SSL" in text or "certificate" in text.lower()

@@ -1,8 +1,8 @@
-"""Links to the next page: where one may lead.
+"""Links to the next page, and where such a link may lead.
 
-An upstream's link is as hostile as anything that it says. It is followed by the same call: a GET of the API's own, with
-what the program gave, to where that call went or below it; anywhere in the API where the document says that links are
-to be followed. Never to what can be another function, unless the run may call that one, too.
+A link from an upstream is as untrusted as everything else that it sends. Following one repeats the same call: a GET
+within the API, with the program's arguments, to the path of that call or below it, or anywhere in the API if the
+document says that links are to be followed. It never reaches another function, unless the run may call that one too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from doorward import Call, InvalidArguments, Reply, aside
 
 from doorward_openapi.calls import pages
 from doorward_openapi.calls.page_words import plain, turns
-from doorward_openapi.calls.pages import LONGEST
+from doorward_openapi.calls.pages import MAX_LINK_CHARS
 from doorward_openapi.calls.request import Request
 from doorward_openapi.document.servers import origin, same_origin, shown
 from doorward_openapi.operations import pageable
@@ -30,8 +30,8 @@ _ABSOLUTE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:|[/?]")
 _SAFE = "!#$%&'()*+,/:;=?@[]~"
 
 
-class Astray(Exception):
-    """A link that is not followed; says why."""
+class LinkRefused(Exception):
+    """A link is not followed, and why."""
 
 
 async def paged(
@@ -43,8 +43,8 @@ async def paged(
     size: int,
     table: Callable[[], Awaitable[Routes | None]],
 ) -> Reply:
-    """A reply of so many bytes with what is known of the next page. `made` is the request of the call, `at` where the
-    answer came from, `table` gets the routes of the document."""
+    """A reply of `size` bytes, with what is known about the next page. `made` is the request of the call, `at` the URL
+    that the answer came from; `table` returns the routes of the document."""
     data = call.function.data
     find = partial(pages.following, call.function, call.arguments, reply.headers, reply.value, by_link=bool(call.link))
     told = await aside(find, size)
@@ -56,33 +56,33 @@ async def paged(
         if not url:
             return reply
         _require_open(call, url, made, base, await table())
-    except Astray as why:
+    except LinkRefused as why:
         return replace(reply, next=told.arguments, left="" if told.arguments else str(why))
     return replace(reply, next=call.arguments, link=url)
 
 
 def _require_open(call: Call, url: str, made: Request, base: str, routes: Routes | None) -> None:
-    """That a link leads to no function of the document that the run may not call.
+    """Refuse a link that leads to a function of the document which the run may not call.
 
-    Raises: Astray.
+    Raises: LinkRefused.
     """
     if routes is None and not _own(url, made, base):
-        raise Astray("its link leads elsewhere, and the routes of the document are not known: compile it again")
+        raise LinkRefused("its link leads elsewhere, and the routes of the document are not known: compile it again")
     for other in routes.reached(call.function.data["path"], url, base) if routes else ():
         if not call.allows(other.id, route := f"GET {other.path}"):
-            raise Astray(f"its link leads to {route[:200]}, which may not be called")
+            raise LinkRefused(f"its link leads to {route[:200]}, which may not be called")
 
 
 def followed(link: str, at: str, request: Request, base: str, data: Mapping[str, Any]) -> str:
-    """The URL to which a link of the answer from `at` leads, for the call whose request that is; "" if it leads where
-    that came from.
+    """The URL to which a link in the answer from `at` leads, for the call that made `request`; "" if it
+    leads back to the same page.
 
-    Raises: Astray.
+    Raises: LinkRefused.
     """
     if data["method"] != "GET":
-        raise Astray(f"its link is to be got, and this is a {data['method']}")
-    if len(link) > LONGEST or _NO_URL.search(link):
-        raise Astray("its link is no plain URL")
+        raise LinkRefused(f"its link is to be got, and this is a {data['method']}")
+    if len(link) > MAX_LINK_CHARS or _NO_URL.search(link):
+        raise LinkRefused("its link is no plain URL")
     plan: Mapping[str, Any] = data.get("pages", {})
     operation: Mapping[str, Any] = plan.get("operation", {})
     try:
@@ -91,12 +91,12 @@ def followed(link: str, at: str, request: Request, base: str, data: Mapping[str,
         url = _address(link.strip(), at, base)
         path = urlsplit(url).path.removeprefix(urlsplit(base).path.rstrip("/"))
         if paths.leads_away(path):
-            raise Astray("its link has a part that is `.` or `..`")
+            raise LinkRefused("its link has a part that is `.` or `..`")
         if not plan and not _is_there(path, f"/{request.path.removeprefix('/')}", data["path"]):
-            raise Astray(f"its link leads to {shown(url)[:200]}, which is not below {data['path'][:200]}")
+            raise LinkRefused(f"its link leads to {shown(url)[:200]}, which is not below {data['path'][:200]}")
         query = _query(urlsplit(url).query, request, data, operation.get("query", ()))
     except ValueError:
-        raise Astray("its link is no plain URL") from None
+        raise LinkRefused("its link is no plain URL") from None
     url = url.partition("?")[0] + (f"?{query}" if query else "")
     return "" if _same(url, at) else url
 
@@ -107,23 +107,24 @@ def _own(url: str, request: Request, base: str) -> bool:
 
 
 def _address(link: str, at: str, base: str) -> str:
-    """The link as a URL below the API's base. Raises: Astray, ValueError."""
+    """The link as a URL below the API's base. Raises: LinkRefused, ValueError."""
     prefix = urlsplit(base).path.rstrip("/")
     url = urljoin(at, quote(link, safe=_SAFE)).partition("#")[0]
     parts = urlsplit(url)
     if parts.scheme == "http" and parts.port is None and same_origin(f"https{url[4:]}", base):
-        url = f"https{url[4:]}"  # what stands behind a proxy does not know how it was asked
+        url = f"https{url[4:]}"  # a server behind a proxy does not know by which scheme it was reached
     if "@" in parts.netloc or origin(url) != origin(base):
-        raise Astray(f"its link leads to {shown(url)[:200]}, which is not the API's")
+        raise LinkRefused(f"its link leads to {shown(url)[:200]}, which is not the API's")
     if not parts.path.startswith(f"{prefix}/") and link.startswith("/") and not link.startswith("//"):
         url = urljoin(base, prefix + quote(link, safe=_SAFE)).partition("#")[0]  # nor below which path
     if not urlsplit(url).path.startswith(f"{prefix}/"):
-        raise Astray(f"its link leads to {shown(url)[:200]}, which is not below {shown(base)}")
+        raise LinkRefused(f"its link leads to {shown(url)[:200]}, which is not below {shown(base)}")
     return url
 
 
 def _is_there(path: str, sent: str, template: str) -> bool:
-    """Whether a path is that of the call or below it, or the same but for the number or the token of the page in it."""
+    """Whether a path is that of the call, below it, or differs only in the page number or
+    page token that it contains."""
     to, here = _plain(path), _plain(sent)
     if to == here or (here and to.startswith(f"{here}/")):
         return True
@@ -135,8 +136,8 @@ def _is_there(path: str, sent: str, template: str) -> bool:
 
 
 def _values(template: str, path: str) -> list[str] | None:
-    """What stands in a path for the variables of its template; nothing of one with two in a part: to find where one
-    ends takes time that grows with a power of the length."""
+    """The values that a path has for the variables of its template; none if one part of the template has two of them,
+    for matching those takes time that grows with a power of the length."""
     literals = paths.TEMPLATE.split(template.partition("?")[0])
     if any("/" not in between for between in literals[2:-1:2]):
         return None
@@ -148,8 +149,8 @@ def _values(template: str, path: str) -> list[str] | None:
 
 
 def _filled(template: str, link: str, own_template: str, sent: str, base: str) -> str:
-    """The path of the operation that gets the next page: variables as the call has them, and the link for the one that
-    it has not."""
+    """The path of the operation that gets the next page: its variables take their values from the call, and the one
+    that the call does not have takes the link."""
     known = dict(zip(paths.TEMPLATE.findall(own_template), _values(own_template, sent) or (), strict=False))
     missing = [name for name in paths.TEMPLATE.findall(template) if name not in known]
     if len(missing) != 1:
@@ -161,23 +162,23 @@ def _filled(template: str, link: str, own_template: str, sent: str, base: str) -
 
 
 def _query(query: str, request: Request, data: Mapping[str, Any], more: Any) -> str:
-    """The query of a link, in which what the program gave is as it gave it, but for what turns pages. Where the
-    document says that the link is one, it is as it is, but for the version of the API, which such links may lack.
-    `more` are names that the call for the next page has as well.
+    """The query of a link, with the program's own values for everything but the parameters that turn pages. If the
+    document declares the link, the query stays as it is, and only the API version is added, which such links may lack.
+    `more` are names that the call for the next page has in addition.
 
-    Raises: Astray.
+    Raises: LinkRefused.
     """
     sent = [piece for piece in urlsplit(request.url).query.split("&") if piece]
-    query = query.replace(";", "%3B")  # between two pieces to some servers, and nothing to others
+    query = query.replace(";", "%3B")  # some servers take it for a separator, others do not
     pieces = [piece for piece in query.split("&") if piece]
     try:
         steering.check(steering.names(query.replace("%3B", "&")))
     except InvalidArguments as error:
-        raise Astray(f"its link cannot be followed: {error}") from None
+        raise LinkRefused(f"its link cannot be followed: {error}") from None
     given, there = ({_name(piece) for piece in some} for some in (sent, pieces))
     again = {
         _known(name) for name, _ in parse_qsl(data["path"].partition("?")[2], keep_blank_values=True)
-    }  # fixed in the path itself
+    }  # fixed in the path template itself
     again |= {_known(name) for name in more} - there
     if "pages" in data:
         versions = {name for name in given | there if plain(name) == "apiversion"}
@@ -194,7 +195,7 @@ def _name(piece: str) -> str:
 
 
 def _known(name: str) -> str:
-    """A name as servers know it that take capitals for small letters, lists for their items, or what ends at a null."""
+    """A name as lenient servers read it: those that ignore case, strip list brackets, or stop at a null character."""
     return name.partition("\0")[0].strip().removesuffix("[]").casefold()
 
 

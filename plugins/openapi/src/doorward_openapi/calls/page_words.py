@@ -1,5 +1,5 @@
-"""The words with which APIs page: what answers say of the next page, and the parameters that take it. All are plain
-names."""
+"""The names that APIs use for paging: the members of answers that describe the next page, and the parameters that ask
+for it. All are plain names (see `plain`)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ _TURNS = re.compile(
     "page|cursor|offset|token|skip|start|after|before|since|until|marker|next|prev|from|continu|bookmark|scroll|seek|position|index|last"
     "|(max|min)id"
 )
-"""In the plain names of parameters by which links turn pages."""
+"""Found in the plain names of parameters that a link may change in order to turn the page."""
 
 HOLDERS = (
     *("meta", "metadata", "pagination", "paging", "page", "pageinfo", "responsemetadata", "links", "cursors", "cursor"),
     *("pageable", "info", "result", "data", "listmetadata", "resultinfo"),
 )
-"""Objects in which answers tell of paging."""
+"""Members of an answer that hold an object about paging."""
 
 LINKS = (
     *(
@@ -49,7 +49,7 @@ CURSORS: dict[str, tuple[str, ...]] = {
     "cursor": ("cursor", "after"),
     "marker": ("marker",),
 }
-"""What answers call the next page's token, and the parameters that take it."""
+"""What answers call the token of the next page, each with the parameters that take that token."""
 
 MORE = (
     "hasmore",
@@ -91,10 +91,11 @@ TOTALS = (
 )
 TOTAL_PAGES = ("totalpages", "lastpage", "pagecount", "numpages", "pages")
 INSIDE = ("href", "url", "uri", "link")
-"""What the object of a link calls the link."""
+"""The member of a link object that holds the URL."""
 
 VAGUE = ("after", "cursor", "marker", "bookmark", "continue")
-"""Tokens for which a function without a parameter for them need not be one that pages."""
+"""Names of tokens that are also common in answers without any paging: if the function has no parameter for one,
+there may be no next page."""
 
 
 def turns(name: str) -> bool:
@@ -103,6 +104,5 @@ def turns(name: str) -> bool:
 
 
 def plain(name: str) -> str:
-    """A name without case and punctuation: `next_page-token`, `nextPageToken` and `@odata.nextLink` are one spelling
-    each."""
+    """A name without case and punctuation, so that `next_page-token` and `nextPageToken` are the same."""
     return re.sub(r"[^a-z0-9]", "", name.lower())

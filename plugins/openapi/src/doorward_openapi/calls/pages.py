@@ -1,7 +1,7 @@
-"""The next page: the arguments that get it, as far as the answer and the function's parameters show, else a link.
+"""The next page: the arguments that get it, if the answer and the function's parameters show them, else a link.
 
-Of arguments that the program gave, only such are changed as turn pages by their name. Where a link leads is for
-`links.py` to judge. Ends where nothing would change; whoever follows ends where a page comes twice.
+Of the program's own arguments, only those are changed whose names say that they turn pages. `links.py` decides where a
+link may lead. There is no next page if no argument would change; callers also stop when a page comes twice.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from doorward_openapi.operations import pageable
 _LINK = re.compile(r"<([^<>]{1,8000})>([^<]{0,2000})")
 _REL_NEXT = re.compile(r"""(?i)[;\s]rel\s*=\s*(?:"(?:[^"]*\s)?next(?:\s[^"]*)?"|'next'|next\b)""")
 
-LONGEST = 8000
-"""Characters of a link or a token."""
+MAX_LINK_CHARS = 8000
+"""Length of a link or a page token."""
 
 
 @dataclass(frozen=True, slots=True)
-class Next:
-    """What an answer says of the next page: a `link` to it, or the arguments that get it, which are for the time when a
-    link cannot be followed; or why neither can be said (`left`). Nothing of it where there is none."""
+class NextPage:
+    """What an answer says about the next page: a `link` to it; the `arguments` that get it, also for when the link
+    cannot be followed; or in `left` why neither is known. All are empty if there is no next page."""
 
     arguments: dict[str, Any] | None = None
     link: str = ""
@@ -37,36 +37,36 @@ class Next:
 
 def following(
     function: Function, arguments: Mapping[str, Any], headers: Mapping[str, str], value: Any, *, by_link: bool = False
-) -> Next:
-    """How the page that follows on an answer is got. `by_link`: it was got by a link, and arguments say nothing of
-    where it stands."""
+) -> NextPage:
+    """How to get the page after this answer. `by_link`: the answer came from a link, so the arguments do
+    not tell which page it is."""
     call = _Call(function, arguments)
     if not isinstance(value, (dict, list)) or function.destructive:
-        return Next()
+        return NextPage()
     if (plan := function.data.get("pages")) is not None:
         told = pageable.at(value, plan["link"])
-        return call.linked(told, alone=False) if isinstance(told, str) and told.strip() else Next()
+        return call.linked(told, alone=False) if isinstance(told, str) and told.strip() else NextPage()
     links = headers.get("link", "")
     if "rel" in links and (found := [m[1] for m in _LINK.finditer(links[:20_000]) if _REL_NEXT.search(m[2])]):
         return call.linked(found[0])
     said = dict(_in_headers(headers)) | dict(_told(value))
     more = _flag(said)
     if more is False or re.search(r"""rel\s*=\s*"?(?:prev|first|last)""", links):
-        return Next()
+        return NextPage()
     if (told := _cursor(call, said)) is not None and not told.left:
         return told
     if by_link:
-        return Next()
+        return NextPage()
     items = items_of(value)
     if more and (by_item := _last_item(call, said, items)):
-        return Next(by_item)
+        return NextPage(by_item)
     if items and (counted := _counted(call, said, items, more)):
-        return Next(counted)
+        return NextPage(counted)
     if told is None and more:
-        return Next(
+        return NextPage(
             left="it says that there is more, and nothing of how to get that with the parameters of this function"
         )
-    return told or Next()
+    return told or NextPage()
 
 
 class _Call:
@@ -87,7 +87,7 @@ class _Call:
                 self._query[str(wire["name"])] = wire["arg"]
 
     def first(self, names: tuple[str, ...], *, counted: bool = False) -> str | None:
-        """The first argument of one of these names; `counted`: that is a number."""
+        """The first argument that has one of these names; with `counted`, the first that is a number."""
         known = (self.parameters[name] for name in names if name in self.parameters)
         return next((argument for argument in known if not counted or self._counts(argument)), None)
 
@@ -100,7 +100,7 @@ class _Call:
         )
 
     def number(self, argument: str | None) -> int | None:
-        """The whole number that an argument is, or is by default."""
+        """The value of an argument, or its default, if that is a whole number."""
         if argument is None:
             return None
         schema = self._schema(argument)
@@ -114,13 +114,13 @@ class _Call:
         changed = {**self._arguments, **{name: self._fitting(name, value) for name, value in changes.items()}}
         return changed if changed != self._arguments else None
 
-    def linked(self, url: str, *, alone: bool = True) -> Next:
-        """What a link says: the arguments that its query stands for, if that is all of it, else itself, as where the
-        document says that it is one (not `alone`)."""
+    def linked(self, url: str, *, alone: bool = True) -> NextPage:
+        """The next page by a link: as arguments if its query consists of nothing else; otherwise, or if the document
+        declares the link (not `alone`), the link itself."""
         try:
             query = parse_qsl(urlsplit(url).query, keep_blank_values=True, max_num_fields=200)
         except ValueError:
-            return Next(link=url)
+            return NextPage(link=url)
         names = [name for name, _ in query]
         changes = {
             self._query[name]: value
@@ -134,15 +134,16 @@ class _Call:
         turned = any(name in self._query and self._query[name] in changes and turns(name) for name in names)
         unsaid = any(name not in self._query and turns(name) for name in names)
         if not changed or not (turned or not unsaid):
-            return Next(link=url)
-        return Next(changed, "" if turned and not unsaid and alone else url)
+            return NextPage(link=url)
+        return NextPage(changed, "" if turned and not unsaid and alone else url)
 
     def _turns(self, name: str) -> bool:
-        """Whether a link may change a parameter: an answer turns the page, and decides nothing else of a call."""
+        """Whether a link may change this parameter: an answer may turn the page, and decides
+        nothing else about a call."""
         return turns(name) or (self._reads and self._query[name] not in self._arguments)
 
     def _is(self, argument: str, text: str) -> bool:
-        """Whether an argument has the value that a query says, or one that no single text can say."""
+        """Whether an argument has the value that stands in a query, or a value that no single text can express."""
         present = self._arguments.get(argument)
         return isinstance(present, (list, dict, bool)) or (present is not None and str(present) == text)
 
@@ -151,7 +152,8 @@ class _Call:
         return schema if isinstance(schema, Mapping) else {}
 
     def _fitting(self, argument: str, value: Any) -> Any:
-        """A token as the parameter wants it: APIs answer numbers where they take text, and queries are text."""
+        """A token in the type that the parameter wants: APIs send numbers where they take
+        text, and queries are text."""
         kind = self._schema(argument).get("type")
         kinds = kind if isinstance(kind, list) else [kind]
         if "string" in kinds:
@@ -164,7 +166,7 @@ class _Call:
 
 
 def _in_headers(headers: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
-    """What headers say: totals, and tokens of the next page."""
+    """What headers say about paging: totals, and tokens of the next page."""
     for key, text in headers.items():
         name = _bare(key)
         if name.startswith("total") or (name in words.CURSORS and name.startswith(("next", "continuation"))):
@@ -172,12 +174,13 @@ def _in_headers(headers: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
 
 
 def _bare(header: str) -> str:
-    """The plain name of a header: `X-Total-Count` and `x-ms-continuation-token` are called what they are."""
+    """The plain name of a header without its prefix: `X-Total-Count` is `totalcount`."""
     return re.sub("^x(ms)?", "", plain(header))
 
 
 def _told(value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """What an answer says beside its items, by plain names: at the top, and in the objects that are there for it."""
+    """What an answer says besides its items, by plain names: at its top level, and in the objects
+    that APIs have for paging."""
     if not isinstance(value, dict) or depth > 3:
         return
     for key, inner in value.items():
@@ -196,16 +199,16 @@ def _told(value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
 
 
 def _flag(told: Mapping[str, Any]) -> bool | None:
-    """Whether there is more, where the answer says so outright."""
+    """Whether there are more pages, if the answer says so outright."""
     for name in words.MORE:
         if isinstance(told.get(name), bool):
             return bool(told[name])
     return next((not told[name] for name in words.LAST if isinstance(told.get(name), bool)), None)
 
 
-def _cursor(call: _Call, told: Mapping[str, Any]) -> Next | None:
-    """The token or the link that the answer gives; nothing if it says that there is no next; `None` if it does not
-    speak of it."""
+def _cursor(call: _Call, told: Mapping[str, Any]) -> NextPage | None:
+    """The next page by the token or the link in the answer; empty if the answer says that there is none;
+    `None` if it says nothing."""
     silent, link, unsaid = True, None, ""
     for name in dict.fromkeys((*words.LINKS, *words.CURSORS)):
         if name not in told:
@@ -213,7 +216,7 @@ def _cursor(call: _Call, told: Mapping[str, Any]) -> Next | None:
         token = told[name]
         if token in (None, "", False, 0, "0"):
             silent = silent and (name not in words.CURSORS or call.first(words.CURSORS[name]) is None)
-        elif isinstance(token, str) and len(token) > LONGEST:
+        elif isinstance(token, str) and len(token) > MAX_LINK_CHARS:
             unsaid = unsaid or name
         elif (
             isinstance(token, str)
@@ -224,16 +227,17 @@ def _cursor(call: _Call, told: Mapping[str, Any]) -> Next | None:
                 return found
             link = link or found
         elif isinstance(token, (str, int)) and (argument := call.first(words.CURSORS.get(name, ()))):
-            return Next(call.with_({argument: token}))
+            return NextPage(call.with_({argument: token}))
         elif isinstance(token, (str, int)) and name not in words.VAGUE:
             unsaid = unsaid or name
     if link or not silent:
-        return link or Next()
-    return Next(left=f"the function has no parameter for what the answer calls {unsaid}") if unsaid else None
+        return link or NextPage()
+    return NextPage(left=f"the function has no parameter for what the answer calls {unsaid}") if unsaid else None
 
 
 def _last_item(call: _Call, told: Mapping[str, Any], items: list[Any] | None) -> dict[str, Any] | None:
-    """There is more, and the parameter takes the id of the last item (Stripe, OpenAI, Anthropic)."""
+    """The arguments for APIs whose parameter takes the id of the last item (Stripe, OpenAI,
+    Anthropic), if there is more."""
     argument = call.first(words.BY_ITEM)
     last = items[-1] if items else None
     token = told.get("lastid") or (last.get("id") if isinstance(last, dict) else None)
@@ -241,8 +245,8 @@ def _last_item(call: _Call, told: Mapping[str, Any], items: list[Any] | None) ->
 
 
 def _counted(call: _Call, told: Mapping[str, Any], items: list[Any], more: bool | None) -> dict[str, Any] | None:
-    """By offset or by the number of the page: while the totals, the size of the page or the answer's word say that more
-    is there."""
+    """The arguments with the next offset or page number, while the totals, the size of this page or a flag in the
+    answer say that there is more."""
     size = call.number(call.first(words.SIZES)) or next(
         (n for name in words.SIZES if (n := _whole(told.get(name)))), None
     )

@@ -22,8 +22,8 @@ _MEDIA = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,100}/[A-Za-z0-9!#$&^_.+-]{1,100}(;[
 
 
 def build(plan: Mapping[str, Any], fields: Sequence[Field], chosen: str | None = None) -> tuple[str, bytes] | None:
-    """The media type and the bytes of a body; `None` if there is none to send. `chosen` is a media type of those that
-    the plan offers.
+    """The media type and the bytes of a body; `None` if there is nothing to send. `chosen` is one of the media
+    types that the plan offers.
 
     Raises: InvalidArguments.
     """
@@ -84,7 +84,7 @@ def build(plan: Mapping[str, Any], fields: Sequence[Field], chosen: str | None =
 
 
 def _spread(plan: Mapping[str, Any], media: str, fields: Sequence[Field]) -> tuple[str, bytes]:
-    """A body of which each field is an argument."""
+    """A body whose fields are separate arguments."""
     if missing := [name for name in plan.get("needs", ()) if all(f["name"] != name for f, _ in fields)]:
         raise InvalidArguments(f"{', '.join(missing)} must be given, or `body` instead of all fields of the body")
     if "files" in plan and any(f.get("file") and v is not None for f, v in fields):
@@ -97,10 +97,8 @@ def _spread(plan: Mapping[str, Any], media: str, fields: Sequence[Field]) -> tup
 
 
 def as_file(value: Any) -> File | None:
-    """Bytes, a file, or `{"base64": …, "name"?, "type"?}` as a file; `None` for anything else.
-
-    Raises: InvalidArguments if it is no base64.
-    """
+    """Bytes, a file, or `{"base64": …, "name"?, "type"?}` as a file; `None` for anything else. Raises: InvalidArguments
+    if it is not valid base64."""
     if isinstance(value, (bytes, File)):
         return value if isinstance(value, File) else File(value)
     match value:
@@ -114,8 +112,8 @@ def as_file(value: Any) -> File | None:
 
 
 def in_base64(value: Any, form: str) -> Any:
-    """Bytes and files, and those in a list, as base64 (`byte`) or base64url, which has no padding. Text is it
-    already."""
+    """Bytes and files, also those in a list, as base64 (`byte`) or as base64url, which has no padding. Text is
+    taken to be encoded already."""
     if isinstance(value, list):
         return [in_base64(item, form) for item in value]
     file = as_file(value)
@@ -141,7 +139,7 @@ def _utf8(text: str) -> bytes:
 
 
 def _with_charset(media: str, content: bytes) -> str:
-    """Text that is not ASCII says what it is: some servers take it for Latin-1."""
+    """The media type of text, with its charset if the text is not ASCII: some servers take it for Latin-1."""
     plain = media.startswith("text/") and ";" not in media and "*" not in media
     return (
         f"{media}; charset=utf-8"
@@ -186,7 +184,7 @@ def _part(boundary: str, field: Mapping[str, Any], item: Any) -> bytes:
 
 
 def _part_media(field: Mapping[str, Any], item: Any, file: File | None) -> str:
-    """The type of a part: that of the file if the encoding allows it, else what the encoding says first."""
+    """The media type of a part: that of the file if the encoding allows it, else the first one in the encoding."""
     allowed = [str(field["media"])] if isinstance(field.get("media"), str) else list(field.get("media", ()))
     if file is None:
         return allowed[0] if allowed else "application/json" if isinstance(item, (dict, list)) else ""
@@ -197,7 +195,7 @@ def _part_media(field: Mapping[str, Any], item: Any, file: File | None) -> str:
 
 
 def _fitting(media: str, offered: Sequence[str]) -> str:
-    """The media type of a file where a document offers several: its own if it is one of them, else the first."""
+    """The media type for a file if the document offers several: the file's own if it is among them, else the first."""
     return next((one for one in offered if media and _matches(media, one)), offered[0])
 
 
@@ -207,21 +205,18 @@ def _matches(media: str, allowed: str) -> bool:
 
 
 def _media(text: str) -> str:
-    """A media type as it may stand in a header.
-
-    Raises: InvalidArguments if it is none.
-    """
+    """A media type that may stand in a header. Raises: InvalidArguments if the text is not a media type."""
     if text and not _MEDIA.fullmatch(text):
         raise InvalidArguments(f"{text[:100]!r} is no media type", hint='Write the type of a file like "image/png".')
     return text
 
 
 def _file_name(file: File, field: str) -> str:
-    """Servers tell many files by the end of their name."""
+    """The name of a file, with an extension: many servers go by that."""
     return file.name[:255] or field + (mimetypes.guess_extension(file.type.partition(";")[0].strip()) or "")
 
 
 def _quoted(name: str) -> str:
-    """A name inside quotes, as browsers write it."""
+    """A name as browsers write it inside quotes."""
     text = "".join("?" if "\ud800" <= c <= "\udfff" else c for c in name)
     return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")

@@ -1,4 +1,4 @@
-"""Redirects: where one may lead, and what goes along (RFC 9110 section 15.4)."""
+"""Redirects: where they may lead, and what is sent along (RFC 9110 section 15.4)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from doorward import ServerError
 
 from doorward_openapi.document.servers import origin, same_origin, shown
 
-MOST_REDIRECTS = 5
+MAX_REDIRECTS = 5
 _SAFE = ("GET", "HEAD")
 _FOLLOWED = (301, 302, 303, 307, 308)
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One request on the way. `home`: it goes to the API itself, with credentials and all headers."""
+    """One request of a chain of redirects. `home`: it goes to the API itself, with credentials and all headers."""
 
     method: str
     url: str
@@ -28,11 +28,11 @@ class Hop:
 
 
 def following(what: str, hop: Hop, status: int, location: str | None, belongs: Callable[[str], bool]) -> Hop | None:
-    """The request to follow an answer with; `None` if the answer is no redirect.
+    """The request that follows a redirect; `None` if the answer is not a redirect.
 
-    Within the API (the origin of the request, and what `belongs` to it) everything goes along. GET and HEAD are
-    followed elsewhere too, with nothing but `Accept`. What may change something is repeated only where the API asks for
-    just that (307, 308), within one origin.
+    Within the API (the origin of the request, and whatever `belongs` to it) everything is sent along. GET and HEAD are
+    followed to other places too, with nothing but `Accept`. A request that may change something is repeated only within
+    one origin, and only if the API asks for exactly that (307, 308).
     Raises: ServerError for every other.
     """
     if status not in _FOLLOWED:

@@ -1,5 +1,5 @@
-"""The arguments of a call → an HTTP request. What a program gives is data: it can change neither the host, nor the
-path beyond its variables, nor add headers."""
+"""The arguments of a call → an HTTP request. A program's values are data: they cannot change the host or the path
+beyond its variables, and cannot add headers."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An HTTP request, all encoded. Credentials and configured headers come later. `path` is what stands behind the
-    API's own."""
+    """An HTTP request, fully encoded. Credentials and configured headers are added later. `path` is the part after
+    the base URL's own path."""
 
     method: str
     url: str
@@ -67,7 +67,9 @@ def build(base: str, data: Mapping[str, Any], arguments: Mapping[str, Any]) -> R
                 body.append((wire, value))
     if cookies:
         headers["Cookie"] = _header("a cookie", "; ".join(cookies))
-    if extra := arguments.keys() - {wire["arg"] for wire in data["arguments"]}:  # which the operator allows
+    if extra := arguments.keys() - {
+        wire["arg"] for wire in data["arguments"]
+    }:  # the operator allows additional members
         steering.check(extra)
         if received := extra & set(data.get("body", {}).get("received", ())):
             raise InvalidArguments(f"{', '.join(sorted(received))[:200]} cannot be given: the document says `readOnly`")
@@ -95,7 +97,7 @@ def _path_value(wire: Mapping[str, Any], value: Any) -> str:
 
 
 def _query_string(wire: Mapping[str, Any], value: Any) -> list[str]:
-    """The whole query (3.2 `in: querystring`): JSON, or an object as a form."""
+    """A parameter that is the whole query (3.2 `in: querystring`): JSON, or an object as a form."""
     if value is None:
         return []
     if wire.get("json"):
@@ -116,7 +118,8 @@ def _header(argument: str, value: str) -> bytes:
 
 
 def _cookies(wire: Mapping[str, Any], value: Any) -> list[str]:
-    """`name=value` pairs. Those of an exploded value stand apart, as servers read them, not joined by `&`."""
+    """`name=value` pairs. The pairs of an exploded value stay separate, as servers read them,
+    and are not joined by `&`."""
     if wire.get("style") != "cookie":
         return styles.pairs(wire["name"], value, wire, "cookie")
     found = styles.pairs(wire["name"], value, wire, "plain")

@@ -1,4 +1,4 @@
-"""When a request is made again, and how long after."""
+"""When a request is repeated, and after how long."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import httpx2
 from doorward_openapi.calls.failures import untrusted
 
 _STATUSES = (408, 429, 502, 503, 504)
-_FIRST = 0.25
-"""Seconds that the first pause takes at most, doubled for each further one."""
-_LONGEST = 8.0
-MOST_WAITED = 120.0
-"""Seconds that an API may ask to wait; where it asks for more the program is told so at once."""
+_FIRST_PAUSE_SECONDS = 0.25
+"""The longest first pause; each further one may be twice as long."""
+_MAX_PAUSE_SECONDS = 8.0
+MAX_RETRY_AFTER_SECONDS = 120.0
+"""The longest wait that an API may ask for; if it asks for more, the program is told at once."""
 
 
 def after_answer(status: int, retry_after: float | None, attempt: int, *, idempotent: bool) -> float | None:
@@ -22,12 +22,12 @@ def after_answer(status: int, retry_after: float | None, attempt: int, *, idempo
         return None
     if retry_after is None:
         return _pause(attempt)
-    return retry_after if retry_after <= MOST_WAITED else None
+    return retry_after if retry_after <= MAX_RETRY_AFTER_SECONDS else None
 
 
 def after_error(error: httpx2.TransportError, attempt: int, *, idempotent: bool) -> float | None:
-    """Seconds until the next attempt; `None` if there is none: a request that may have been sent is repeated only where
-    that changes nothing, and one that took too long is not."""
+    """Seconds until the next attempt; `None` if there is none. A request that may have been sent is repeated only if it
+    is idempotent, and one that took too long is not repeated."""
     if isinstance(error, httpx2.ConnectError):
         return None if untrusted(str(error)) else _pause(attempt)
     if isinstance(error, httpx2.ConnectTimeout):
@@ -38,4 +38,4 @@ def after_error(error: httpx2.TransportError, attempt: int, *, idempotent: bool)
 
 def _pause(attempt: int) -> float:
     """Full jitter: anything up to a bound that doubles."""
-    return random.uniform(0, min(_LONGEST, _FIRST * 2**attempt))  # noqa: S311 it is no secret
+    return random.uniform(0, min(_MAX_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**attempt))  # noqa: S311 not a secret

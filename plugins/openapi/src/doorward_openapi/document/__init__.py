@@ -1,4 +1,4 @@
-"""The document as it lies there: read, its references followed, its strings made plain.
+"""The document as it was written: parsed, with references resolved and strings cleaned.
 
-Never what a function is.
+Never what a function looks like.
 """

@@ -1,4 +1,5 @@
-"""The bytes of a document → plain Python values: decompressed, JSON or YAML, bounded in size, depth and number."""
+"""The bytes of a document → plain Python values: decompressed and parsed as JSON or YAML, with limits on size,
+depth and number of values."""
 
 from __future__ import annotations
 
@@ -15,35 +16,33 @@ from doorward import ConfigError
 
 from doorward_openapi.document.values import finite
 
-MOST_BYTES = 64 * 2**20
-"""Of one document, before and after decompression. Microsoft Graph, the largest that is known, has 40 MB."""
+MAX_DOCUMENT_BYTES = 64 * 2**20
+"""The size of one document, before and after decompression. Microsoft Graph, the largest known, has 40 MB."""
 
-MOST_NODES = 4_000_000
-"""Of separators in one document: a bound of what parsing it takes in memory (about 100 bytes each)."""
+MAX_SEPARATORS = 4_000_000
+"""Commas, brackets and the like in one document: this limits the memory that parsing takes (about 100 bytes each)."""
 
-_FEW_BYTES = 8 * 2**20
-"""A document below that cannot hold enough values to be worth counting."""
+_SMALL_DOCUMENT_BYTES = 8 * 2**20
+"""A document below this size cannot hold enough values to be worth counting."""
 
 _NO_SEPARATORS = bytes(byte for byte in range(256) if byte not in b",[{\n-")
 
 
 def decompress(raw: bytes, name: str) -> bytes:
-    """zstd or gzip by their first bytes; anything else as it is.
-
-    Raises: ConfigError if it is broken, or larger than `MOST_BYTES`.
-    """
+    """Decompress zstd or gzip, told by the first bytes; anything else stays as it is. Raises: ConfigError if it is
+    broken, or larger than `MAX_DOCUMENT_BYTES`."""
     try:
         if raw.startswith(b"\x28\xb5\x2f\xfd"):
             import zstandard
 
             stream = zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(raw, read_across_frames=True)
-            raw = stream.read(MOST_BYTES + 1)
+            raw = stream.read(MAX_DOCUMENT_BYTES + 1)
         elif raw.startswith(b"\x1f\x8b"):
-            raw = zlib.decompressobj(wbits=31).decompress(raw, MOST_BYTES + 1)
-    except Exception as error:  # zstandard.ZstdError, without importing it for everyone
+            raw = zlib.decompressobj(wbits=31).decompress(raw, MAX_DOCUMENT_BYTES + 1)
+    except Exception as error:  # zstandard.ZstdError, which not every start should import
         raise ConfigError(f"cannot be decompressed: {error}", place=name) from None
-    if len(raw) > MOST_BYTES:
-        raise ConfigError(f"is larger than {MOST_BYTES // 2**20} MiB", place=name)
+    if len(raw) > MAX_DOCUMENT_BYTES:
+        raise ConfigError(f"is larger than {MAX_DOCUMENT_BYTES // 2**20} MiB", place=name)
     return raw
 
 
@@ -52,7 +51,7 @@ def parse(raw: bytes, name: str) -> Any:
 
     Raises: ConfigError.
     """
-    if len(raw) > _FEW_BYTES and len(raw.translate(None, _NO_SEPARATORS)) > MOST_NODES:
+    if len(raw) > _SMALL_DOCUMENT_BYTES and len(raw.translate(None, _NO_SEPARATORS)) > MAX_SEPARATORS:
         raise ConfigError("has too many values", place=name, hint="Cut the document down to what is needed.")
     raw = _utf8(raw, name)
     with gc_paused():
@@ -67,7 +66,7 @@ def parse(raw: bytes, name: str) -> Any:
 
 
 def _utf8(raw: bytes, name: str) -> bytes:
-    """Without a byte order mark; UTF-16 as UTF-8."""
+    """The text as UTF-8 without a byte order mark; UTF-16 is converted."""
     if raw.startswith(codecs.BOM_UTF8):
         return raw[3:]
     if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -84,11 +83,11 @@ def _json(raw: bytes) -> Any:
     try:
         return msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as strict:
-        try:  # what other tools write: NaN, lone surrogates, huge numbers
+        try:  # other tools write NaN, lone surrogates and huge numbers
             return json.loads(raw.decode("utf-8", "replace"), parse_constant=lambda _: None, parse_float=finite)
         except ValueError:
             pass
-        try:  # YAML in braces
+        try:  # it may be YAML in braces
             return _yaml(raw, "")
         except (ValueError, ConfigError):
             raise ValueError(str(strict)) from None
@@ -102,7 +101,7 @@ def _yaml(raw: bytes, name: str) -> Any:
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """No garbage collection meanwhile: it would look at each of millions of new objects again and again."""
+    """Pause garbage collection: it would visit each of millions of new objects again and again."""
     enabled = gc.isenabled()
     gc.disable()
     try:

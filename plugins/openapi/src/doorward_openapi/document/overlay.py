@@ -1,4 +1,4 @@
-"""OpenAPI Overlay 1.0 documents: the operator's corrections of a document that is somebody else's.
+"""OpenAPI Overlay 1.0 documents: the operator's corrections to somebody else's document.
 
 Each action has a `target` (JSONPath, RFC 9535) and either `remove: true` or an `update`, which is merged into the
 objects that the target selects and appended to the lists.
@@ -16,40 +16,42 @@ from typing import Any
 from doorward import ConfigError
 
 from doorward_openapi.document import document
-from doorward_openapi.document.document import MOST_BYTES
+from doorward_openapi.document.document import MAX_DOCUMENT_BYTES
 from doorward_openapi.document.refs import Bundle
 from doorward_openapi.document.servers import file_name
 from doorward_openapi.document.text import kind
 
-_PATIENCE = 60.0
-"""Seconds that all actions may take."""
+_MAX_SECONDS = 60.0
+"""How long all actions together may take."""
 
 _QUOTED = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\"""")
 _SLOW = re.compile(r"\?.*\.\.|\b(?:count|match|search)\s*\(", re.DOTALL)
-"""What takes time that grows with the square of the document, or is a regular expression of somebody else."""
+"""Parts of a JSONPath whose running time grows with the square of the document, or that hold somebody
+else's regular expression."""
 
-MOST_ACTIONS = 10_000
-MOST_TARGETS = 100_000
-"""Places that one action may change."""
+MAX_ACTIONS = 10_000
+MAX_TARGETS = 100_000
+"""How many places one action may change."""
 
 
 def applied(bundle: Bundle, overlays: Mapping[str, bytes]) -> tuple[Bundle, list[str]]:
-    """The bundle with its root document as the overlays (bytes by URI) leave it, and warnings about what did nothing.
+    """The bundle with the overlays (bytes by URI) applied to its root document, and warnings
+    about actions without effect.
 
-    Raises: ConfigError with the overlay and the action that is wrong.
+    Raises: ConfigError that names the overlay and the action that is wrong.
     """
     import msgspec
 
     root = document.parse(bundle.files[bundle.root], file_name(bundle.root))
-    root = msgspec.json.decode(msgspec.json.encode(root))  # aliases of YAML are values of their own from here on
+    root = msgspec.json.decode(msgspec.json.encode(root))  # from here on, YAML aliases are separate values
     warnings: list[str] = []
-    added, until = 0, time.monotonic() + _PATIENCE
+    added, until = 0, time.monotonic() + _MAX_SECONDS
     for uri, raw in overlays.items():
         name = file_name(uri)
         for place, action in _actions(document.parse(raw, name), name):
             found = _select(root, action["target"], place)
             added += len(found) * len(msgspec.json.encode(action.get("update")))
-            if added > MOST_BYTES or time.monotonic() > until:
+            if added > MAX_DOCUMENT_BYTES or time.monotonic() > until:
                 raise ConfigError(
                     "makes the document too large, or takes too long", place=place, hint="Select fewer places."
                 )
@@ -65,8 +67,8 @@ def _actions(overlay: Any, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]
     if not str(version).startswith("1."):
         raise ConfigError(f"is of Overlay {str(version)[:20]}, which is not known", place=name, hint="Overlay 1.0 is.")
     actions = overlay.get("actions")
-    if not isinstance(actions, list) or not 0 < len(actions) <= MOST_ACTIONS:
-        raise ConfigError(f"has no list of one to {MOST_ACTIONS} `actions`", place=name)
+    if not isinstance(actions, list) or not 0 < len(actions) <= MAX_ACTIONS:
+        raise ConfigError(f"has no list of one to {MAX_ACTIONS} `actions`", place=name)
     for index, action in enumerate(actions):
         place = f"{name} actions[{index}]"
         if not isinstance(action, dict):
@@ -79,11 +81,11 @@ def _actions(overlay: Any, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]
 
 
 def _apply(root: Any, action: Mapping[str, Any], found: list[tuple[Any, ...]], place: str) -> str:
-    """Do what an action says, at the places that it selects. Returns: why it did nothing, or ""."""
+    """Apply an action at the places that it selects. Returns: why it had no effect, or ""."""
     if not found:
         return f"{action['target'][:200]} is nowhere in the document"
     if action.get("remove") is True:
-        for parts in sorted(found, key=_order, reverse=True):  # of a list's items the last first
+        for parts in sorted(found, key=_order, reverse=True):  # the last items of a list first
             if not parts:
                 raise ConfigError("would remove the whole document", place=place)
             holder = _at(root, parts[:-1])
@@ -95,22 +97,23 @@ def _apply(root: Any, action: Mapping[str, Any], found: list[tuple[Any, ...]], p
 
 
 def _select(root: Any, target: str, place: str) -> list[tuple[Any, ...]]:
-    """Where a JSONPath leads: the keys and indexes from the root to each place."""
+    """The places that a JSONPath selects, each as the keys and indexes from the root."""
     from jsonpath import JSONPathEnvironment
     from jsonpath.exceptions import JSONPathError
 
     steps = _QUOTED.sub("''", target)
     if steps.count("..") > 2 or _SLOW.search(steps):
-        why = f"the target {target[:200]!r} could take for ever: more than two `..`, one in or behind a filter, or a function that searches"
+        slow = "more than two `..`, one in or behind a filter, or a function that searches"
+        why = f"the target {target[:200]!r} could take for ever: {slow}"
         raise ConfigError(why, place=place, hint="Name the places, with `*` and plain filters.")
     try:
         matches = JSONPathEnvironment(strict=True).compile(target[:2000]).finditer(root)
-        found = [match.parts for match in islice(matches, MOST_TARGETS + 1)]
+        found = [match.parts for match in islice(matches, MAX_TARGETS + 1)]
     except (JSONPathError, RecursionError) as error:
         why = str(error).partition("\n")[0][:200]
         raise ConfigError(f"the target {target[:200]!r} is no JSONPath of RFC 9535: {why}", place=place) from None
-    if len(found) > MOST_TARGETS:
-        raise ConfigError(f"the target {target[:200]!r} selects more than {MOST_TARGETS} places", place=place)
+    if len(found) > MAX_TARGETS:
+        raise ConfigError(f"the target {target[:200]!r} selects more than {MAX_TARGETS} places", place=place)
     return list(dict.fromkeys(found))
 
 

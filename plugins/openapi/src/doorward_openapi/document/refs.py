@@ -1,4 +1,4 @@
-"""`$ref` resolution: JSON pointers (RFC 6901) within the document and the files next to it, never beyond them."""
+"""`$ref` resolution: JSON pointers (RFC 6901) within the document and the files that belong to it, never beyond."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from doorward_openapi.document import document, servers
 
 
 class BadRef(Exception):
-    """A reference that leads nowhere, or (`outside`) to where a document may not point."""
+    """A reference that leads nowhere, or (`outside`) to a place to which a document may not refer."""
 
     def __init__(self, why: str, *, outside: bool = False) -> None:
         super().__init__(why)
@@ -23,8 +23,9 @@ class BadRef(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A document and the files that it may refer to: bytes by URI, decompressed. `root` is the document's URI, `moved`
-    where a URL was redirected to, `origins` what else than its own folder or origin it may refer to."""
+    """A document and the files that it may refer to: decompressed bytes by URI. `root` is the document's URI,
+    `moved` maps URLs to where they were redirected, and `origins` are the places besides its own folder or
+    origin to which it may refer."""
 
     root: str
     files: dict[str, bytes]
@@ -41,7 +42,7 @@ class Place(NamedTuple):
 
 
 class Documents:
-    """The parsed files of a bundle, each parsed when first needed."""
+    """The files of a bundle, each parsed when first needed."""
 
     def __init__(self, bundle: Bundle) -> None:
         self.bundle = bundle
@@ -55,7 +56,7 @@ class Documents:
         return self._parsed[file]
 
     def find(self, ref: str, file: str) -> Place:
-        """What a `$ref` that stands in `file` names.
+        """The value to which a `$ref` in `file` refers.
 
         Raises: BadRef.
         """
@@ -100,9 +101,9 @@ class Documents:
         return found
 
     def _known_by_id(self, whole: str, address: str, pointer: str, file: str, shown: str) -> Place:
-        """What stands in the same file under the `$id` that a reference names.
+        """The schema in the same file whose `$id` a reference names.
 
-        Raises: BadRef, saying why the file itself cannot be had.
+        Raises: BadRef that says why the file itself is not available.
         """
         named = self._named(file)
         if found := named.get(whole) or named.get(address):
@@ -116,8 +117,8 @@ class Documents:
         raise BadRef(f"{shown} is not there")
 
     def _named(self, file: str) -> dict[str, Place]:
-        """The schemas of a file that have an `$id` (as it stands there, and in full), a `$anchor` or a `$dynamicAnchor`
-        (behind #). Looked for only when a reference wants one."""
+        """The schemas of a file by their `$id` (as written, and resolved) and by their `$anchor` or `$dynamicAnchor`
+        (after #). The file is searched only when a reference needs it."""
         if file not in self._names:
             names: dict[str, Place] = {}
             todo = [self._parsed_or_bad(file)]
@@ -133,13 +134,13 @@ class Documents:
         return self._names[file]
 
     def _is_self(self, uri: str) -> bool:
-        """Whether this is what the root document calls itself (3.2 `$self`)."""
+        """Whether this is the URI that the root document gives itself (3.2 `$self`)."""
         root = self.parsed(self.bundle.root)
         own = root.get("$self") if isinstance(root, dict) else None
         return isinstance(own, str) and uri == urljoin(self.bundle.root, own[:2000])
 
     def follow(self, node: Any, file: str) -> tuple[Any, str]:
-        """`node`, or what it stands for if it is a reference, with the file in which that stands.
+        """`node`, or the value that it refers to if it is a reference, with the file in which that value stands.
 
         Raises: BadRef, also for references in a circle.
         """
@@ -152,7 +153,7 @@ class Documents:
         raise BadRef("the reference leads in a circle")
 
     def object(self, node: Any, file: str) -> tuple[dict[str, Any], str]:
-        """The same of what should be an object; empty where it is none, or the reference leads nowhere.
+        """The same for a value that should be an object; empty if it is not one, or if the reference leads nowhere.
 
         Raises: BadRef if it leads outside of the document.
         """
@@ -166,8 +167,8 @@ class Documents:
 
 
 def inside(file: str, root: str, origins: Sequence[str] = ()) -> bool:
-    """Whether a URI is one that the document `root` may point to: below its folder, or of its origin, or of
-    `origins`."""
+    """Whether the document `root` may refer to a URI: one below its folder, of its own
+    origin, or of one of `origins`."""
     scheme, _, rest = root.partition("://")
     own = root.rpartition("/")[0] if scheme == "file" else f"{scheme}://{rest.partition('/')[0]}"
     return file.startswith(tuple(f"{place}/" for place in (own, *origins)))

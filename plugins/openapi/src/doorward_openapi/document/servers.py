@@ -1,4 +1,4 @@
-"""Where requests go: base URLs out of `servers` (3.x) or `host`, `basePath` and `schemes` (2.0), and origins."""
+"""Where requests go: base URLs from `servers` (3.x) or from `host`, `basePath` and `schemes` (2.0), and origins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PORTS = {"http": 80, "https": 443}
 def origin(url: str) -> tuple[str, str, int]:
     """Scheme, host and port (RFC 6454).
 
-    Raises: ValueError if it is no http(s) URL.
+    Raises: ValueError if it is not an http(s) URL.
     """
     parts = urlsplit(url)
     host = (parts.hostname or "").lower()
@@ -33,12 +33,12 @@ def same_origin(one: str, other: str) -> bool:
 
 
 def among(url: str, places: Iterable[str | None]) -> bool:
-    """Whether a URL has the origin of one of these."""
+    """Whether a URL has the same origin as one of these places."""
     return any(same_origin(url, place) for place in places if place)
 
 
 def shown(url: str) -> str:
-    """A URL as it may be told: without user, password, query and fragment."""
+    """A URL for messages: without user, password, query and fragment."""
     try:
         parts = urlsplit(url)
         host = parts.netloc.rpartition("@")[2]
@@ -48,19 +48,19 @@ def shown(url: str) -> str:
 
 
 def file_name(uri: str) -> str:
-    """The last part of a URI's path. What stands behind it may be a key."""
+    """The last part of a URI's path, without the query, which may hold a key."""
     return uri.partition("?")[0].rpartition("/")[2]
 
 
 class Variables:
-    """The values of server variables that the operator gives; `unused` are those that no server has asked for."""
+    """The operator's values of server variables; `unused` are those that no server URL has used."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         self._given = given
         self.unused = set(given)
 
     def value(self, name: str, declared: Any) -> str | None:
-        """The given value of a variable, else its default, else None.
+        """The operator's value of a variable, else its default, else None.
 
         Raises: ConfigError for a value that the document does not allow.
         """
@@ -80,10 +80,8 @@ class Variables:
 
 
 def base_urls(holder: Any, document_url: str, variables: Variables) -> Iterator[str]:
-    """The usable URLs of the `servers` of a document, a path or an operation, in their order.
-
-    Relative ones are resolved against `document_url`, where that is a http(s) URL. Raises: ConfigError.
-    """
+    """The usable URLs in the `servers` of a document, a path or an operation, in their order. Relative ones are
+    resolved against `document_url` if that is an http(s) URL. Raises: ConfigError."""
     listed = holder.get("servers") if isinstance(holder, Mapping) else None
     for server in listed[:50] if isinstance(listed, list) else ():
         if (
@@ -130,10 +128,8 @@ def root_base(root: Mapping[str, Any], document_url: str, variables: Variables) 
 
 
 def is_home(root: Any, url: str, spec: str, variables: Mapping[str, str]) -> bool:
-    """Whether a document from this URL says that its API is at the origin of `spec`, or nothing else.
-
-    Raises: ConfigError for variables that it does not have.
-    """
+    """Whether a document from this URL places its API at the origin of `spec`, or names no place. Raises: ConfigError
+    for variables that it does not have."""
     if not isinstance(root, dict):
         return False
     base = root_base(root, url, Variables(variables))
@@ -141,8 +137,7 @@ def is_home(root: Any, url: str, spec: str, variables: Mapping[str, str]) -> boo
 
 
 def is_placeless(root: Mapping[str, Any]) -> bool:
-    """Whether a document names no server at all, be it one that cannot be used: then the API is where the document
-    is."""
+    """Whether a document names no server at all, not even an unusable one: then the API is where the document is."""
     tables = [table for key in ("paths", "x-ms-paths") if isinstance(table := root.get(key), Mapping)]
     items = [item for table in tables for item in table.values() if isinstance(item, Mapping)]
     operations = (node for item in items for node in item.values() if isinstance(node, Mapping))

@@ -1,4 +1,4 @@
-"""Strings of a document: untrusted, so bounded and made plain, and never more than data."""
+"""Strings of a document: untrusted, so they are cut and cleaned, and are never more than data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _HEADING = re.compile(r"^#{1,6}\s+|^(?:```|~~~).*$", re.MULTILINE)
 _EMPHASIS = re.compile(r"[*_`]{2,3}(?:(?=\S)|(?<=\S..)|(?<=\S...))")
 _BLANK = re.compile(r"\n\s*\n\s*")
 _MARKED = re.compile(r"[<\[#*_`~\n]")
-"""What a text without any markup has none of."""
+"""Characters that a text without any markup does not have."""
 
 
 def line(text: Any, limit: int) -> str:
@@ -40,7 +40,7 @@ def cut(text: str, limit: int) -> str:
 
 
 def kind(value: Any) -> str:
-    """What a wrong value is, in the words of JSON."""
+    """The JSON type of a wrong value, for messages."""
     return {dict: "an object", list: "a list", str: "a string", type(None): "null", bool: "a boolean"}.get(
         type(value), "a number"
     )

@@ -7,22 +7,22 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
-_MOST = 1000
+_MAX_ENUM_VALUES = 1000
 
 
 def finite(text: str) -> float | None:
-    """For JSON readers: a number too large for a float is None."""
+    """A number for JSON parsers; None if it is too large for a float."""
     read = float(text)
     return read if math.isfinite(read) else None
 
 
 def number(value: Any) -> TypeGuard[int | float]:
-    """A finite number, and no flag."""
+    """Whether a value is a finite number, and not a boolean."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def encoded(value: Any) -> bytes:
-    """The same for equal values of the same types."""
+    """Bytes that are the same for equal values of the same types."""
     return marshal.dumps(value, 2)
 
 
@@ -41,16 +41,16 @@ def small(value: Any, depth: int = 0) -> bool:
 
 
 def matching(values: Sequence[Any], kind: Any) -> list[Any]:
-    """The values of an `enum` as the schema's type wants them; empty if they can't be told.
+    """The values of an `enum` converted to the schema's type; empty if that is not possible.
 
     YAML reads `enum: [on, 1, 2.0]` of a string as other types; `type: integer` stands next to quoted numbers.
     """
     kinds = kind if isinstance(kind, list) else [kind]
     try:
-        fitting = [value if value is None else _as(value, kinds) for value in values[:_MOST]]
+        fitting = [value if value is None else _as(value, kinds) for value in values[:_MAX_ENUM_VALUES]]
     except (ValueError, TypeError, OverflowError):
         return []
-    return list({(type(v), v): v for v in fitting}.values()) if len(values) <= _MOST else []
+    return list({(type(v), v): v for v in fitting}.values()) if len(values) <= _MAX_ENUM_VALUES else []
 
 
 def _as(value: Any, kinds: Sequence[Any]) -> Any:
@@ -75,7 +75,7 @@ def _wrong() -> Any:
 
 
 def wire_text(value: Any) -> str:
-    """A scalar as it is written in URLs, headers and forms: `true`, `3`, `1.5`."""
+    """A scalar as URLs, headers and forms have it: `true`, `3`, `1.5`."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if value is None:
@@ -86,7 +86,7 @@ def wire_text(value: Any) -> str:
 
 
 def bounds(node: Mapping[str, Any], out: dict[str, Any]) -> None:
-    """Numeric bounds; `exclusive…` was a flag before 3.1. One that no 64 bits hold bounds nothing."""
+    """Copy numeric bounds; `exclusive…` was a flag before 3.1. A bound that does not fit into 64 bits is left out."""
     for low, strict in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
         bound, beyond = node.get(low), node.get(strict)
         if number(bound) and abs(bound) < 2**63:

@@ -13,16 +13,17 @@ _NESTED = re.compile(r"^(?:[ ]|[-?:][ \t]){500}", re.MULTILINE)
 """A line that starts beyond column 500: yaml-rs recurses for each level and would overflow the stack."""
 
 _INDENTED = re.compile(r"\n[-?: \t]{500}")
-"""What every such line but the first looks like; found ten times as fast."""
+"""What every such line except the first looks like; ten times as fast to find."""
 
-_DIGITS = 20_000
-"""What reading a number takes grows with the square of its length: none is longer than twice that."""
+_WINDOW_CHARS = 20_000
+"""A number may not fill such a window of the text, so that none is longer than two: the time to parse one grows with
+the square of its length."""
 
 _ALIAS = re.compile(r"(?<=[\s\[,{:-])\*[\w.-]+")
 _TEXT = frozenset([str])
-_KEPT = frozenset([str, int, bool, type(None)])
-_COPIED = 256 * 2**20
-"""Bytes that aliases may copy."""
+_PLAIN_TYPES = frozenset([str, int, bool, type(None)])
+_MAX_COPIED_BYTES = 256 * 2**20
+"""How much aliases may copy."""
 
 
 def load(text: str) -> Any:
@@ -34,7 +35,8 @@ def load(text: str) -> Any:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if (_NESTED.match(text) or _INDENTED.search(text)) and _NESTED.search(text):
         raise ValueError("nested too deeply")
-    if any(not text[at : at + _DIGITS].strip("0123456789_") for at in range(0, len(text) - _DIGITS, _DIGITS)):
+    windows = range(0, len(text) - _WINDOW_CHARS, _WINDOW_CHARS)
+    if any(not text[at : at + _WINDOW_CHARS].strip("0123456789_") for at in windows):
         raise ValueError("a number is too long")
     return _plain(_parse(text), merges="<<" in text)
 
@@ -52,12 +54,12 @@ def _parse(text: str) -> Any:
     except YAMLDecodeError as error:
         if "alias replay limit" not in str(error):
             raise
-    # Each alias copies what it stands for. The longest string, found with all aliases gone, bounds how often.
+    # Each alias copies its anchor's value. How many may do so follows from the longest string, found without aliases.
     try:
         longest = _longest(parsed(_ALIAS.sub("~", text), 0))
     except YAMLDecodeError:
         longest = len(text)
-    return parsed(text, min(1_000_000, _COPIED // max(longest, 64)))
+    return parsed(text, min(1_000_000, _MAX_COPIED_BYTES // max(longest, 64)))
 
 
 def _import_safely() -> None:
@@ -95,7 +97,7 @@ def _longest(root: Any) -> int:
 
 
 def _plain(root: Any, *, merges: bool) -> Any:
-    """Text keys, merged maps, finite numbers; in place, without recursion."""
+    """Make keys text, merge maps and drop infinite numbers; in place, without recursion."""
     holder: list[Any] = [root]
     todo: list[dict[Any, Any] | list[Any]] = [holder]
     while todo:
@@ -109,7 +111,7 @@ def _plain(root: Any, *, merges: bool) -> Any:
                 node.update(table)
         pairs: Iterable[tuple[Any, Any]] = node.items() if type(node) is dict else enumerate(node)
         for key, value in pairs:
-            if type(value) in _KEPT:
+            if type(value) in _PLAIN_TYPES:
                 continue
             if isinstance(value, (dict, list)):
                 todo.append(value)
@@ -119,7 +121,7 @@ def _plain(root: Any, *, merges: bool) -> Any:
 
 
 def _merge(node: dict[Any, Any]) -> None:
-    """`<<` of YAML 1.1: the node's own keys win."""
+    """Apply `<<` of YAML 1.1: the node's own keys win."""
     for _ in range(20):
         merged = node.get("<<")
         sources = merged if isinstance(merged, list) else [merged]

@@ -1,30 +1,22 @@
-"""Documents over HTTP: with credentials where they belong, and bodies kept with their validators (RFC 9111 section
-4.3), so that one that has not changed is not sent again."""
+"""Documents over HTTP: with credentials where they belong, and from the cache if they have not changed."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import urldefrag
 
 import anyio
-from doorward import ConfigError, LoginRefused, MissingSecret, ServerError, own_folder, status
+from doorward import ConfigError, LoginRefused, MissingSecret, ServerError, status
 
-from doorward_openapi.document.document import MOST_BYTES, decompress, parse
+from doorward_openapi.document.document import MAX_DOCUMENT_BYTES, decompress, parse
 from doorward_openapi.document.servers import among, same_origin, shown
+from doorward_openapi.fetching.document_cache import DocumentCache, url_digest
 from doorward_openapi.operations.operations import METHODS
 
 if TYPE_CHECKING:
     from doorward_openapi.calls.answers import Answer
-
-MOST_KEPT = 200
-"""Documents of one server in its folder, of `2 * MOST_BYTES` together; the oldest go."""
 
 _REFUSED = (401, 403, 404)
 
@@ -32,17 +24,17 @@ _ACCEPT = {"Accept": b"application/json, application/yaml, */*;q=0.8"}
 
 
 class Downloaded(NamedTuple):
-    """A document, and the URL that it came from in the end."""
+    """A document, and the URL that it came from after redirects."""
 
     url: str
     body: bytes
 
 
 class Getter(Protocol):
-    """What asks: `Client.get`."""
+    """The function that sends the request: `Client.get`."""
 
     def __call__(
-        self, what: str, url: str, headers: Mapping[str, bytes], timeout: float, most: int, *, credentials: bool
+        self, what: str, url: str, headers: Mapping[str, bytes], timeout: float, max_bytes: int, *, credentials: bool
     ) -> Awaitable[Answer]: ...
 
 
@@ -50,14 +42,15 @@ class Getter(Protocol):
 class Downloads:
     """Downloads the documents of one server.
 
-    Credentials go along where a document's origin is that of the API (`base_url`) or one of its `origins`. Where
-    `base_url` is not known, the origin of `spec` gets them if it refuses without, or if its document says that the API
-    is there (`is_home`; then it is in `home`). No other origin ever does. `notes` then has what to tell of it.
+    Credentials are sent if the document's origin is that of the API (`base_url`) or one of its `origins`. If
+    `base_url` is not known, the origin of `spec` gets them if it refuses requests without, or if its document says
+    that the API is there (`is_home`; the URL is then in `home`). No other origin ever gets them. `notes` collects
+    what the operator should know.
     """
 
     server: str
     get: Callable[[], Getter]
-    kept: Kept
+    cache: DocumentCache
     spec: str
     base_url: str | None
     origins: Sequence[str]
@@ -67,15 +60,13 @@ class Downloads:
     home: list[str] = field(default_factory=list)
 
     async def __call__(self, url: str) -> Downloaded:
-        """A document, redirects followed.
-
-        Raises: ServerError; MissingSecret, LoginRefused for one that cannot be had without.
-        """
+        """Download a document, following redirects. Raises: ServerError; MissingSecret or LoginRefused if the document
+        needs credentials that are not available."""
         trusted, lacking = self._trusted(url), None
         if trusted:
             try:
                 return self._usable(url, await self._asked(url, credentials=True))
-            except (MissingSecret, LoginRefused) as error:  # what calls need; many documents are open to all
+            except (MissingSecret, LoginRefused) as error:  # calls need credentials, but many documents are public
                 lacking = error
         answer = await self._asked(url, credentials=False)
         if answer.status in _REFUSED:
@@ -91,10 +82,10 @@ class Downloads:
         return found
 
     async def _more(self, url: str, found: Downloaded) -> Downloaded:
-        """The document as it is with credentials, if it can be had; else as everybody sees it."""
+        """The document as it is with credentials, if they work; else as everybody sees it."""
         try:
             own = self._usable(url, await self._asked(url, credentials=True))
-        except (ConfigError, ServerError) as error:  # a credential that cannot be had, or does not serve
+        except (ConfigError, ServerError) as error:  # a credential that is missing or refused
             self._note(url, f"is read as everybody sees it, and may have more with credentials: {error}")
             return found
         if own.body != found.body:
@@ -103,7 +94,7 @@ class Downloads:
         return own
 
     def _note(self, url: str, what: str) -> None:
-        if url == urldefrag(self.spec)[0]:  # of the document itself; what it refers to comes along
+        if url == urldefrag(self.spec)[0]:  # only for the document itself, not for the files that it refers to
             self.notes.append(f"the document {what}")
 
     def _usable(self, url: str, answer: Answer) -> Downloaded:
@@ -113,30 +104,30 @@ class Downloads:
         return Downloaded(answer.url, answer.body)
 
     async def _asked(self, url: str, *, credentials: bool) -> Answer:
-        """The answer; what was kept of it stands in for one that says that it has not changed."""
-        key = f"{url}#with credentials" if credentials else url  # what others see is not what was kept
-        before = await anyio.to_thread.run_sync(self.kept.read, key)
+        """The answer; from the cache if the server says that the document has not changed."""
+        key = f"{url}#with credentials" if credentials else url  # the public version is cached separately
+        before = await anyio.to_thread.run_sync(self.cache.read, key)
         answer = await self._got(url, before.validators if before else {}, credentials)
         if answer.status == 304 and before:
-            if before.place == _digest(answer.url):
+            if before.place == url_digest(answer.url):
                 return replace(answer, status=200, body=before.body)
             answer = await self._got(
                 url, {}, credentials
-            )  # the redirect leads elsewhere by now: what was kept is of another place
+            )  # the redirect leads elsewhere by now: the cached document is from another place
         if answer.status == 200:
-            await anyio.to_thread.run_sync(self.kept.write, key, answer.url, answer.headers, answer.body)
+            await anyio.to_thread.run_sync(self.cache.write, key, answer.url, answer.headers, answer.body)
         return answer
 
     async def _got(self, url: str, validators: Mapping[str, bytes], credentials: bool) -> Answer:
         return await self.get()(
-            self._what(url), url, {**_ACCEPT, **validators}, self.timeout, MOST_BYTES, credentials=credentials
+            self._what(url), url, {**_ACCEPT, **validators}, self.timeout, MAX_DOCUMENT_BYTES, credentials=credentials
         )
 
     def _what(self, url: str) -> str:
         return f"{self.server}: the document {shown(url)}"
 
     def _trusted(self, url: str) -> bool | None:
-        """Whether credentials go to a URL; `None`: if it refuses without, or has the API's own document."""
+        """Whether credentials are sent to a URL; `None`: only if it refuses without, or has the API's own document."""
         if among(url, self.origins):
             return True
         if self.base_url:
@@ -144,79 +135,8 @@ class Downloads:
         return (bool(self.home) or None) if same_origin(url, self.spec) else False
 
 
-class Entry(NamedTuple):
-    """A kept document: the hash of the URL that it came from, what to ask with whether it has changed, its bytes."""
-
-    place: str
-    validators: Mapping[str, bytes]
-    body: bytes
-
-
-class Kept:
-    """The documents in a folder of the server's own. URLs are kept as hashes only: a query may hold a key."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def read(self, url: str) -> Entry | None:
-        """What was kept of a URL; `None` if there is nothing, or it is damaged."""
-        try:
-            with self._file(url).open("rb") as file:
-                head = json.loads(file.readline(10_000))
-                body = file.read(MOST_BYTES + 1)
-            if head["url"] != _digest(url) or head["sha256"] != hashlib.sha256(body).hexdigest():
-                return None
-            return Entry(head["place"], {name: value.encode() for name, value in head["validators"].items()}, body)
-        except (OSError, ValueError, LookupError, TypeError, AttributeError):
-            return None
-
-    def write(self, url: str, place: str, headers: Mapping[str, str], body: bytes) -> None:
-        """Keep what came from `place` when `url` was asked for, if it may be kept and can be asked for again."""
-        names = {"If-None-Match": "etag", "If-Modified-Since": "last-modified"}
-        validators = {name: headers[of] for name, of in names.items() if len(headers.get(of, "")) in range(1, 1000)}
-        file = self._file(url)
-        try:
-            if not validators or "no-store" in headers.get("cache-control", "").lower():
-                file.unlink(missing_ok=True)
-                return
-            own_folder(self._folder)
-            self._folder.chmod(0o700)
-            sha256 = hashlib.sha256(body).hexdigest()
-            head = {"url": _digest(url), "place": _digest(place), "validators": validators, "sha256": sha256}
-            _write(file, json.dumps(head).encode() + b"\n" + body)
-            self._prune()
-        except (OSError, ConfigError):
-            pass  # it is only asked for in full again
-
-    def _prune(self) -> None:
-        left, room = MOST_KEPT, 2 * MOST_BYTES
-        for file in sorted(self._folder.iterdir(), key=lambda f: f.stat().st_mtime, reverse=True):
-            left, room = left - 1, room - file.stat().st_size
-            if left < 0 or room < 0:
-                file.unlink(missing_ok=True)
-
-    def _file(self, url: str) -> Path:
-        return self._folder / _digest(url)
-
-
-def _write(file: Path, content: bytes) -> None:
-    """Whole or not at all; readable for nobody else."""
-    handle, new = tempfile.mkstemp(dir=file.parent)
-    try:
-        with os.fdopen(handle, "wb") as opened:
-            opened.write(content)
-        os.replace(new, file)
-    except BaseException:
-        Path(new).unlink(missing_ok=True)
-        raise
-
-
-def _digest(url: str) -> str:
-    return hashlib.sha256(url.encode(errors="surrogatepass")).hexdigest()
-
-
 def operations(body: bytes) -> int:
-    """How many operations a document seems to have; 0 for what is none."""
+    """How many operations a document seems to have; 0 if it is not a document."""
     try:
         root = parse(decompress(body, ""), "")
     except ConfigError:

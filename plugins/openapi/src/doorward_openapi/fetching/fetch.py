@@ -11,13 +11,13 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 import anyio
 from doorward import ConfigError, ServerError
 
-from doorward_openapi.document.document import MOST_BYTES, decompress, external_refs
+from doorward_openapi.document.document import MAX_DOCUMENT_BYTES, decompress, external_refs
 from doorward_openapi.document.refs import Bundle, inside
 from doorward_openapi.document.servers import file_name
 from doorward_openapi.fetching.downloads import Downloaded
 
-MOST_FILES = 5_000
-MOST_DOWNLOADS = 100
+MAX_FILES = 5_000
+MAX_DOWNLOADS = 100
 
 _PACKED = ("", ".zst", ".gz")
 _ENDINGS = tuple(f".{kind}{packed}" for kind in ("yaml", "yml", "json") for packed in _PACKED)
@@ -29,10 +29,11 @@ Download = Callable[[str], Awaitable[Downloaded]]
 async def fetch(
     spec: str, folder: Path, download: Download, origins: Sequence[str] = (), *, key: str = "spec"
 ) -> Bundle:
-    """The document that `spec` names (a path, relative to `folder`, or an http(s) URL; of a folder, the document in
-    it), and what it refers to of its own folder or origin, and of `origins`. `key` is the setting that names it.
+    """The document that `spec` names, with the files that it refers to in its own folder or origin, or in `origins`.
+    `spec` is an http(s) URL, or a path relative to `folder`; if that is a folder, the document in it is meant. `key` is
+    the name of the setting.
 
-    Raises: ConfigError if it is not there or too large, ServerError if it can't be downloaded.
+    Raises: ConfigError if it is missing or too large, ServerError if it cannot be downloaded.
     """
     place = f"{key} = {spec.partition('?')[0]!r}"
     if spec.startswith(("http://", "https://")):
@@ -48,7 +49,7 @@ async def fetch(
 
 
 def digest(bundle: Bundle) -> str:
-    """The same for the same bytes under the same names."""
+    """A hash of the bundle's files: their bytes and their names."""
     parent = bundle.root.rpartition("/")[0]
     total = hashlib.sha256()
     for uri in sorted(bundle.files):
@@ -58,7 +59,7 @@ def digest(bundle: Bundle) -> str:
 
 
 def _and_of(url: str, origins: Sequence[str]) -> list[str]:
-    """`origins` and that of the configured URL, which may redirect to another one."""
+    """`origins` and the origin of the configured URL, which may redirect to another one."""
     parts = urlsplit(url)
     return [*origins, f"{parts.scheme}://{parts.netloc}"]
 
@@ -74,7 +75,7 @@ def _read_all(spec: str, folder: Path, place: str) -> tuple[str, dict[str, bytes
     root = path.as_uri()
     files = {root: raw}
     todo, size = [root], len(raw)
-    while todo and len(files) < MOST_FILES:
+    while todo and len(files) < MAX_FILES:
         uri = todo.pop()
         for ref in external_refs(files[uri]):
             other = _joined(uri, ref)
@@ -90,12 +91,12 @@ def _read_all(spec: str, folder: Path, place: str) -> tuple[str, dict[str, bytes
 
 
 def _document_in(folder: Path, place: str) -> Path:
-    """The document of a folder: `openapi.*`, else `swagger.*`, else the only file that says it is one.
+    """The document in a folder: `openapi.*`, else `swagger.*`, else the only file that declares itself one.
 
     Raises: ConfigError if there is none, or more than one.
     """
     try:
-        files = [f for f in sorted(folder.iterdir())[:MOST_FILES] if f.name.endswith(_ENDINGS) and f.is_file()]
+        files = [f for f in sorted(folder.iterdir())[:MAX_FILES] if f.name.endswith(_ENDINGS) and f.is_file()]
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", place=place) from None
     named = [[f for f in files if f.name.partition(".")[0] == name] for name in ("openapi", "swagger")]
@@ -107,7 +108,7 @@ def _document_in(folder: Path, place: str) -> Path:
 
 
 def _read_inside(uri: str, folder: Path, place: str) -> bytes | None:
-    """A file below `folder`, wherever `..` or symbolic links in its path would lead."""
+    """A file, if its path without `..` and symbolic links is below `folder`."""
     try:
         path = Path(unquote(urlsplit(uri).path)).resolve()
         return _read(path, place) if path.is_relative_to(folder) else None
@@ -124,14 +125,14 @@ def _read(path: Path, place: str) -> bytes | None:
         if not path.is_file():
             return None
         with path.open("rb") as file:
-            raw = file.read(MOST_BYTES + 1)
+            raw = file.read(MAX_DOCUMENT_BYTES + 1)
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", place=place) from None
     return decompress(raw, path.name)
 
 
 async def _download_all(bundle: Bundle, download: Download, place: str) -> None:
-    """Add to a bundle what its files refer to over HTTP."""
+    """Download the files to which a bundle refers over HTTP, and add them to it."""
     files, moved = bundle.files, bundle.moved
     todo, size = list(files), sum(map(len, files.values()))
     tried = set(moved)
@@ -139,7 +140,7 @@ async def _download_all(bundle: Bundle, download: Download, place: str) -> None:
         uri = todo.pop()
         for ref in external_refs(files[uri]):
             other = _joined(uri, ref)
-            if other in tried or other in files or not other.startswith("http") or len(tried) >= MOST_DOWNLOADS:
+            if other in tried or other in files or not other.startswith("http") or len(tried) >= MAX_DOWNLOADS:
                 continue
             if not inside(other, bundle.root, bundle.origins):
                 continue
@@ -148,7 +149,7 @@ async def _download_all(bundle: Bundle, download: Download, place: str) -> None:
                 found, body = await download(other)
                 files[found] = decompress(body, file_name(found))
             except (ServerError, ConfigError):
-                continue  # who refers to it is told that it is not there
+                continue  # whatever refers to it reports that it is missing
             moved[other] = found
             todo.append(found)
             size += len(files[found])
@@ -163,5 +164,5 @@ def _joined(uri: str, ref: str) -> str:
 
 
 def _bounded(size: int, place: str) -> None:
-    if size > 2 * MOST_BYTES:
+    if size > 2 * MAX_DOCUMENT_BYTES:
         raise ConfigError("the document and its files are too large altogether", place=place)

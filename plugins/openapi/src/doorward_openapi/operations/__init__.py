@@ -1,4 +1,4 @@
-"""Each operation of a document as a function, or why not.
+"""Each operation of a document as a function, or the reason why it cannot be one.
 
-Never a request.
+Never an HTTP request.
 """

@@ -1,4 +1,4 @@
-"""Request bodies → keywords, and the plan by which they are sent."""
+"""Request bodies → keyword arguments, and the plan by which they are sent."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from doorward_openapi.document.refs import Documents
 from doorward_openapi.document.text import kind
 from doorward_openapi.document.values import wire_text
 from doorward_openapi.operations.parameters import described
-from doorward_openapi.schemas import binary, known, offers
+from doorward_openapi.schemas import binary, implied_values, media_choice
 from doorward_openapi.schemas.keywords import Keyword, Unusable
-from doorward_openapi.schemas.schemas import Mode, Schemas, nullable
+from doorward_openapi.schemas.schemas import Mode, Schemas
+from doorward_openapi.schemas.types import nullable
 from doorward_openapi.wire import media_types
 from doorward_openapi.wire.xml import Plans
 
-MOST_FIELDS = 200
+MAX_FIELDS = 200
 """Properties of a body that become keywords; a body with more is one argument."""
 
 _HEADER = re.compile(r"[A-Za-z0-9-]{1,100}")
@@ -27,13 +28,13 @@ _SPREAD = ("json", "form", "multipart")
 
 _Media = tuple[str, dict[str, Any], str]
 
-_FUEL = 1000
-"""Parts of `allOf` that are looked at for one body: a few lines can refer to billions."""
+_MAX_ALL_OF_PARTS = 1000
+"""Parts of `allOf` that are read for one body: a few lines of a document can refer to billions of them."""
 
 
 class _Members(NamedTuple):
-    """Properties (each with the file in which it stands), which of them are required, and who says that there are no
-    others."""
+    """Properties (each with the file in which it stands), which of them are required, and the
+    schemas that allow no others."""
 
     nodes: dict[str, tuple[Any, str]]
     required: set[str]
@@ -41,7 +42,7 @@ class _Members(NamedTuple):
 
 
 class Bodies:
-    """Makes keywords and a plan of a request body."""
+    """Turns request bodies into keywords and a plan."""
 
     def __init__(self, documents: Documents, schemas: Schemas) -> None:
         self._documents = documents
@@ -61,13 +62,13 @@ class Bodies:
         content = media_types.listed(body.get("content"), self._documents, file)
         if not content:
             return [], None
-        self._fuel = _FUEL
+        self._fuel = _MAX_ALL_OF_PARTS
         content = self._with_room(content)
         media, entry, file = content[0]
         form = media_types.kind(media)
         node = entry.get("schema", entry.get("itemSchema"))
         what = self._schemas.binaries.found(node, file)
-        offered = offers.for_body(content, method, self._schemas.binaries)
+        offered = media_choice.for_body(content, method, self._schemas.binaries)
         if form == "json" and what.is_raw:
             offered.sort(key=lambda m: media_types.kind(m) != "binary")
             media, form = next(iter(offered), "*/*"), "binary"
@@ -80,16 +81,16 @@ class Bodies:
             and (tree := Plans(self._documents).plan(entry.get("schema"), file))
         ):
             plan |= {"kind": "xml", "xml": tree}
-        chosen = offers.chosen(offered, plan, what)
+        chosen = media_choice.chosen(offered, plan, what)
         mode: Mode = "Patch" if any(map(media_types.is_merge_patch, (media, *offered))) else ""
         found = self._members(node, file, 0) if form in _SPREAD else None
         if found and found.nodes:
             if form == "json":
                 entry = self._with_files(content, entry, found, plan)
             words, plan = self._spread(body, method, entry, found, plan, mode)
-            return ([*offers.with_instead(words, plan), *chosen] if form == "json" else words), plan
+            return ([*media_choice.with_instead(words, plan), *chosen] if form == "json" else words), plan
         if found and any(self._documents.object(node, file)[0].get(key) is False for key in _OTHERS):
-            return [], None  # an object that may hold nothing
+            return [], None  # an object that may be empty
         required = body.get("required") is True
         schema = self._whole(entry, file, plan, what, mode)
         wire = {"base64": what.base64} if what.base64 and plan["kind"] in ("json", "text") else {}
@@ -99,7 +100,8 @@ class Bodies:
         ], plan
 
     def _with_room(self, content: list[_Media]) -> list[_Media]:
-        """The same, multipart first if it is offered beside a form and has files, for which a form has no room."""
+        """The same media types, with multipart first if it is offered beside a form and has files,
+        which a form cannot hold."""
         forms = [media_types.kind(media) for media, _, _ in content]
         if forms[0] != "form" or "multipart" not in forms:
             return content
@@ -111,9 +113,9 @@ class Bodies:
     def _with_files(
         self, content: list[_Media], entry: dict[str, Any], found: _Members, plan: dict[str, Any]
     ) -> dict[str, Any]:
-        """Of a body that is JSON, but multipart where files go along: add those to what was found.
+        """Add the files to a body that is JSON, or multipart when files are sent along.
 
-        Returns: the media type that says how the fields are written.
+        Returns: the media type by which the fields are written.
         """
         media, parts, file = next((c for c in content if media_types.kind(c[0]) == "multipart"), ("", {}, ""))
         more = self._members(parts.get("schema"), file, 0) if media else None
@@ -134,8 +136,8 @@ class Bodies:
         plan: dict[str, Any],
         mode: Mode,
     ) -> tuple[list[Keyword], dict[str, Any]]:
-        # Documents forget `required: true` far more often than they mean a body that can be left out although it
-        # has required members; only a `false` that stands there makes it optional.
+        # Authors forget `required: true` far more often than they mean an optional body with required members:
+        # only an explicit `false` makes it optional.
         needed = body.get("required") is True or (
             body.get("required") is None and method in ("POST", "PUT", "PATCH") and bool(found.required)
         )
@@ -157,10 +159,10 @@ class Bodies:
                 if not schema.keys() - {"description"}:
                     schema = {"description": f"{schema.get('description', '')} (a file, or any value)".strip()}
             schema = nullable(schema) if mode == "Patch" and not required else schema
-            # A default is what something new has: it must not change what is there.
-            value = (
-                known.value(self._documents, node, file, default=method != "PATCH") if name in found.required else None
-            )
+            # A default is for something new: a PATCH must not apply it to what exists.
+            value = None
+            if name in found.required:
+                value = implied_values.value(self._documents, node, file, default=method != "PATCH")
             keywords.append(Keyword(name, "body", schema, required, wire, value))
         return keywords, {**plan, "spread": True, "required": needed} | (
             {} if found.closed else {"open": True, "received": received}
@@ -169,7 +171,7 @@ class Bodies:
     def _whole(
         self, entry: Mapping[str, Any], file: str, plan: Mapping[str, Any], what: binary.Bytes, mode: Mode
     ) -> dict[str, Any]:
-        """The schema of a body that is one argument."""
+        """The schema of a body that is a single argument."""
         kind = plan["kind"]
         if kind == "binary":
             return {"type": ["string", "null"] if what.null else "string", "format": "binary"}
@@ -184,8 +186,8 @@ class Bodies:
         return schema if kind in _SPREAD or schema.get("type") == "string" else {"type": "string"}
 
     def _lines(self, entry: Mapping[str, Any], file: str) -> dict[str, Any]:
-        """What a body of JSON lines is: a list of what `itemSchema` (3.2) says; before, `schema` was the whole or a
-        line. A string is the text as it is sent, and says nothing of its lines."""
+        """The schema of a body of JSON lines: a list of `itemSchema` (3.2). Before 3.2, `schema` described either the
+        whole or one line. A string describes the text as it is sent, and says nothing about its lines."""
         if "itemSchema" in entry:
             return {"type": "array", "items": self._schemas.convert(entry["itemSchema"], file)}
         schema = self._schemas.convert(entry.get("schema"), file)
@@ -195,8 +197,8 @@ class Bodies:
         return {"type": "array", "items": {} if text else schema}
 
     def _members(self, node: Any, file: str, depth: int) -> _Members | None:
-        """The properties of an object schema, those of its `allOf` parts included; `None` if the schema is more
-        than its properties."""
+        """The properties of an object schema, including those of its `allOf` parts; `None` if the schema says
+        more than its properties do."""
         node, file = self._documents.object(node, file)
         self._fuel -= 1
         if depth > 8 or self._fuel < 0 or node.get("type", "object") not in _OBJECTS:
@@ -220,11 +222,11 @@ class Bodies:
         properties = node.get("properties")
         if isinstance(properties, dict):
             members.nodes.update({str(name): (part, file) for name, part in properties.items()})
-        return None if len(members.nodes) > MOST_FIELDS or any(len(name) > 500 for name in members.nodes) else members
+        return None if len(members.nodes) > MAX_FIELDS or any(len(name) > 500 for name in members.nodes) else members
 
     def _field(self, form: str, encoding: Any, node: Any, file: str, what: binary.Bytes) -> dict[str, Any]:
         """How one field of a body is written."""
-        if form == "json":  # which holds bytes in no other way, unless it is text that is meant
+        if form == "json":  # JSON has no other way to hold bytes, unless text is meant
             coding = what.base64 or ("byte" if what.is_file and what.media != binary.ANY else "")
             return {"base64": coding} if coding else {}
         wire: dict[str, Any] = {"base64": what.base64} if what.base64 else {}
@@ -258,12 +260,12 @@ class Bodies:
         return wire
 
     def _headers(self, declared: Any, file: str) -> dict[str, str]:
-        """The headers of a part whose value the document knows."""
+        """The headers of a part whose values the document fixes."""
         found: dict[str, str] = {}
         for name, header in list(declared.items())[:20] if isinstance(declared, dict) else ():
             if _HEADER.fullmatch(name) and name.lower() not in ("content-type", "content-disposition"):
                 node, home = self._documents.object(header, file)
-                value = known.value(self._documents, node.get("schema"), home)
+                value = implied_values.value(self._documents, node.get("schema"), home)
                 if value is not None and re.fullmatch(r"[\x20-\x7e]{1,500}", text := wire_text(value)):
                     found[name] = text
         return found
@@ -274,7 +276,7 @@ def _is_json(media: Any) -> bool:
 
 
 def _only_requires(parts: Any) -> bool:
-    """Whether alternatives differ in nothing but what they require: keywords can say that."""
+    """Whether alternatives differ only in what they require: keyword arguments can express that."""
     return isinstance(parts, list) and all(
         isinstance(p, dict) and not p.keys() - {"required", "description", "title"} for p in parts
     )

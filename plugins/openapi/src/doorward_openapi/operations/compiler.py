@@ -1,4 +1,4 @@
-"""A whole document → Compiled: every operation becomes a function or a reason why not."""
+"""A whole document → Compiled: every operation becomes a function, or is skipped with a reason."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from doorward import Compiled, ConfigError, Function, Skipped, not_public_name, unique_names
+from doorward import Compiled, ConfigError, Function, Skipped, not_public_name
 
 from doorward_openapi.document import overlay, servers
 from doorward_openapi.document.document import gc_paused
 from doorward_openapi.document.refs import BadRef, Bundle, Documents
 from doorward_openapi.document.text import kind, prose
 from doorward_openapi.operations import pageable, routes
+from doorward_openapi.operations.function_names import function_names
 from doorward_openapi.operations.operations import Operation, Operations, operations_of
 from doorward_openapi.schemas.keywords import Unusable
 from doorward_openapi.schemas.schemas import Schemas
@@ -23,27 +24,24 @@ from doorward_openapi.security.schemes import Home
 from doorward_openapi.security.security import Security
 from doorward_openapi.wire import steering
 
-MOST_OPERATIONS = 50_000
-MOST_KEYWORDS = 500_000
-"""Arguments of all functions together: what a small document can multiply by references."""
+MAX_OPERATIONS = 50_000
+MAX_KEYWORDS = 500_000
+"""Arguments of all functions together: a small document can multiply them by references."""
 
-_MOST_WARNINGS = 50
-_ALIKE = 5
-_KIND = re.compile(r"'[^']*'|[a-z]+://[^\s,]*|\b[A-Z]+ /\S*|\d+")
-"""What differs between warnings that say the same."""
+_MAX_WARNING_KINDS = 50
+_MAX_ALIKE_WARNINGS = 5
+_VARYING_TEXT = re.compile(r"'[^']*'|[a-z]+://[^\s,]*|\b[A-Z]+ /\S*|\d+")
+"""The parts in which similar warnings differ."""
 
 _KNOWN = re.compile(r"openapi 3\.[0-2]|openapi 3$|swagger 2")
-"""Versions of documents, as `_version` writes them."""
-
-_OPAQUE = re.compile(r"[0-9a-fA-F-]*[0-9][0-9a-fA-F-]{15,}")
-"""An id that tells nobody anything: a digest or a UUID."""
+"""Versions that are supported, as `_version` writes them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What the operator says of a document: where the API is, the names of the headers that are set, which other
-    origins belong to it, values of server variables, overlays (bytes by URI), and the origin of an API that is reached
-    over a Unix socket, wherever its document says that it is."""
+    """The operator's settings for a document: the API's base URL, the names of the headers that are set, other origins
+    that belong to the API, values of server variables, overlays (bytes by URI), and the origin of an API that is
+    reached over a Unix socket, whatever its document says."""
 
     base_url: str | None = None
     headers: Collection[str] = ()
@@ -56,7 +54,7 @@ class Choices:
 def compile_document(server: str, bundle: Bundle, choices: Choices | None = None) -> Compiled:
     """All functions of a document.
 
-    Raises: ConfigError if it is no OpenAPI document, or if a server variable has a value that it does not allow.
+    Raises: ConfigError if it is not an OpenAPI document, or if a server variable has a value that is not allowed.
     """
     with gc_paused():
         return _Compiler(server, bundle, choices or Choices()).run()
@@ -86,7 +84,8 @@ class _Compiler:
     def run(self) -> Compiled:
         found = self._found()
         self._base = self._base or self._first_base(found)
-        names = self._names(found)
+        names, twice = function_names(found)
+        self._warnings += twice
         functions = [f for operation, name in zip(found, names, strict=True) if (f := self._function(operation, name))]
         self._schemas.finish()
         if self._schemas.unusable:
@@ -104,11 +103,11 @@ class _Compiler:
         )
 
     def _found(self) -> list[Operation]:
-        """Every operation that stands under `paths`."""
+        """All operations under `paths`."""
         found: list[Operation] = []
         for operation in self._walk():
-            if len(found) == MOST_OPERATIONS:
-                self._skip("paths", f"there are more than {MOST_OPERATIONS} operations; the others are left out")
+            if len(found) == MAX_OPERATIONS:
+                self._skip("paths", f"there are more than {MAX_OPERATIONS} operations; the others are left out")
                 break
             found.append(operation)
         return found
@@ -127,7 +126,9 @@ class _Compiler:
                 continue
             for operation in operations_of(path if path.startswith("/") else f"/{path}", item, file):
                 try:
-                    node, home = self._documents.follow(operation.node, file)  # which may be a file of its own
+                    node, home = self._documents.follow(
+                        operation.node, file
+                    )  # an operation may be in a file of its own
                 except BadRef as error:
                     self._skip(operation.route, str(error))
                     continue
@@ -141,14 +142,15 @@ class _Compiler:
         return paths.items() if isinstance(paths, dict) else ()
 
     def _item(self, entry: Any) -> tuple[Any, str]:
-        """A path item; what stands beside its `$ref` counts as well (3.x section "Path Item Object")."""
+        """A path item; members beside its `$ref` count as well (3.x section "Path Item Object")."""
         item, file = self._documents.follow(entry, self._url)
         if isinstance(entry, dict) and len(entry) > 1 and "$ref" in entry and isinstance(item, dict):
             item = {**item, **{k: v for k, v in entry.items() if k != "$ref"}}
         return item, file
 
     def _first_base(self, found: list[Operation]) -> str | None:
-        """The document names no base: the first of its paths' or operations', else where it came from."""
+        """The base URL if the document itself names none: the first that a path or an operation names, else the place
+        that the document came from."""
         for operation in found:
             for holder in (operation.node, operation.item):
                 if url := next(servers.base_urls(holder, "", self._variables), None):
@@ -156,8 +158,8 @@ class _Compiler:
         return servers.clean("/", self._url) if self._url.startswith("http") else None
 
     def _security(self, found: list[Operation]) -> Security:
-        """What the operations need. A document from elsewhere does not say whom secrets may be told: where the API is
-        counts, as the operator says it, or the place that the document itself is from."""
+        """The credentials that the operations need. A downloaded document does not decide who may receive secrets: that
+        is the API that the operator configured, or the place that the document came from."""
         choices, own = self._choices, self._url if self._url.startswith("http") else self._base
         home = Home(
             self._base or "",
@@ -170,28 +172,8 @@ class _Compiler:
         self._warnings += security.warnings()
         return security
 
-    def _names(self, found: list[Operation]) -> list[str]:
-        """A name for each operation: by its id, or by its route where the id is missing, opaque or another's. No name
-        depends on where in the document an operation stands."""
-        owners: dict[str, str] = {}
-        for operation in found:
-            route = owners.setdefault(operation.id, operation.route)
-            owners[operation.id] = min(route, operation.route, key=lambda r: (len(r), r))
-        keys: dict[str, None] = {}
-        for operation in found:
-            key = operation.id if operation.id and not _OPAQUE.fullmatch(operation.id) else operation.route
-            if operation.id and owners[operation.id] != operation.route:
-                twice = f"operationId {operation.id[:100]!r} stands there twice"
-                self._warnings.append(f"{twice}; the one of {operation.route[:200]} is named by its route")
-                key = operation.route
-            while key in keys:  # two paths that differ in a slash only, or an id that reads like a route
-                key = f"{operation.id} {key}"
-            keys[key] = None
-        names = unique_names(keys)
-        return [names[key] for key in keys]
-
     def _function(self, operation: Operation, name: str) -> Function | None:
-        if self._keywords > MOST_KEYWORDS:
+        if self._keywords > MAX_KEYWORDS:
             self._skip(operation.route, "the document has too many parameters altogether")
             return None
         try:
@@ -199,15 +181,15 @@ class _Compiler:
         except (Unusable, BadRef, ConfigError) as error:
             self._skip(operation.route, str(error))
             return None
-        except Exception as error:  # whatever a document may hold, it costs one operation
+        except Exception as error:  # whatever a document holds, it costs one operation only
             self._skip(operation.route, f"it cannot be understood ({type(error).__name__}: {str(error)[:200]})")
             return None
         self._keywords += len(function.parameters["properties"])
         return function
 
     def _where(self, operation: Operation) -> str | None:
-        """The base URL of an operation. One that a path or an operation names counts only if it has the same origin,
-        or one that the operator has named: a document must not send credentials elsewhere."""
+        """The base URL of an operation. A URL that a path or an operation names is used only if it has the API's
+        origin, or one that the operator named: a document must not send credentials elsewhere."""
         for holder in (operation.node, operation.item):
             if own := next(servers.base_urls(holder, self._base or "", self._variables), None):
                 if servers.among(own, (self._base, *self._choices.origins)):
@@ -217,7 +199,7 @@ class _Compiler:
         return None if self._choices.base_url else self._base
 
     def _usable(self, functions: list[Function]) -> list[Function]:
-        """Without the functions whose schemas refer, over any number of steps, outside of the document."""
+        """The functions, without those whose schemas refer to something outside the document, directly or not."""
         bad = dict(self._schemas.unusable)
         users: dict[str, set[str]] = {}
         for name, schema in self._schemas.definitions.items():
@@ -240,12 +222,12 @@ class _Compiler:
         return kept
 
     def _of_the_document(self) -> bool:
-        """Whether a document from elsewhere decides where calls go."""
+        """Whether a downloaded document decides where calls go."""
         return not (self._choices.base_url or self._choices.local) and self._url.startswith("http")
 
     def _unreachable(self, base: str) -> str:
-        """What a document in a file names that only the configuration can send requests to, as `not_public` says it; ""
-        for others."""
+        """The kind of address, as `not_public` words it, if a local document names a host to which only the
+        configuration may send requests; otherwise ""."""
         choices = self._choices
         free = choices.base_url or choices.local or servers.among(base, (self._url, *choices.origins))
         return "" if free else not_public_name(servers.origin(base)[1])
@@ -254,7 +236,7 @@ class _Compiler:
         self._skipped.append(Skipped(where[:300], why[:500]))
 
     def _warn(self, functions: list[Function]) -> None:
-        """Put together what the operator should know: where calls go first, and of each kind of the rest a few."""
+        """Collect what the operator should know: first where calls go, then a few warnings of each kind."""
         where = []
         if functions and not self._base:
             where.append("the document names no server; set base_url, or no call can be made")
@@ -279,11 +261,13 @@ class _Compiler:
             where.append(f"the document says {said}, which is not known; it is read like the versions that are")
         kinds: dict[str, list[str]] = {}
         for warning in [*where, *self._warnings, *self._schemas.warnings]:
-            kinds.setdefault(_KIND.sub("…", warning), []).append(warning)
+            kinds.setdefault(_VARYING_TEXT.sub("…", warning), []).append(warning)
         self._warnings = []
-        for alike in list(kinds.values())[:_MOST_WARNINGS]:
-            more = len(alike) - _ALIKE
-            self._warnings += alike[:_ALIKE] + ([f"… and {more} more: {_KIND.sub('…', alike[0])}"] if more > 0 else [])
+        for alike in list(kinds.values())[:_MAX_WARNING_KINDS]:
+            more = len(alike) - _MAX_ALIKE_WARNINGS
+            self._warnings += alike[:_MAX_ALIKE_WARNINGS]
+            if more > 0:
+                self._warnings.append(f"… and {more} more: {_VARYING_TEXT.sub('…', alike[0])}")
 
 
 def _root(documents: Documents) -> dict[str, Any]:
@@ -302,7 +286,7 @@ def _version(root: Mapping[str, Any]) -> str:
 
 
 def _used(schema: Any) -> Iterator[str]:
-    """The definitions that a schema refers to."""
+    """The names of the definitions to which a schema refers."""
     todo = [schema]
     while todo:
         node = todo.pop()

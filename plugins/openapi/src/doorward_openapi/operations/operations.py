@@ -15,7 +15,7 @@ from doorward_openapi.document.values import encoded
 from doorward_openapi.operations import pageable, parameters, swagger2
 from doorward_openapi.operations.bodies import Bodies
 from doorward_openapi.operations.responses import Responses, Success
-from doorward_openapi.schemas import keywords, known, offers
+from doorward_openapi.schemas import implied_values, keywords, media_choice
 from doorward_openapi.schemas.keywords import Unusable
 from doorward_openapi.schemas.schemas import Schemas
 from doorward_openapi.wire import paths, steering
@@ -23,12 +23,12 @@ from doorward_openapi.wire import paths, steering
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 _READING = {"GET", "HEAD", "OPTIONS", "QUERY", "TRACE"}
 _REPEATABLE = _READING | {"PUT", "DELETE"}
-_LONGEST_PATH = 2000
+_MAX_PATH_CHARS = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation where it was found. `file` and `home` are where the path item and the operation stand."""
+    """An operation as it was found. `file` and `home` are the files in which the path item and the operation stand."""
 
     method: str
     path: str
@@ -43,13 +43,13 @@ class Operation:
 
     @property
     def id(self) -> str:
-        """The operationId if there is a usable one."""
+        """The operationId, if there is a usable one."""
         given = self.node.get("operationId") if isinstance(self.node, dict) else None
         return given.strip() if isinstance(given, str) and len(given) <= 200 else ""
 
 
 def operations_of(path: str, item: Mapping[str, Any], file: str) -> Iterator[Operation]:
-    """The operations of a path item; those of `additionalOperations` (3.2) included."""
+    """The operations of a path item, including `additionalOperations` (3.2)."""
     for method in METHODS:
         if method in item:
             yield Operation(method.upper(), path, item, item[method], file, file)
@@ -60,9 +60,9 @@ def operations_of(path: str, item: Mapping[str, Any], file: str) -> Iterator[Ope
 
 
 class Operations:
-    """Makes functions of operations. `configured` are the headers that the operator sets, as `steering.plain` writes
-    them; `withheld` then has what documents declare and no program may give: name and place → how many functions have
-    it."""
+    """Turns operations into functions. `configured` are the headers that the operator sets, as `steering.plain`
+    writes them. `withheld` counts the parameters that a document declares but no program may give: name and
+    place → number of functions."""
 
     def __init__(
         self, server: str, root: Mapping[str, Any], documents: Documents, schemas: Schemas, configured: Collection[str]
@@ -80,12 +80,12 @@ class Operations:
         self._made: dict[tuple[str, int | bytes], keywords.Keyword] = {}
 
     def function(self, operation: Operation, name: str, base: str | None) -> Function:
-        """The function of an operation. `base` is where its requests go, if that is known.
+        """The function for an operation. `base` is the base URL of its requests, if known.
 
         Raises: Unusable, BadRef.
         """
         method, path = operation.method, operation.path
-        if len(path) > _LONGEST_PATH:
+        if len(path) > _MAX_PATH_CHARS:
             raise Unusable("its path is too long")
         if paths.leads_away(paths.TEMPLATE.sub("x", path.partition("#")[0].partition("?")[0])):
             raise Unusable("its path has a part that is `.` or `..`")
@@ -136,7 +136,7 @@ class Operations:
         )
 
     def _offered(self, words: list[keywords.Keyword], *, reads: bool) -> Iterator[keywords.Keyword]:
-        """The keywords without those that are not a program's to give, which are counted."""
+        """The keywords without those that no program may give; the latter are counted."""
         for word in words:
             if steering.withheld(word.name, word.where, word.schema, reads=reads):
                 self.withheld[word.name[:100], "field" if word.where == "body" else word.where] += 1
@@ -144,16 +144,17 @@ class Operations:
                 yield word
 
     def _keyword(self, parameter: dict[str, Any], file: str) -> keywords.Keyword:
-        """The keyword of a parameter. Documents repeat them thousands of times: equal ones are made once."""
+        """The keyword for a parameter. Documents repeat parameters thousands of times: equal
+        ones are converted once."""
         key = (file, id(parameter))
         if key not in self._made:
             text = (file, encoded(parameter))
             if text not in self._made:
                 upgraded = swagger2.upgraded_parameter(parameter) if self._old else parameter
                 made = parameters.keyword(upgraded, file, self._schemas)
-                # What a path names is not for a default to choose.
+                # A default must not choose what a path names.
                 value = (
-                    known.value(self._documents, upgraded.get("schema"), file, default=made.where != "path")
+                    implied_values.value(self._documents, upgraded.get("schema"), file, default=made.where != "path")
                     if made.required
                     else None
                 )
@@ -164,19 +165,19 @@ class Operations:
     def _accept(
         self, answer: Success, declared: list[tuple[dict[str, Any], str]]
     ) -> tuple[str, list[keywords.Keyword]]:
-        """What to ask for in `Accept`, and the argument by which a program chooses it: of the media types that the
-        document's own parameter of this name lists, else of those that answers have."""
+        """The value of `Accept`, and the argument by which a program chooses it: among the media types that the
+        document's own parameter of that name lists, else among those of the answers."""
         if "accept" in self._configured:
             return answer.accept, []
         listed = [p for p in declared if p[0]["in"] == "header" and p[0]["name"].lower() == "accept"]
-        own = next(filter(None, (offers.declared(*p, self._documents) for p in listed)), [])
+        own = next(filter(None, (media_choice.declared(*p, self._documents) for p in listed)), [])
         if len(own) == 1:
             return own[0], []
         accept = own[0] if own and answer.media not in own else answer.accept
-        return accept, offers.keyword("Accept", own or answer.offered, "media type of the answer")
+        return accept, media_choice.keyword("Accept", own or answer.offered, "media type of the answer")
 
     def _tags(self, tags: Any) -> tuple[str, ...]:
-        """The tags of an operation, and those above them."""
+        """The tags of an operation, and their parents."""
         found: dict[str, None] = {}
         todo = [tag for tag in tags[:20] if isinstance(tag, str) and tag] if isinstance(tags, list) else []
         for tag in todo:
@@ -206,7 +207,7 @@ def _summary(node: Mapping[str, Any]) -> str:
 
 
 def _parents(tags: Any) -> dict[str, str]:
-    """Tags that stand below others (3.2), and which."""
+    """The parent of each tag that has one (3.2)."""
     listed = [tag for tag in tags[:5000] if isinstance(tag, dict)] if isinstance(tags, list) else []
     return {
         t["name"]: t["parent"] for t in listed if isinstance(t.get("name"), str) and isinstance(t.get("parent"), str)

@@ -1,4 +1,4 @@
-"""`x-ms-pageable`: what a document says of the pages of an answer, as a function's `data["pages"]` has it."""
+"""`x-ms-pageable`: what a document says about the pages of an answer, for a function's `data["pages"]`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from doorward import Function
 
-_LONGEST = 200
+_MAX_NAME_CHARS = 200
 
 
 def plan(node: Mapping[str, Any]) -> dict[str, Any] | None:
     """The keys of an answer that hold the items and the next link ("": there is only one page), and the id of the
-    operation that gets the next page; `None` if nothing is said."""
+    operation that gets the next page; `None` if the document says nothing."""
     said = node.get("x-ms-pageable")
     if not isinstance(said, dict) or "nextLinkName" not in said:
         return None
@@ -22,7 +22,7 @@ def plan(node: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def joined(functions: Sequence[Function]) -> list[Function]:
-    """The functions with what those that name another operation for the next page need to know of it."""
+    """The functions; those that name another operation for the next page get what they need to know about it."""
     wanted = {id for f in functions if (id := f.data.get("pages", {}).get("operation"))}
     known = {f.id: f.data for f in functions if f.id in wanted}
     return [_joined(f, known) if "operation" in f.data.get("pages", {}) else f for f in functions]
@@ -38,16 +38,16 @@ def _joined(function: Function, known: Mapping[str, Mapping[str, Any]]) -> Funct
 
 
 def keys(value: Any, name: str) -> list[str]:
-    """The keys of an answer to which a name leads, which may be a path with dots."""
+    """The keys that a name stands for: it may be a path with dots."""
     return [name] if isinstance(value, dict) and name in value else name.split(".")
 
 
 def at(value: Any, name: str) -> Any:
-    """What an answer holds under a name."""
+    """The value that an answer has under a name."""
     for key in keys(value, name):
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) and len(value) <= _LONGEST else ""
+    return value if isinstance(value, str) and len(value) <= _MAX_NAME_CHARS else ""

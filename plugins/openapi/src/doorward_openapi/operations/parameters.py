@@ -9,13 +9,13 @@ from typing import Any
 from doorward_openapi.document.refs import Documents
 from doorward_openapi.document.text import kind, line
 from doorward_openapi.schemas.keywords import Keyword, Unusable
-from doorward_openapi.schemas.schemas import COMMENT, Schemas
+from doorward_openapi.schemas.schemas import MAX_DESCRIPTION_CHARS, Schemas
 from doorward_openapi.wire import steering
 from doorward_openapi.wire.paths import SLASHES, TEMPLATE
 
 _USUAL = {"path": "simple", "header": "simple", "query": "form", "cookie": "form", "querystring": "form"}
 _DELIMITED = {"spaceDelimited", "pipeDelimited", "tabDelimited"}
-"""In paths and headers only Swagger 2.0 has them."""
+"""Only Swagger 2.0 has these in paths and headers."""
 
 _STYLES = {
     "path": {"simple", "label", "matrix"} | _DELIMITED,
@@ -26,13 +26,13 @@ _STYLES = {
 }
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
 _NOT_OURS = {"accept", "content-type", "authorization"}
-"""Header parameters that OpenAPI says to ignore."""
+"""Header parameters that have to be ignored according to OpenAPI."""
 
 
 def resolved(
     item: Mapping[str, Any], operation: Mapping[str, Any], file: str, op_file: str, documents: Documents
 ) -> list[tuple[dict[str, Any], str]]:
-    """The parameters of a path item and its operation, references followed; the operation's win.
+    """The parameters of a path item and its operation, with references resolved; the operation's own take precedence.
 
     Raises: Unusable, BadRef.
     """
@@ -49,7 +49,7 @@ def resolved(
                 raise Unusable(f"a parameter is {kind(parameter)}, not an object")
             name, location = parameter.get("name"), parameter.get("in")
             if name == "" and parameter.get("required") is not True:
-                continue  # it cannot be sent, and need not
+                continue  # it cannot be sent, and need not be
             if not isinstance(name, str) or not isinstance(location, str) or not name or len(name) > 500:
                 raise Unusable("a parameter has no name or no location")
             found[name, location] = parameter, home
@@ -63,8 +63,7 @@ def keywords(
     make: Callable[[dict[str, Any], str], Keyword],
 ) -> Iterator[Keyword]:
     """A keyword for each parameter, made by `make`. `configured` are the headers that the operator sets, as
-    `steering.plain` writes them: they are not the program's to give. A variable of the path that nothing declares is a
-    string.
+    `steering.plain` writes them: programs may not give those. A path variable that no parameter declares is a string.
 
     Raises: Unusable, BadRef.
     """
@@ -97,7 +96,7 @@ def _sent(name: str, parameter: Mapping[str, Any], configured: Collection[str]) 
 
 
 def keyword(parameter: Mapping[str, Any], file: str, schemas: Schemas) -> Keyword:
-    """What a parameter object is as an argument of a function.
+    """The keyword argument for a parameter object.
 
     Raises: BadRef.
     """
@@ -130,7 +129,7 @@ def keyword(parameter: Mapping[str, Any], file: str, schemas: Schemas) -> Keywor
 
 
 def _or_empty(schema: dict[str, Any]) -> dict[str, Any]:
-    """The same, or an empty text."""
+    """The same schema, with the empty text allowed."""
     if schema.get("type") == "string" and schema.keys().isdisjoint({"enum", "const", "pattern", "minLength"}):
         return schema
     about: dict[str, Any] = {k: schema[k] for k in ("description", "default", "deprecated") if k in schema}
@@ -140,9 +139,9 @@ def _or_empty(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def described(schema: dict[str, Any], parameter: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema with the description, the example and the deprecation of the parameter that has it."""
+    """A parameter's schema with the description, the example and the deprecation of the parameter."""
     about: dict[str, Any] = {}
-    if text := line(parameter.get("description"), COMMENT):
+    if text := line(parameter.get("description"), MAX_DESCRIPTION_CHARS):
         about["description"] = text
     if parameter.get("deprecated") is True:
         about["deprecated"] = True

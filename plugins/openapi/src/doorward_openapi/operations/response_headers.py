@@ -1,4 +1,4 @@
-"""Headers of answers: what documents say of them, and what an answer without a body is instead."""
+"""Response headers: those that a document declares, and what an answer without a body returns instead."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from doorward import is_hidden_header, shown_headers
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
 
-MOST = 12
-"""Names of headers that a card shows."""
+MAX_SHOWN_HEADERS = 12
+"""Names of headers that a function's description shows."""
 
 _PLACES = {201: ("location",), 202: ("operation-location", "azure-asyncoperation", "location")}
-"""Where what was made is, or how far it is, by the status."""
+"""By status: the headers that say where a new resource is, or how far a job has come."""
 
 _USUAL = {"content-type", "content-length", "content-encoding", "date", "server", "link", "vary"}
-"""What says nothing that a program would ask for."""
+"""Headers that tell a program nothing of interest."""
 
 
 def declared(responses: Iterable[Any]) -> tuple[str, ...]:
-    """The names of the headers that these responses of an operation have, in small letters."""
+    """The names of the headers that these responses declare, in lower case."""
     named = (
         n
         for r in responses
@@ -30,11 +30,11 @@ def declared(responses: Iterable[Any]) -> tuple[str, ...]:
         if isinstance(n, str)
     )
     found = dict.fromkeys(name.lower() for name in named if _NAME.fullmatch(name))
-    return tuple(name for name in found if name not in _USUAL and not is_hidden_header(name))[:MOST]
+    return tuple(name for name in found if name not in _USUAL and not is_hidden_header(name))[:MAX_SHOWN_HEADERS]
 
 
 def schema(method: str, responses: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The schema of what `instead` gives of these responses, of which none has a body."""
+    """The schema of what `instead` returns for these responses, none of which has a body."""
     if method == "HEAD":
         return {
             "type": "object",
@@ -48,8 +48,8 @@ def schema(method: str, responses: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def instead(method: str, status: int, headers: Mapping[str, str]) -> Any:
-    """What an answer without a body is to a program: that of HEAD its headers, one that something was made, or will be,
-    where that is."""
+    """What a program gets for an answer without a body: the headers after HEAD, or the location of the resource
+    or job that was created."""
     if method == "HEAD":
         return shown_headers(headers)
     return next((headers[name] for name in _PLACES.get(status, ()) if headers.get(name)), None)

@@ -1,4 +1,4 @@
-"""What an operation answers: the media types to ask for, the schema of what comes, and the headers beside it."""
+"""The answers of an operation: the media types to ask for, the schema of the value, and the headers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 from doorward_openapi.document.refs import BadRef, Documents
 from doorward_openapi.operations import response_headers, swagger2
-from doorward_openapi.schemas import offers
+from doorward_openapi.schemas import media_choice
 from doorward_openapi.schemas.schemas import Schemas
 from doorward_openapi.wire import media_types
 
-_MOST_OTHERS = 5
-"""Media types of other responses that are asked for as well."""
+_MAX_OTHER_MEDIA_TYPES = 5
+"""Media types of other responses that `Accept` lists as well."""
 
 _HANDLE = {
     "artefact": {"type": "string"},
@@ -23,13 +23,13 @@ _HANDLE = {
     "name": {"type": "string"},
 }
 _RETURNS: dict[str, dict[str, Any]] = {"text": {"type": "string"}, "binary": {"type": "object", "properties": _HANDLE}}
-"""What a program gets of answers that are not JSON: text, or the handle of bytes."""
+"""What a program gets from answers that are not JSON: text, or the handle of a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Success:
-    """What comes of success: its media type and schema, all media types that it may have, whether it is bytes (`raw`)
-    though JSON, and the names of its headers. `accept` is what to ask for."""
+    """The successful answer: its media type and schema, all media types that it may have, whether JSON is to be treated
+    as bytes (`raw`), and the names of its headers. `accept` is the value of the Accept header."""
 
     media: str = ""
     returns: Mapping[str, Any] | None = None
@@ -40,7 +40,7 @@ class Success:
 
 
 class Responses:
-    """Reads the responses of operations, as their document has them."""
+    """Reads the responses that a document declares for its operations."""
 
     def __init__(self, root: Mapping[str, Any], documents: Documents, schemas: Schemas) -> None:
         self._root = root
@@ -48,7 +48,7 @@ class Responses:
         self._schemas = schemas
 
     def answered(self, node: Mapping[str, Any], file: str, method: str) -> Success:
-        """What an operation answers.
+        """The successful answer of an operation.
 
         Raises: BadRef if it refers outside of the document.
         """
@@ -60,13 +60,13 @@ class Responses:
                 returns=response_headers.schema(method, {code: response for code, (response, _) in found.items()}),
             )
         if answer.media:
-            # No `*/*` beside what the document names: Rails, ASP.NET and others then take it that anything will do.
+            # No `*/*` beside what the document names: Rails, ASP.NET and others then send whatever they like.
             others = [f"{other};q=0.5" for other in self._others(answer.media, node, file)]
             answer = replace(answer, accept=", ".join([answer.media, *others]))
         return replace(answer, headers=response_headers.declared(response for response, _ in found.values()))
 
     def _successes(self, node: Mapping[str, Any], file: str) -> Iterator[tuple[str, tuple[dict[str, Any], str]]]:
-        """The responses that mean success, by their status, each with the file in which it stands."""
+        """The responses that mean success: status, and response with the file in which it stands."""
         responses: Any = node.get("responses")
         for code in _codes(responses):
             response, home = self._documents.object(responses[code], file)
@@ -74,7 +74,7 @@ class Responses:
                 yield code, (response, home)
 
     def _returned(self, node: Mapping[str, Any], responses: Iterable[tuple[dict[str, Any], str]]) -> Success:
-        """The JSON answer of the first status that has one."""
+        """The JSON answer of the first status that has one, else the first other answer."""
         found = Success()
         for response, home in responses:
             content = self._content(response, home, node)
@@ -82,7 +82,7 @@ class Responses:
                 form = media_types.kind(media)
                 named = "" if "*" in media else media
                 if form == "json" and ("schema" in entry or found.returns is None):
-                    offered = offers.for_answer(content, self._schemas.binaries)
+                    offered = media_choice.for_answer(content, self._schemas.binaries)
                     if self._schemas.binaries.found(entry.get("schema"), place).is_raw:
                         return Success(named, _RETURNS["binary"], offered, raw=True)
                     schema = self._schemas.convert(entry["schema"], place) if "schema" in entry else None
@@ -90,12 +90,13 @@ class Responses:
                 if found.returns is None and named:
                     form = "text" if media_types.is_text(media) else form
                     returns = self._sequence(entry, place) if form == "lines" else _RETURNS.get(form)
-                    found = Success(media, returns, found.offered or offers.for_answer(content, self._schemas.binaries))
+                    choice = found.offered or media_choice.for_answer(content, self._schemas.binaries)
+                    found = Success(media, returns, choice)
         return found
 
     def _others(self, media: str, node: Mapping[str, Any], file: str) -> list[str]:
-        """The media types of those responses, errors mostly, that do not come in this one; anything, where JSON may be
-        a file."""
+        """The media types of other responses, mostly errors, that cannot come as `media`; any type at
+        all if JSON may be a file."""
         found: dict[str, None] = {}
         responses = node.get("responses")
         for response in responses.values() if isinstance(responses, dict) else ():
@@ -105,7 +106,7 @@ class Responses:
                     found[types[0]] = None
                 elif media_types.kind(media) == "json" and any(media_types.kind(one) == "binary" for one in types):
                     found["*/*"] = None
-        return list(found)[:_MOST_OTHERS]
+        return list(found)[:_MAX_OTHER_MEDIA_TYPES]
 
     def _content(self, response: Any, home: str, node: Mapping[str, Any]) -> list[tuple[str, dict[str, Any], str]]:
         """The media types of a response."""
@@ -114,8 +115,8 @@ class Responses:
         return media_types.listed(response.get("content"), self._documents, home) if isinstance(response, dict) else []
 
     def _sequence(self, entry: Mapping[str, Any], file: str) -> dict[str, Any]:
-        """What a sequential media type becomes: a list, of what `itemSchema` (3.2) says; before, `schema` was the
-        whole."""
+        """The schema of a sequential media type: a list of `itemSchema` (3.2). Before 3.2,
+        `schema` described the whole."""
         if "itemSchema" in entry:
             return {"type": "array", "items": self._schemas.convert(entry["itemSchema"], file)}
         whole = self._schemas.convert(entry.get("schema"), file)
@@ -123,7 +124,7 @@ class Responses:
 
 
 def _codes(responses: Any) -> list[str]:
-    """The keys of responses that mean success."""
+    """The status codes that mean success."""
     if not isinstance(responses, dict):
         return []
     codes = sorted(code for code in responses if len(code) == 3 and code[0] == "2")

@@ -1,7 +1,7 @@
-"""The routes of a document: which operation a path means to a server that decodes it before it chooses what answers.
+"""The routes of a document: which operation a path means to a server that decodes it before routing.
 
-`/users/7%2Fkeys` is `GET /users/{id}/keys` to such a server, and `/users/me` is `GET /users/me` to any, whichever
-function was called.
+`/users/7%2Fkeys` is `GET /users/{id}/keys` to such a server, and `/users/me` is `GET /users/me` to any server,
+whichever function was called.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from doorward_openapi.operations.operations import Operation
 from doorward_openapi.wire import paths
 
 NAME = "routes of the document"
-"""Under which they stand among the definitions of a compile. A schema's name has no blanks."""
+"""Their key among the compiled definitions. Names of schemas have no blanks, so there is no clash."""
 
 
-_MOST_PARTS = 100
-"""Parts of a path that are compared with routes that have no fixed number of them; one with more fits all."""
+_MAX_PARTS = 100
+"""Parts of a path that are compared with routes of no fixed length; a longer path counts as matching all of them."""
 
 
 class Route(NamedTuple):
-    """An operation as the catalog knows it: its path, its original id, and which of its variables may hold slashes."""
+    """An operation in the catalog: its path, its original id, and those of its variables that may hold slashes."""
 
     path: str
     id: str
@@ -34,7 +34,8 @@ class Route(NamedTuple):
 
 @dataclass(slots=True)
 class _Node:
-    """What follows on a part of a path: by its text, by how it begins and ends around a variable, or whatever it is."""
+    """A node of the tree of routes. Its children are found by the text of the next part of the path, or by what stands
+    around a variable in it."""
 
     plain: dict[str, _Node] = field(default_factory=dict)
     around: dict[tuple[str, str], _Node] = field(default_factory=dict)
@@ -44,8 +45,7 @@ class _Node:
 def listed(
     operations: Iterable[Operation], functions: Iterable[Function], bases: Iterable[str | None]
 ) -> dict[str, Any]:
-    """The routes by their method, as they are stored, and under "" the paths of the base URLs to which they are
-    added."""
+    """The routes by method, as they are stored, and under "" the paths of the base URLs to which they are appended."""
     found: dict[str, Any] = {}
     spanning = {
         f.route: names
@@ -59,7 +59,7 @@ def listed(
 
 
 class Routes:
-    """Looks up paths in the trees of routes, one for each method. Making them takes a moment for a large document."""
+    """Looks up paths in trees of routes, one for each method. Building them takes a moment for a large document."""
 
     def __init__(self, table: Mapping[str, Any]) -> None:
         routes = {method: [Route(*entry) for entry in entries] for method, entries in table.items() if method}
@@ -70,9 +70,8 @@ class Routes:
         self._bases: Sequence[str] = table.get("", ("",))
 
     def others(self, method: str, template: str, path: str, query: str = "") -> Iterator[Route]:
-        """The routes that a path, as it is sent, can mean rather than that of the template from which it was made: the
-        more literal one wins, as OpenAPI has it, and so does one whose own query is part of the `query` that is
-        sent."""
+        """Other routes that a path may mean, as it is sent, instead of the template from which it was made. The more
+        literal route wins, as in OpenAPI, and so does one whose own query is part of the `query` that is sent."""
         own, said, given = _shape(template), _said(template), _pairs(query)
         root = self._roots.get(method, _Node())
         for text in dict.fromkeys(paths.decodings(path)):
@@ -89,8 +88,8 @@ class Routes:
                     yield route
 
     def reached(self, template: str, url: str, base: str) -> Iterator[Route]:
-        """The routes that a GET of this URL can mean besides that of a template of this base: also what only a query
-        tells apart, or what is below the base of another operation."""
+        """The routes that a GET of this URL may mean besides the given template below `base`: also routes that differ
+        only in their query, and routes below another operation's base URL."""
         path, names = urlsplit(url).path, parse_qsl(urlsplit(url).query, keep_blank_values=True)
         own, home = clean_text(template), urlsplit(base).path.rstrip("/")
         for prefix in {home, *self._bases}:
@@ -101,7 +100,7 @@ class Routes:
                 for route in _matching(self._roots.get("GET", _Node()), parts):
                     alike = prefix == home and _shape(route.path) == _shape(own)
                     if past and not alike:
-                        break  # what is less literal is not chosen
+                        break  # a less literal route is not chosen
                     past = past or alike
                     if route.path != own and _has(names, route.path, alike=alike):
                         yield route
@@ -112,16 +111,16 @@ class Routes:
                         yield route
 
     def _across(self, method: str, own: Sequence[str], parts: Sequence[str], *, met: bool) -> Iterator[Route]:
-        """The routes whose variables may hold slashes that fit the parts of a path; where a function's own shape fits
-        as well, only those that have as many parts without variables."""
+        """The routes with slashes in their variables that fit the parts of a path. If the function's own shape fits as
+        well, only those with at least as many parts without variables."""
         fitting = [route for route, shape in self._spanning.get(method, ()) if _fits(shape, parts)]
         least = _literal(own) if met or any(_shape(route.path) == own for route in fitting) else 0
         return (route for route in fitting if _literal(_shape(route.path)) >= least)
 
 
 def _has(names: Collection[tuple[str, str]], path: str, *, alike: bool) -> bool:
-    """Whether a query has what stands in the path of a route, which of two that are otherwise alike has to have
-    something there."""
+    """Whether a query has the pairs that stand in the path of a route. Of two routes that are otherwise alike, this
+    one must have such pairs."""
     wanted = parse_qsl(path.partition("#")[0].partition("?")[2], keep_blank_values=True)
     if alike and not wanted:
         return False
@@ -152,8 +151,8 @@ def _literal(shape: Sequence[str]) -> int:
 
 
 def _fits(shape: Sequence[str], parts: Sequence[str]) -> bool:
-    """Whether a path has a shape in which `{+}` stands for any number of parts."""
-    if len(parts) > _MOST_PARTS:
+    """Whether a path fits a shape, in which `{+}` stands for any number of parts."""
+    if len(parts) > _MAX_PARTS:
         return True
     reached = {0}
     for part in parts:
@@ -162,7 +161,7 @@ def _fits(shape: Sequence[str], parts: Sequence[str]) -> bool:
 
 
 def _after(wanted: str, part: str, at: int) -> Sequence[int]:
-    """Where in its shape a path can be after a part of it."""
+    """The positions in a shape that can be reached after a part of the path."""
     if "{+}" in wanted:
         return at, at + 1
     before, variable, rest = wanted.partition("{}")
@@ -172,7 +171,7 @@ def _after(wanted: str, part: str, at: int) -> Sequence[int]:
 
 
 def _shape(template: str, spanning: Collection[str] = ()) -> list[str]:
-    """The parts of a template, `{}` for each variable, `{+}` for those that may hold slashes."""
+    """The parts of a template, with `{}` for each variable, or `{+}` if it may hold slashes."""
     path = paths.TEMPLATE.sub(
         lambda found: "{+}" if found[1] in spanning else "{}", template.partition("#")[0].partition("?")[0]
     )
@@ -180,7 +179,7 @@ def _shape(template: str, spanning: Collection[str] = ()) -> list[str]:
 
 
 def _said(template: str) -> frozenset[tuple[str, str]]:
-    """What a template says of its query, without what its variables give."""
+    """The pairs that a template fixes in its query, without those that hold variables."""
     return frozenset(
         (name, value)
         for name, value in _pairs(template.partition("#")[0].partition("?")[2])
@@ -189,7 +188,7 @@ def _said(template: str) -> frozenset[tuple[str, str]]:
 
 
 def _pairs(query: str) -> frozenset[tuple[str, str]]:
-    """The pairs of a query, as a server sees them that takes capitals for small letters."""
+    """The pairs of a query as a server sees them that ignores case."""
     return frozenset((name.casefold(), value.casefold()) for name, value in parse_qsl(query, keep_blank_values=True))
 
 

@@ -1,6 +1,6 @@
 """Swagger 2.0 operations in the words of OpenAPI 3: parameters with a schema, a request body, contents.
 
-Schemas are left as they are (`schemas.py` knows both); what stands around them is rewritten.
+Schemas are left as they are (`schemas.py` knows both); everything around them is rewritten.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _STYLES = {"multi": ("form", True), "ssv": ("spaceDelimited", False), "pipes": (
 def upgraded(
     operation: Mapping[str, Any], parameters: Sequence[tuple[dict[str, Any], str]], root: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[tuple[dict[str, Any], str]]]:
-    """A 2.0 operation and its resolved parameters (each with its file) → the operation as of 3.0, and the parameters
-    that are no part of its body."""
+    """A 2.0 operation and its resolved parameters (each with its file) → the operation in the form of 3.0, and the
+    parameters that are not part of its body."""
     consumes = _media(operation, root, "consumes")
     fields = [p for p, _ in parameters if p.get("in") == "formData"]
     bodies = [p for p, _ in parameters if p.get("in") == "body"]
@@ -41,7 +41,7 @@ def upgraded(
 
 
 def upgraded_response(response: Any, operation: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
-    """A resolved 2.0 response with its schema under each media type that the operation produces."""
+    """A resolved 2.0 response, with its schema under each media type that the operation produces."""
     if not isinstance(response, dict) or "schema" not in response:
         return response
     produces = _media(operation, root, "produces") or ["application/json"]
@@ -58,7 +58,7 @@ def _schema(parameter: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _style(parameter: Mapping[str, Any]) -> dict[str, Any]:
-    """`collectionFormat`, of which csv is the default, also in queries."""
+    """The style for a `collectionFormat`; the default is csv, also in queries."""
     if parameter.get("type") != "array":
         return {}
     named = parameter.get("collectionFormat")
@@ -69,7 +69,7 @@ def _style(parameter: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def upgraded_parameter(parameter: Mapping[str, Any]) -> dict[str, Any]:
-    """A 2.0 parameter that is no part of a body, as of 3.0."""
+    """A 2.0 parameter that is not part of a body, in the form of 3.0."""
     about = {
         k: parameter[k]
         for k in ("name", "in", "description", "required", "allowEmptyValue", paths.SLASHES)

@@ -1,4 +1,4 @@
-"""Schemas of a document as JSON Schema 2020-12, and the keyword arguments made of them.
+"""Schemas of a document as JSON Schema 2020-12, and the keyword arguments made from them.
 
 Never a whole operation.
 """

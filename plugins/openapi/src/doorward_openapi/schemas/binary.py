@@ -1,4 +1,4 @@
-"""Which schemas are bytes, in every way in which OpenAPI 2.0 to 3.2 writes a file or base64."""
+"""Which schemas describe bytes, in all the ways in which OpenAPI 2.0 to 3.2 describes a file or base64."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from doorward_openapi.document.refs import BadRef, Documents
 from doorward_openapi.wire import media_types
 
 ANY = "application/octet-stream"
-"""The media type that says nothing but that there are bytes."""
+"""The media type that says no more than that these are bytes."""
 
 _BASE64 = {"base64": "byte", "base64url": "base64url"}
 _UNCODED = (None, "", "binary", "8bit", "7bit")
@@ -24,12 +24,13 @@ _SAYING = (
     "contentMediaType",
     "contentEncoding",
 )
-_DEEPEST = 20
+_MAX_DEPTH = 20
 
 
 class Bytes(NamedTuple):
-    """What stands where a schema is. `forms`: each `binary`, `byte`, `base64url`, `text`, `other`, or `any` where it
-    says nothing; whether there may be `one`, `many` in a list, or `null`; and the media type that it names itself."""
+    """What a schema says about bytes. `forms` holds `binary`, `byte`, `base64url`, `text`, `other`, or `any` if the
+    schema says nothing; `one`, `many` and `null` say whether a single value, a list or null is allowed; `media` is the
+    media type that the schema itself names."""
 
     forms: frozenset[str]
     one: bool = True
@@ -39,13 +40,13 @@ class Bytes(NamedTuple):
 
     @property
     def is_file(self) -> bool:
-        """Whether it is bytes as they are, and nothing else."""
+        """Whether it is unencoded bytes and nothing else."""
         return self.forms == {"binary"}
 
     @property
     def is_raw(self) -> bool:
-        """Whether a body or an answer of this schema is bytes even where its media type is JSON's: not a string that
-        holds them."""
+        """Whether a body or an answer of this schema is bytes even if its media type is JSON, not a
+        JSON string that holds them."""
         return self.is_file and self.one and not self.many and not self.media
 
     @property
@@ -54,11 +55,11 @@ class Bytes(NamedTuple):
 
     @property
     def base64(self) -> str:
-        """How bytes are written as text there: `byte` or `base64url`; "" where they are not."""
+        """How bytes are written as text: `byte` or `base64url`; "" if they are not."""
         return next(iter(self.forms)) if self.forms in ({"byte"}, {"base64url"}) else ""
 
     def file_schema(self) -> dict[str, Any]:
-        """The schema of a file, a list of files, or either, null if that may be."""
+        """The schema of a file, a list of files, or either, with null if that is allowed."""
         null = ["null"] if self.null else []
         one: dict[str, Any] = {"type": ["string", *null] if null else "string", "format": "binary"}
         if not self.many:
@@ -71,10 +72,11 @@ class Bytes(NamedTuple):
 
 
 def form(node: Mapping[str, Any], *, raw: bool) -> str | None:
-    """The `format` of a schema object: `binary` for bytes as they are, `byte` for base64, however it says so.
+    """The `format` of a schema object: `binary` for unencoded bytes, `byte` for base64, in
+    whatever way the schema says it.
 
-    JSON cannot hold bytes as they are. What names no encoding there (not `raw`) is base64, or text if it names no media
-    type in particular.
+    JSON cannot hold unencoded bytes: in JSON (not `raw`), a schema without an encoding means base64, or text if it
+    names no particular media type.
     """
     named, coding, media = node.get("format"), node.get("contentEncoding"), node.get("contentMediaType")
     if node.get("type") == "file" or (named == "file" and node.get("type", "string") in ("string", "object")):
@@ -97,15 +99,16 @@ def _is_string(node: Mapping[str, Any]) -> bool:
 
 
 class Binaries:
-    """Finds out what schemas say of bytes, of each once: fields and media types of a small document can refer to it a
-    million times."""
+    """Finds out what schemas say about bytes, once for each: a small document can refer to the
+    same schema a million times."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
         self._known: dict[tuple[int, str], tuple[Any, Bytes]] = {}
 
     def found(self, node: Any, file: str, depth: int = 0) -> Bytes:
-        """What a schema that stands in `file` says; references followed. Of a circle, what stands outside of it.
+        """What a schema in `file` says, with references followed. In a circle of references, what
+        stands outside it counts.
 
         Raises: BadRef if they lead outside of the document.
         """
@@ -120,9 +123,9 @@ class Binaries:
             return Bytes(frozenset(["any"]))
         key = (id(node), file)
         if key not in self._known:
-            if depth > _DEEPEST:
+            if depth > _MAX_DEPTH:
                 return other
-            self._known[key] = node, other  # the node is kept, so its id is not used again
+            self._known[key] = node, other  # keeping the node prevents its id from being reused
             self._known[key] = node, self._look(node, file, depth + 1)
         return self._known[key][1]
 
@@ -137,7 +140,7 @@ class Binaries:
         return own
 
     def _own(self, node: Mapping[str, Any], file: str, depth: int) -> Bytes:
-        """What a schema says itself."""
+        """What a schema itself says, without its parts."""
         kinds = node.get("type")
         kinds = kinds if isinstance(kinds, list) else [kinds]
         null = "null" in kinds or node.get("nullable") is True or node.get("x-nullable") is True
@@ -159,7 +162,7 @@ def _form_of(node: Mapping[str, Any]) -> str:
         and "*" not in media
         and media_types.kind(media) == "json"
     ):
-        return "any"  # JSON is, or a file that holds it
+        return "any"  # a JSON value, or a file that holds JSON
     known = form(node, raw=True)
     if known in ("binary", "byte", "base64url") and (
         _is_string(node) or "file" in (node.get("type"), node.get("format"))
@@ -189,7 +192,7 @@ def _either(several: list[Bytes]) -> Bytes:
 
 
 def _both(one: Bytes, other: Bytes) -> Bytes:
-    """What holds where both do: whichever says more."""
+    """What holds if both schemas apply: whatever says more."""
     if one.forms == {"any"}:
         return other._replace(null=one.null or other.null, media=one.media or other.media)
     return one._replace(media=one.media or other.media)

@@ -1,4 +1,4 @@
-"""The keyword arguments of a function: what each is on the wire, and names that Python can write."""
+"""The keyword arguments of a function: how each is sent, and names that are valid in Python."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Unusable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Keyword:
-    """One argument: its name on the wire, its location (`path`, `query`, `header`, `cookie`, `body` …), its JSON
-    Schema, and `wire`: how it is written there, where that is not the location's usual way. `known` is the value of one
-    that is required and not given; None: it has to be given."""
+    """One argument: its name in the request, its location (`path`, `query`, `header`, `cookie`, `body` …), its JSON
+    Schema, and in `wire` how it is written if that differs from the location's usual way. `known` is the value of a
+    required argument that is not given; if it is None, the program has to give one."""
 
     name: str
     where: str
@@ -30,12 +30,13 @@ class Keyword:
 
     @property
     def needed(self) -> bool:
-        """Whether a program has to give it."""
+        """Whether a program has to give this argument."""
         return self.required and self.known is None
 
 
 def named(keywords: Iterable[Keyword]) -> dict[str, Keyword]:
-    """Keywords by argument name. Where two would share a name, the later location's gets its location as suffix."""
+    """Keywords by argument name. If two would have the same name, the one of the later location
+    gets its location as suffix."""
     arguments: dict[str, Keyword] = {}
     counts: dict[str, int] = {}
     for keyword in sorted(keywords, key=lambda k: _ORDER.index(k.where)):

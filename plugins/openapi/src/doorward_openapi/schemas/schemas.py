@@ -1,8 +1,8 @@
 """Schemas of OpenAPI 2.0, 3.0, 3.1 and 3.2 → JSON Schema 2020-12 whose references are `#/$defs/NAME`.
 
-What a schema says is never made stricter, and loosened where documents are often wrong: `oneOf` becomes `anyOf`
-(alternatives overlap), `additionalProperties: false` goes (it contradicts `allOf`), read-only properties are not
-required. The upstream checks its requests itself.
+A schema is never made stricter, and is loosened where documents are often wrong: `oneOf` becomes `anyOf` (alternatives
+overlap), `additionalProperties: false` is dropped (it contradicts `allOf`), and read-only properties are not required.
+The upstream checks its requests itself.
 """
 
 from __future__ import annotations
@@ -17,24 +17,14 @@ from doorward_openapi.document.servers import file_name
 from doorward_openapi.document.text import line
 from doorward_openapi.document.values import bounds, matching, small
 from doorward_openapi.schemas import binary
+from doorward_openapi.schemas.types import is_open, nullable, type_of
 from doorward_openapi.schemas.variants import Variant, Variants
 
-DEEPEST = 48
-"""Levels of one schema, from reference to reference; below, anything goes."""
+MAX_DEPTH = 48
+"""Levels of one schema between references; anything is allowed below."""
 
-COMMENT = 1000
-"""Characters of a description that are kept; a card shows fewer."""
-_TYPES = {"string", "integer", "number", "boolean", "object", "array", "null"}
-_ALSO_CALLED = {
-    **dict.fromkeys(("int", "int32", "int64", "long", "short"), "integer"),
-    **dict.fromkeys(("float", "double", "decimal"), "number"),
-    **dict.fromkeys(
-        ("date", "datetime", "date-time", "uuid", "email", "password", "uri", "url", "enum", "file", "text", "byte"),
-        "string",
-    ),
-    "bool": "boolean",
-    "list": "array",
-}
+MAX_DESCRIPTION_CHARS = 1000
+"""Length of a description that is stored; what an agent is shown is shorter."""
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _FLAGS = ("deprecated", "readOnly", "writeOnly")
 _BOUNDS = frozenset(["minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"])
@@ -52,19 +42,19 @@ _PARTS = frozenset(
         "oneOf",
     ]
 )
-"""Most schemas have none of these: one look at all of them is cheaper than a look at each."""
+"""Keywords that hold other schemas. Most schemas have none: a single check is cheaper than one for each."""
 
 
 Mode = Literal["", "Patch", "Form"]
-"""What a schema is converted for. In a merge patch, members may be left out, or null, which deletes them; a form can
-hold files."""
+"""The purpose of a converted schema. In a merge patch, members may be left out, or be null, which deletes
+them; a form can hold files."""
 
 
 class Schemas:
-    """Converts schemas, and collects as definitions what they refer to.
+    """Converts schemas, and collects the schemas that they refer to as definitions.
 
-    `binaries` knows which schemas are bytes. `unusable` are the definitions (and why) that refer outside of the
-    document: no operation may use them.
+    `binaries` knows which schemas describe bytes. `unusable` names the definitions that refer outside the document,
+    with the reason: no operation may use them.
     """
 
     def __init__(self, documents: Documents) -> None:
@@ -90,11 +80,11 @@ class Schemas:
         key = (id(node), file, mode)
         if key not in self._done:
             self._mode = mode
-            self._done[key] = (node, self._convert(node, file, 0))  # the node is kept, so its id is not used again
+            self._done[key] = (node, self._convert(node, file, 0))  # keeping the node prevents its id from being reused
         return self._done[key][1]
 
     def finish(self) -> None:
-        """Convert everything that was referred to."""
+        """Convert all schemas that were referred to."""
         while self._queue:
             name, place, self._mode = self._queue.pop()
             try:
@@ -106,9 +96,9 @@ class Schemas:
             self._tell_values(name, properties)
 
     def _tell_values(self, name: str, properties: Mapping[str, Mapping[str, None]]) -> None:
-        """Show what a discriminator maps to a definition, where the definition does not say it itself. It is no `enum`:
-        documents are often wrong about it, and a variant of a variant has another value than the part that it
-        shares."""
+        """Show the discriminator values that select a definition, if the definition does not give them itself. They
+        do not become an `enum`: documents are often wrong about them, and a variant of a variant has other values
+        than the schema that it extends."""
         definition = self.definitions[name]
         own = definition.get("properties", {})
         for key, values in properties.items():
@@ -117,16 +107,16 @@ class Schemas:
         self.definitions[name] = {**definition, "properties": own}
 
     def _mean(self, variants: Iterable[Variant]) -> None:
-        """Remember which value of its discriminator means which variant of a union."""
+        """Remember which discriminator value selects which variant of a union."""
         for variant in variants:
             self._meant.setdefault(self._name(variant.place), {}).setdefault(variant.key, {})[variant.value] = None
 
     def _convert(self, node: Any, file: str, depth: int, *, member: bool = False) -> dict[str, Any]:
-        """`member` is what stands for a value as part of another schema: a definition itself, and whatever it is
-        composed of."""
+        """Convert one schema. `member`: it describes a value only as part of another schema, as a definition and
+        whatever that is composed of do."""
         if node is False:
             return {"not": {}}
-        if not isinstance(node, dict) or depth > DEEPEST:
+        if not isinstance(node, dict) or depth > MAX_DEPTH:
             return {}
         ref = node.get("$ref", node.get("$dynamicRef"))
         out: dict[str, Any] = self._reference(ref, file, member=member) if isinstance(ref, str) else {}
@@ -143,7 +133,7 @@ class Schemas:
     def _reference(self, ref: str, file: str, *, member: bool) -> dict[str, Any]:
         try:
             place = self._documents.find(ref, file)
-            for _ in range(30):  # a definition that is but another reference would be a needless hop, or a circle
+            for _ in range(30):  # a definition that is only another reference would be a needless hop, or a circle
                 node = place.node
                 if not isinstance(node, dict) or len(node) != 1 or not isinstance(node.get("$ref"), str):
                     break
@@ -155,13 +145,12 @@ class Schemas:
                 raise
             self.warnings[f"a schema is unknown: {error}"] = None
             return {}
-        # Its variants extend the schema: within themselves it is itself, or they would be made of each other without
-        # end.
+        # Variants extend the schema: inside a variant it stands for itself only, or the two would contain each other.
         variants = [] if member else self._variants.of(place)
         return {"$ref": f"#/$defs/{self._any(place, variants) if variants else self._name(place)}"}
 
     def _any(self, place: Place, variants: Sequence[Variant]) -> str:
-        """The definition of what may stand for a schema: one, however often it is asked for."""
+        """The one definition of everything that may stand for a schema, that is the schema and its variants."""
         key = (place.file, f"{place.pointer} and its variants", self._mode)
         if key not in self._names:
             self._mean(variants)
@@ -181,7 +170,7 @@ class Schemas:
         return self._names[key]
 
     def _free(self, base: str) -> str:
-        """A name that no definition has, and which is taken with that; whoever takes it fills it."""
+        """Reserve a name that no definition has yet; the caller fills in the definition."""
         name = base
         while name in self.definitions:
             self._counts[base] = self._counts.get(base, 1) + 1
@@ -190,19 +179,19 @@ class Schemas:
         return name
 
     def _values(self, node: Mapping[str, Any], out: dict[str, Any]) -> None:
-        """Everything that holds no other schema."""
-        if kind := _type(node, typed="$ref" not in out):
+        """Copy the keywords that hold no other schema."""
+        if kind := type_of(node, typed="$ref" not in out):
             out["type"] = kind
         if (form := binary.form(node, raw=self._mode == "Form")) and len(form) <= 50:
             out["format"] = form
             if form == "binary" and "$ref" not in out and (not kind or node.get("format") == "file"):
                 out["type"] = "string"
-        if (text := node.get("description")) and (text := line(text, COMMENT)):
+        if (text := node.get("description")) and (text := line(text, MAX_DESCRIPTION_CHARS)):
             out["description"] = text
         if isinstance(values := node.get("enum", node.get("x-extensible-enum")), list) and (
             values := matching(values, kind)
         ):
-            if _is_open(node):
+            if is_open(node):
                 out["anyOf"] = [{"enum": values}, {"type": kind} if kind else {}]
             else:
                 out["enum"] = values
@@ -230,7 +219,7 @@ class Schemas:
             bounds(node, out)
 
     def _parts(self, node: Mapping[str, Any], out: dict[str, Any], file: str, depth: int, *, member: bool) -> None:
-        """Everything that holds other schemas."""
+        """Convert the keywords that hold other schemas."""
 
         def convert(part: Any, *, member: bool = False) -> dict[str, Any]:
             return self._convert(part, file, depth, member=member)
@@ -266,52 +255,12 @@ class Schemas:
                     out[name] = converted
 
     def _sound(self, pattern: str) -> bool:
-        """Whether a regular expression is short, and one that validators will know."""
+        """Whether a regular expression is short and valid, so that validators can use it."""
         if pattern not in self._patterns:
             try:
-                with warnings.catch_warnings():  # of what future versions of `re` will read otherwise
+                with warnings.catch_warnings():  # about syntax that future versions of `re` will read differently
                     warnings.simplefilter("ignore")
                     self._patterns[pattern] = len(pattern) <= 200 and re.compile(pattern) is not None
             except (re.error, OverflowError, RecursionError):
                 self._patterns[pattern] = False
         return self._patterns[pattern]
-
-
-def _type(node: Mapping[str, Any], *, typed: bool) -> Any:
-    """The type, by its proper name; told by the other keywords where it is missing; `None` if unknown."""
-    given = node.get("type")
-    if isinstance(given, str):
-        given = _ALSO_CALLED.get(given, given)
-        return given if given in _TYPES else None
-    if isinstance(given, list):
-        known = [_ALSO_CALLED.get(k, k) for k in given if isinstance(k, str)]
-        known = [k for k in dict.fromkeys(known) if k in _TYPES]
-        return known[0] if len(known) == 1 else known or None
-    if typed and not any(key in node for key in ("allOf", "anyOf", "oneOf", "enum", "const")):
-        if isinstance(node.get("properties"), dict):
-            return "object"
-        if isinstance(node.get("items"), dict):
-            return "array"
-    return None
-
-
-def _is_open(node: Mapping[str, Any]) -> bool:
-    """Whether the values of an enumeration are those that are known, and others may come: what Azure and Zalando
-    say."""
-    about = node.get("x-ms-enum")
-    return "enum" not in node or (isinstance(about, dict) and about.get("modelAsString") is True)
-
-
-def nullable(schema: dict[str, Any]) -> dict[str, Any]:
-    """The same or null."""
-    if "enum" in schema and None not in schema["enum"]:
-        schema = {**schema, "enum": [*schema["enum"], None]}
-    kind = schema.get("type")
-    if kind and "allOf" not in schema:
-        kinds = [kind] if isinstance(kind, str) else kind
-        schema = {**schema, "type": kinds if "null" in kinds else [*kinds, "null"]}
-        return schema if "anyOf" not in schema else {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
-    if not any(key in schema for key in ("$ref", "allOf", "anyOf", "type")):
-        return schema
-    about: dict[str, Any] = {key: schema[key] for key in ("description", "default", "deprecated") if key in schema}
-    return {"anyOf": [{k: v for k, v in schema.items() if k not in about}, {"type": "null"}], **about}

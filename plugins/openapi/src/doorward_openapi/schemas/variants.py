@@ -1,6 +1,5 @@
-"""What else may stand where a schema with a discriminator is asked for, though it does not list it: the schemas that
-its `mapping` names, else those that extend it by `allOf` (OpenAPI 3.x section "Discriminator Object", Swagger 2.0
-`discriminator`)."""
+"""The variants of a schema with a discriminator that does not list them itself: the schemas that its `mapping` names,
+else those that extend it by `allOf` (OpenAPI 3.x section "Discriminator Object", Swagger 2.0 `discriminator`)."""
 
 from __future__ import annotations
 
@@ -11,18 +10,18 @@ from typing import Any, NamedTuple
 
 from doorward_openapi.document.refs import BadRef, Documents, Place
 
-MOST_VARIANTS = 50
-"""Schemas that stand for one; where there are more, nobody can read them."""
+MAX_VARIANTS = 50
+"""Variants of one schema; nobody could read a longer list."""
 
-MOST_ALTOGETHER = 20_000
-"""Of all schemas of a document: a short chain of them can stand for each other in long lists."""
+MAX_VARIANTS_OF_DOCUMENT = 20_000
+"""Variants of all schemas of a document together: even a short chain of schemas can produce long lists."""
 
-_LONGEST = 100
-_MOST_VALUES = 200
+_MAX_NAME_CHARS = 100
+_MAX_MAPPED_VALUES = 200
 
 
 class Variant(NamedTuple):
-    """A schema, and the property whose value says that it is meant."""
+    """A schema, and the property and the value by which it is selected."""
 
     place: Place
     key: str
@@ -36,10 +35,10 @@ class Variants:
         self._documents = documents
         self._found: dict[tuple[str, str], list[Variant]] = {}
         self._extending: dict[tuple[str, str], list[tuple[str, Place]]] | None = None
-        self._left = MOST_ALTOGETHER
+        self._left = MAX_VARIANTS_OF_DOCUMENT
 
     def of(self, place: Place) -> list[Variant]:
-        """The variants of a schema and, one after the other, theirs; none of one that lists them itself."""
+        """The variants of a schema, with the variants of those in turn; none if the schema lists them itself."""
         key = (place.file, place.pointer)
         if key not in self._found:
             self._found[key] = self._all(place)
@@ -48,13 +47,13 @@ class Variants:
     def _all(self, place: Place) -> list[Variant]:
         found: dict[tuple[str, str], Variant] = {}
         todo = list(self._next(place)) if self._left else []
-        while todo and len(found) <= MOST_VARIANTS:
+        while todo and len(found) <= MAX_VARIANTS:
             variant = todo.pop(0)
             key = (variant.place.file, variant.place.pointer)
             if key not in found and key != (place.file, place.pointer):
                 found[key] = variant
                 todo += self._next(variant.place)
-        if len(found) > min(MOST_VARIANTS, self._left):
+        if len(found) > min(MAX_VARIANTS, self._left):
             return []
         self._left -= len(found)
         return list(found.values())
@@ -70,17 +69,17 @@ class Variants:
                 yield Variant(child, key, name)
 
     def mapped(self, node: Mapping[str, Any], file: str) -> Iterator[Variant]:
-        """What a discriminator's `mapping` says."""
+        """The variants in a discriminator's `mapping`."""
         key, found = _key(node), node.get("discriminator")
         mapping = found.get("mapping") if isinstance(found, dict) else None
-        for value, target in list(mapping.items())[:_MOST_VALUES] if key and isinstance(mapping, dict) else ():
-            if isinstance(target, str) and len(value) <= _LONGEST:
+        for value, target in list(mapping.items())[:_MAX_MAPPED_VALUES] if key and isinstance(mapping, dict) else ():
+            if isinstance(target, str) and len(value) <= _MAX_NAME_CHARS:
                 ref = target if re.search(r"[#/]|\.(json|ya?ml)$", target) else f"#/components/schemas/{target}"
                 with contextlib.suppress(BadRef):
                     yield Variant(self._documents.find(ref, file), key, value)
 
     def _extensions(self) -> dict[tuple[str, str], list[tuple[str, Place]]]:
-        """The named schemas of the document, by those that they extend, each with the value that means it."""
+        """The document's named schemas by the schema that they extend, each with the value that selects it."""
         if self._extending is None:
             self._extending = {}
             for name, place in self._named():
@@ -108,13 +107,13 @@ class Variants:
 
 
 def _key(node: Mapping[str, Any]) -> str:
-    """The property that a discriminator names; Swagger 2.0 has its name alone."""
+    """The property that a discriminator names; in Swagger 2.0 the discriminator is just that name."""
     found = node.get("discriminator")
     key = found.get("propertyName") if isinstance(found, dict) else found
-    return key if isinstance(key, str) and 0 < len(key) <= _LONGEST else ""
+    return key if isinstance(key, str) and 0 < len(key) <= _MAX_NAME_CHARS else ""
 
 
 def _value(node: Mapping[str, Any], name: str) -> str:
-    """The value that means a schema: its name, if Azure's own keyword says nothing else."""
+    """The value that selects a schema: its name, unless Azure's own keyword gives another."""
     own = node.get("x-ms-discriminator-value")
-    return own if isinstance(own, str) and len(own) <= _LONGEST else name[:_LONGEST]
+    return own if isinstance(own, str) and len(own) <= _MAX_NAME_CHARS else name[:_MAX_NAME_CHARS]

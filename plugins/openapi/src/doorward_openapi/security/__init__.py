@@ -1,4 +1,4 @@
-"""What a document says of credentials, as suggestions.
+"""What a document says about credentials, as suggestions for `auth`.
 
 Never a credential.
 """

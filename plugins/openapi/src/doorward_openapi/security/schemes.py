@@ -1,5 +1,5 @@
-"""One security scheme → the ways to serve it. Everything that is taken out of a document here ends up in a
-configuration file: it is checked, bounded, and cannot name a variable."""
+"""One security scheme → the ways to satisfy it. Everything that is taken from a document here ends up in a
+configuration file: it is checked and bounded, and cannot name a variable."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _URL = re.compile(
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 _FRAMING = ("host", "connection", "content-length", "transfer-encoding", "upgrade", "te", "trailer")
-"""Headers that carry no key, and change what a request is."""
+"""Headers that carry no key but change the framing of a request."""
 
 _BEARER = re.compile(r"(?i)\bbearer\b")
 _WORD = re.compile(
@@ -34,10 +34,10 @@ _WORD = re.compile(
     | (?:prepend|prefix) \w{0,5} \s (?:with|by) \s ["'`] )
     (token|api-?key|key|bot|geniekey|ssws|oauth) (?: \s+ [<{\[$\w] | ["'`] )"""
 )
-"""What stands before a credential, as descriptions of an apiKey called Authorization have it."""
+"""The word before a credential, as it appears in descriptions of an apiKey in the header Authorization."""
 
-_MOST_SCOPES = 20
-"""More than that nobody would ask for at once: they are left out, and the operator names those that are wanted."""
+_MAX_SCOPES = 20
+"""Nobody would request more at once: longer lists are left out, and the operator names the scopes that are wanted."""
 
 _FLOWS = {
     "application": "clientCredentials",
@@ -45,7 +45,7 @@ _FLOWS = {
     "password": "password",
     "implicit": "implicit",
 }
-"""Of Swagger 2.0, in the words of 3.0."""
+"""The flows of Swagger 2.0 by their names in 3.0."""
 
 _OURS = {
     "clientCredentials": ("client_credentials", "OAuth 2 with client credentials"),
@@ -57,8 +57,8 @@ _OURS = {
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where the API is, against which relative URLs are meant, and URLs whose origins may get secrets: not on the
-    document's word. `configured`: the operator says where the API is, which tokens that are fetched need."""
+    """The API's URL, to which relative URLs refer, and the URLs whose origins may receive secrets, which the document
+    does not decide. `configured`: the operator has set the API's URL, without which no token can be fetched."""
 
     api: str = ""
     trusted: Collection[str] = ()
@@ -67,8 +67,8 @@ class Home:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A table of `auth`, in words; where in a request it stands, for two cannot stand in one place; how much trouble it
-    is."""
+    """A table for `auth` and its description; the place in a request that it fills, for two cannot share one; and
+    how much effort it takes."""
 
     table: Mapping[str, Any]
     says: str
@@ -79,8 +79,8 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A security scheme. `header` (lower case) is the one that carries it, if one does; `unsupported` says what it is,
-    if nothing here can serve it."""
+    """A security scheme. `header` (lower case) is the header that carries it, if any; `unsupported` says what the
+    scheme is if it cannot be satisfied."""
 
     name: str
     kind: str
@@ -117,8 +117,8 @@ class Scheme:
 
 
 class Names:
-    """The variables of one suggestion: `${SERVER_KEY}`, and `${SERVER_KEY_2}` for another key. They come of the
-    server's name alone, so that no document can ask for a variable that is there for something else."""
+    """The variables of one suggestion: `${SERVER_KEY}`, then `${SERVER_KEY_2}` for another key. They are derived from
+    the server's name alone, so that no document can ask for a variable that exists for something else."""
 
     def __init__(self, server: str) -> None:
         self.server = server
@@ -131,7 +131,7 @@ class Names:
 
 
 def ways(scheme: Scheme, names: Names, home: Home, scopes: list[str]) -> Iterator[Way]:
-    """The ways to serve a scheme, the best first; `scopes` are those that the operations need."""
+    """The ways to satisfy a scheme, the best first; `scopes` are those that the operations need."""
     match scheme.kind:
         case "basic":
             username, password = names.of("USERNAME"), names.of("PASSWORD")
@@ -163,7 +163,7 @@ def _key(scheme: Scheme, names: Names) -> Way:
 
 
 def _authorization(description: Any, names: Names) -> Way:
-    """An apiKey in the header Authorization: what stands there before the key is told by its description, if at all."""
+    """An apiKey in the header Authorization: only its description may tell which word stands before the key."""
     text = description[:5000] if isinstance(description, str) else ""
     if found := _WORD.search(text):
         says = f"the header Authorization: {found[1]} …"
@@ -175,9 +175,9 @@ def _authorization(description: Any, names: Names) -> Way:
 
 
 def _oauth2(scheme: Scheme, names: Names, home: Home, scopes: list[str]) -> Iterator[Way]:
-    """A token that one has already does as well, whatever the flow."""
+    """The ways to satisfy OAuth 2, one for each flow; an existing token will always do as well."""
     wanted = [escaped(s) for s in scopes if _SCOPE.fullmatch(s)]
-    scope = {"scope": wanted} if 0 < len(wanted) <= _MOST_SCOPES else {}
+    scope = {"scope": wanted} if 0 < len(wanted) <= _MAX_SCOPES else {}
     if issuer := _issuer(scheme.node, home):
         table = {"type": "oauth2", "issuer": issuer, **scope}
         yield Way(
@@ -217,7 +217,7 @@ def _says(says: str, names: Names, home: Home) -> str:
 
 
 def _flows(node: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The flows of a scheme; that of 2.0 stands in the scheme itself."""
+    """The flows of a scheme; in 2.0 the scheme itself is the flow."""
     flow = node.get("flow")
     if isinstance(flow, str) and flow in _FLOWS:
         return {_FLOWS[flow]: node}
@@ -226,7 +226,7 @@ def _flows(node: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _urls(flow: Mapping[str, Any], name: str, home: Home) -> dict[str, str] | None:
-    """The URLs of a flow by the names of our settings; `None` if one is missing or cannot be used."""
+    """The URLs of a flow by the names of our settings; `None` if one is missing or unusable."""
     wanted = {"token_url": "tokenUrl"}
     if name == "authorizationCode":
         wanted["authorization_url"] = "authorizationUrl"
@@ -237,8 +237,8 @@ def _urls(flow: Mapping[str, Any], name: str, home: Home) -> dict[str, str] | No
 
 
 def _issuer(node: Mapping[str, Any], home: Home) -> str:
-    """Of OpenID Connect Discovery, or of RFC 8414 (`oauth2MetadataUrl`, 3.2), where the name of the well-known document
-    tells it."""
+    """The issuer, if the URL of the well-known document tells it: OpenID Connect Discovery, or RFC 8414
+    (`oauth2MetadataUrl`, 3.2)."""
     for key, known in (
         ("openIdConnectUrl", "openid-configuration"),
         ("oauth2MetadataUrl", "oauth-authorization-server"),
@@ -251,7 +251,7 @@ def _issuer(node: Mapping[str, Any], home: Home) -> str:
 
 
 def _url(url: Any, home: Home) -> str:
-    """A URL to which credentials may go, https or loopback, relative ones resolved against the API's; else empty."""
+    """A URL to which credentials may be sent (https or loopback), resolved against the API's URL; else empty."""
     if not isinstance(url, str) or not re.fullmatch(r"[\x21-\x7e]{1,500}", url):
         return ""
     try:

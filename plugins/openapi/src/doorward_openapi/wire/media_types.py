@@ -1,4 +1,4 @@
-"""Media types: which of them are written and read how."""
+"""Media types: how each kind is written and read."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _KINDS = ("json", "lines", "form", "multipart", "text", "binary")
 
 
 def bare(media: str) -> str:
-    """Without parameters, in small letters."""
+    """A media type without parameters, in lower case."""
     return media.partition(";")[0].strip().lower()
 
 
 def well_formed(media: str) -> bool:
-    """Whether this is a media type, or a range of them."""
+    """Whether this is a media type or a media range."""
     return _WELL_FORMED.fullmatch(media) is not None
 
 
-@lru_cache(256)  # documents have few, thousands of times
+@lru_cache(256)  # documents repeat a few of them thousands of times
 def kind(media: str) -> str:
-    """How a media type is written: `json`, `lines` (of JSON), `form`, `multipart`, `text` or `binary`."""
+    """The kind of a media type: `json`, `lines` (of JSON), `form`, `multipart`, `text` or `binary`."""
     name = bare(media)
     if stream(media):
         return "lines"
@@ -46,7 +46,7 @@ def kind(media: str) -> str:
 
 
 def stream(media: str) -> str:
-    """How many values stand one after the other: `events`, `sequence` or `lines`; "" for what is one value."""
+    """How a stream separates its values: `events`, `sequence` or `lines`; "" for a media type of a single value."""
     name = bare(media)
     if name == "text/event-stream":
         return "events"
@@ -60,35 +60,35 @@ def is_xml(media: str) -> bool:
 
 
 def is_patch(media: str) -> bool:
-    """Whether this says how to change something."""
+    """Whether this describes a change to something."""
     return bare(media).endswith(("patch+json", "patch+yaml"))
 
 
 def is_merge_patch(media: str) -> bool:
-    """Whether null means there: delete it (RFC 7396)."""
+    """Whether null means deletion (RFC 7396)."""
     return bare(media).endswith("merge-patch+json")
 
 
 def is_file(media: str) -> bool:
-    """Whether this is a file whatever schema stands beside it: 2.0 has but one for all. Others (CBOR, archives) may be
-    an object's."""
+    """Whether this is a file whatever the schema says: 2.0 has one schema for all media types. Others (CBOR,
+    archives) may encode an object."""
     return kind(media) == "binary" and _FILES.fullmatch(bare(media)) is not None
 
 
 def is_upload(media: str) -> bool:
-    """Whether a part of a form of this type is a file."""
+    """Whether a form part of this type is a file."""
     return is_file(media) or bare(media) in _ARCHIVES
 
 
 def is_text(media: str) -> bool:
-    """Whether an answer of this type is text to a program."""
+    """Whether a program gets an answer of this type as text."""
     name = bare(media)
     return kind(media) == "text" or name == "application/x-sh" or any(word in name for word in _ALSO_TEXT)
 
 
 def listed(content: Any, documents: Documents, file: str) -> list[tuple[str, dict[str, Any], str]]:
-    """The well-formed media types of a content map, each with its entry and where that stands: JSON first, then forms,
-    text and bytes."""
+    """The well-formed media types of a content map, each with its entry and the file of that: JSON first,
+    then forms, text and bytes."""
     found = []
     for media, entry in content.items() if isinstance(content, dict) else ():
         if isinstance(media, str) and well_formed(media):
@@ -99,8 +99,8 @@ def listed(content: Any, documents: Documents, file: str) -> list[tuple[str, dic
 
 @lru_cache(1000)
 def _rank(media: str) -> tuple[bool, bool, int, int]:
-    """Exact types first, whole answers before streams of events, then JSON; of JSON, the plain one, and the patch that
-    is written like what it changes."""
+    """The sort key: exact types first, whole answers before event streams, then JSON; within JSON, plain JSON
+    and the merge patch first."""
     special = ("application/json", "merge-patch+json", "", "json-patch+json")
     exact = next(
         (

@@ -1,4 +1,4 @@
-"""The path of a request: a template and values, which can lead to no other function than the template's own."""
+"""The path of a request: a template filled with values, which cannot lead to any other function."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from doorward import InvalidArguments
 
 TEMPLATE = re.compile(r"\{([^{}]{1,200})\}")
 SLASHES = "x-ms-skip-url-encoding"
-"""A keyword of path parameters whose value may span parts of the path."""
+"""The keyword of path parameters whose value may contain slashes."""
 
-_DECODED = 3
-"""How often servers that stand one behind the other may decode a path."""
+_MAX_DECODINGS = 3
+"""How often a chain of servers may decode a path."""
 
 _SLASH = re.compile(r"[/\\]")
 
 
 def filled(template: str, values: Mapping[str, str]) -> tuple[str, str]:
-    """A template's path and the query that it may hold, with values, which are encoded, in place of its variables. A
-    fragment is not sent.
+    """The path and the query of a template, with encoded values in place of its variables. A fragment is not sent.
 
-    Raises: InvalidArguments if servers could read the path as another one.
+    Raises: InvalidArguments if a server could read the path as a different one.
     """
     template, _, query = template.partition("#")[0].partition("?")
     path = _written(template, values, "!$&'()*+,;=:@%~{}/")
@@ -37,8 +36,8 @@ def filled(template: str, values: Mapping[str, str]) -> tuple[str, str]:
 
 
 def settled(template: str, queries: Collection[str]) -> tuple[str, set[str]]:
-    """A template whose query may give values of query parameters itself: without those that have a variable, for the
-    parameter gives them, and the names of those whose value stands there."""
+    """A template without the query parameters whose values are variables, for those are sent as parameters, and the
+    names of the query parameters whose values the template fixes."""
     path, _, query = template.partition("#")[0].partition("?")
     pairs = [(pair, unquote(pair.partition("=")[0])) for pair in query.split("&") if pair]
     kept = [(pair, name) for pair, name in pairs if name not in queries or not TEMPLATE.search(pair)]
@@ -48,23 +47,22 @@ def settled(template: str, queries: Collection[str]) -> tuple[str, set[str]]:
 
 
 def leads_away(path: str) -> bool:
-    """Whether a path has a part that means "here" or "one up" to a server that decodes it, as most do before they
-    choose what answers: between slashes of any kind, with path parameters (`..;x`), blanks, or dots of other
-    scripts."""
+    """Whether a path has a part that means "here" or "one up" to a server that decodes it, as most do before routing:
+    between slashes of any kind, with path parameters (`..;x`), blanks, or dots of other scripts."""
     if path.isascii() and "." not in path and "%" not in path:
-        return False  # most have none of what it takes
+        return False  # most paths have none of these characters
     return any("." in part and not part.strip(".") for text in decodings(path) for part in parts(text))
 
 
 def decodings(path: str) -> Iterator[str]:
-    """What a path is to servers that decode it once, twice …"""
-    for _ in range(_DECODED):
+    """A path as it is sent, and as servers see it that decode it once, twice …"""
+    for _ in range(_MAX_DECODINGS):
         path = unquote(path)
         yield path
 
 
 def parts(path: str) -> list[str]:
-    """The parts of a decoded path, without what some servers leave out of them."""
+    """The parts of a decoded path, without the characters that some servers ignore."""
     said = _SLASH.split(unicodedata.normalize("NFKC", path))
     return ["".join(c for c in part.partition(";")[0] if c.isprintable() and not c.isspace()) for part in said]
 

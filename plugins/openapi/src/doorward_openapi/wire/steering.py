@@ -1,5 +1,4 @@
-"""Headers and fields that say what a request is, whose, or where it goes, whatever its method and path: not a program's
-to give.
+"""Headers and fields that override the method, the sender or the destination of a request: programs may not give them.
 
 Servers, proxies and frameworks obey them: `X-HTTP-Method-Override: DELETE` makes a DELETE of a GET that policy allows.
 """
@@ -84,17 +83,17 @@ _BEGIN = (
     *("x-goog-authenticated-", "x-ms-client-principal"),
 )
 _FIELDS = {"_method", "_httpmethod", "_http_method", "x_http_method", "x_http_method_override", "x_method_override"}
-"""What frameworks take for a method in queries and forms."""
+"""Names in queries and forms that frameworks take for the method."""
 
 
 def plain(header: str) -> str:
-    """A header's name as servers see it that make variables of headers: `X_Api.Key` is `X-Api-Key` to them."""
+    """A header's name as servers see it that turn headers into variables: `X_Api.Key` is `X-Api-Key` to them."""
     return re.sub(r"[^a-z0-9]", "-", header.lower())
 
 
 def withheld(name: str, where: str, schema: Mapping[str, Any], *, reads: bool) -> bool:
-    """Whether a parameter or a field of a body is not a program's to give. A method of which there is one value, in a
-    request that writes, is the document's word and no choice."""
+    """Whether programs may not give a parameter or a field of a body. A method field with a single value, in a request
+    that writes, is fixed by the document and therefore harmless."""
     if where == "header":
         bare = plain(name)
         return (
@@ -106,19 +105,19 @@ def withheld(name: str, where: str, schema: Mapping[str, Any], *, reads: bool) -
 
 
 def check(names: Iterable[str]) -> None:
-    """Raises: InvalidArguments if one of these names, which a program chose for what a query or a form holds, is taken
-    for a method."""
+    """Raises: InvalidArguments if a name that a program chose for a query or a form is one that
+    servers take for the method."""
     if found := next((name for name in names if _is_field(name)), None):
         raise InvalidArguments(f"{found[:100]!r} cannot be given: servers take it for the method of the request")
 
 
 def keys(value: Any) -> Iterable[str]:
-    """The names that a value itself brings: an object's members."""
+    """The names that a value itself contains, that is an object's members."""
     return map(str, value) if isinstance(value, Mapping) else ()
 
 
 def names(form: str) -> Iterable[str]:
-    """The names in a query or a form that is written already."""
+    """The names in a query or a form that is already encoded."""
     return (name for name, _ in parse_qsl(form.lstrip("?"), keep_blank_values=True))
 
 

@@ -1,5 +1,4 @@
-"""Answers that are many values: JSON lines (NDJSON), JSON text sequences (RFC 7464), server-sent events (WHATWG
-HTML)."""
+"""Answers with many values: JSON lines (NDJSON), JSON text sequences (RFC 7464), server-sent events (WHATWG HTML)."""
 
 from __future__ import annotations
 
@@ -12,31 +11,30 @@ from typing import Any
 from doorward_openapi.wire import media_types
 
 Read = Callable[[bytes], Any]
-"""Reads one JSON value, or raises ValueError or RecursionError."""
+"""Parses one JSON value, or raises ValueError or RecursionError."""
 
-MOST_VALUES = 10_000
-"""Values of one answer; the rest is cut."""
+MAX_VALUES = 10_000
+"""Values that one answer may have; the rest is dropped."""
 
-_MOST_LINES = 1_000_000
-"""That are looked at: most of them can be empty."""
+_MAX_LINES = 1_000_000
+"""Lines that are read: most of them can be empty."""
 _LINE = re.compile(rb"[^\r\n]+")
 _RECORD = re.compile(rb"[^\x1e]+")
 _EVENT_LINE = re.compile(r"[^\n]+|\n+")
 
 
 def patience(media: str, length: str | None, time_left: float) -> float:
-    """Seconds to wait for the end of an answer: half of the time for streams, so that a program can use what came of
-    one that never ends; almost all for JSON of unknown length, which may be one (Docker's events)."""
+    """Seconds to wait for the end of an answer: half of the time left for streams, so that a program can
+    use what has come of one that never ends; almost all of it for JSON of unknown length, which may be a
+    stream (Docker's events)."""
     if media_types.stream(media):
         return time_left / 2
     return time_left * 0.95 if length is None and media_types.bare(media).endswith("json") else math.inf
 
 
 def values(form: str, body: bytes, read: Read, cut: str = "") -> list[Any]:
-    """The values of an answer. `cut` says why it is not whole: its last value may be half, and is left out.
-
-    What is left out is told by a last value, `{"cut": why}`.
-    """
+    """The values of an answer. `cut` says why it is incomplete: its last value may be cut in two, and is left out. If
+    anything is left out, the last value is `{"cut": why}`."""
     body = body.removeprefix(b"\xef\xbb\xbf")
     if form == "events":
         found = _events(body, read, whole=not cut)
@@ -45,16 +43,16 @@ def values(form: str, body: bytes, read: Read, cut: str = "") -> list[Any]:
         if cut and not body.endswith((b"\n", b"\r")):
             ends = (b"\x1e",) if form == "sequence" else (b"\n", b"\r")
             body = body[: max(map(body.rfind, ends)) + 1]
-        parts = (match[0] for match in islice(part.finditer(body), _MOST_LINES))
-        found = [_value(part, read) for part in islice(filter(bytes.strip, parts), MOST_VALUES + 1)]
-    if len(found) > MOST_VALUES:
-        found, cut = found[:MOST_VALUES], f"there are more than {MOST_VALUES} values"
+        parts = (match[0] for match in islice(part.finditer(body), _MAX_LINES))
+        found = [_value(part, read) for part in islice(filter(bytes.strip, parts), MAX_VALUES + 1)]
+    if len(found) > MAX_VALUES:
+        found, cut = found[:MAX_VALUES], f"there are more than {MAX_VALUES} values"
     return [*found, {"cut": cut}] if cut else found
 
 
 def lines(body: bytes, read: Read, cut: str = "") -> list[Any] | None:
-    """The values of what says that it is one JSON value, and is several, a line each, as Docker's answers are; `None`
-    if it is not."""
+    """The values of an answer that claims to be one JSON value but has one on each line, as Docker's answers do;
+    `None` if that is not so."""
     first, _, rest = body.lstrip().partition(b"\n")
     if not first.strip() or not (rest.strip() or cut):
         return None
@@ -75,10 +73,10 @@ def _value(text: bytes, read: Read) -> Any:
 
 
 def _events(body: bytes, read: Read, *, whole: bool) -> list[Any]:
-    """The data of each event, JSON as its value. Where events have names or ids, all of them are objects with `event`,
-    `id` and `data`. OpenAI's `[DONE]` is no event."""
+    """The data of each event; JSON is parsed. If any event has a name or an id, all of them become objects with
+    `event`, `id` and `data`. OpenAI's `[DONE]` does not count as an event."""
     fields = (event for event in _fields(body, whole=whole) if event["data"].strip() != "[DONE]")
-    found = list(islice(fields, MOST_VALUES + 1))
+    found = list(islice(fields, MAX_VALUES + 1))
     for event in found:
         event["data"] = _value(event["data"].encode(), read)
     return found if any(len(event) > 1 for event in found) else [event["data"] for event in found]
@@ -88,7 +86,7 @@ def _fields(body: bytes, *, whole: bool) -> Iterator[dict[str, Any]]:
     event: dict[str, str] = {}
     data: list[str] = []
     text = body.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
-    for match in islice(_EVENT_LINE.finditer(f"{text}\n\n" if whole else text), _MOST_LINES):
+    for match in islice(_EVENT_LINE.finditer(f"{text}\n\n" if whole else text), _MAX_LINES):
         line = match[0]
         if line[0] == "\n":
             if len(line) > 1:  # an empty line

@@ -1,6 +1,6 @@
 """How values are written in paths, queries, headers, cookies and forms (OpenAPI 3.x "Style Values", RFC 6570).
 
-What RFC 6570 calls undefined (null, a list or an object without members) is left out.
+Values that are undefined by RFC 6570 (null, empty lists and objects) are left out.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from doorward import File, InvalidArguments
 from doorward_openapi.document.values import wire_text
 
 Place = Literal["path", "query", "form", "cookie", "plain"]
-"""Where a text goes, which decides what must be encoded; `plain` is where nothing is."""
+"""The place of a text, which decides which characters must be encoded; in `plain`, none are."""
 
-_DEEPEST = 20
+_MAX_DEPTH = 20
 _TRIPLE = re.compile(r"(%[0-9A-Fa-f]{2})")
 _RESERVED = {"path": ":@!$&'()*+,;=", "query": "/:?@!$'()*,;=", "form": "/:?@!$'()*,;=", "cookie": "/:?@!$'()*="}
-"""What `allowReserved` leaves as it is, but for what would end a value there."""
+"""Characters that `allowReserved` leaves as they are, except for those that would end a value there."""
 
 _COMMA = (",", ",")
 _DELIMITERS = {"spaceDelimited": ("%20", " "), "pipeDelimited": ("%7C", "|"), "tabDelimited": ("%09", "\t")}
 
 
 def encoded(text: str, place: Place, *, reserved: bool = False) -> str:
-    """Percent-encoded but for letters, digits and `-._~`, a form's spaces as `+`.
+    """Percent-encode everything but letters, digits and `-._~`; a form's spaces become `+`.
 
-    `reserved` leaves reserved characters and what is encoded already (RFC 6570 section 3.2.3).
+    `reserved` leaves reserved characters, and what is already encoded, as they are (RFC 6570 section 3.2.3).
     Raises: InvalidArguments for half a surrogate pair.
     """
     if place == "plain":
@@ -47,10 +47,8 @@ def encoded(text: str, place: Place, *, reserved: bool = False) -> str:
 
 
 def dumped(value: Any, *, ascii: bool = False) -> str:
-    """Compact JSON; bytes and files as base64.
-
-    Raises: InvalidArguments if the value is none, NaN and infinities included.
-    """
+    """Compact JSON, with bytes and files as base64. Raises: InvalidArguments if the value cannot be JSON, as
+    NaN and infinities cannot."""
     try:
         return json.dumps(value, ensure_ascii=ascii, allow_nan=False, separators=(",", ":"), default=base64)
     except (TypeError, ValueError, RecursionError) as error:
@@ -65,10 +63,7 @@ def base64(value: Any) -> str:
 
 
 def text(value: Any) -> str:
-    """A scalar as it is; anything nested as JSON.
-
-    Raises: InvalidArguments for bytes that are no UTF-8.
-    """
+    """A scalar as text, anything nested as JSON. Raises: InvalidArguments for bytes that are not UTF-8."""
     if isinstance(value, (dict, list)):
         return dumped(value)
     content = value.content if isinstance(value, File) else value
@@ -83,17 +78,17 @@ def text(value: Any) -> str:
 
 
 def members(value: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The members of an object as texts, those that are null left out."""
+    """The members of an object as texts, without those that are null."""
     return [(str(k), text(v)) for k, v in value.items() if v is not None]
 
 
 def pairs(name: str, value: Any, wire: Mapping[str, Any], place: Place) -> list[str]:
-    """`name=value` pairs, encoded, of a query, a form or cookies. `wire` is how the parameter is written."""
+    """Encoded `name=value` pairs for a query, a form or cookies. `wire` says how the parameter is written."""
     return [f"{encoded(k, place)}={v}" for k, v in named(name, value, wire, place)]
 
 
 def named(name: str, value: Any, wire: Mapping[str, Any], place: Place) -> list[tuple[str, str]]:
-    """Names, not encoded, and encoded values."""
+    """Pairs of a plain name and an encoded value."""
 
     def encode(part: str) -> str:
         return encoded(part, place, reserved=wire.get("reserved") is True)
@@ -120,9 +115,9 @@ def named(name: str, value: Any, wire: Mapping[str, Any], place: Place) -> list[
 
 
 def _deep(path: str, value: Any, depth: int) -> list[tuple[str, str]]:
-    """`filter[a][b]=1`, `expand[0]=x`: nesting beyond one level and lists, which OpenAPI leaves open, as Stripe's own
-    clients write them and most servers read them."""
-    if depth > _DEEPEST:
+    """`filter[a][b]=1`, `expand[0]=x`: deeper nesting and lists, which OpenAPI leaves open, are written as Stripe's own
+    clients do it and most servers read it."""
+    if depth > _MAX_DEPTH:
         raise InvalidArguments(f"{path.partition('[')[0]} is nested too deeply")
     if not isinstance(value, (dict, list)):
         return [] if value is None else [(path, text(value))]
@@ -131,8 +126,8 @@ def _deep(path: str, value: Any, depth: int) -> list[tuple[str, str]]:
 
 
 def in_path(name: str, value: Any, wire: Mapping[str, Any]) -> str | None:
-    """A path value in the style simple, label or matrix, slashes encoded where it is one part; `None` if there is
-    nothing to write."""
+    """A path value in the style simple, label or matrix, with slashes encoded if it must stay one part; `None` if
+    there is nothing to write."""
     style, explode = wire.get("style", "simple"), wire.get("explode", False)
 
     def encode(part: str) -> str:
@@ -162,7 +157,7 @@ def in_path(name: str, value: Any, wire: Mapping[str, Any]) -> str | None:
 def _joined(
     value: Any, explode: bool, encode: Callable[[str], str], pair: Callable[[str, str], str]
 ) -> tuple[bool, list[str]]:
-    """The parts of a value, and whether they have names of their own."""
+    """Whether the parts of a value have names of their own, and the parts."""
     if not isinstance(value, dict):
         return False, [encode(text(v)) for v in (value if isinstance(value, list) else [value]) if v is not None]
     found = [(encode(k), encode(v)) for k, v in members(value)]
@@ -170,7 +165,7 @@ def _joined(
 
 
 def in_header(value: Any, wire: Mapping[str, Any]) -> str | None:
-    """A header value in the style simple, in which nothing is encoded; `None` if there is nothing to write."""
+    """A header value in the style simple, which encodes nothing; `None` if there is nothing to write."""
     if value is None or wire.get("json"):
         return None if value is None else dumped(value, ascii=True)
     if wire.get("text") or not isinstance(value, (dict, list)):

@@ -14,21 +14,21 @@ from doorward_openapi.wire import styles
 
 _NAME = re.compile(r"[^\W\d][\w.-]{0,200}(:[^\W\d][\w.-]{0,200})?")
 _FORBIDDEN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_DEEPEST = 6
-_FUEL = 300
-"""Schemas that are looked at for one body."""
+_MAX_DEPTH = 6
+_MAX_SCHEMAS = 300
+"""Schemas that are read for one body."""
 
 
 class Plans:
-    """Makes the plan by which a value of a schema is written: `name`, `ns`, `prefix`, `attr`, `wrapped`, `text` where
-    they are not the usual ones, `props` and `items`."""
+    """Makes the plan by which a value is written: `name`, `ns`, `prefix`, `attr`, `wrapped` and `text` if they differ
+    from the usual, `props` and `items`."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
-        self._fuel = _FUEL
+        self._fuel = _MAX_SCHEMAS
 
     def plan(self, node: Any, file: str) -> dict[str, Any] | None:
-        """The plan of a body; `None` if its schema is neither an object nor a list.
+        """The plan for a body; `None` if its schema is neither an object nor a list.
 
         Raises: BadRef if it refers outside of the document.
         """
@@ -43,7 +43,7 @@ class Plans:
 
     def _plan(self, node: Any, file: str, depth: int) -> dict[str, Any]:
         self._fuel -= 1
-        if self._fuel < 0 or depth > _DEEPEST:
+        if self._fuel < 0 or depth > _MAX_DEPTH:
             return {}
         node, file = self._documents.object(node, file)
         out: dict[str, Any] = {}
@@ -60,7 +60,7 @@ class Plans:
 
 
 def _about(given: Any) -> dict[str, Any]:
-    """An `xml` keyword; 3.2 says by `nodeType` what `attribute` and `wrapped` said before."""
+    """What an `xml` keyword says; 3.2 expresses by `nodeType` what `attribute` and `wrapped` expressed before."""
     given = given if isinstance(given, dict) else {}
     out: dict[str, Any] = {}
     for key in ("name", "prefix"):
@@ -84,7 +84,7 @@ def _about(given: Any) -> dict[str, Any]:
 
 
 def written(plan: Mapping[str, Any], value: Any) -> str:
-    """An XML document of an object or a list.
+    """An object or a list as an XML document.
 
     Raises: InvalidArguments for names and characters that XML cannot hold.
     """
@@ -94,7 +94,7 @@ def written(plan: Mapping[str, Any], value: Any) -> str:
 
 
 def _write(parent: ElementTree.Element, key: str, plan: Mapping[str, Any], value: Any, depth: int) -> None:
-    """Add what a property is to its parent: an attribute, a text, an element, or one for each item."""
+    """Add a property to its parent: as an attribute, text, an element, or an element for each item."""
     if value is None:
         return
     if depth > 50:

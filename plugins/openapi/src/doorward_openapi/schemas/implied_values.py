@@ -1,4 +1,4 @@
-"""Values that a document itself knows: a program need not give what is required then."""
+"""Values that the document itself implies: a program need not give a required argument that has one."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 from doorward_openapi.document.refs import BadRef, Documents
 from doorward_openapi.document.values import matching
 
-_HOPS = 30
+_MAX_HOPS = 30
 
 
 def value(documents: Documents, node: Any, file: str, *, default: bool = True) -> Any:
-    """The only value that a schema allows, else its `default`; None if it has neither. Plain values only, and no empty
-    text."""
+    """The only value that a schema allows, else its `default`; None if it has neither. Only scalars
+    count, and no empty text."""
     own = _merged(documents, node, file)
     kind = own.get("type")
     allowed = [own["const"]] if "const" in own else own["enum"] if isinstance(own.get("enum"), list) else []
@@ -23,9 +23,10 @@ def value(documents: Documents, node: Any, file: str, *, default: bool = True) -
 
 
 def _merged(documents: Documents, node: Any, file: str) -> dict[str, Any]:
-    """The keywords of a schema and of what it refers to, alone or as its one part of `allOf`; the nearer ones win."""
+    """The keywords of a schema and of the schema that it refers to, directly or by a single part of `allOf`;
+    nearer ones take precedence."""
     own: dict[str, Any] = {}
-    for _ in range(_HOPS):
+    for _ in range(_MAX_HOPS):
         if not isinstance(node, dict):
             break
         own = {**node, **own}

@@ -1,5 +1,5 @@
-"""A choice between the media types that a document offers: of those that mean another value, not the same one written
-otherwise."""
+"""The choice between media types that a document offers, if they stand for different values and not for the same
+value in another notation."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from doorward_openapi.schemas.keywords import Keyword
 from doorward_openapi.wire import media_types
 
 Listed = Sequence[tuple[str, dict[str, Any], str]]
-"""Media types, as `media_types.listed` gives them."""
+"""Media types as `media_types.listed` returns them."""
 
-_MOST = 100
-"""Media types of one body or answer that are looked at."""
-_MOST_CHOICES = 8
-"""More would cost every reader of the function more than they are worth."""
+_MAX_MEDIA_TYPES = 100
+"""Media types that are read for one body or answer."""
+_MAX_CHOICES = 8
+"""A longer list would cost every reader of the function more than it is worth."""
 
 
 def for_body(content: Listed, method: str, binaries: Binaries) -> list[str]:
@@ -39,7 +39,7 @@ def for_body(content: Listed, method: str, binaries: Binaries) -> list[str]:
 
 
 def for_answer(content: Listed, binaries: Binaries) -> list[str]:
-    """The same of an answer."""
+    """The media types that an answer may have, the usual one first."""
     first = content[0][1].get("schema")
 
     def counts(media: str, schema: Any, file: str) -> bool:
@@ -64,22 +64,22 @@ def declared(parameter: Mapping[str, Any], file: str, documents: Documents) -> l
     """
     schema, _ = documents.object(parameter.get("schema", parameter), file)
     values = schema.get("enum", [schema["const"]] if "const" in schema else [])
-    plain = isinstance(values, list) and len(values) <= _MOST
+    plain = isinstance(values, list) and len(values) <= _MAX_MEDIA_TYPES
     return values if plain and all(isinstance(v, str) and media_types.well_formed(v) for v in values) else []
 
 
 def keyword(header: str, media: Sequence[str], about: str) -> list[Keyword]:
-    """The argument by which a program chooses, if there is a choice."""
-    if not 1 < len(media) <= _MOST_CHOICES:
+    """The argument by which a program chooses a media type, if there is a choice."""
+    if not 1 < len(media) <= _MAX_CHOICES:
         return []
     schema = {"type": "string", "enum": list(media), "description": about}
     return [Keyword(header.lower().replace("-", "_"), "header", schema, False, {"name": header})]
 
 
 def chosen(offered: list[str], plan: dict[str, Any], what: Bytes) -> list[Keyword]:
-    """Note in the plan which media type a value has by what it is.
+    """Note in the plan which media type each kind of value has.
 
-    Returns: the argument that chooses, where values do not tell.
+    Returns: the argument that chooses, if the value alone does not tell.
     """
     kinds = {
         m: plan["kind"] if plan["kind"] == "binary" or m == plan["media"] else media_types.kind(m) for m in offered
@@ -109,7 +109,7 @@ def chosen(offered: list[str], plan: dict[str, Any], what: Bytes) -> list[Keywor
 
 
 def with_instead(words: list[Keyword], plan: dict[str, Any]) -> list[Keyword]:
-    """The keywords of a JSON body, and the argument for what may be sent instead: a file, or text."""
+    """The keywords of a JSON body, and an argument for a file or a text that may be sent instead."""
     media = [*plan.get("bytes", ()), *([plan["strings"]] if "strings" in plan else [])]
     if not media:
         return words
@@ -123,10 +123,9 @@ def with_instead(words: list[Keyword], plan: dict[str, Any]) -> list[Keyword]:
 
 
 def _counting(content: Listed, counts: Callable[[str, Any, str], bool]) -> list[str]:
-    known = [
-        each for each in enumerate(content[:_MOST]) if "*" not in each[1][0] or media_types.kind(each[1][0]) == "binary"
-    ]
-    return list(dict.fromkeys(m for i, (m, entry, file) in known if i == 0 or counts(m, entry.get("schema"), file)))
+    listed = enumerate(content[:_MAX_MEDIA_TYPES])
+    usable = [(i, each) for i, each in listed if "*" not in each[0] or media_types.kind(each[0]) == "binary"]
+    return list(dict.fromkeys(m for i, (m, entry, file) in usable if i == 0 or counts(m, entry.get("schema"), file)))
 
 
 def _is_file(media: str, schema: Any, file: str, binaries: Binaries) -> bool:

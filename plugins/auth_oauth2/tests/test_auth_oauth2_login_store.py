@@ -13,7 +13,7 @@ import keyring
 import pytest
 from doorward import ConfigError
 from doorward_auth_kit import Vault
-from doorward_auth_oauth2.kept import Login, Store
+from doorward_auth_oauth2.login_store import Login, LoginStore
 from keyring.backend import KeyringBackend
 from keyring.backends import fail, null
 from keyring.errors import KeyringLocked, PasswordDeleteError
@@ -61,13 +61,13 @@ def login(token: str, got: float = 1.0) -> Login:
 
 async def test_a_keyring(ring: Memory, tmp_path: Path) -> None:
     """Where there is one, no file is written."""
-    store = Store(Vault(tmp_path / "oauth2"), "mine", "auto")
+    store = LoginStore(Vault(tmp_path / "oauth2"), "mine", "auto")
     assert await store.load() is None
     assert await store.save(login("one")) == "the keyring"
     assert (await store.load()) == login("one")
     assert list(ring.entries) == [("doorward", "mine")]
     assert list(tmp_path.rglob("*.json")) == []
-    assert await Store(Vault(tmp_path / "oauth2"), "other", "auto").load() is None
+    assert await LoginStore(Vault(tmp_path / "oauth2"), "other", "auto").load() is None
     assert await store.forget()
     assert not await store.forget()
     assert ring.entries == {}
@@ -75,7 +75,7 @@ async def test_a_keyring(ring: Memory, tmp_path: Path) -> None:
 
 async def test_a_locked_keyring(ring: Memory, tmp_path: Path) -> None:
     """Is none; what was written meanwhile is newer than what it holds, and moves there when it opens."""
-    store = Store(Vault(tmp_path / "oauth2"), "mine", "auto")
+    store = LoginStore(Vault(tmp_path / "oauth2"), "mine", "auto")
     await store.save(login("one", got=1))
     ring.locked = True
     assert await store.load() is None
@@ -86,7 +86,7 @@ async def test_a_locked_keyring(ring: Memory, tmp_path: Path) -> None:
     assert list(tmp_path.rglob("*.json")) == []
     assert (await store.load()) == login("three", got=3)
     ring.locked = True
-    only = Store(Vault(tmp_path / "oauth2"), "mine", "keyring")
+    only = LoginStore(Vault(tmp_path / "oauth2"), "mine", "keyring")
     for work in (only.load(), only.save(login("four")), only.forget()):
         with pytest.raises(ConfigError, match="the keyring cannot be used: KeyringLocked"):
             await work
@@ -96,15 +96,15 @@ async def test_a_locked_keyring(ring: Memory, tmp_path: Path) -> None:
 async def test_no_keyring(ring: Memory, tmp_path: Path, none: Any) -> None:
     """A file takes its place, unless the configuration wants none."""
     keyring.set_keyring(none())
-    assert (await Store(Vault(tmp_path), "mine", "auto").save(login("one"))).endswith("mine.json")
-    assert await Store(Vault(tmp_path), "mine", "auto").load() == login("one")
+    assert (await LoginStore(Vault(tmp_path), "mine", "auto").save(login("one"))).endswith("mine.json")
+    assert await LoginStore(Vault(tmp_path), "mine", "auto").load() == login("one")
     with pytest.raises(ConfigError, match="has no keyring"):
-        await Store(Vault(tmp_path), "mine", "keyring").save(login("one"))
-    assert await Store(Vault(tmp_path), "mine", "file").load() == login("one")
+        await LoginStore(Vault(tmp_path), "mine", "keyring").save(login("one"))
+    assert await LoginStore(Vault(tmp_path), "mine", "file").load() == login("one")
 
 
 async def test_file_only(ring: Memory, tmp_path: Path) -> None:
-    await Store(Vault(tmp_path), "mine", "file").save(login("one"))
+    await LoginStore(Vault(tmp_path), "mine", "file").save(login("one"))
     assert ring.entries == {}
 
 
@@ -122,7 +122,7 @@ async def test_file_only(ring: Memory, tmp_path: Path) -> None:
     ],
 )
 async def test_what_cannot_be_read_is_nothing(tmp_path: Path, text: str) -> None:
-    store = Store(Vault(tmp_path), "mine", "file")
+    store = LoginStore(Vault(tmp_path), "mine", "file")
     (tmp_path / "mine.json").write_text(text)
     assert await store.load() is None
 
@@ -134,7 +134,7 @@ async def test_a_folder_of_others(tmp_path: Path) -> None:
     folder.mkdir(mode=0o755)
     (folder / "mine.json").write_text("{}")
     (folder / "mine.json").chmod(0o644)
-    await Store(Vault(folder), "mine", "file").save(login("one"))
+    await LoginStore(Vault(folder), "mine", "file").save(login("one"))
     assert (folder.stat().st_mode & 0o777, (folder / "mine.json").stat().st_mode & 0o777) == (0o700, 0o600)
     assert json.loads((folder / "mine.json").read_text())["tokens"]["access_token"] == "one"
     assert [file.name for file in folder.iterdir()] == ["mine.json"]
@@ -142,7 +142,7 @@ async def test_a_folder_of_others(tmp_path: Path) -> None:
 
 async def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    store = Store(Vault(tmp_path / "file"), "mine", "file")
+    store = LoginStore(Vault(tmp_path / "file"), "mine", "file")
     with pytest.raises(ConfigError, match="cannot be used"):
         await store.save(login("one"))
 

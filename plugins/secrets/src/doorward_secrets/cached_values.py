@@ -1,4 +1,4 @@
-"""Values that are fetched once for a while, by whoever needs them first."""
+"""A cache of values that are fetched when first needed, and again after some time."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Callable
 
 from doorward import ConfigError
 
-AGAIN = 5.0
-"""Seconds after which what failed is tried again: whoever asks meanwhile is told the same."""
+RETRY_SECONDS = 5.0
+"""After this time a failed fetch is tried again; until then every caller gets the same error."""
 
 
-class Kept:
-    """What `fetch` gives for a name, for `ttl` seconds. Threads that ask for one name at the same time share one
-    `fetch`."""
+class CachedValues:
+    """The results of `fetch` by name, each for `ttl` seconds. Threads that need the same name at the
+    same time share one `fetch`."""
 
     def __init__(self, ttl: float, fetch: Callable[[str], str]) -> None:
         self._ttl, self._fetch = ttl, fetch
@@ -37,6 +37,6 @@ class Kept:
             value: str | ConfigError = self._fetch(name)
         except ConfigError as error:
             value = error
-        seconds = AGAIN if isinstance(value, ConfigError) else self._ttl
+        seconds = RETRY_SECONDS if isinstance(value, ConfigError) else self._ttl
         self._values[name] = time.monotonic() + seconds, value
         return value

@@ -1,4 +1,4 @@
-"""The URLs of a session, and who may be told what."""
+"""The URLs of a session, and which of them may receive what."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from doorward_auth_session.settings import SessionSettings
 REDIRECTS = (301, 302, 303, 307, 308)
 
 
-class Places:
-    """Where the login, the page before it and the logout are. Relative ones are below the server's URL.
+class SessionUrls:
+    """The URLs of the login, the page before it and the logout. Relative ones are below the server's URL.
 
-    Raises: ConfigError if one is neither https nor on loopback; if the page or the logout is neither at the server nor
-    at the login.
+    Raises: ConfigError if one is neither https nor on loopback; if the page or the logout is neither at the
+    server nor at the login.
     """
 
     def __init__(self, context: PluginContext[SessionSettings]) -> None:

@@ -1,4 +1,4 @@
-"""A session that was opened: what it adds to requests, and what it learns from answers."""
+"""An open session: what it adds to requests, and what it learns from answers."""
 
 from __future__ import annotations
 
@@ -13,35 +13,34 @@ if TYPE_CHECKING:
     import httpx2
     from doorward import PluginContext
 
-    from doorward_auth_session.places import Places
     from doorward_auth_session.settings import SessionSettings
+    from doorward_auth_session.urls import SessionUrls
 
-DOUBT = 30.0
-"""Seconds for which a session is not replaced that was refused as soon as it was there: the next one would fare no
-better."""
+DOUBT_SECONDS = 30.0
+"""How long a session that was refused at once is not replaced: the next one would fare no better."""
 
 
-class Opened:
+class OpenSession:
     """`got` and `ends` are in seconds since the epoch; `token` is empty where cookies are the session."""
 
-    def __init__(self, context: PluginContext[SessionSettings], places: Places) -> None:
-        self._context, self._settings, self._places = context, context.settings, places
+    def __init__(self, context: PluginContext[SessionSettings], urls: SessionUrls) -> None:
+        self._context, self._settings, self._urls = context, context.settings, urls
         self.got = time.time()
         self.ends = self.got + self._settings.expires_seconds
         self.cookies, self.csrf, self.token = Cookies(), Csrf(self._settings), ""
         self._doubted = float("-inf")
 
     def put(self, request: httpx2.Request) -> None:
-        """Add what says whose request it is. What the program sent under the same names is replaced."""
+        """Add the credentials to a request. They replace what the program sent under the same names."""
         self.redact()
         self.put_cookies(request, only=self._goes)
         if self.token:
             request.headers[self._settings.token_header] = self._settings.token_prefix + self.token
         if self._settings.wants_csrf:
-            self.csrf.put(request, self.cookies, self._places.page)
+            self.csrf.put(request, self.cookies, self._urls.page)
 
     def put_cookies(self, request: httpx2.Request, only: Callable[[str], bool] = lambda name: True) -> None:
-        """Add those of the cookies that fit."""
+        """Add the cookies that belong with the request."""
         ours = {name: value for name, value in self.cookies.fitting(request).items() if only(name)}
         theirs = [pair.strip() for pair in request.headers.get("Cookie", "").split(";")]
         others = [pair for pair in theirs if pair and pair.partition("=")[0].strip() not in ours]
@@ -49,14 +48,14 @@ class Opened:
             request.headers["Cookie"] = "; ".join(both)
 
     def _goes(self, name: str) -> bool:
-        """Whether a cookie is sent to the server: those that are the session, and that which belongs with the CSRF
-        token."""
+        """Whether a cookie is sent to the server: those of the session are, and the one that
+        belongs with the CSRF token."""
         if self._settings.cookie_name:
             return name == self._settings.cookie_name or name in self.csrf.names()
         return not self._settings.token_field or name in self.csrf.names()
 
     def take(self, response: httpx2.Response) -> set[str]:
-        """Learn from an answer. Returns: the names of the cookies that it set."""
+        """Take cookies and CSRF token from an answer. Returns: the names of the cookies that it set."""
         names = self.cookies.take(response)
         self.redact()
         return names
@@ -70,9 +69,9 @@ class Opened:
             self._context.redact(value)
 
     def doubt(self) -> None:
-        """It was refused although it is new."""
+        """Note that it was refused although it is new."""
         self._doubted = time.monotonic()
 
     @property
     def doubted(self) -> bool:
-        return time.monotonic() - self._doubted < DOUBT
+        return time.monotonic() - self._doubted < DOUBT_SECONDS

@@ -1,4 +1,4 @@
-"""What Monty lacks of Python, by how a program fails that wants it: another executor may have it."""
+"""Features of Python that Monty lacks, recognised by how a program fails: another executor may have them."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ _NOWHERE = {"input", "breakpoint"}
 """Builtin functions that no sandbox has."""
 
 
-class Lack(NamedTuple):
-    """What Monty lacks, what to write instead, and the module that it is, if it is one."""
+class MissingFeature(NamedTuple):
+    """A feature that Monty lacks, what to write instead, and the module's name if it is a module."""
 
     what: str
     instead: str
     module: str = ""
 
 
-def lacking(error: str, message: str) -> Lack | None:
-    """What Monty lacks; `None` if the program itself is wrong."""
+def missing_feature(error: str, message: str) -> MissingFeature | None:
+    """The missing feature behind an error; `None` if the program itself is wrong."""
     if error == "NotImplementedError" and "monty" in message:
         instead = "Write it plainly: lists in place of generators, functions in place of subclasses."
-        return Lack(message.replace("The monty syntax parser", "monty"), instead)
+        return MissingFeature(message.replace("The monty syntax parser", "monty"), instead)
     if error == "ModuleNotFoundError" and (module := _NO_MODULE.search(message)):
-        return Lack(f"monty has no module {module[1]!r}", f"Modules of monty: {LIBRARY}.", module[1])
+        return MissingFeature(f"monty has no module {module[1]!r}", f"Modules of monty: {LIBRARY}.", module[1])
     if (
         error == "NameError"
         and (name := _NO_NAME.search(message))
         and hasattr(builtins, name[1])
         and name[1] not in _NOWHERE
     ):
-        return Lack(f"monty has no {name[1]!r}", _NUMBERS if name[1] == "bytearray" else "Write it without.")
+        return MissingFeature(f"monty has no {name[1]!r}", _NUMBERS if name[1] == "bytearray" else "Write it without.")
     if error == "TypeError" and _NO_BYTES.search(message):
-        return Lack(f"monty: {message}", _NUMBERS)
+        return MissingFeature(f"monty: {message}", _NUMBERS)
     if error == "AttributeError" and (method := _NO_METHOD.search(message)):
-        return Lack(
+        return MissingFeature(
             f"monty has no int.{method[1]}", 'int(content.hex(), 16) and bytes.fromhex(f"{number:08x}") do the same.'
         )
     return None

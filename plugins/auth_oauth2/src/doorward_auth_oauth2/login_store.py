@@ -1,4 +1,4 @@
-"""What is kept of a login, and where: in the keyring of the operating system, or in the vault."""
+"""A login as it is stored, in the keyring of the operating system or in the vault."""
 
 from __future__ import annotations
 
@@ -18,44 +18,44 @@ if TYPE_CHECKING:
     from keyring.backend import KeyringBackend
 
 SERVICE = "doorward"
-"""The service under which entries stand in a keyring."""
-_YEARS = 10.0**9
-"""Seconds after which nobody cares any more; some say more than a float can hold."""
-_LEAST = 0.001
-"""Fewer are none: added to the time of day they would not show."""
+"""The service name of entries in a keyring."""
+_MAX_LIFE_SECONDS = 10.0**9
+"""The longest life that matters; some providers send more than a float can hold."""
+_MIN_LIFE_SECONDS = 0.001
+"""A shorter life counts as none: added to the time of day it would make no difference."""
 
 
 def life(told: Any) -> float | None:
-    """The seconds of an `expires_in` (RFC 6749 section 5.1), as a number or in words. `None` where nothing can be meant
-    by it: a token that would have ended before it came is used until it is refused."""
+    """The seconds of an `expires_in` (RFC 6749 section 5.1), given as a number or as text. `None` if the value makes no
+    sense: a token that would have expired before it came is used until it is refused."""
     if not isinstance(told, (int, float, str)) or isinstance(told, bool):
         return None
     try:
-        seconds = min(float(told), _YEARS)
+        seconds = min(float(told), _MAX_LIFE_SECONDS)
     except OverflowError:
-        return _YEARS if not str(told).startswith("-") else None
+        return _MAX_LIFE_SECONDS if not str(told).startswith("-") else None
     except ValueError:
         return None
-    return seconds if seconds >= _LEAST else None
+    return seconds if seconds >= _MIN_LIFE_SECONDS else None
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """One login, or the tokens of a client. The dictionaries are as they came over the wire, in the words of the
-    RFCs."""
+    """One login, or the tokens of a client. The dictionaries are as they were received, with
+    the members of the RFCs."""
 
     tokens: dict[str, Any] = field(repr=False)
     provider: dict[str, Any] = field(default_factory=dict)
-    """Of the authorization server's metadata (RFC 8414): issuer, endpoints."""
+    """Part of the authorization server's metadata (RFC 8414): issuer, endpoints."""
     resource: dict[str, Any] = field(default_factory=dict)
-    """Of the resource's metadata (RFC 9728), if it has any: resource, authorization_servers."""
+    """Part of the resource's metadata (RFC 9728), if there is any: resource, authorization_servers."""
     client: dict[str, Any] = field(default_factory=dict, repr=False)
-    """The client that was registered at the login (RFC 7591); empty for one that is configured."""
+    """The client that was registered at the login (RFC 7591); empty if a client is configured."""
     got: float = field(default_factory=time.time)
     by: str = ""
-    """A digest of what it was got with, where that is configured; with anything else it is not this login any more."""
+    """A digest of the configured values that it was fetched with; if they change, this login is no longer valid."""
     wanted: str = ""
-    """Scopes that a call was refused for, to be asked for at the next login."""
+    """Scopes for lack of which a call was refused; the next login requests them."""
 
     @property
     def token(self) -> str:
@@ -67,19 +67,19 @@ class Login:
 
     @property
     def ends(self) -> float:
-        """When the token ends, in seconds since the epoch; infinity if nobody said."""
+        """When the token expires, in seconds since the epoch; infinity if that is unknown."""
         lives = life(self.tokens.get("expires_in"))
         return float("inf") if lives is None else self.got + lives
 
     def redact(self, redact: Callable[[str], None]) -> None:
-        """Tell the scrubber what must not be seen of it."""
+        """Tell the scrubber which of its values must not be shown."""
         for value in (self.token, self.tokens.get("refresh_token"), self.client.get("client_secret")):
             if value:
                 redact(str(value))
 
 
-class Store:
-    """Where one login is kept. Everything that waits for a disk or a keyring does so in a thread."""
+class LoginStore:
+    """The store of one login. Everything that waits for a disk or a keyring runs in a thread."""
 
     def __init__(self, vault: Vault, name: str, kind: Literal["auto", "keyring", "file"]) -> None:
         self._vault, self._name, self._kind = vault, name, kind
@@ -87,19 +87,19 @@ class Store:
         self._unkept: Login | None = None
 
     async def load(self) -> Login | None:
-        """What is kept, if anything is; what could not be, where that is newer. Raises: ConfigError."""
+        """The stored login, if there is one, or a newer one that could not be stored. Raises: ConfigError."""
         found = [login for login in (await anyio.to_thread.run_sync(self._load), self._unkept) if login]
         return max(found, key=lambda login: login.got, default=None)
 
     async def save(self, login: Login) -> str:
-        """Keep a login in place of what was kept. Returns: where. Raises: ConfigError."""
+        """Store a login in place of the previous one. Returns: where. Raises: ConfigError."""
         where = await anyio.to_thread.run_sync(self._save, login)
         self._unkept = None
         return where
 
     async def keep(self, login: Login) -> None:
-        """Keep what was fetched; in memory alone, if there is no room for it: whoever waits for it does not wait for a
-        disk."""
+        """Store fetched tokens; in memory alone if that fails: a call that waits for a token
+        should not depend on a disk."""
         try:
             await self.save(login)
         except ConfigError as error:
@@ -107,7 +107,7 @@ class Store:
             log.warning("token_not_kept", why=str(error), hint="It is used all the same, until this process ends.")
 
     async def forget(self) -> bool:
-        """Keep nothing. Returns: whether there was anything. Raises: ConfigError."""
+        """Delete the login. Returns: whether there was one. Raises: ConfigError."""
         return await anyio.to_thread.run_sync(self._forget)
 
     def mark(self) -> None:
@@ -115,18 +115,18 @@ class Store:
         self._vault.mark(self._name)
 
     def changed(self) -> bool:
-        """Whether a person has, since this was asked last."""
+        """Whether a person has logged in or out since the last time."""
         before, self._seen = self._seen, self._vault.marked(self._name)
         if before != self._seen:
             self._unkept = None
         return before != self._seen
 
     def lock(self) -> AbstractAsyncContextManager[None]:
-        """Alone with what is kept, of all processes. Raises: ConfigError, ServerError."""
+        """A lock on the stored login, across processes. Raises: ConfigError, ServerError."""
         return self._vault.lock(self._name)
 
     def _load(self) -> Login | None:
-        """The newest of both places: one may have been out of reach when the other was written."""
+        """The newer login of the two places: one may have been unavailable when the other was written."""
         found = []
         if (keyring := self._keyring()) is not None:
             with self._keyring_errors():
@@ -155,7 +155,7 @@ class Store:
         return had
 
     def _keyring(self) -> KeyringBackend | None:
-        """The keyring, unless there is none that may hold secrets, or none is wanted."""
+        """The keyring, if there is one that may hold secrets and the settings allow it."""
         if self._kind == "file":
             return None
         import keyring
@@ -171,7 +171,7 @@ class Store:
 
     @contextlib.contextmanager
     def _keyring_errors(self) -> Iterator[None]:
-        """A keyring that is locked or cannot be reached is none, unless it is the only place allowed."""
+        """Treat a keyring that is locked or unavailable as missing, unless it is the only place allowed."""
         try:
             yield
         except ConfigError:
@@ -182,7 +182,7 @@ class Store:
 
 
 def _parsed(text: str) -> Login | None:
-    """A login of a keyring or a file, where it is one."""
+    """The login in a text from a keyring or a file; `None` if it is not one."""
     try:
         login = replace(Login({}), **json.loads(text))
         return login if login.token and login.ends and float(login.got) == login.got else None

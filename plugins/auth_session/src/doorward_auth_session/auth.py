@@ -11,36 +11,36 @@ from doorward_auth_kit import Backoff, FetchedAuth, Renewal, exchange
 
 from doorward_auth_session import cookies
 from doorward_auth_session.login import Login, fields
-from doorward_auth_session.opened import Opened
-from doorward_auth_session.places import Places
+from doorward_auth_session.open_session import OpenSession
+from doorward_auth_session.urls import SessionUrls
 
 if TYPE_CHECKING:
     from doorward import PluginContext
 
     from doorward_auth_session.settings import SessionSettings
 
-GOODBYE = 5.0
-"""Seconds that a logout may take."""
+LOGOUT_SECONDS = 5.0
+"""How long a logout may take."""
 
 
-class SessionAuth(FetchedAuth[Opened]):
-    """Keeps one session for all requests; opens another one when it ends or is refused, once a request."""
+class SessionAuth(FetchedAuth[OpenSession]):
+    """Uses one session for all requests; opens another when it ends or is refused, at most once for each request."""
 
     def __init__(self, context: PluginContext[SessionSettings]) -> None:
-        self._context, self._places = context, Places(context)
+        self._context, self._urls = context, SessionUrls(context)
         self._backoff = Backoff(context.name)
-        self._sessions = Renewal[Opened](self._open)
+        self._sessions = Renewal[OpenSession](self._open)
         advice = f"Check the auth of {context.name}: it logs in, and is refused nevertheless."
-        super().__init__(context.name, self._places.home, self._sessions, _put, advice=advice)
+        super().__init__(context.name, self._urls.home, self._sessions, _put, advice=advice)
 
-    async def _open(self, refused: Opened | None) -> Opened:
+    async def _open(self, refused: OpenSession | None) -> OpenSession:
         try:
-            login = Login(self._context, self._places, await fields(self._context.settings))
+            login = Login(self._context, self._urls, await fields(self._context.settings))
             return await self._backoff.ask(login.digest, login)
         except ServerError as error:
             raise type(error)(f"no session for {self._context.name}: {error}", hint=error.hint) from None
 
-    async def after(self, response: httpx2.Response, credential: Opened) -> Opened | None:
+    async def after(self, response: httpx2.Response, credential: OpenSession) -> OpenSession | None:
         credential.take(response)
         if not self._ended(response):
             return None
@@ -49,7 +49,7 @@ class SessionAuth(FetchedAuth[Opened]):
             return None
         return await self.renew(credential)
 
-    async def check(self, response: httpx2.Response, credential: Opened) -> None:
+    async def check(self, response: httpx2.Response, credential: OpenSession) -> None:
         credential.take(response)
         if self._ended(response):
             credential.doubt()
@@ -57,21 +57,21 @@ class SessionAuth(FetchedAuth[Opened]):
         await super().check(response, credential)
 
     def _require_no_login(self, response: httpx2.Response) -> None:
-        if self._places.asks_to_log_in(response):
+        if self._urls.asks_to_log_in(response):
             raise ServerError(f"{self._context.name} sends to its login, though there was one", hint=self._advice)
 
     def _ended(self, response: httpx2.Response) -> bool:
-        """Whether the server says that there is no session (any more)."""
-        return response.status_code in self._context.settings.expired or self._places.asks_to_log_in(response)
+        """Whether the server says that there is no session, or none any more."""
+        return response.status_code in self._context.settings.expired or self._urls.asks_to_log_in(response)
 
     async def log_out(self) -> None:
-        """End the session at the server, if there is one. It is not worth an error: the session ends by itself."""
-        opened, url = self._sessions.held, self._places.logout
+        """End the session at the server, if there is one. A failure is no error: the session will end by itself."""
+        opened, url = self._sessions.held, self._urls.logout
         self._sessions.held = None
         if opened is None or url is None:
             return
         status = 0
-        with anyio.move_on_after(GOODBYE):
+        with anyio.move_on_after(LOGOUT_SECONDS):
             try:
                 async with httpx2.AsyncClient(cookies=cookies.none()) as client:
                     request = client.build_request(self._context.settings.logout_method, url)
@@ -83,5 +83,5 @@ class SessionAuth(FetchedAuth[Opened]):
             log.warning("logout_failed", server=self._context.name, status=status)
 
 
-def _put(request: httpx2.Request, opened: Opened) -> None:
+def _put(request: httpx2.Request, opened: OpenSession) -> None:
     opened.put(request)

@@ -1,0 +1,84 @@
+"""The configuration of a server with `source = "openapi"`."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from doorward import Settings, Template
+from pydantic import Field, JsonValue, PositiveFloat, field_validator
+
+from doorward_openapi.document import servers
+
+_PATH: dict[str, JsonValue] = {"format": "path"}
+
+
+def is_url(place: str) -> bool:
+    return place.startswith(("http:", "https:"))
+
+
+class OpenAPISettings(Settings):
+    """The keys of `[servers.NAME]` with `source = "openapi"`."""
+
+    spec: str = Field(min_length=1, description="The document: a path, relative to the configuration file, or a URL")
+    overlay: list[str] = Field(
+        [],
+        description="OpenAPI Overlay documents that correct it, in this order: paths or URLs",
+        json_schema_extra=_PATH,
+    )
+    base_url: str | None = Field(None, description="Where the API is; the document's first server if it is not set")
+    headers: dict[str, Template] = Field({}, description="Headers of every request")
+    origins: list[str] = Field(
+        [], description="Other origins that belong to this API, for example https://uploads.example.com"
+    )
+    variables: dict[str, str] = Field({}, description="Values of server variables, for example { region = 'eu' }")
+    socket: str | None = Field(
+        None, description="The path of a Unix socket that carries the requests", json_schema_extra=_PATH
+    )
+    retries: int = Field(2, ge=0, le=5, description="How often a request may be repeated that failed for the moment")
+    timeout: PositiveFloat = Field(30.0, description="Seconds that one request may take")
+
+    @field_validator("overlay", mode="before")
+    @classmethod
+    def _listed(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) else value
+
+    @field_validator("base_url", "spec", "overlay")
+    @classmethod
+    def _urls(cls, value: Any) -> Any:
+        for url in value if isinstance(value, list) else [value]:
+            if url and is_url(url):
+                servers.origin(url)
+                if "@" in urlsplit(url).netloc:
+                    raise ValueError("must not hold a user or a password; use `auth`")
+        return value
+
+    @field_validator("base_url")
+    @classmethod
+    def _base(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        base = servers.clean(value, "")
+        if base is None or "?" in value or "#" in value:
+            raise ValueError("must be an http or https URL without query and fragment")
+        return base
+
+    @field_validator("origins")
+    @classmethod
+    def _origins(cls, value: list[str]) -> list[str]:
+        for each in value:
+            cleaned = servers.clean(each, "")
+            if cleaned is None or urlsplit(cleaned).path or "?" in each or "#" in each:
+                raise ValueError(
+                    f"{each[:200]!r} is no origin: scheme, host and perhaps a port, for example "
+                    f"https://uploads.example.com"
+                )
+        return [each.rstrip("/").lower() for each in value]
+
+    @field_validator("headers")
+    @classmethod
+    def _names(cls, value: dict[str, Template]) -> dict[str, Template]:
+        for name in value:
+            if not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
+                raise ValueError(f"{name!r} is no name of a header")
+        return value

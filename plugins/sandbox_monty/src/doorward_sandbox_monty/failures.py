@@ -1,0 +1,81 @@
+"""How a program in Monty failed: by its own error, at a limit, or by something that Monty cannot run."""
+
+from __future__ import annotations
+
+import re
+
+import pydantic_monty as monty
+from doorward import Failure, Frame, LimitExceeded, Limits, ProgramResult, Unsupported
+
+from doorward_sandbox_monty import api_errors
+from doorward_sandbox_monty.missing_features import missing_feature
+from doorward_sandbox_monty.modules import LIBRARY
+
+_TOO_OFTEN = re.compile(r"suspension limit \d+ exceeded")
+_NO_FILE = "Permission denied: '"
+"""How a program fails that uses files, if its text did not show that beforehand."""
+
+
+def no_files(line: int | None) -> Unsupported:
+    hint = "doorward.read(handle) is what a file holds; to leave a file, return its bytes: they are kept as one."
+    return Unsupported("monty has no files", hint=hint, line=line)
+
+
+def too_late(limits: Limits) -> LimitExceeded:
+    return LimitExceeded(
+        f"the run took more than {limits.timeout:g} s", hint="Do less in one run, or ask for a longer `timeout`."
+    )
+
+
+def result_of(error: monty.MontyError, code: str, limits: Limits, *, made: bool) -> ProgramResult:
+    """The result of a program that raised an error. Raises: Unsupported if the error is that Monty
+    cannot run it; LimitExceeded."""
+    inner = error.exception()
+    if isinstance(error, monty.MontyTypingError):
+        return ProgramResult(
+            error=Failure(
+                "program",
+                "TypeError",
+                error.display().replace("main.py", "program.py")[:4000],
+                hint="Nothing has run. Mend the types first.",
+            )
+        )
+    frames = (
+        [f for f in error.traceback() if not (f.function_name or "").startswith(api_errors.OURS)]
+        if hasattr(error, "traceback")
+        else []
+    )
+    line = frames[-1].line if frames else None
+    name = api_errors.named(inner, code)
+    message = (
+        error.display("msg") if isinstance(error, (monty.MontyRuntimeError, monty.MontySyntaxError)) else str(error)
+    )
+    message = message.replace("'_csv.Error' object", "'ApiError' object").replace(
+        "'binascii.Incomplete' object", "'ToolError' object"
+    )
+    message = message.rstrip(" ") if name == "ApiError" else message
+    lacks = missing_feature(name, message)
+    if lacks and not made:
+        raise Unsupported(lacks.what, hint=lacks.instead, line=line, module=lacks.module)
+    if name == "ModuleNotFoundError" and lacks:
+        message, lacks = f"{message}; monty has {LIBRARY}", None
+    if not made and name == "PermissionError" and message.startswith(_NO_FILE):
+        raise no_files(line)
+    if name == "TimeoutError" and "time limit exceeded" in message:
+        raise too_late(limits)
+    if name == "RuntimeError" and _TOO_OFTEN.fullmatch(message):
+        hint = (
+            "Make fewer calls, and sleep less often: end the program when calls are refused, "
+            "and ask for many things at once."
+        )
+        asked, calls = limits.questions, limits.calls
+        raise LimitExceeded(
+            f"the program turned to its host more than {asked} times, far beyond its limit of {calls} calls", hint=hint
+        )
+    if name == "MemoryError" and "memory limit" in message:
+        raise LimitExceeded(
+            f"the program needed more memory than its limit of {limits.memory_bytes // 2**20} MiB",
+            hint="Work on smaller pieces.",
+        )
+    shown = tuple(Frame(f.line, getattr(f, "function_name", "") or "<module>") for f in frames[-20:])
+    return ProgramResult(error=Failure("program", name, message, line, shown, hint=lacks.instead if lacks else None))
