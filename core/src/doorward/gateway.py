@@ -75,9 +75,8 @@ class Gateway:
         self.servers = Servers(loaded, plugins, self.catalog, self.principals, self.state)
         self.compiler = Compiler(self.servers, self.catalog, self.skills, plugins, self.secrets)
         self.executors = Executors(loaded, plugins, self.state)
-        policy = Policy(self.config.policy, self.principals)
+        policy, cards = Policy(self.config.policy, self.principals), HelperCards(HELPERS)
         self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets)
-        cards = HelperCards(HELPERS)
         self.discovery = Discovery(self.catalog, self.servers, self.broker, cards, self.executors.told, self.limits)
         ours = Helpers(self.discovery, self.servers, self.skills)
         others = Runtime(self.discovery, self.catalog, self.servers, self.broker)
@@ -117,10 +116,8 @@ class Gateway:
             async with anyio.create_task_group() as background:
                 if compile:
                     changes = Reconfiguration(loaded, gate.servers, gate.principals, gate.skills)
-                    background.start_soon(
-                        BackgroundRefresh(gate.servers, gate.compiler, gate.catalog, gate.config.refresh, changes).run,
-                        gate._compiled.set,
-                    )
+                    refresh = BackgroundRefresh(gate.servers, gate.compiler, gate.catalog, gate.config.refresh, changes)
+                    background.start_soon(refresh.run, gate._compiled.set)
                     background.start_soon(steadily, gate._sweep)
                     background.start_soon(anyio.to_thread.run_sync, gate.principals.warn)
                 else:

@@ -1,6 +1,7 @@
 """The command line: a thin skin over `gateway.py`.
 
-Never what another face of the gateway needs too. `doorward WORD …` imports what WORD needs; `doorward --help` imports no command, and not even click.
+Never what another face of the gateway needs too. `doorward WORD …` imports what WORD needs; `doorward --help` imports
+no command, and not even click.
 """
 
 from __future__ import annotations
