@@ -27,21 +27,13 @@ class Notes:
         return "1"  # Nothing is read to compile, so nothing can change.
 
     async def compile(self) -> Compiled:
-        words = {
-            "type": "object",
-            "properties": {"words": {"type": "string"}},
-            "required": ["words"],
-            "additionalProperties": False,
-        }
-        return Compiled(
-            [Function(self.name, "find", summary="Find notes that hold these words", parameters=words, read_only=True)]
-        )
+        words = {"words": {"type": "string"}}
+        schema = {"type": "object", "properties": words, "required": ["words"], "additionalProperties": False}
+        summary = "Find notes that hold these words"
+        return Compiled([Function(self.name, "find", summary=summary, parameters=schema, read_only=True)])
 
     async def call(self, call: Call) -> list[str]:
-        return [
-            file.name
-            for file in sorted(self.folder.glob("*.md"))
-            if call.arguments["words"] in file.read_text(encoding="utf-8")
-        ]
+        words, files = call.arguments["words"], sorted(self.folder.glob("*.md"))
+        return [file.name for file in files if words in file.read_text(encoding="utf-8")]
 
     async def close(self) -> None: ...

@@ -30,7 +30,7 @@ more of them is returned as text."""
 _FAST_JSON_BYTES = 2**16
 """JSON up to this size goes to a faster parser first, which does not accept everything that is sent as JSON."""
 _FORBIDDEN = (
-    "Check the names first (path, fields): some APIs answer like this for things that do not exist. "
+    "Check the names first (path, fields): some APIs answer like this if the thing does not exist. "
     "Else the credentials do not suffice: the operator sets `auth` of the server."
 )
 _NOT_ACCEPTABLE = (
