@@ -3,10 +3,8 @@ first one counts."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from importlib import import_module
 from typing import Any, Protocol
 
 import mcp_types as t
@@ -76,12 +74,9 @@ class OwnTools:
         self._gate, self._suspended = gate, suspended
         surface = gate.config.surface
         self.tools = {tool.name: (tool, shown) for tool in TOOLS if (shown := tool.on(surface, gate)) is not None}
-        self._ahead: asyncio.Future[Any] | None = None
 
     async def listed(self, principal: str) -> Sequence[t.Tool]:
         """See `ToolMaker.listed`."""
-        if self._ahead is None:  # a client that lists will call: then the import of the validator is done already
-            self._ahead = asyncio.get_running_loop().run_in_executor(None, import_module, "jsonschema_rs")
         return [shown for _, shown in self.tools.values()]
 
     def find(self, name: str, principal: str) -> Callable[[Any, t.CallToolRequestParams], Awaitable[Any]] | None:

@@ -17,6 +17,10 @@ Answer = tuple[str, Any, bool, *tuple[t.ImageContent, ...]]
 """The text, which must do without the rest; the structured content; whether it is an error; and images."""
 
 _JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", dict: "object", list: "array"}
+_PLAIN_TYPES = {"string": str, "object": dict, "boolean": bool, "integer": int}
+"""Types that need no library to be checked, where a schema says nothing but the type."""
+
+_SAYS_NO_MORE = {"type", "description", "default"}
 
 _CHECKED_BY_GATEWAY = ("minItems", "maxItems")
 """Keywords of schemas that the gateway checks itself, with a hint."""
@@ -86,13 +90,29 @@ class OwnTool:
     def checked(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments, if they fit the schema; what they mean is checked by the gateway. Raises: InvalidArguments,
         written for the agent."""
-        known = self.input_schema["properties"]
-        errors = [e for e in self._validator.iter_errors(_outline(arguments)) if e.kind.name not in _CHECKED_BY_GATEWAY]
-        if told := mistakes(errors, lambda place: () if place else known):
-            raise InvalidArguments(f"{self.name} {'; '.join(told)}", hint=self._usage)
-        whole = {name for name, schema in known.items() if schema["type"] == "integer"}
+        if not self._fits_plainly(arguments):
+            known = self.input_schema["properties"]
+            found = self._validator.iter_errors(_outline(arguments))
+            errors = [e for e in found if e.kind.name not in _CHECKED_BY_GATEWAY]
+            if told := mistakes(errors, lambda place: () if place else known):
+                raise InvalidArguments(f"{self.name} {'; '.join(told)}", hint=self._usage)
         # To JSON 10.0 is an integer too.
-        return {name: int(value) if name in whole else value for name, value in arguments.items()}
+        return {name: int(value) if name in self._whole else value for name, value in arguments.items()}
+
+    def _fits_plainly(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether they fit at first sight: the library, whose import takes time and memory, judges what does not."""
+        known, required = self.input_schema["properties"], self.input_schema.get("required", ())
+        return all(name in arguments for name in required) and all(
+            name in known
+            and type(value) is _PLAIN_TYPES.get(known[name]["type"])
+            and known[name].keys() <= _SAYS_NO_MORE
+            for name, value in arguments.items()
+        )
+
+    @cached_property
+    def _whole(self) -> set[str]:
+        """The arguments that are integers."""
+        return {name for name, schema in self.input_schema["properties"].items() if schema["type"] == "integer"}
 
     @cached_property
     def _validator(self) -> Any:
