@@ -7,6 +7,7 @@ import configparser
 import functools
 import importlib
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -226,7 +227,7 @@ def test_what_standard_brings() -> None:
 
 def test_what_core_says_of_commands_of_others() -> None:
     """Each is told, with the distribution that brings it."""
-    told = tomllib.loads((CORE / "src/doorward/cli/commands.toml").read_text(encoding="utf-8"))
+    told = json.loads((CORE / "src/doorward/cli/commands.json").read_text(encoding="utf-8"))
     points = {
         folder: project(folder)["project"].get("entry-points", {}).get("doorward.command", ())
         for folder in DISTRIBUTIONS

@@ -90,10 +90,11 @@ def _plugin_commands() -> dict[str, Entry]:
 
 def well_known() -> dict[str, dict[str, str]]:
     """Commands of other distributions, installed or not: `from` which distribution, and what the command `does`."""
-    import tomllib
+    import json  # importlib.metadata has it already
     from pathlib import Path
 
-    return tomllib.loads(Path(__file__).with_name("commands.toml").read_text(encoding="utf-8"))
+    found: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("commands.json").read_text(encoding="utf-8"))
+    return found
 
 
 def _help() -> str:

@@ -57,8 +57,9 @@ def installed() -> list[Entry]:
     kinds = {group: kind for kind, group in GROUPS.items()}
     found: dict[tuple[str, str, str], Entry] = {}
     for dist in distributions():
-        for point in dist.entry_points:
-            if point.group in kinds:
-                entry = Entry(kinds[point.group], point.name, point, dist.name, dist.version)
+        if points := [point for point in dist.entry_points if point.group in kinds]:
+            about = dist.metadata  # is read anew each time
+            for point in points:
+                entry = Entry(kinds[point.group], point.name, point, about["Name"], about["Version"])
                 found.setdefault((entry.kind, entry.name, entry.distribution), entry)
     return list(found.values())

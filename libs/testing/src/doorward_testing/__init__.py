@@ -22,8 +22,10 @@ _MODULE_OF = {
     "FullPythonConformance": "cpython",
     "Host": "host",
     "SourceConformance": "conformance",
+    "StartDoorward": "command_line",
     "check_driver": "checks",
     "check_light_import": "checks",
+    "ended": "command_line",
 }
 __all__ = [*_MODULE_OF]
 
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from doorward_testing.checks import check_light_import as check_light_import
     from doorward_testing.command_line import Cli as Cli
     from doorward_testing.command_line import CommandEnded as CommandEnded
+    from doorward_testing.command_line import StartDoorward as StartDoorward
+    from doorward_testing.command_line import ended as ended
     from doorward_testing.conformance import AuthConformance as AuthConformance
     from doorward_testing.conformance import CacheConformance as CacheConformance
     from doorward_testing.conformance import SourceConformance as SourceConformance

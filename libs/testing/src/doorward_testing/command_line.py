@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True)
-class CommandEnded:
+class CommandEnded(NamedTuple):
     """How a command line ended: its exit code, and what it wrote to standard output and standard error."""
 
     code: int
@@ -23,3 +22,15 @@ class CommandEnded:
 
 Cli = Callable[..., CommandEnded]
 """The fixture `cli`: `cli("list", "--json")`."""
+
+StartDoorward = Callable[..., subprocess.Popen[str]]
+"""The fixture `start_doorward`: `start_doorward("list", python=("-X", "importtime"), VARIABLE="value")`."""
+
+
+def ended(process: subprocess.Popen[str], stdin: str | None = None) -> CommandEnded:
+    """What a process wrote until its end, which comes within 100 seconds."""
+    try:
+        out, err = process.communicate(stdin, timeout=100)
+    finally:
+        process.kill()
+    return CommandEnded(process.returncode, out, err)

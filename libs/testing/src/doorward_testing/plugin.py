@@ -53,3 +53,45 @@ def cli(doorward_host: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         return CommandEnded(code, *capsys.readouterr())
 
     return run
+
+
+ENTRY_POINTS = """
+[doorward.source]
+fake = doorward_testing.samples:Weather
+[doorward.executor]
+inprocess = doorward_testing.samples:InProcess
+[doorward.auth]
+poison = poison:Auth
+[doorward.command]
+poisoned = poison:command
+"""
+
+
+@pytest.fixture
+def start_doorward(tmp_path: Path) -> Any:
+    """Starts `doorward` as a process of its own, in a folder with the configuration of the samples: a
+    `doorward_testing.StartDoorward`. A module `poison` is installed, too, whose import leaves the file `imported`."""
+    import os
+    import subprocess
+    import sys
+
+    from doorward_testing.samples import CONFIG
+
+    site = tmp_path / "site" / "doorward_fake-1.0.dist-info"
+    site.mkdir(parents=True)
+    (site / "METADATA").write_text("Metadata-Version: 2.1\nName: doorward-fake\nVersion: 1.0\n")
+    (site / "entry_points.txt").write_text(ENTRY_POINTS)
+    (site.parent / "poison.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w').close()")
+    (tmp_path / "doorward.toml").write_text(CONFIG)
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("DOORWARD_") and k != "PYTHONDONTWRITEBYTECODE"}
+    paths = {"PYTHONPATH": str(site.parent), "PYTHONPYCACHEPREFIX": str(tmp_path.parent / "pyc")}
+    environ = {**kept, **paths, "DOORWARD_STATE_DIR": str(tmp_path / "state")}
+
+    def start(*words: str, python: tuple[str, ...] = (), **more: str) -> subprocess.Popen[str]:
+        command = [sys.executable, *python, "-m", "doorward.cli", *words]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(  # noqa: S603
+            command, cwd=tmp_path, env={**environ, **more}, text=True, stdin=pipe, stdout=pipe, stderr=pipe
+        )
+
+    return start
