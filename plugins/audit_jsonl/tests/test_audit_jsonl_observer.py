@@ -162,12 +162,14 @@ def full(file: Path, room: int) -> Iterator[None]:
     """The file cannot grow by more bytes."""
     import resource
 
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    (soft, hard), writes_none = resource.getrlimit(resource.RLIMIT_FSIZE), sys.dont_write_bytecode
+    sys.dont_write_bytecode = True  # Python would leave half the bytecode of what is imported now, and break later
     resource.setrlimit(resource.RLIMIT_FSIZE, (file.stat().st_size + room, hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        sys.dont_write_bytecode = writes_none
 
 
 @POSIX
@@ -242,6 +244,7 @@ from pathlib import Path
 from doorward import PluginContext
 from doorward_audit_jsonl import AuditLog
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+sys.dont_write_bytecode = True
 log = AuditLog(PluginContext("audit_jsonl", AuditLog.Settings(), Path(sys.argv[1])))
 resource.setrlimit(resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
 log.auth_chosen("waits", "jwt")
