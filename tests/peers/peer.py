@@ -97,8 +97,8 @@ def end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def command_lines(pid: int) -> list[str]:
-    """The command lines of the processes below one."""
+def command_lines(pid: int) -> dict[int, str]:
+    """The command lines of the processes below one, by their ids."""
     found, level = {}, {pid}
     parents = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -108,7 +108,7 @@ def command_lines(pid: int) -> list[str]:
         for child in level:
             with contextlib.suppress(OSError):
                 found[child] = Path(f"/proc/{child}/cmdline").read_bytes().decode().replace("\0", " ")
-    return list(found.values())
+    return found
 
 
 def answers(url: str) -> Callable[[], bool]:

@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -120,9 +120,9 @@ async def answer(agent: Client, tool: str, **arguments: Any) -> Any:
     return (await agent.call_tool(tool, arguments)).structured_content
 
 
-def started(harbour: Harbour) -> set[str]:
-    """The servers that run: their command line is that of their entry."""
-    lines = command_lines(os.getpid())
+def started(harbour: Harbour, before: Collection[int]) -> set[str]:
+    """The servers that run, and did not run before: their command line is that of their entry."""
+    lines = [line for process, line in command_lines(os.getpid()).items() if process not in before]
     return {
         name for name, entry in harbour.servers.items() if any(" ".join(entry["command"]) in line for line in lines)
     }
@@ -149,17 +149,18 @@ def test_every_tool_is_a_function(
 
 async def test_a_start_connects_to_nothing(harbour: Harbour, report: Mapping[str, Any]) -> None:
     """Nor do listing, searching and reading: the first call starts the server that it is for, and no other."""
+    before = command_lines(os.getpid()).keys()
     async with harbour.serving() as agent:
         assert (await agent.list_tools()).tools
         assert len((await answer(agent, "list_servers"))["servers"]) == len(SERVERS)
         assert (await answer(agent, "search_functions", query="add two numbers"))["functions"]
         assert await answer(agent, "get_functions", functions=["everything.get-sum"])
-        assert started(harbour) == set()
+        assert started(harbour, before) == set()
         assert (
             await answer(agent, "execute_code", code="import calculator\ncalculator.calculate(expression='1 + 1')")
         )["value"] == "2"
-        assert started(harbour) == {"calculator"}
-    assert started(harbour) == set()
+        assert started(harbour, before) == {"calculator"}
+    assert started(harbour, before) == set()
 
 
 @pytest.mark.parametrize("server", CALLED, ids=lambda server: server.name)
