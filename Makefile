@@ -68,6 +68,7 @@ lint: setup
 
 tox: setup
 	rm -rf $(ABSENT)
+	mkdir -p .tox # tox would close it to other users, as whom some tests start processes
 	$(BIN)/tox run-parallel --parallel $(WORKERS) --parallel-no-spinner --skip-env together
 
 bench: setup

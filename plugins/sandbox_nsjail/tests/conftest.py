@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import doorward
+import doorward_jail
 import doorward_sandbox_nsjail
 import pytest
 
@@ -23,7 +24,7 @@ USER = 23456
 
 def environment() -> dict[str, str]:
     """A small environment, in which another Python of the same version finds what this one has."""
-    sources = [Path(module.__file__).parents[1] for module in (doorward, doorward_sandbox_nsjail)]
+    sources = [Path(module.__file__).parents[1] for module in (doorward, doorward_jail, doorward_sandbox_nsjail)]
     paths = dict.fromkeys([*(p for p in sys.path if p.endswith("-packages")), *map(str, sources)])
     return {
         "PATH": "/usr/bin:/bin",
