@@ -25,9 +25,9 @@ from doorward.cli import COMMANDS
 from doorward.config import config
 from doorward.config import settings as models
 from doorward.config.index import GROUPS, installed
-from doorward.describe.results.outcome_schema import outcome_schema
 from doorward.model import drivers
 from doorward.plugins import hookspecs
+from doorward.results.outcome_schema import outcome_schema
 from doorward_mcp_server import guides
 from doorward_sandbox_monty.modules import LIBRARY
 from doorward_testing.schemas import closed

@@ -13,8 +13,8 @@ import pytest
 from doorward import ConfigError, Finding, Outcome, PluginError, UnknownName, hookimpl
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.sqlite_store import SqliteCatalog
-from doorward.describe.results.outcome_text import as_dict, as_text
 from doorward.gateway import Gateway
+from doorward.results.outcome_text import as_dict, as_text
 
 from .conftest import CONFIG, InProcess, MemoryCache, Weather
 

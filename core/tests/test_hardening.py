@@ -26,7 +26,7 @@ from doorward import (
 )
 from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import Artefacts
-from doorward.describe.results.outcome_text import as_text
+from doorward.results.outcome_text import as_text
 from doorward.runs.awaited_calls import awaited
 from doorward.runs.parameters import parameters
 from doorward.secrets.scrubber import MAX_BODY_BYTES

@@ -13,9 +13,9 @@ _EXPORTS = {
     "cli": ("main",),
     "cli.common": ("CheckProvider", "Project", "common", "described", "plain", "print_json", "say", "table"),
     "cli.compile": ("client_command", "compile_now"),
-    "cli.configuring.project": ("begin",),
-    "cli.configuring.servers": ("block", "put_server", "server_name", "servers_of"),
-    "cli.configuring.variables": ("Variables", "variable", "write_env"),
+    "configuring.project": ("begin",),
+    "configuring.servers": ("block", "put_server", "server_name", "servers_of"),
+    "configuring.variables": ("Variables", "variable", "write_env"),
     "host.files": ("beside", "write_file"),
     "secrets.detection": ("hide", "hide_arguments", "is_named_secret"),
     "secrets.references": ("Reference", "escaped", "find", "is_plain", "joined", "to_variable", "unescaped"),
@@ -45,14 +45,14 @@ if TYPE_CHECKING:
     from doorward.cli.common import table as table
     from doorward.cli.compile import client_command as client_command
     from doorward.cli.compile import compile_now as compile_now
-    from doorward.cli.configuring.project import begin as begin
-    from doorward.cli.configuring.servers import block as block
-    from doorward.cli.configuring.servers import put_server as put_server
-    from doorward.cli.configuring.servers import server_name as server_name
-    from doorward.cli.configuring.servers import servers_of as servers_of
-    from doorward.cli.configuring.variables import Variables as Variables
-    from doorward.cli.configuring.variables import variable as variable
-    from doorward.cli.configuring.variables import write_env as write_env
+    from doorward.configuring.project import begin as begin
+    from doorward.configuring.servers import block as block
+    from doorward.configuring.servers import put_server as put_server
+    from doorward.configuring.servers import server_name as server_name
+    from doorward.configuring.servers import servers_of as servers_of
+    from doorward.configuring.variables import Variables as Variables
+    from doorward.configuring.variables import variable as variable
+    from doorward.configuring.variables import write_env as write_env
     from doorward.host.files import beside as beside
     from doorward.secrets.detection import hide as hide
     from doorward.secrets.detection import hide_arguments as hide_arguments

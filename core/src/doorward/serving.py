@@ -14,13 +14,13 @@ from doorward.config.settings import HttpSettings, OAuthSettings, can_come_in, o
 from doorward.config.token_file import TokenFile
 from doorward.data.quoting import indented, told
 from doorward.describe.function_tool import FunctionTool, function_tool, tool_arguments
-from doorward.describe.results.outcome_schema import outcome_names
-from doorward.describe.results.outcome_text import as_dict, as_text
 from doorward.describe.validation_messages import mistakes
 from doorward.host.logs import seldom
 from doorward.host.loopback import IN_URLS, is_loopback
 from doorward.model.names import some
 from doorward.plugins.mcp_additions import PRINCIPAL
+from doorward.results.outcome_schema import outcome_names
+from doorward.results.outcome_text import as_dict, as_text
 
 __all__ = [
     "IN_URLS",

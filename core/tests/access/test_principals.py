@@ -27,10 +27,10 @@ from doorward.compat.aliases import RUNTIME
 from doorward.config.config import Server, load, module_name
 from doorward.config.settings import PrincipalSettings, ServerSettings
 from doorward.data.json_writing import dump
-from doorward.describe.results.outcome_text import as_dict
 from doorward.gateway import Gateway
 from doorward.model.types import LOCAL, Outcome
 from doorward.program_api.helper_cards import MODULE
+from doorward.results.outcome_text import as_dict
 from doorward.servers import source_pool
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -9,8 +9,8 @@ import pytest
 from doorward import Failure, Program, ProgramResult
 from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import PREFIX, base_name
-from doorward.describe.results.outcome_text import as_dict, as_text
 from doorward.model.errors import DoorwardError
+from doorward.results.outcome_text import as_dict, as_text
 
 from ..conftest import CONFIG, InProcess, MemoryCache
 

@@ -13,7 +13,7 @@ import pytest
 from doorward import ApiError, Call, Compiled, Function, ServerContext
 from doorward.calls import withholding
 from doorward.calls.withholding import MAX_WITHHELD, Withholding
-from doorward.describe.results.outcome_text import as_dict
+from doorward.results.outcome_text import as_dict
 from doorward.secrets import needles as needles_module
 from doorward.secrets.needles import Forms, Needles
 from doorward.secrets.scrubber import MIN_UNGUESSABLE_BITS, Owner, answers_of, bits, made_by

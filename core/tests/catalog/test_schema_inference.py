@@ -18,8 +18,8 @@ from doorward.catalog.catalog import Catalog
 from doorward.catalog.schema_inference import MAX_PLACES, SchemaInference, bounded, merge, shape
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.describe.cards import describe
-from doorward.describe.results.observation import Shape, as_schema
 from doorward.describe.signatures import stub
+from doorward.results.observation import Shape, as_schema
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

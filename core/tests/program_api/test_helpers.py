@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from doorward import DoorwardError
 from doorward.data.quoting import told
-from doorward.describe.results.outcome_text import as_dict, as_text
+from doorward.results.outcome_text import as_dict, as_text
 
 from ..conftest import CONFIG
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from doorward import Compiled, Secret, Settings, Suggestion
-from doorward.cli.configuring.servers import block
 from doorward.config.config import Server
 from doorward.config.settings import ServerSettings
+from doorward.configuring.servers import block
 from doorward.servers import auth_suggestions
 
 from ..conftest import Weather

@@ -7,8 +7,8 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from doorward.cli.configuring.variables import quoted, write_env
 from doorward.commands import Variables, variable
+from doorward.configuring.variables import quoted, write_env
 from doorward.secrets.detection import hide, hide_arguments, is_named_secret, is_random
 from doorward_clients.references import translate
 from dotenv import dotenv_values

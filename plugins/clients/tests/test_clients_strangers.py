@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward.cli.configuring.variables import Variables
 from doorward.commands import Project
+from doorward.configuring.variables import Variables
 from doorward.model.settings import expand
 from doorward.secrets.references import find
 from doorward.secrets.store import Secrets

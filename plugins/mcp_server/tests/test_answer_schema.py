@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 from doorward import Finding, hookimpl
-from doorward.describe.results.outcome_schema import outcome_schema
+from doorward.results.outcome_schema import outcome_schema
 from doorward_mcp_server.server import build
 from doorward_testing.samples import CONFIG, MemoryCache
 from doorward_testing.schemas import closed

@@ -18,7 +18,6 @@ from doorward.catalog.schema_inference import SchemaInference, is_open
 from doorward.data.headers import shown_headers
 from doorward.data.json_writing import dump
 from doorward.data.offload import done, is_large
-from doorward.describe.results.type_mismatches import type_mismatch
 from doorward.describe.signatures import signature
 from doorward.model.errors import (
     DoorwardError,
@@ -29,6 +28,7 @@ from doorward.model.errors import (
     ServerError,
 )
 from doorward.model.types import Call, CallRecord, File, Function, Reply
+from doorward.results.type_mismatches import type_mismatch
 from doorward.secrets.redaction import NO_SECRETS
 from doorward.secrets.scrubber import answers_of, redact_error
 

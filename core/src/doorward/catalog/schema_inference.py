@@ -17,11 +17,11 @@ from typing import Any
 
 from doorward.catalog.store import ObservationStore, StoredObservation
 from doorward.data.json_writing import digest
-from doorward.describe.results.observation import TEXT_FORMATS, Observation, Shape
-from doorward.describe.results.value_text import MAX_TEXT_CHARS, holds, may_hold
 from doorward.host.logs import log
 from doorward.model.errors import StateError
 from doorward.model.types import Function
+from doorward.results.observation import TEXT_FORMATS, Observation, Shape
+from doorward.results.value_text import MAX_TEXT_CHARS, holds, may_hold
 
 MAX_DEPTH = 6
 MAX_KEYS = 60

@@ -17,19 +17,19 @@ COMMANDS = {
     "init": ("configuring.project", "Write a doorward.toml to start from"),
     "add": ("configuring.add", "Add a server to the configuration, and compile it"),
     "remove": ("configuring.remove", "Remove a server, what was compiled of it, and its logins"),
-    "compile": ("compile", "Turn the servers' documents into functions"),
-    "clean": ("compile", "Forget everything that was compiled"),
-    "list": ("catalog", "List the servers, or the functions of one"),
-    "search": ("catalog", "Find functions by words"),
-    "show": ("catalog", "Show functions: signature, types, docs, an example"),
-    "call": ("catalog", "Call one function"),
-    "login": ("login", "Log in to a server, or out"),
-    "run": ("run", "Run a program in a sandbox"),
-    "plugins": ("plugins", "List what is installed"),
-    "schema": ("schema", "Print the JSON Schema of the configuration"),
-    "doctor": ("doctor", "Check the configuration, and say what to do"),
+    "compile": ("cli.compile", "Turn the servers' documents into functions"),
+    "clean": ("cli.compile", "Forget everything that was compiled"),
+    "list": ("cli.catalog", "List the servers, or the functions of one"),
+    "search": ("cli.catalog", "Find functions by words"),
+    "show": ("cli.catalog", "Show functions: signature, types, docs, an example"),
+    "call": ("cli.catalog", "Call one function"),
+    "login": ("cli.login", "Log in to a server, or out"),
+    "run": ("cli.run", "Run a program in a sandbox"),
+    "plugins": ("cli.plugins", "List what is installed"),
+    "schema": ("cli.schema", "Print the JSON Schema of the configuration"),
+    "doctor": ("configuring.doctor", "Check the configuration, and say what to do"),
 }
-"""The module of each command below `doorward.cli`, and what the command does. The module has a click command of the
+"""The module of each command below `doorward`, and what the command does. The module has a click command of the
 same name."""
 
 ABOUT = "Doorward: APIs and MCP servers as Python functions that AI agents call from a sandbox, through one door."
@@ -64,7 +64,7 @@ def _command(word: str) -> object:
     from importlib import import_module
 
     if word in COMMANDS:
-        return getattr(import_module(f"doorward.cli.{COMMANDS[word][0]}"), word)
+        return getattr(import_module(f"doorward.{COMMANDS[word][0]}"), word)
     plugins = _plugin_commands()
     if word in plugins:
         from doorward.config.distribution import find_index

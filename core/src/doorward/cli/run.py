@@ -64,7 +64,7 @@ async def _run(
     functions: tuple[str, ...],
     timeout: float | None,
 ) -> int:
-    from doorward.describe.results import outcome_text
+    from doorward.results import outcome_text
 
     loaded = project.load()
     limits = loaded.config.limits

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from doorward.data.wording import commented
 from doorward.describe.annotations import Types
 from doorward.describe.classes import Above
-from doorward.describe.results.value_text import as_text
 from doorward.describe.schemas import MAX_NESTING, Definitions, Reader
 from doorward.describe.signatures import (
     ANY_OTHERS,
@@ -31,9 +30,10 @@ from doorward.describe.signatures import (
 )
 from doorward.model.names import class_name
 from doorward.model.types import Function
+from doorward.results.value_text import as_text
 
 if TYPE_CHECKING:
-    from doorward.describe.results.observation import Observation
+    from doorward.results.observation import Observation
 
 PARAMETERS = "parameters"
 """`server.function#parameters` is the whole signature, with the function's full description."""

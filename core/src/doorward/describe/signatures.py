@@ -21,7 +21,7 @@ from doorward.model.names import class_name, is_plain, python_name
 from doorward.model.types import Function, Schema
 
 if TYPE_CHECKING:
-    from doorward.describe.results.observation import Observation
+    from doorward.results.observation import Observation
 
 MAX_CARD_CHARS = 2400
 """Characters that `describe` takes at most, unless the signature alone is longer: about 600 tokens."""

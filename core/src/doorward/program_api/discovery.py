@@ -23,7 +23,7 @@ from doorward.program_api.helper_cards import MODULE, HelperCards
 if TYPE_CHECKING:
     from doorward.calls.broker import Broker
     from doorward.catalog.catalog import Catalog
-    from doorward.describe.results.observation import Observation
+    from doorward.results.observation import Observation
     from doorward.servers.registry import Servers
 
 MAX_DESCRIBED = 5

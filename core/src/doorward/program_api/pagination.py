@@ -11,8 +11,8 @@ from pydantic_core import to_json
 from doorward.calls.items import at, items_of, lists_in
 from doorward.data.json_writing import dump
 from doorward.data.offload import done, is_large
-from doorward.describe.results.value_text import described
 from doorward.model.errors import InvalidArguments
+from doorward.results.value_text import described
 
 if TYPE_CHECKING:
     from doorward.model.types import Reply

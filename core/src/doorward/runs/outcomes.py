@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from doorward.data import values
-from doorward.describe.results import outcome_text
 from doorward.model.errors import DoorwardError, InvalidProgram, Unsupported
 from doorward.model.types import Failure, Outcome, Truncated
+from doorward.results import outcome_text
 
 if TYPE_CHECKING:
     from doorward.runs.program_value import Written

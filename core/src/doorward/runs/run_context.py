@@ -9,10 +9,10 @@ from doorward.calls.arguments import MAX_ARGUMENT_PARTS
 from doorward.compat.aliases import aliases
 from doorward.data.json_writing import exceeds
 from doorward.data.values import beginning, size
-from doorward.describe.results.last_answers import LastAnswers
 from doorward.model.clock import Clock
 from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded
 from doorward.model.types import Artefact, CallCount, Failure, File, Program, Reply
+from doorward.results.last_answers import LastAnswers
 from doorward.runs.run_files import RunFiles
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ import anyio
 from doorward.calls.embedded import shortened
 from doorward.data import values
 from doorward.data.offload import done, is_large
-from doorward.describe.results import outcome_text
 from doorward.host.logs import log
 from doorward.model.errors import DoorwardError, ExecutorError, LimitExceeded, SandboxDied, Unsupported
 from doorward.model.types import Failure, Kind, Outcome, Program, ProgramResult
+from doorward.results import outcome_text
 from doorward.runs import hints
 from doorward.runs.outcomes import failure, succeeded
 from doorward.runs.program_value import ProgramValue, keep_bytes, read_value, written

@@ -10,8 +10,8 @@ from itertools import islice
 from typing import Any
 
 from doorward.data.near_names import nearest
-from doorward.describe.results.value_text import MAX_TEXT_CHARS, Cut, as_text, holds, may_hold, shown_key, told
 from doorward.model.types import Failure
+from doorward.results.value_text import MAX_TEXT_CHARS, Cut, as_text, holds, may_hold, shown_key, told
 
 _MAX_FUNCTIONS = 5
 """Functions whose last answer is remembered."""

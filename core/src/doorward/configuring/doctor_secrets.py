@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from doorward.cli.configuring.hidden import hidden
+from doorward.configuring.hidden import hidden
 from doorward.host.loopback import is_loopback
 from doorward.model.errors import ConfigError
 from doorward.secrets.scrubber import MIN_SECRET_CHARACTERS, MIN_UNGUESSABLE_BITS, bits

@@ -7,9 +7,9 @@ from typing import Any, get_args
 
 import jsonschema_rs
 import pytest
-from doorward.describe.results.outcome_schema import outcome_names, outcome_schema
-from doorward.describe.results.outcome_text import as_dict
 from doorward.model.types import Artefact, Failure, Frame, Kind, Outcome
+from doorward.results.outcome_schema import outcome_names, outcome_schema
+from doorward.results.outcome_text import as_dict
 from doorward_testing.schemas import closed
 
 FULL = Outcome(

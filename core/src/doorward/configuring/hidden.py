@@ -18,8 +18,8 @@ def moved(project: Project, name: str, table: Mapping[str, Any]) -> dict[str, An
 
     Raises: ConfigError if `.env` cannot be read or written.
     """
-    from doorward.cli.configuring.variables import Variables, write_env
     from doorward.config.distribution import find_index
+    from doorward.configuring.variables import Variables, write_env
     from doorward.plugins.manager import Plugins
 
     variables = Variables(project.env_file or project.config.parent / ".env")

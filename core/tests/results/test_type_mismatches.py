@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from doorward import Function
-from doorward.describe.results.type_mismatches import type_mismatch
+from doorward.results.type_mismatches import type_mismatch
 
 from ..conftest import CONFIG, Weather
 

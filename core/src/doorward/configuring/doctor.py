@@ -15,8 +15,8 @@ import click
 
 from doorward.cli import well_known
 from doorward.cli.common import CheckProvider, Project, common, plain, print_json, say
-from doorward.cli.configuring.suggest import of_doctor
-from doorward.cli.doctor_secrets import about_secrets
+from doorward.configuring.doctor_secrets import about_secrets
+from doorward.configuring.suggest import of_doctor
 from doorward.data.quoting import indented
 from doorward.host.logs import log
 from doorward.model.abilities import SupportsLoginCheck

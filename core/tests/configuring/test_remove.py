@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 from doorward import PluginContext, Settings
-from doorward.cli.configuring.servers import without
+from doorward.configuring.servers import without
 from doorward.model.errors import ConfigError
 from pydantic import Field
 
@@ -110,7 +110,7 @@ def test_logins_stay_unless_they_are_to_go(project: Cli, doorward_host: Any) -> 
 def test_at_a_terminal_one_is_asked(project: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who says no keeps the login, who says yes does not."""
     text = (doorward_host.folder / "doorward.toml").read_text()
-    monkeypatch.setattr("doorward.cli.configuring.remove.at_terminal", lambda: True)
+    monkeypatch.setattr("doorward.configuring.remove.at_terminal", lambda: True)
     for answer in (False, True):
         (doorward_host.folder / "doorward.toml").write_text(text)
         mine = log_in(doorward_host, "weather")

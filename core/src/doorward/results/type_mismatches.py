@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Any
 
 from doorward.data.wording import PYTHON_TYPES, python_types
-from doorward.describe.results.value_text import told
 from doorward.model.types import Function, Schema
+from doorward.results.value_text import told
 
 _JSON_TYPES = {
     bool: {"boolean"},

@@ -18,12 +18,12 @@ import click
 from doorward.cli import logs
 from doorward.cli.common import Project, common, print_json, say
 from doorward.cli.compile import counted
-from doorward.cli.configuring.servers import remove_server, servers_of
-from doorward.cli.configuring.variables import Variables
 from doorward.config.config import Loaded, module_name, read
 from doorward.config.distribution import brought_by
 from doorward.config.environment import of_server
 from doorward.config.settings import EVERYONE
+from doorward.configuring.servers import remove_server, servers_of
+from doorward.configuring.variables import Variables
 from doorward.model.abilities import SupportsLogout
 from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, UnknownName
 from doorward.model.names import some

@@ -10,8 +10,8 @@ import anyio
 
 from doorward.cli.common import Project
 from doorward.cli.compile import compile_now
-from doorward.cli.configuring.servers import lines, put_server
 from doorward.config.config import module_name
+from doorward.configuring.servers import lines, put_server
 from doorward.model.errors import ServerError
 from doorward.model.types import Suggestion
 from doorward.servers import auth_suggestions

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from doorward import Call, Compiled, Function
 from doorward.catalog.schema_inference import shape
-from doorward.describe.results.last_answers import LastAnswers
-from doorward.describe.results.value_text import described, holds
 from doorward.model.types import Failure
+from doorward.results.last_answers import LastAnswers
+from doorward.results.value_text import described, holds
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -190,7 +190,7 @@ def test_near_keys_are_looked_for_among_few(monkeypatch: pytest.MonkeyPatch) -> 
     """Comparing names takes long: an answer may have a million."""
     compared: list[int] = []
     monkeypatch.setattr(
-        "doorward.describe.results.last_answers.nearest", lambda name, known, most: compared.append(len([*known])) or []
+        "doorward.results.last_answers.nearest", lambda name, known, most: compared.append(len([*known])) or []
     )
     hint({f"a{i}": {f"b{i}-{j}": 0 for j in range(40)} for i in range(40)}, "KeyError", "'zzz'", 10**7)
     assert sum(compared) <= 200

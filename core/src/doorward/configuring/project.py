@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from doorward.cli.common import Project, common, print_json, say
-from doorward.cli.configuring.variables import write_env
+from doorward.configuring.variables import write_env
 from doorward.host import files
 from doorward.model.errors import ConfigError
 

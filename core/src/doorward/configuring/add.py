@@ -11,10 +11,10 @@ import click
 
 from doorward.cli.common import Project, common, pairs, parsed
 from doorward.cli.compile import compile_now
-from doorward.cli.configuring.hidden import moved
-from doorward.cli.configuring.servers import put_server
-from doorward.cli.configuring.suggest import compile_and_suggest
 from doorward.config.settings import ServerSettings
+from doorward.configuring.hidden import moved
+from doorward.configuring.servers import put_server
+from doorward.configuring.suggest import compile_and_suggest
 from doorward.host import files
 
 

@@ -1,4 +1,0 @@
-"""Commands that write the configuration and its `.env`.
-
-Never a command that only reads them.
-"""
