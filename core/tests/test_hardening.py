@@ -74,7 +74,7 @@ async def test_compiling_reveals_nothing(
     out, err = capfd.readouterr()
     assert CANARY not in seen + out + err
     assert CANARY.encode() not in files
-    assert "[secret]" in seen
+    assert "[secret]" in (err if url == "crash" else seen), "what a defect says is for the operator alone"
 
 
 def test_processes_that_start_together_share_a_catalog(tmp_path: Path) -> None:

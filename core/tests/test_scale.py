@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from doorward import Compiled, Function, ServerContext
 from doorward.access import patterns
-from doorward.access.policy import matches
+from doorward.access.rules import matches
 from doorward.catalog import catalog
 from doorward.data.cursors import page
 from doorward.gateway import Gateway

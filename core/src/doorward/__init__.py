@@ -12,17 +12,19 @@ from typing import TYPE_CHECKING, Any
 _EXPORTS = {
     "host.addresses": ("PRIVATE_ADDRESS", "not_public", "not_public_name", "resolved"),
     "compat.aliases": ("aliases",),
-    "config.config": ("module_name", "validate"),
-    "config.index": ("Entry", "Index", "installed"),
+    "config.config": ("module_name",),
+    "config.validation": ("validate",),
+    "config.index": ("GROUPS", "Entry", "Index", "installed"),
     "model.abilities": (
         "HasBaseUrl", "HasOrigins", "HasPackages", "HasPaths", "HasSettings", "HasSlots", "HasUrl", "HasWait",
         "HasWorkingFolder", "OffersFunctions", "SupportsBuild", "SupportsClose", "SupportsLogin", "SupportsLoginCheck",
-        "SupportsLogout", "SupportsMachineCheck", "TellsChanges",
+        "SupportsFlush", "SupportsLogout", "SupportsMachineCheck", "SupportsOpen", "TellsChanges", "TellsUpstreams",
     ),
     "model.contexts": ("PluginContext", "ServerContext"),
     "model.drivers": (
-        "Aliases", "Auth", "Cache", "Capabilities", "Door", "Executor", "Sandbox", "Source",
+        "Aliases", "Auth", "Cache", "Capabilities", "Door", "Executor", "Observer", "Sandbox", "Source",
     ),
+    "model.events": ("AuthChosen", "CallFinished", "Event", "EventsDropped", "RunFinished", "RunStarted"),
     "model.interaction": ("Client", "LoginPrompt"),
     "data.error_bodies": ("error_text",),
     "model.errors": (
@@ -30,10 +32,11 @@ _EXPORTS = {
         "InvalidProgram", "LimitExceeded", "LoginRefused", "MissingSecret", "PluginError", "Refused", "SandboxDied",
         "ServerError", "ToolError", "UnknownName", "Unsupported",
     ),
-    "host.files": ("alone", "check_own", "flocked", "own_file", "own_folder"),
+    "host.files": ("alone", "check_own", "flocked", "own_file", "own_folder", "write_own"),
     "gateway": ("Gateway",),
     "plugins.hookspecs": ("hookimpl",),
-    "data.headers": ("is_hidden_header", "shown_headers"),
+    "data.headers": ("is_hidden_header", "named_headers", "shown_headers"),
+    "data.retry_after": ("retry_after",),
     "calls.items": ("items_of",),
     "host.loopback": ("is_loopback",),
     "host.self_reference": ("starts_doorward",),
@@ -73,7 +76,11 @@ __all__ = [*_MODULE_OF, *_FORMER_NAMES]
 
 
 def __getattr__(name: str) -> Any:
-    name = _FORMER_NAMES.get(name, name)
+    if present := _FORMER_NAMES.get(name):
+        import warnings
+
+        warnings.warn(f"doorward.{name} is called {present} now", DeprecationWarning, stacklevel=2)
+        name = present
     if name in _MODULE_OF:
         return getattr(importlib.import_module(f"doorward.{_MODULE_OF[name]}"), name)
     raise AttributeError(f"module 'doorward' has no attribute {name!r}")
@@ -87,14 +94,16 @@ if TYPE_CHECKING:
     from doorward.calls.items import items_of as items_of
     from doorward.compat.aliases import aliases as aliases
     from doorward.config.config import module_name as module_name
-    from doorward.config.config import validate as validate
+    from doorward.config.index import GROUPS as GROUPS
     from doorward.config.index import Entry as Entry
     from doorward.config.index import Index as Index
     from doorward.config.index import installed as installed
     from doorward.config.settings import Config as Config
+    from doorward.config.validation import validate as validate
     from doorward.data.clean_text import clean_text as clean_text
     from doorward.data.error_bodies import error_text as error_text
     from doorward.data.headers import is_hidden_header as is_hidden_header
+    from doorward.data.headers import named_headers as named_headers
     from doorward.data.headers import shown_headers as shown_headers
     from doorward.data.json_reading import decoded as decoded
     from doorward.data.json_reading import read_json as read_json
@@ -103,6 +112,7 @@ if TYPE_CHECKING:
     from doorward.data.quoting import in_a_line as in_a_line
     from doorward.data.quoting import quoted as quoted
     from doorward.data.quoting import status as status
+    from doorward.data.retry_after import retry_after as retry_after
     from doorward.describe.signatures import signature as signature
     from doorward.gateway import Gateway as Gateway
     from doorward.host.addresses import PRIVATE_ADDRESS as PRIVATE_ADDRESS
@@ -114,6 +124,7 @@ if TYPE_CHECKING:
     from doorward.host.files import flocked as flocked
     from doorward.host.files import own_file as own_file
     from doorward.host.files import own_folder as own_folder
+    from doorward.host.files import write_own as write_own
     from doorward.host.guarded_transport import GuardedTransport as GuardedTransport
     from doorward.host.logs import log as log
     from doorward.host.loopback import is_loopback as is_loopback
@@ -130,9 +141,16 @@ if TYPE_CHECKING:
     from doorward.model.drivers import Capabilities as Capabilities
     from doorward.model.drivers import Door as Door
     from doorward.model.drivers import Executor as Executor
+    from doorward.model.drivers import Observer as Observer
     from doorward.model.drivers import Sandbox as Sandbox
     from doorward.model.drivers import Source as Source
     from doorward.model.errors import *  # noqa: F403
+    from doorward.model.events import AuthChosen as AuthChosen
+    from doorward.model.events import CallFinished as CallFinished
+    from doorward.model.events import Event as Event
+    from doorward.model.events import EventsDropped as EventsDropped
+    from doorward.model.events import RunFinished as RunFinished
+    from doorward.model.events import RunStarted as RunStarted
     from doorward.model.interaction import Client as Client
     from doorward.model.interaction import LoginPrompt as LoginPrompt
     from doorward.model.interaction import LoginPrompt as Person  # noqa: F401

@@ -10,9 +10,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _EXPORTS = {
-    "cli": ("main",),
+    "cli": ("known_commands", "main"),
     "cli.common": ("CheckProvider", "Project", "common", "described", "plain", "print_json", "say", "table"),
     "cli.compile": ("client_command", "compile_now"),
+    "config.distribution": ("Distribution", "find_distribution", "find_index"),
+    "config.index": ("canonical",),
+    "config.manifest": ("Manifest",),
+    "config.pinned_files": ("BY_RECORD", "FileProblem", "file_problems", "hash_of_files", "recorded_files"),
+    "config.settings": ("ServerSettings",),
+    "config.validation": ("explain",),
     "configuring.project": ("begin",),
     "configuring.servers": ("block", "put_server", "server_name", "servers_of"),
     "configuring.variables": ("Variables", "variable", "write_env"),
@@ -34,6 +40,7 @@ def __getattr__(name: str) -> Any:
 
 
 if TYPE_CHECKING:
+    from doorward.cli import known_commands as known_commands
     from doorward.cli import main as main
     from doorward.cli.common import CheckProvider as CheckProvider
     from doorward.cli.common import Project as Project
@@ -45,6 +52,18 @@ if TYPE_CHECKING:
     from doorward.cli.common import table as table
     from doorward.cli.compile import client_command as client_command
     from doorward.cli.compile import compile_now as compile_now
+    from doorward.config.distribution import Distribution as Distribution
+    from doorward.config.distribution import find_distribution as find_distribution
+    from doorward.config.distribution import find_index as find_index
+    from doorward.config.index import canonical as canonical
+    from doorward.config.manifest import Manifest as Manifest
+    from doorward.config.pinned_files import BY_RECORD as BY_RECORD
+    from doorward.config.pinned_files import FileProblem as FileProblem
+    from doorward.config.pinned_files import file_problems as file_problems
+    from doorward.config.pinned_files import hash_of_files as hash_of_files
+    from doorward.config.pinned_files import recorded_files as recorded_files
+    from doorward.config.settings import ServerSettings as ServerSettings
+    from doorward.config.validation import explain as explain
     from doorward.configuring.project import begin as begin
     from doorward.configuring.servers import block as block
     from doorward.configuring.servers import put_server as put_server

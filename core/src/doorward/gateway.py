@@ -26,9 +26,11 @@ from doorward.config import config
 from doorward.config.config import Loaded
 from doorward.config.distribution import find_index
 from doorward.config.index import Index
+from doorward.host.background_tasks import background_tasks
 from doorward.model.errors import DoorwardError
 from doorward.model.interaction import Client
 from doorward.model.types import LOCAL, File, Limits, Outcome, Program
+from doorward.observers.observers import Observers
 from doorward.plugins.manager import Plugins
 from doorward.program_api.discovery import Discovery
 from doorward.program_api.helper_cards import MODULE, HelperCards
@@ -59,15 +61,14 @@ class Gateway:
     """One configuration at work. Made by `Gateway.open`; safe for concurrent use in one event loop."""
 
     def __init__(self, loaded: Loaded, plugins: Plugins, stores: Stores | None = None) -> None:
-        self.loaded = loaded
-        self.config = loaded.config
-        self.plugins = plugins
-        self.secrets = loaded.secrets
+        self.loaded, self.plugins = loaded, plugins
+        self.config, self.secrets = loaded.config, loaded.secrets
         self.state = loaded.make_state_folder()
         limits = self.config.limits
         self.limits: Limits = limits.of_run()
         self.secrets.resolve = plugins.resolve_secret
         plugins.load_configured(loaded, self.state)
+        self.observers = Observers(loaded, plugins, self.state)
         stores = stores or Stores.in_folder(self.state)
         self.catalog = Catalog(stores.catalog)
         self.principals = Principals(loaded)
@@ -75,7 +76,7 @@ class Gateway:
         self.servers = Servers(loaded, plugins, self.catalog, self.principals, self.state)
         self.compiler = Compiler(self.servers, self.catalog, self.skills, plugins, self.secrets)
         self.executors = Executors(loaded, plugins, self.state)
-        policy, cards = Policy(self.config.policy, self.principals), HelperCards(HELPERS)
+        policy, cards = Policy(loaded, self.principals, self.servers.upstreams), HelperCards(HELPERS)
         self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets)
         self.discovery = Discovery(self.catalog, self.servers, self.broker, cards, self.executors.told, self.limits)
         ours = Helpers(self.discovery, self.servers, self.skills)
@@ -111,9 +112,9 @@ class Gateway:
         """
         loaded = path if isinstance(path, Loaded) else config.load(path, env_file=env_file, environ=environ)
         gate = cls(loaded, Plugins(index or find_index()), stores)
-        failed: Exception | None = None
         try:
-            async with anyio.create_task_group() as background:
+            await gate.observers.open()
+            async with background_tasks() as background:
                 if compile:
                     changes = Reconfiguration(loaded, gate.servers, gate.principals, gate.skills)
                     refresh = BackgroundRefresh(gate.servers, gate.compiler, gate.catalog, gate.config.refresh, changes)
@@ -122,32 +123,25 @@ class Gateway:
                     background.start_soon(anyio.to_thread.run_sync, gate.principals.warn)
                 else:
                     gate._compiled.set()
-                try:
-                    yield gate
-                except Exception as error:  # raised below: the task group would wrap the caller's own error
-                    failed = error
-                background.cancel_scope.cancel()
+                yield gate
         finally:
             with anyio.CancelScope(shield=True):
                 await gate._close()
-        if failed is not None:
-            raise failed
 
     async def _close(self) -> None:
-        await self._sessions.close()
-        await self.executors.close()
-        await self.servers.close()
-        await self._kept.close()
+        for part in (self._sessions, self.executors, self.servers, self._kept):
+            await part.close()
         await anyio.to_thread.run_sync(lambda: self.broker.observed.flush(everything=True))
         self.catalog.close()
+        await self.observers.close()
 
     # Discovery
 
     async def list_servers(
         self, *, limit: int | None = None, cursor: str | None = None, principal: str = LOCAL
     ) -> dict[str, Any]:
-        """The servers, all or a page of them, and the executors. A server has the count and some names of its
-        functions, or its error."""
+        """`{"servers": [{"name", "functions", "first", …}], "executors": […]}`: the servers, all or a page of them. A
+        server has the count and some names of its functions, or its error (`broken`)."""
         await self.ready()
         return self.discovery.servers(principal, limit=limit, cursor=cursor) | {"executors": self.executors.describe()}
 
@@ -161,14 +155,20 @@ class Gateway:
         cursor: str | None = None,
         principal: str = LOCAL,
     ) -> dict[str, Any]:
-        """Functions that match the words, best first. Raises: UnknownName, InvalidArguments."""
+        """`{"functions": [{"function", "summary", …}], "total", "cursor"?}`: what matches the words, best first.
+
+        Raises: UnknownName, InvalidArguments.
+        """
         await self.ready()
         return self.discovery.search(
             query, principal=principal, server=server, read_only=read_only, limit=limit, cursor=cursor
         )
 
     async def get_functions(self, names: Sequence[str], *, principal: str = LOCAL) -> list[dict[str, Any]]:
-        """One to five functions in full. Raises: InvalidArguments."""
+        """One to five functions in full: `{"function", "import", "signature", "text"}`, or `{"function", "error"}`.
+
+        Raises: InvalidArguments.
+        """
         await self.ready()
         return self.discovery.describe(names, principal)
 
@@ -297,3 +297,4 @@ class Gateway:
         await self._sessions.sweep()
         await self.servers.sweep()
         await anyio.to_thread.run_sync(self.broker.observed.flush)
+        await self.observers.flush()

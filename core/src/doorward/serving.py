@@ -10,8 +10,9 @@ from __future__ import annotations
 from doorward.access.slots import may_take
 from doorward.calls.artefacts import kind_of
 from doorward.config.config import Loaded
-from doorward.config.settings import HttpSettings, OAuthSettings, can_come_in, origin_of
+from doorward.config.settings import HttpSettings, OAuthSettings, can_come_in
 from doorward.config.token_file import TokenFile
+from doorward.config.urls import origin_of
 from doorward.data.quoting import indented, told
 from doorward.describe.function_tool import FunctionTool, function_tool, tool_arguments
 from doorward.describe.validation_messages import mistakes

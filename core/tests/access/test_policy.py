@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from doorward.access.policy import matches, narrowing, selected
+from doorward.access.policy import narrowing
+from doorward.access.rules import matches, selected
 from doorward.model.errors import InvalidArguments
 from doorward.model.types import Function
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import httpx2
 import pytest
 from doorward import (
     Call,
@@ -274,8 +275,8 @@ def test_what_a_table_does_not_say_is_as_for_everyone(tmp_path: Path) -> None:
     assert [own.may_use(LOCAL, server) for server in ("public", "private")] == [False, True]
     own_server = Server("own", ServerSettings(source="x", per_principal=True), {}, "")
     assert principals.secrets_of(own_server, "alice").expand("${principal:key} of ${principal:name}") == "k of alice"
-    assert not own.rights(LOCAL).deny.written
-    assert principals.rights("bob").deny.written == {"public.drop"}
+    assert not own.rights(LOCAL).rules.deny.written
+    assert principals.rights("bob").rules.deny.written == {"public.drop"}
     for who in ("bob", "eve", "*"):
         with pytest.raises(ConfigError, match="has no 'key'"):
             principals.secrets_of(own_server, who).expand("${principal:key}")
@@ -343,6 +344,12 @@ class Own(Weather):
         self.closed = True
 
 
+class Said(str, httpx2.Auth):
+    """An auth that says whose it is."""
+
+    __slots__ = ()
+
+
 class Login:
     """An auth with a login of each principal."""
 
@@ -355,7 +362,7 @@ class Login:
         self._context = context
 
     def create_auth(self) -> Any:
-        return self._context.settings.user
+        return Said(self._context.settings.user)
 
     async def check(self) -> str:
         return f"{self._context.settings.user} is logged in"
@@ -523,7 +530,7 @@ async def test_who_comes_while_theirs_is_closed_has_a_new_one(own: Any, monkeypa
 
         def create_auth(self) -> Any:
             opened.append(self)
-            return "it"
+            return Said("it")
 
         async def close(self) -> None:
             self.over = True
@@ -554,7 +561,8 @@ async def test_who_comes_while_theirs_is_closed_has_a_new_one(own: Any, monkeypa
 def test_a_name_takes_no_word_out_of_the_answers_of_all() -> None:
     """Where an API wants to be told who asks, a principal whom an issuer lets choose a name could choose any word."""
     from doorward.secrets.owned import OwnedSecrets
-    from doorward.secrets.scrubber import MAX_SHARED_VALUES, Owner
+    from doorward.secrets.owners import Owner
+    from doorward.secrets.scrubber import MAX_SHARED_VALUES
     from doorward.secrets.store import Secret, Secrets
 
     secrets = Secrets(environ={})
@@ -574,7 +582,7 @@ async def test_what_is_fetched_for_many_is_scrubbed_within_bounds(own: Any, monk
     class Fetching(Login):
         def create_auth(self) -> Any:
             self._context.redact(f"fetched-{self._context.settings.user}")
-            return f"fetched-{self._context.settings.user}"
+            return Said(f"fetched-{self._context.settings.user}")
 
     own.install("auth", "fetching", Fetching)
     monkeypatch.setattr(auths, "MAX_SHARED_VALUES", 5)

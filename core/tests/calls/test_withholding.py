@@ -16,7 +16,8 @@ from doorward.calls.withholding import MAX_WITHHELD, Withholding
 from doorward.results.outcome_text import as_dict
 from doorward.secrets import needles as needles_module
 from doorward.secrets.needles import Forms, Needles
-from doorward.secrets.scrubber import MIN_UNGUESSABLE_BITS, Owner, answers_of, bits, made_by
+from doorward.secrets.owners import Owner
+from doorward.secrets.scrubber import MIN_UNGUESSABLE_BITS, answers_of, bits, made_by
 from doorward.secrets.variants import forms
 
 from ..conftest import Weather

@@ -230,6 +230,28 @@ def test_add_takes_every_key_of_a_server(cli: Cli, doorward_host: Any) -> None:
     )
 
 
+class RenamedSettings(Settings):
+    schema_: str | None = Field(None, alias="schema", json_schema_extra={"format": "path"})
+
+
+class Renamed(Weather):
+    """A source with a key that its field cannot be named by."""
+
+    Settings = RenamedSettings  # type: ignore[assignment]
+
+    async def fingerprint(self) -> str:
+        return str(self.settings)
+
+
+def test_add_takes_a_key_by_its_name_in_the_file(cli: Cli, doorward_host: Any) -> None:
+    """Not by the name of its field, which may be another one because pydantic has an attribute of that name."""
+    doorward_host.install("source", "renamed", Renamed)
+    (doorward_host.folder / "a.graphql").write_text("")
+    ended = cli("add", "renamed", "one", "--schema", "a.graphql", "--config", "conf/doorward.toml")
+    assert ended.code == 0, ended
+    assert (doorward_host.folder / "conf" / "doorward.toml").read_text().endswith('schema = "../a.graphql"\n')
+
+
 @pytest.mark.parametrize("table", ['{"A": "${B}"}', '{ A = "${B}" }', "{A='${B}'}"])
 def test_add_takes_tables_as_json_and_as_toml(cli: Cli, doorward_host: Any, table: str) -> None:
     """As the file would have it, and as other tools print it; a secret's name is written, never its value."""
@@ -679,10 +701,18 @@ def test_plugins(project: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPat
     assert "active" not in project("plugins", "--config", "nope.toml").out
 
 
+class Key:
+    Settings = SpecSettings
+
+    def __init__(self, context: PluginContext) -> None: ...
+
+    def create_auth(self) -> None: ...
+
+
 def test_schema(cli: Cli, doorward_host: Any) -> None:
     """The JSON Schema accepts what can be used and refuses unknown keys, those of plugins included."""
     doorward_host.install("source", "spec", Spec)
-    doorward_host.install("auth", "key", type("Key", (), {"Settings": SpecSettings, "create_auth": None}))
+    doorward_host.install("auth", "key", Key)
     doorward_host.install("plugin", "broken", ImportError("no"))
     ended = cli("schema")
     assert "left out: plugin 'broken'" in ended.err

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from doorward.config.config import Loaded, load, module_name, validate
-from doorward.config.distribution import find_index, merge
+from doorward.config.distribution import find_distribution, find_index, merge
 from doorward.config.environment import from_environment
 from doorward.config.settings import Config, LimitSettings
 from doorward.model.errors import ConfigError
@@ -18,37 +18,6 @@ from doorward.secrets.store import Secret, Secrets
 from pydantic import BaseModel
 
 Loader = Callable[..., Loaded]
-
-
-@pytest.fixture
-def loaded(tmp_path: Path) -> Loader:
-    """Loads a configuration given as text, with the variables given as keywords."""
-
-    def load_text(text: str, **environ: str) -> Loaded:
-        (tmp_path / "doorward.toml").write_text(text, encoding="utf-8")
-        return load(tmp_path / "doorward.toml", environ=environ)
-
-    return load_text
-
-
-@pytest.fixture
-def distro(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Installs a curated distribution whose manifest is given."""
-
-    def install(manifest: str, name: str = "acme", requires: tuple[str, ...] = ("doorward",)) -> None:
-        info = tmp_path / "site" / f"{name}_distro-1.2.dist-info"
-        info.mkdir(parents=True)
-        needs = "".join(f"Requires-Dist: {r}\n" for r in requires)
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}-distro\nVersion: 1.2\n{needs}")
-        (info / "entry_points.txt").write_text(f"[doorward.distro]\n{name} = {name}_distro\n")
-        package = tmp_path / "site" / f"{name}_distro"
-        package.mkdir()
-        (package / "__init__.py").touch()
-        (package / "distro.toml").write_text(manifest)
-        monkeypatch.syspath_prepend(tmp_path / "site")
-        monkeypatch.delitem(sys.modules, f"{name}_distro", raising=False)
-
-    return install
 
 
 def test_defaults(loaded: Loader) -> None:
@@ -283,22 +252,34 @@ def test_required_plugins_come_first(loaded: Loader, distro: Callable[..., None]
 def test_a_broken_manifest_is_named(loaded: Loader, distro: Callable[..., None]) -> None:
     """A distribution whose manifest is no TOML stops the start with its name."""
     distro("[defaults")
-    with pytest.raises(ConfigError, match=r"^distro\.toml of acme_distro: cannot be read"):
+    with pytest.raises(ConfigError, match=r"^distro\.toml of acme-distro 1\.2: cannot be read"):
         loaded("")
 
 
-def test_two_distributions_need_a_choice(
+def test_no_variable_chooses_a_distribution(
     loaded: Loader, distro: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of several distributions none is taken by accident; DOORWARD_DISTRO names one."""
+    """Several distributions refuse the start. DOORWARD_DISTRO only says which one must be installed."""
     distro('[defaults]\nsurface = "minimal"\n')
-    distro("", name="other")
-    with pytest.raises(ConfigError, match="several distributions are installed: acme, other"):
-        loaded("")
-    monkeypatch.setenv("DOORWARD_DISTRO", "acme")
-    assert loaded("").config.surface == "minimal"
+    for name in ("acme", "acme-distro"):
+        monkeypatch.setenv("DOORWARD_DISTRO", name)
+        assert loaded("").config.surface == "minimal"
     monkeypatch.setenv("DOORWARD_DISTRO", "nobody")
-    with pytest.raises(ConfigError, match="no such distribution"):
+    with pytest.raises(ConfigError, match=r"nobody: the installed distribution is 'acme' of acme-distro 1.2"):
+        loaded("")
+    distro("", name="other")
+    for name in ("", "acme", "other"):
+        monkeypatch.setenv("DOORWARD_DISTRO", name)
+        with pytest.raises(
+            ConfigError, match=r"several distributions are installed: acme of acme-distro 1.2, other of"
+        ):
+            loaded("")
+
+
+def test_an_expected_distribution_must_be_there(loaded: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start that expects a distribution's locks does not go on without them."""
+    monkeypatch.setenv("DOORWARD_DISTRO", "acme")
+    with pytest.raises(ConfigError, match="DOORWARD_DISTRO=acme: the installed distribution is none"):
         loaded("")
 
 
@@ -317,12 +298,11 @@ def test_a_distribution_allows_what_it_pins(distro: Callable[..., None], tmp_pat
 
 def test_a_server_may_be_brought_by_the_distribution(distro: Callable[..., None]) -> None:
     """Whoever wants to remove it learns where it stands."""
-    from doorward.config.distribution import brought_by
-
-    assert brought_by("wiki") == ""
+    assert find_distribution() is None
     distro('[defaults.servers.wiki]\nsource = "fake"\n')
-    assert brought_by("wiki") == "acme-distro 1.2"
-    assert brought_by("other") == ""
+    active = find_distribution()
+    assert active is not None
+    assert (active.servers, active.given_by) == (["wiki"], "acme-distro 1.2")
 
 
 @pytest.mark.parametrize(

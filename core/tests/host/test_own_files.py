@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.sqlite_store import SqliteCatalog
+from doorward.configuring.variables import write_env
 from doorward.host import files
 from doorward.model.errors import ConfigError
 
@@ -114,6 +116,17 @@ def test_folders_are_made_for_us_alone(tmp_path: Path) -> None:
     assert {stat.S_IMODE((tmp_path / each).stat().st_mode) for each in ("a", "a/b", "a/b/c")} == {0o700}
 
 
+def test_a_folder_that_is_made_private(tmp_path: Path) -> None:
+    """Nobody else lists it afterwards; what a link of ours leads to keeps its mode."""
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one").chmod(0o755)
+    (tmp_path / "link").symlink_to("one")
+    files.own_folder(tmp_path / "link", private=True)
+    assert stat.S_IMODE((tmp_path / "one").stat().st_mode) == 0o755
+    files.own_folder(tmp_path / "one", private=True)
+    assert stat.S_IMODE((tmp_path / "one").stat().st_mode) == 0o700
+
+
 def test_what_is_written_in_state_takes_the_place_of_a_link(tmp_path: Path) -> None:
     """A guide that is fetched replaces what lies in its place, and does not write through it."""
     victim = tmp_path / "victim"
@@ -132,3 +145,237 @@ def test_who_waits_for_a_folder_does_not_wait_for_ever(tmp_path: Path) -> None:
     refused = pytest.raises(ConfigError, match="another process has held it")
     with files.alone(tmp_path / "one"), refused, files.alone(tmp_path / "two", 0.05):
         pass
+
+
+def a_device(path: Path) -> None:
+    try:
+        os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    except PermissionError:
+        pytest.skip("only root makes devices")
+    path.chmod(0o666)
+
+
+def a_pipe(path: Path) -> None:
+    os.mkfifo(path)
+    path.chmod(0o666)
+
+
+def a_folder(path: Path) -> None:
+    path.mkdir()
+    path.chmod(0o766)
+
+
+def anothers_file(path: Path) -> None:
+    path.write_text("theirs")
+    path.chmod(0o666)
+    given_away(path)
+
+
+def a_second_name(path: Path) -> None:
+    (path.parent / "first").write_text("mine")
+    (path.parent / "first").chmod(0o666)
+    os.link(path.parent / "first", path)
+
+
+def a_link_to_a_device(path: Path) -> None:
+    a_device(path.parent / "null")
+    path.symlink_to(path.parent / "null")
+
+
+def a_link(path: Path) -> None:
+    (path.parent / "victim").write_text("mine")
+    (path.parent / "victim").chmod(0o666)
+    path.symlink_to(path.parent / "victim")
+
+
+def a_link_to_nothing(path: Path) -> None:
+    path.symlink_to(path.parent / "nothing")
+
+
+STRANGE = [a_device, a_pipe, a_folder, anothers_file, a_second_name]
+LINKS = [a_link, a_link_to_nothing, a_link_to_a_device]
+
+
+def seen(folder: Path) -> dict[str, object]:
+    """What is in a folder: kinds, modes, owners, contents, and which files they are."""
+    found: dict[str, object] = {}
+    for path in sorted(folder.iterdir()):
+        each = path.lstat()
+        held = os.readlink(path) if path.is_symlink() else path.read_bytes() if stat.S_ISREG(each.st_mode) else b""
+        found[path.name] = (each.st_mode, each.st_uid, each.st_ino, each.st_nlink, held)
+    return found
+
+
+def opened(file: Path) -> None:
+    os.close(files.own_file(file, os.O_RDWR | os.O_CREAT | os.O_TRUNC))
+
+
+def written(file: Path) -> None:
+    files.write_own(file, b"ours")
+
+
+def env_written(file: Path) -> None:
+    write_env(file, {"TOKEN": "secret"})
+
+
+@pytest.mark.parametrize("work", [opened, written, env_written])
+@pytest.mark.parametrize("made", STRANGE)
+def test_what_is_no_file_of_ours_stays_as_it_is(
+    tmp_path: Path, made: Callable[[Path], None], work: Callable[[Path], None]
+) -> None:
+    """Neither opened, nor chmodded, nor truncated, nor replaced; the error names it and says what to do."""
+    made(tmp_path / "one")
+    before = seen(tmp_path)
+    with pytest.raises(ConfigError, match=r"not a regular file|another user|a hard link") as caught:
+        work(tmp_path / "one")
+    assert seen(tmp_path) == before
+    assert caught.value.place == str(tmp_path / "one")
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("work", [opened, env_written])
+@pytest.mark.parametrize("made", LINKS)
+def test_a_link_leads_nowhere(tmp_path: Path, made: Callable[[Path], None], work: Callable[[Path], None]) -> None:
+    """Where we append, or keep secrets, a link is refused; what it leads to stays as it is, also if that is a device,
+    and is not made if there is none."""
+    made(tmp_path / "one")
+    before = seen(tmp_path)
+    with pytest.raises(ConfigError, match="is a link"):
+        work(tmp_path / "one")
+    assert seen(tmp_path) == before
+
+
+@pytest.mark.parametrize("made", LINKS)
+def test_a_file_that_is_written_whole_takes_the_place_of_a_link(tmp_path: Path, made: Callable[[Path], None]) -> None:
+    """What the link led to stays as it is."""
+    made(tmp_path / "one")
+    before = seen(tmp_path)
+    written(tmp_path / "one")
+    after = seen(tmp_path)
+    assert (tmp_path / "one").read_bytes() == b"ours"
+    assert stat.S_IMODE((tmp_path / "one").lstat().st_mode) == 0o600
+    assert {**after, "one": None} == {**before, "one": None}
+
+
+@pytest.mark.parametrize("made", [a_device, a_pipe, a_folder, a_link_to_a_device])
+def test_a_configuration_replaces_only_files(tmp_path: Path, made: Callable[[Path], None]) -> None:
+    """A link may lead to the configuration (its own test), but not to a device, in whose folder a file would take its
+    place."""
+    made(tmp_path / "one")
+    before = seen(tmp_path)
+    with pytest.raises(ConfigError, match="is not a regular file"):
+        files.write(tmp_path / "one", b"ours")
+    assert seen(tmp_path) == before
+
+
+def test_a_link_of_ours_leads_to_the_configuration(tmp_path: Path) -> None:
+    """Over several links, relative ones too, and they stay; a link that another user put there is refused, and a
+    circle is no file."""
+    (tmp_path / "dotfiles").mkdir()
+    (tmp_path / "dotfiles/doorward.toml").write_text("old")
+    (tmp_path / "two").symlink_to("dotfiles/doorward.toml")
+    (tmp_path / "one").symlink_to(tmp_path / "two")
+    files.write(tmp_path / "one", b"new")
+    assert (tmp_path / "dotfiles/doorward.toml").read_text() == "new"
+    assert (tmp_path / "one").is_symlink()
+    assert (tmp_path / "two").is_symlink()
+    (tmp_path / "round").symlink_to("round")
+    with pytest.raises(ConfigError):
+        files.write(tmp_path / "round", b"new")
+    given_away(tmp_path / "two")
+    with pytest.raises(ConfigError, match="belongs to another user"):
+        files.write(tmp_path / "one", b"newer")
+    assert (tmp_path / "dotfiles/doorward.toml").read_text() == "new"
+
+
+@pytest.mark.parametrize("work", [opened, written])
+@pytest.mark.parametrize("made", [each for each in FOLDERS if each is not link_of_another] + [link_of_another])
+def test_a_folder_of_others_gets_no_file_of_ours(
+    tmp_path: Path, made: Callable[[Path], None], work: Callable[[Path], None]
+) -> None:
+    """Where others may rename our files, or put links in their place, none is made."""
+    made(tmp_path / "folder")
+    with pytest.raises(ConfigError, match=r"belongs to another user|other users may write") as caught:
+        work(tmp_path / "folder/one")
+    assert list((tmp_path / "folder").iterdir()) == []
+    assert caught.value.hint
+
+
+def test_a_link_of_another_on_the_way_is_refused(tmp_path: Path) -> None:
+    """It could lead to another of our folders at any time."""
+    (tmp_path / "real/state").mkdir(parents=True)
+    (tmp_path / "way").symlink_to("real")
+    written(tmp_path / "way/state/one")
+    given_away(tmp_path / "way")
+    for work in (opened, written):
+        with pytest.raises(ConfigError, match="belongs to another user"):
+            work(tmp_path / "way/state/two")
+    assert [each.name for each in (tmp_path / "real/state").iterdir()] == ["one"]
+
+
+def test_a_folder_that_is_moved_away_leads_nowhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who puts a link in the place of a folder, after it was looked at, gets no file of ours there."""
+    (tmp_path / "state").mkdir(mode=0o700)
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    check = files._check_folder
+
+    def then_moved(*args: object, **given: object) -> None:
+        check(*args, **given)  # type: ignore[arg-type]
+        (tmp_path / "state").rename(tmp_path / "moved")
+        (tmp_path / "state").symlink_to("elsewhere")
+
+    monkeypatch.setattr(files, "_check_folder", then_moved)
+    opened(tmp_path / "state/one")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert (tmp_path / "moved/one").exists()
+
+
+def test_a_file_that_we_did_not_make_keeps_its_mode_and_content(tmp_path: Path) -> None:
+    """If the caller knows its own files, `O_TRUNC` empties and narrows only those."""
+    file = tmp_path / "one"
+    file.write_text("root:x:0:0")
+    file.chmod(0o644)
+    before = seen(tmp_path)
+    with pytest.raises(ConfigError, match="is not a file that Doorward made"):
+        files.own_file(file, os.O_RDWR | os.O_TRUNC, known=lambda number: os.read(number, 1) == b"{")
+    assert seen(tmp_path) == before
+    file.write_text("{}")
+    os.close(files.own_file(file, os.O_RDWR | os.O_TRUNC, known=lambda number: os.read(number, 1) == b"{"))
+    assert (file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) == (b"", 0o600)
+
+
+AS_ANOTHER = """
+import os, sys
+from pathlib import Path
+from doorward import ConfigError, own_file, own_folder, write_own
+os.setgroups([]); os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534)
+for name in sys.argv[1:]:
+    for work in (lambda f: os.close(own_file(f, os.O_RDWR | os.O_CREAT)), lambda f: write_own(f, b"x")):
+        try:
+            work(Path(name))
+            print("done")
+        except (ConfigError, OSError) as error:
+            print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root becomes another user")
+def test_another_user_has_the_same_walls(tmp_path: Path) -> None:
+    """Who is not root uses folders of their own, and neither root's nor what everybody may write in."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        (base := Path(name)).chmod(0o755)
+        for folder, owner, mode in (("own", 65534, 0o700), ("roots", 0, 0o755), ("open", 0, 0o1777)):
+            (base / folder).mkdir()
+            (base / folder).chmod(mode)
+            os.chown(base / folder, owner, owner)
+        given = [str(base / folder / "one") for folder in ("own", "roots", "open")]
+        ended = subprocess.run([sys.executable, "-c", AS_ANOTHER, *given], capture_output=True, text=True, check=True)
+        own, roots, everybodys = (ended.stdout.splitlines()[at : at + 2] for at in (0, 2, 4))
+        assert own == ["done"] * 2, ended.stdout
+        assert "PermissionError" in roots[0]
+        assert "belongs to another user (0)" in roots[1]
+        assert all("ConfigError" in each for each in everybodys), everybodys
+        assert (base / "own/one").stat().st_uid == 65534
+        assert {path.name for path in base.glob("*/*")} == {"one"}

@@ -30,6 +30,7 @@ FOREIGN = {
     "cache_clear",
     "PLUGIN_API",
     "body",
+    "_path",
 }
 """Attributes of other libraries' objects, of a plugin's module, and of errors."""
 

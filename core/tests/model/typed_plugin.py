@@ -15,7 +15,7 @@ from doorward import (
     SupportsLogin,
     TellsChanges,
 )
-from doorward.model.drivers import Auth, Cache, Executor, Source
+from doorward.model.drivers import Auth, Cache, Executor, Observer, Source
 from doorward.plugins.manager import Plugins
 
 
@@ -56,6 +56,7 @@ def finds(plugins: Plugins, name: str) -> None:
     assert_type(plugins.driver("source", name), type[Source])
     assert_type(plugins.driver("auth", name), type[Auth])
     assert_type(plugins.driver("cache", name), type[Cache])
+    assert_type(plugins.driver("observer", name), type[Observer])
     assert_type(plugins.driver("executor", name), type[Executor])
 
 

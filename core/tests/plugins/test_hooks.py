@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import structlog
-from doorward import ConfigError, Finding, PluginError, ServerError, hookimpl
+from doorward import ConfigError, Finding, PluginError, RawTool, ServerError, hookimpl
 from doorward.config.index import Index
 from doorward.plugins.manager import Plugins
 
@@ -47,7 +47,7 @@ def configured(host: Any, config: str = CONFIG, **things: Any) -> Any:
         ("call_finished", {"call": 1, "record": 2}, None),
         ("source_compiled", {"server": "s", "functions": []}, None),
         ("guard_program", {"program": 1}, [Finding("no")]),
-        ("mcp_tools", {}, [1]),
+        ("mcp_tools", {}, [RawTool("a tool", print)]),
         ("mcp_server", {"server": 1, "changed": 2}, None),
         ("doctor_checks", {}, [("x", True, "")]),
     ],
@@ -94,7 +94,7 @@ class Wraps:
 
     @hookimpl(wrapper=True)
     def mcp_tools(self) -> Any:
-        return [*(yield from self._around("mcp_tools")), ["added"]]
+        return [*(yield from self._around("mcp_tools")), [RawTool("added", print)]]
 
 
 class Old:
@@ -132,12 +132,13 @@ def test_wrappers_wrap_additions(host: Any) -> None:
     class Adds:
         @hookimpl
         def mcp_tools(self) -> Any:
-            yield "mine"  # lazily
+            yield RawTool("mine", print)  # lazily
 
     wraps = Wraps()
     plugins = loaded(host, wraps=wraps, one=Adds(), two=Adds(), bad=raising("mcp_tools", KeyError()))
-    assert plugins.each("mcp_tools", list) == [["mine"], ["mine"], ["added"]]
-    assert wraps.seen == ["before mcp_tools", ("mcp_tools", [["mine"], ["mine"]])]
+    tools = plugins.each("mcp_tools", lambda found: [raw.tool for raw in found])
+    assert tools == [["mine"], ["mine"], ["added"]]
+    assert wraps.seen == ["before mcp_tools", ("mcp_tools", [[RawTool("mine", print)], [RawTool("mine", print)]])]
 
 
 @pytest.mark.parametrize("hook", ["guard_program", "guard_call", "guard_result"])
@@ -165,7 +166,7 @@ async def test_a_guard_that_fails_refuses(doorward_host: Any, hook: str, how: st
     async with configured(doorward_host, bad=bad) as gate:
         outcome = await gate.execute("await weather.get_forecast(city='Oslo')")
     assert not outcome.ok
-    assert "'bad' failed in " + hook in outcome.error.message
+    assert "'bad' of test-plugin 1.0 failed in " + hook in outcome.error.message
     assert "s3cret" not in str(outcome)
 
 
@@ -187,7 +188,7 @@ async def test_a_compile_that_a_plugin_fails_names_it(doorward_host: Any, error:
         assert await gate.compiler.compile() == {}
         said = str(gate.servers.broken["weather"])
         assert (
-            ("'bad' failed in source_compiled: KeyError" in said)
+            ("'bad' of test-plugin 1.0 failed in source_compiled: KeyError" in said)
             if isinstance(error, KeyError)
             else ("no table of names" in said)
         )
@@ -203,7 +204,7 @@ async def test_a_compile_that_a_plugin_fails_names_it(doorward_host: Any, error:
 
 def test_a_secret_that_a_plugin_fails_to_get_names_it(host: Any) -> None:
     """Without what it said, which may hold the secret; its own words for what is wrong stay."""
-    with pytest.raises(PluginError, match="'vault' failed in resolve_secret: KeyError") as raised:
+    with pytest.raises(PluginError, match=r"'vault' of test-plugin 1\.0 failed in resolve_secret: KeyError") as raised:
         loaded(host, vault=raising("resolve_secret", KeyError("s3cret"))).resolve_secret("vault", "x")
     assert "s3cret" not in str(raised.value)
     with pytest.raises(ConfigError, match="no such entry"):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any
 
 import pytest
 import structlog
 from doorward import PLUGIN_API, PluginError, hookimpl
-from doorward.config.index import Index
-from doorward.plugins.manager import Plugins, to_install
+from doorward.config.index import GROUPS, Entry, Index
+from doorward.plugins.install_hints import to_install
+from doorward.plugins.manager import Plugins
 
 from ..conftest import Weather
 
@@ -39,6 +42,22 @@ def test_driver_failures(host: Any, install: list[Any], said: str) -> None:
     with pytest.raises(PluginError) as raised:
         plugins(host).driver("source", "fake")
     assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "thing"),
+    [
+        ("command", "import click\n\n@click.command()\ndef thing():\n    pass"),
+        ("source", "from doorward_testing.samples import Weather as thing"),
+    ],
+)
+def test_the_module_of_the_entry_point_says_its_api(tmp_path: Path, monkeypatch: Any, kind: str, thing: str) -> None:
+    """A command is an object of click's, and a driver may be defined elsewhere: the plugin's own module counts."""
+    (tmp_path / f"old_{kind}.py").write_text(f"PLUGIN_API = 99\n{thing}\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    entry = Entry(kind, "mine", EntryPoint("mine", f"old_{kind}:thing", GROUPS[kind]), "acme", "2.1")
+    with pytest.raises(PluginError, match=rf"{kind} 'mine' of acme 2\.1 is for plugin API 99, this is {PLUGIN_API}"):
+        Plugins(Index([entry])).driver(kind, "mine")
 
 
 def test_a_wrong_hook_signature_is_named(host: Any) -> None:

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from doorward import Capabilities, Program, Settings, Unsupported
+import structlog
+from doorward import Capabilities, ExecutorError, Program, Settings, Unsupported
 
 from ..conftest import CONFIG, InProcess
 
@@ -179,3 +180,29 @@ async def test_names_that_are_not_there(doorward_host: Any, code: str, hint: str
         error = (await gate.execute(code)).error
         assert error is not None
         assert hint in (error.hint or ""), error
+
+
+class Sick(InProcess):
+    """As one on a machine that refuses it."""
+
+    async def open(self, program: Program, *, session: bool = False) -> Any:
+        raise ExecutorError("no jail can be made: there is no user namespace", hint="Allow user namespaces.")
+
+
+@pytest.mark.parametrize("session", ["", "new"])
+async def test_a_sandbox_that_cannot_be_had(doorward_host: Any, session: str) -> None:
+    """The agent gets the reason and the hint; the log has them with the executor's name, also where another executor
+    takes the program."""
+    doorward_host.install("executor", "sick", Sick)
+    for executors, taken in (('"sick"', False), ('["sick", "inprocess"]', True)):
+        with structlog.testing.capture_logs() as logs:
+            async with doorward_host.gateway(CONFIG.replace('"inprocess"', executors)) as gate:
+                outcome = await gate.execute("1 + 1", session_id=session or None)
+        assert outcome.ok is taken, outcome.error
+        if outcome.error:
+            assert (outcome.error.kind, outcome.error.message) == (
+                "executor",
+                "sick: no jail can be made: there is no user namespace",
+            )
+        told = [each for each in logs if each["event"] == "sandbox_not_opened"]
+        assert [(each["executor"], each["hint"]) for each in told] == [("sick", "Allow user namespaces.")]

@@ -18,8 +18,9 @@ from doorward.config.config import load, validate
 from doorward.model.errors import ConfigError, MissingSecret
 from doorward.model.settings import Settings
 from doorward.secrets.owned import OwnedSecrets
+from doorward.secrets.owners import Owner
 from doorward.secrets.redaction import REDACTED
-from doorward.secrets.scrubber import MAX_FETCHED_VALUES, MIN_SECRET_CHARACTERS, Owner
+from doorward.secrets.scrubber import MAX_FETCHED_VALUES, MIN_SECRET_CHARACTERS
 from doorward.secrets.store import Secret, Secrets, Template
 from hypothesis import given, settings
 from hypothesis import strategies as st

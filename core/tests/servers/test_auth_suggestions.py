@@ -33,6 +33,8 @@ class KeySettings(Settings):
 class Key:
     Settings = KeySettings
 
+    def __init__(self, context: Any) -> None: ...
+
     def create_auth(self) -> None: ...
 
 

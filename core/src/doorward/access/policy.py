@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from doorward.access.patterns import Patterns, is_wild
+from doorward.access.patterns import is_wild
+from doorward.access.rules import Rules, matches, selected
 from doorward.model.errors import InvalidArguments
-from doorward.model.names import qualified, some
+from doorward.model.names import some
 from doorward.model.types import Function, Program
 
 if TYPE_CHECKING:
     from doorward.access.principals import Principals
-    from doorward.config.settings import PolicySettings, ServerSettings
-
-_ROUTE = re.compile(r"[A-Z*]+ +(?:/|\*)")
-_WILD = {"/**": r"(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-
+    from doorward.config.config import Loaded
+    from doorward.config.settings import ServerSettings
+    from doorward.config.upstream_patterns import Upstream
 
 MAX_PATTERNS = 100
 """Patterns by which a caller may narrow what a program may call."""
@@ -58,20 +55,24 @@ def narrowing(functions: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 class Policy:
-    """`[policy]`, and within it the table of the principal in `[principals]`: `allow` and `deny` are patterns, and deny
-    wins. An empty `allow` allows nothing."""
+    """`[policy]` of the active distribution and of the configuration, and within them the table of the principal in
+    `[principals]`. `upstreams` answers where a call of a principal may go."""
 
-    def __init__(self, policy: PolicySettings, principals: Principals) -> None:
-        self._allow, self._deny = of_functions(tuple(policy.allow)), of_functions(tuple(policy.deny))
+    def __init__(
+        self, loaded: Loaded, principals: Principals, upstreams: Callable[[Function, str], Sequence[Upstream]]
+    ) -> None:
+        self._tables = tables(loaded)
         self._principals = principals
+        self._upstreams = upstreams
 
     def refusal(self, program: Program, function: Function) -> str | None:
-        """Why the program may not call the function, or `None`."""
+        """Why the program may not call the function, or `None`. Raises: DoorwardError if that cannot be told."""
         who = program.principal
-        if key := _forbids(self._allow, self._deny, function):
-            return f"{function.qualified} is not allowed by the operator's policy: [policy] {key}"
-        rights = self._principals.rights(who)
-        if key := _forbids(rights.allow, rights.deny, function):
+        reached = lru_cache(lambda: self._upstreams(function, who))
+        for whose, rules in self._tables.items():
+            if key := rules.forbids(function, reached):
+                return f"{function.qualified} is not allowed by {whose}: [policy] {key}"
+        if key := self._principals.rights(who).rules.forbids(function, reached):
             place = self._principals.place(who, key)
             return f"{function.qualified} is not allowed for {who!r} by the operator's policy: {place}"
         if program.functions is not None and not matches(function, program.functions):
@@ -80,54 +81,25 @@ class Policy:
             )
         return None
 
-
-def _forbids(allow: Patterns, deny: Patterns, function: Function) -> str:
-    """The key that forbids a function; empty if none does."""
-    return "deny" if _means(deny, function) else "" if _means(allow, function) else "allow"
-
-
-def matches(function: Function, patterns: Iterable[str]) -> bool:
-    """Whether any pattern matches a function. A pattern is `server.name` or `server` (all of it), with wildcards; it
-    may have an original id, or the form `mcp__server__name` of other systems."""
-    return _means(of_functions(tuple(patterns)), function)
-
-
-@lru_cache(32)
-def of_functions(patterns: tuple[str, ...]) -> Patterns:
-    """Patterns in the form that `matches` takes."""
-    return Patterns(map(qualified, patterns))
+    def refusal_of_route(self, program: Program, function: Function, route: str) -> str:
+        """Why a request for a function may not be made, by its method and whole path; empty if it may. Raises:
+        DoorwardError if that cannot be told."""
+        who = program.principal
+        reached = lru_cache(lambda: self._upstreams(function, who))
+        by_whom = {f"by {whose}: [policy]": rules for whose, rules in self._tables.items()}
+        by_whom[f"for {who!r} by the operator's policy:"] = self._principals.rights(who).rules
+        for whose, rules in by_whom.items():
+            if key := rules.forbids_route(function, route, reached):
+                return f"{function.qualified}: {route[:200]} is not allowed {whose} {key}"
+        return ""
 
 
-def _means(patterns: Patterns, function: Function) -> bool:
-    names = (function.name, function.id, *function.aliases)
-    return function.server in patterns.written or patterns.fit(*(f"{function.server}.{name}" for name in names))
-
-
-def selected(function: Function, patterns: Iterable[str]) -> bool:
-    """Whether an `include` or `exclude` pattern of a server matches a function: a name, an original id, `tag:NAME`,
-    a method and path (`GET /users/*`, in which `*` ends at the next slash and `**` does not; `DELETE *`: any path), or
-    a path (`/users/**`)."""
-    return any(_selects(pattern, function) for pattern in patterns)
-
-
-def _selects(pattern: str, function: Function) -> bool:
-    if pattern in (function.name, function.id, function.route, *function.aliases):
-        return True
-    if pattern.startswith("tag:"):
-        return any(fnmatchcase(tag, pattern[4:]) for tag in function.tags)
-    if pattern.startswith("/"):
-        pattern = f"* {pattern}"
-    if _ROUTE.match(pattern):
-        method, _, path = function.route.partition(" ")
-        wanted, _, where = pattern.partition(" ")
-        return fnmatchcase(method, wanted) and (where == "*" or bool(_glob(where).fullmatch(path)))
-    return any(fnmatchcase(name, pattern) for name in (function.name, function.id, *function.aliases))
-
-
-@lru_cache(1000)
-def _glob(pattern: str) -> re.Pattern[str]:
-    """A path with wildcards: `*` stays within a segment, `**` does not, and `/a/**` is `/a` and all below."""
-    return re.compile("".join(_WILD.get(part, re.escape(part)) for part in re.split(r"(/\*\*$|\*\*|[*?])", pattern)))
+def tables(loaded: Loaded) -> dict[str, Rules]:
+    """The `[policy]` of the active distribution, if there is one, and that of the configuration, by whose each is."""
+    found = {"the operator's policy": Rules(loaded.config.policy.allow, loaded.config.policy.deny)}
+    if active := loaded.distribution:
+        found = {f"the policy of {active.given_by}": Rules(active.policy.allow, active.policy.deny)} | found
+    return found
 
 
 def wanted(function: Function, settings: ServerSettings) -> bool:

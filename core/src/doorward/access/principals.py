@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 from doorward.access.patterns import Patterns
+from doorward.access.rules import Rules
 from doorward.config.config import Loaded, Server, module_name
 from doorward.config.settings import EVERYONE, PrincipalSettings
 from doorward.host.logs import log
-from doorward.model.names import qualified
 from doorward.model.types import LOCAL
 from doorward.secrets.owned import OwnedSecrets
-from doorward.secrets.scrubber import MAX_SHARED_VALUES, Owner
+from doorward.secrets.owners import Owner
+from doorward.secrets.scrubber import MAX_SHARED_VALUES
 from doorward.secrets.store import Secrets, Template
 
 _MAX_PRESENTED_TOKENS = 10_000
@@ -53,12 +54,8 @@ class Rights:
         }
 
     @cached_property
-    def allow(self) -> Patterns:
-        return Patterns(map(qualified, self._settings.allow))
-
-    @cached_property
-    def deny(self) -> Patterns:
-        return Patterns(map(qualified, self._settings.deny))
+    def rules(self) -> Rules:
+        return Rules(self._settings.allow, self._settings.deny)
 
 
 class Principals:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from doorward.model.errors import Busy
-from doorward.model.types import LOCAL
+from doorward.model.types import LOCAL, ProgramResult
+from doorward.plugins.hook_answers import expected
 
 if TYPE_CHECKING:
     from doorward.model.drivers import Door, Sandbox
-    from doorward.model.types import Program, ProgramResult
+    from doorward.model.types import Program
 
 
 NOTICE_SECONDS = 0.05
@@ -94,22 +97,27 @@ class Slots:
 
 
 class SlotSandbox:
-    """A sandbox that gives its slot back when it is closed."""
+    """A sandbox that gives its slot back when it is closed. `blamed` names the executor if a method fails."""
 
-    def __init__(self, sandbox: Sandbox, slots: Slots, principal: str) -> None:
+    def __init__(
+        self, sandbox: Sandbox, slots: Slots, principal: str, blamed: Callable[[str], AbstractContextManager[None]]
+    ) -> None:
         self._sandbox = sandbox
         self._slots = slots
         self._principal = principal
+        self._blamed = blamed
         self._has_slot = True
 
     async def run(self, program: Program, door: Door) -> ProgramResult:
         """See `doorward.Sandbox.run`."""
-        return await self._sandbox.run(program, door)
+        with self._blamed("run"):
+            return expected(ProgramResult, await self._sandbox.run(program, door))
 
     async def close(self) -> None:
         """See `doorward.Sandbox.close`."""
         try:
-            await self._sandbox.close()
+            with self._blamed("close"):
+                await self._sandbox.close()
         finally:
             if self._has_slot:
                 self._has_slot = False

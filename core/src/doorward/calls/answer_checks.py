@@ -1,4 +1,5 @@
-"""What an answer or an error passes before a program sees it: result guards, the size limit, redaction."""
+"""What an answer or an error passes before a program sees it: plugins that change it, result guards, the size limit,
+redaction."""
 
 from __future__ import annotations
 
@@ -11,8 +12,10 @@ from doorward.calls.artefacts import handle_to
 from doorward.calls.refusals import class_refused
 from doorward.data.offload import done, is_large
 from doorward.host.logs import log
-from doorward.model.errors import DoorwardError, GuardRefused, ServerError
+from doorward.model.errors import DoorwardError, GuardRefused, PluginError, ServerError
 from doorward.model.types import Call, File, Function, Reply
+from doorward.plugins.failures import kind_of, said
+from doorward.plugins.result_changes import changed
 from doorward.secrets.scrubber import MAX_MESSAGE_CHARACTERS, Scope, redact_error
 
 if TYPE_CHECKING:
@@ -22,25 +25,33 @@ if TYPE_CHECKING:
     from doorward.plugins.manager import Plugins
     from doorward.secrets.redaction import Redactor
     from doorward.secrets.store import Secrets
+    from doorward.servers.registry import Servers
 
 
 class AnswerChecks:
     """The checks of one gateway. What holds a credential that the program wrote itself raises SecretWithheld."""
 
-    def __init__(self, catalog: Catalog, plugins: Plugins, secrets: Secrets, withholding: Withholding) -> None:
+    def __init__(
+        self, catalog: Catalog, servers: Servers, plugins: Plugins, secrets: Secrets, withholding: Withholding
+    ) -> None:
         self._catalog = catalog
+        self._servers = servers
         self._plugins = plugins
         self._secrets = secrets
         self._withholding = withholding
 
-    async def value(self, call: Call, reply: Reply, run: CallContext, scope: Scope) -> tuple[Any, int]:
-        """The value of a reply as a program may see it, and its size in bytes.
+    async def value(
+        self, call: Call, reply: Reply, run: CallContext, scope: Scope, *, of: type = object
+    ) -> tuple[Any, int]:
+        """The value of a reply as a program may see it, and its size in bytes. `of` is the type that it must keep.
 
         Raises: GuardRefused, LimitExceeded, SecretWithheld.
         """
-        result = reply.value
-        if refusal := self._plugins.hook.guard_result(call=call, result=result):
-            raise GuardRefused(f"{call.function.qualified}: {refusal}")
+        value = reply.value
+        result = self._changed(call, File(value, reply.type, reply.name) if isinstance(value, bytes) else value)
+        if not isinstance(result, of):
+            raise GuardRefused(f"{call.function.qualified}: a plugin made a {type(result).__name__} of a {of.__name__}")
+        self._guard(call, result.content if isinstance(value, bytes) and isinstance(result, File) else result)
         if isinstance(result, bytes):
             result = File(result, reply.type, reply.name)
         large = is_large(result)
@@ -73,6 +84,28 @@ class AnswerChecks:
         await self._withhold_guess(call, answers.secrets_in(new, redactor), redactor)
         return {**(arguments or {}), **redactor.value(new)}
 
+    def of_source(self, call: Call, error: DoorwardError) -> DoorwardError:
+        """An error that the source raised on purpose, as plugins leave it: it holds words of the upstream.
+
+        Raises: GuardRefused.
+        """
+        error = self._changed(call, error)
+        if self._plugins.hook.guard_result.get_hookimpls():
+            more = {name: getattr(error, name, None) for name in ("hint", "status", "body")}
+            said = {"error": error.message} | {name: part for name, part in more.items() if part is not None}
+            self._guard(call, said)
+        return error
+
+    def _changed(self, call: Call, result: Any) -> Any:
+        try:
+            return changed(self._plugins.manager, call, result)
+        except PluginError as error:
+            raise GuardRefused(f"{call.function.qualified}: {error}", hint=error.hint) from None
+
+    def _guard(self, call: Call, result: Any) -> None:
+        if (refusal := self._plugins.hook.guard_result(call=call, result=result)) is not None:
+            raise GuardRefused(f"{call.function.qualified}: {refusal}")
+
     async def error(self, call: Call, raised: Exception, scope: Scope) -> DoorwardError:
         """The error that a program gets for one that the source raised.
 
@@ -91,15 +124,18 @@ class AnswerChecks:
 
     def defect(self, function: Function, error: Exception) -> ServerError:
         """The error in place of one that no source should raise: the call fails, nothing else does."""
-        log.error(
-            "source_defect",
-            function=function.qualified,
-            error=self._secrets.scrub(repr(error))[:MAX_MESSAGE_CHARACTERS],
-        )
-        return ServerError(
-            f"{function.qualified} failed inside Doorward: {type(error).__name__}",
-            hint="Tell the operator: the log has the details.",
-        )
+        source = self._servers.called(function.server)
+        self._log("source_defect", function, error, plugin=source, method="call")
+        return _inside(f"{function.qualified} failed inside Doorward: {kind_of(error)} (in {source})")
+
+    def our_defect(self, function: Function, error: Exception) -> ServerError:
+        """The same for an error before the source was asked, or after it answered."""
+        self._log("call_defect", function, error)
+        return _inside(f"{function.qualified} failed inside Doorward: {type(error).__name__}")
+
+    def _log(self, event: str, function: Function, error: Exception, **whose: str) -> None:
+        what = self._secrets.scrub(said(error))[:MAX_MESSAGE_CHARACTERS]
+        log.error(event, function=function.qualified, **whose, error=what)
 
     async def _withhold_guess(self, call: Call, found: set[int], redactor: Redactor) -> None:
         """Withhold an answer that would show a program whether it has guessed a credential.
@@ -111,3 +147,7 @@ class AnswerChecks:
             raise self._withholding.withheld(
                 call.principal, f"the answer of {call.function.qualified}", call.function.server
             )
+
+
+def _inside(message: str) -> ServerError:
+    return ServerError(message, hint="Tell the operator: the log has the details.")

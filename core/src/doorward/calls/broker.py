@@ -28,6 +28,7 @@ from doorward.model.errors import (
     ServerError,
 )
 from doorward.model.types import Call, CallRecord, File, Function, Reply
+from doorward.plugins.failures import contained
 from doorward.results.type_mismatches import type_mismatch
 from doorward.secrets.redaction import NO_SECRETS
 from doorward.secrets.scrubber import answers_of, redact_error
@@ -56,7 +57,7 @@ class Broker:
         self._reached: dict[str, set[str]] = {}
         self.functions = FunctionLookup(catalog, servers)
         self.withholding = Withholding()
-        self._checks = AnswerChecks(catalog, plugins, secrets, self.withholding)
+        self._checks = AnswerChecks(catalog, servers, plugins, secrets, self.withholding)
         self.observed = SchemaInference(catalog)
 
     async def call(
@@ -76,6 +77,18 @@ class Broker:
         Raises: DoorwardError; an upstream's text in it is scrubbed.
         """
         function = self.functions.find(name, run.program.principal, near=run.failed < _MAX_EXPLAINED)
+        with self._secrets.holds.of_call(function.server):
+            return await self._call(run, function, args, kwargs, link, headers)
+
+    async def _call(
+        self,
+        run: CallContext,
+        function: Function,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        link: str,
+        headers: bool,
+    ) -> Reply:
         started = time.perf_counter()
         scope = answers_of(function.server, run.program.principal)
         client = (
@@ -84,8 +97,10 @@ class Broker:
             else None
         )
         allows = partial(self._allows, run, function.server)
+        forbids = partial(self._policy.refusal_of_route, run.program, function)
         call = Call(
-            function, {}, run.program.run, run.program.principal, run.program.deadline, client, run.clock, allows, link
+            *(function, {}, run.program.run, run.program.principal, run.program.deadline, client, run.clock),
+            *(allows, link, forbids),
         )
         error: BaseException | None = None
         said: DoorwardError | None = None
@@ -110,8 +125,12 @@ class Broker:
                 shown: Mapping[str, str] = {}
                 more = 0
                 if headers:
-                    shown, more = await self._checks.value(call, Reply(shown_headers(reply.headers)), run, scope)
-                left = (await self._checks.value(call, Reply(reply.left), run, scope))[0] if reply.left else ""
+                    shown, more = await self._checks.value(
+                        call, Reply(shown_headers(reply.headers)), run, scope, of=dict
+                    )
+                left = ""
+                if reply.left:
+                    left, _ = await self._checks.value(call, Reply(reply.left), run, scope, of=str)
                 next_page = await self._checks.next_arguments(call, reply.next, scope)
             except SecretWithheld as withheld:
                 run.withhold(said := withheld)
@@ -129,7 +148,7 @@ class Broker:
             error = (
                 raised
                 if isinstance(raised, DoorwardError) or not isinstance(raised, Exception)
-                else self._checks.defect(function, raised)
+                else self._checks.our_defect(function, raised)
             )
             if isinstance(error, DoorwardError) and error is not said:
                 redact_error(error, NO_SECRETS)  # these are the program's own words: they are only cut
@@ -165,7 +184,7 @@ class Broker:
             raise Refused(refusal)
         if not self._is_included(call.function):
             raise Refused(f"{call.function.qualified} is left out by the configuration of {call.function.server}")
-        if refusal := self._plugins.hook.guard_call(call=call):
+        if (refusal := self._plugins.hook.guard_call(call=call)) is not None:
             raise GuardRefused(f"{call.function.qualified}: {refusal}")
         if run.made > run.program.limits.calls:
             raise LimitExceeded(
@@ -207,7 +226,11 @@ class Broker:
     async def _perform(self, call: Call) -> Any:
         with call.clock.until(call.deadline):
             async with self._servers.using(call.function.server, call.principal) as source:
-                return await source.call(call)
+                try:
+                    with contained():
+                        return await source.call(call)
+                except DoorwardError as error:
+                    raise self._checks.of_source(call, error) from None
         raise LimitExceeded(f"{call.function.qualified} did not answer before the run's time was over")
 
     def _note_unlike(self, run: CallContext, function: Function, value: Any) -> None:

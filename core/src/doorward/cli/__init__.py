@@ -48,9 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         case [] | ["--help" | "-h" | "help", *_]:
             sys.stdout.write(_help())
         case ["--version" | "-V", *_]:
-            from doorward.model.version import __version__
-
-            sys.stdout.write(f"doorward {__version__}\n")
+            sys.stdout.write(_version())
         case [word, *_] if word.startswith("-"):
             _refuse(f"{word} comes before the command", "Options follow the command: doorward list --config PATH")
         case [word, *rest]:
@@ -97,12 +95,41 @@ def well_known() -> dict[str, dict[str, str]]:
     return found
 
 
+def known_commands() -> set[str]:
+    """The commands that are spoken for: core's own, and those of distributions that core knows, installed or not."""
+    return {*COMMANDS, *well_known()}
+
+
 def _help() -> str:
-    rows, known = {name: does for name, (_, does) in COMMANDS.items()}, well_known()
-    for name, entry in _plugin_commands().items():
-        rows.setdefault(name, known[name]["does"] if name in known else f"(from {entry.given_by})")
+    from doorward.model.errors import ConfigError
+
+    rows, known, wrong = {name: does for name, (_, does) in COMMANDS.items()}, well_known(), ""
+    try:
+        for name, entry in _plugin_commands().items():
+            rows.setdefault(name, known[name]["does"] if name in known else f"(from {entry.given_by})")
+    except ConfigError as error:  # of a distribution
+        wrong = f"\nerror: {error}\n"
     listed = "".join(f"  {name:<10} {does}\n" for name, does in rows.items())
-    return f"{USAGE}\n\n{ABOUT}\n\nCommands:\n{listed}\n{COMMON_OPTIONS}"
+    return f"{USAGE}\n\n{ABOUT}\n\nCommands:\n{listed}\n{COMMON_OPTIONS}{wrong}"
+
+
+def _version() -> str:
+    """The version, below that of the installed distribution."""
+    from doorward.config.distribution import find_active, raw_manifest
+    from doorward.config.index import installed
+    from doorward.model.errors import ConfigError
+    from doorward.model.version import __version__
+
+    own = f"doorward {__version__}\n"
+    try:
+        if (active := find_active(installed())) is None:
+            return own
+        brand = raw_manifest(active).get("branding", {})
+    except ConfigError as error:
+        return f"{own}error: {error}\n"
+    title = " ".join(str(brand.get("title", "")).split()) if isinstance(brand, dict) else ""
+    clean = "".join(letter for letter in title if letter.isprintable())[:100]
+    return f"{clean or active.name} ({active.given_by})\n{own}"
 
 
 def _refuse(message: str, hint: str) -> None:

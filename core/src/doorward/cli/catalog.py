@@ -33,6 +33,8 @@ async def _list(project: Project, server: str | None) -> None:
             _tell_functions(project, {"functions": await _functions(gate, server)})
             return
         found = await gate.list_servers()
+        if (active := gate.loaded.distribution) and not project.json:
+            say(active.title, err=True)
     if project.json:
         print_json(found)
     elif not found["servers"]:

@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -23,6 +23,7 @@ from doorward.model.errors import DoorwardError
 
 if TYPE_CHECKING:
     from doorward.config.config import Loaded
+    from doorward.config.index import Entry
     from doorward.gateway import Gateway
 
 EXIT_CODES = {"config": 2, "policy": 3, "guard": 3, "limit": 3}
@@ -46,14 +47,15 @@ class Project:
     env_file: Path | None
     json: bool
 
-    def load(self, *, serves: bool = False) -> Loaded:
+    def load(self, *, serves: bool = False, options: Mapping[str, Any] | None = None) -> Loaded:
         """Load the configuration, and set up logging as it says. `serves`: for a command that goes on serving.
+        `options`: keys that options of the command set, stronger than the file and the environment.
 
         Raises: ConfigError.
         """
         from doorward.config import config
 
-        loaded = config.load(self.config, env_file=self.env_file)
+        loaded = config.load(self.config, env_file=self.env_file, options=options)
         logs.configure(loaded.secrets, logs.level(loaded, serves=serves))
         return loaded
 
@@ -83,7 +85,7 @@ class Project:
                 if asked is not None and module_name(name) not in asked:
                     continue
                 hint = f"\n    {error.hint}" if error.hint else ""
-                say(f"warning: server {name} is broken: {indented(str(error))}{hint}", err=True)
+                say(f"warning: server {name} is broken: {indented(described(error)['message'])}{hint}", err=True)
             yield gate
 
 
@@ -142,17 +144,19 @@ def run(find: Callable[[], Any], arguments: Sequence[str], name: str) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
-        return fail(error, as_json="--json" in arguments)
+        return fail(error, as_json="--json" in arguments, command=name.rpartition(" ")[2])
 
 
-def fail(error: Exception, *, as_json: bool) -> int:
-    """Print what is wrong and what to do about it, without secrets. Returns: the exit code."""
+def fail(error: Exception, *, as_json: bool, command: str = "") -> int:
+    """Print what is wrong with a command and what to do about it, without secrets. Returns: the exit code."""
     if logs.debugging():
         import traceback
 
         say(logs.scrub("".join(traceback.format_exception(error))), err=True)
     if not isinstance(error, DoorwardError):  # a defect, of ours or of a plugin
-        error = Defect(f"{type(error).__name__}: {error}", hint="This is a defect. DOORWARD_DEBUG=1 shows where it is.")
+        whose = f" of the {found[0].id}" if (found := _given(command)) else ""
+        hint = f"This is a defect{whose}. DOORWARD_DEBUG=1 shows where it is."
+        error = Defect(f"{type(error).__name__}: {error}", hint=hint)
     told = {key: logs.scrub(text) for key, text in described(error).items()}
     if as_json:
         print_json({"error": {"kind": error.kind, "type": type(error).__name__, **told}})
@@ -162,9 +166,20 @@ def fail(error: Exception, *, as_json: bool) -> int:
     return EXIT_CODES.get(error.kind, 1)
 
 
+def _given(command: str) -> list[Entry]:
+    """The plugin that gives a command; none for one of Doorward's own."""
+    from doorward.config.distribution import find_index
+
+    with contextlib.suppress(DoorwardError):
+        return find_index().named("command", command)
+    return []
+
+
 def described(error: DoorwardError) -> dict[str, str]:
-    """An error for `--json`: its `message`, and its `hint` if it has one."""
-    return {"message": str(error)} | ({"hint": error.hint} if error.hint else {})
+    """An error for `--json`: its `message`, and its `hint` if it has one. What a defect of a plugin says stands in its
+    notes, for the operator alone."""
+    notes = [logs.scrub(note) for note in vars(error).get("__notes__", ())]
+    return {"message": "\n".join([str(error), *notes])} | ({"hint": error.hint} if error.hint else {})
 
 
 def print_json(value: Any) -> None:

@@ -16,20 +16,30 @@ if TYPE_CHECKING:
 @click.command()
 @common
 def plugins(project: Project) -> None:
-    """List every installed plugin: active (the configuration names it), installed, or refused (by the distribution)."""
+    """List every installed plugin: active (the configuration names it), installed, refused (not allowed by the
+    distribution that is installed), or in an entry-point group in which nothing looks for it."""
     from doorward.config.distribution import find_index
 
     index = find_index()
     active = _active(project) | {("distribution", entry.name) for entry in index.of("distribution")}
-    rows = [(entry, "active" if (entry.kind, entry.name) in active else "installed") for entry in index.entries]
-    rows += [(entry, "refused") for entry in index.refused]
+    rows = [(entry, "active" if (entry.kind, entry.name) in active else "installed", "") for entry in index.entries]
+    rows += [(entry, "refused", f"not allowed by {index.why(entry)}") for entry in index.refused]
+    rows += [(entry, "unknown group", _meant(entry)) for entry in index.stray]
     if project.json:
-        print_json({"plugins": [_row(entry) | {"status": status} for entry, status in rows]})
+        found = [(_row(entry) | {"status": status}, why) for entry, status, why in rows]
+        print_json({"plugins": [row | ({"why": why} if why else {}) for row, why in found]})
     else:
         table(
             ["kind", "name", "distribution", "version", "status"],
-            [(*_row(entry).values(), status) for entry, status in rows],
+            [(*_row(entry).values(), f"{status}: {why}" if why else status) for entry, status, why in rows],
         )
+
+
+def _meant(entry: Entry) -> str:
+    from doorward.config.index import near_group
+
+    near = near_group(entry.kind)
+    return f"{near} was meant" if near else ""
 
 
 def _row(entry: Entry) -> dict[str, str]:
@@ -41,7 +51,7 @@ def _active(project: Project) -> set[tuple[str, str]]:
     validated, which would need pydantic."""
     import tomllib
 
-    from doorward.config.distribution import layers
+    from doorward.config.distribution import find_distribution, layers
     from doorward.model.errors import ConfigError
     from doorward.secrets.store import Secrets
 
@@ -50,11 +60,13 @@ def _active(project: Project) -> set[tuple[str, str]]:
     except OSError:
         return set()
     try:
-        data = layers(tomllib.loads(text), Secrets(project.env_file or project.config.parent / ".env"))[0]
+        secrets = Secrets(project.env_file or project.config.parent / ".env")
+        data = layers(tomllib.loads(text), secrets, active=find_distribution()).data
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(str(error), place=project.config.name, hint="Mend the TOML.") from None
     named = {("cache", data.get("cache"))}
     named |= {("executor", name) for name in _list(data.get("executor"))}
+    named |= {("observer", name) for name in _list(data.get("observer"))}
     named |= {("plugin", name) for name in _list(data.get("plugins"))}
     for server in _tables(data.get("servers")):
         named.add(("source", server.get("source")))

@@ -6,28 +6,26 @@ server is kept in `Loaded.broken`, and the other servers still serve.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import keyword
 import os
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin
-
-from pydantic import BaseModel, ValidationError
+from typing import TYPE_CHECKING, Any
 
 from doorward.config.settings import Config, ServerSettings
+from doorward.config.validation import validate
 from doorward.host import files
 from doorward.host.cached_file import stamp
-from doorward.model.errors import ConfigError, MissingSecret
-from doorward.model.settings import Settings
+from doorward.model.errors import ConfigError
 from doorward.secrets.store import Secrets
 
-T = TypeVar("T", bound="Settings")
+if TYPE_CHECKING:
+    from doorward.config.distribution import Distribution
 
 DEFAULT_FILE = "doorward.toml"
 RESERVED_NAMES = {
@@ -77,6 +75,14 @@ class Loaded:
     """Everything in the file but servers and tokens: what is read only at the start."""
     stamp: tuple[int, ...] = ()
     """The `cached_file.stamp` of the file when it was read."""
+    distribution: Distribution | None = None
+    """The curated distribution that was installed at the start."""
+    required: frozenset[str] = frozenset()
+    """The hook plugins that it requires: they are loaded, or nothing starts."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What options of the command line set."""
+    tables: frozenset[tuple[str, str]] = frozenset()
+    """The tables that the file or the environment has, as `("hooks", NAME)`: not those of a distribution."""
 
     def state_folder(self) -> Path:
         """The folder of the catalog, cached programs and the audit log: the configured `state`, else a folder for this
@@ -107,12 +113,18 @@ def _user_state() -> Path:
 
 
 def load(
-    path: Path | str | None = None, *, env_file: Path | str | None = None, environ: Mapping[str, str] | None = None
+    path: Path | str | None = None,
+    *,
+    env_file: Path | str | None = None,
+    environ: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Loaded:
-    """Read the configuration.
+    """Read the configuration. `options` of a command line are stronger than the file and the environment.
 
     Raises: ConfigError if the file is missing or unreadable, or if something outside `[servers]` is wrong.
     """
+    from doorward.config.distribution import find_distribution
+
     file = Path(path or DEFAULT_FILE)
     read(file)
     dotenv = Path(env_file) if env_file else file.parent / ".env"
@@ -125,45 +137,55 @@ def load(
         raise ConfigError(
             f"is {what}, so it cannot hold variables", place=str(dotenv), hint="Remove it, or write lines NAME=value."
         )
-    return _loaded(file, Secrets(dotenv, folder=file.resolve().parent, environ=environ))
+    secrets = Secrets(dotenv, folder=file.resolve().parent, environ=environ)
+    return _loaded(file, secrets, find_distribution(), options or {})
 
 
 def reloaded(loaded: Loaded) -> Loaded:
-    """The configuration as it is in the file now, with the same secrets. Raises: ConfigError."""
-    return _loaded(loaded.path, loaded.secrets)
+    """The configuration as it is in the file now, with the same secrets, distribution and options. Raises:
+    ConfigError."""
+    return _loaded(loaded.path, loaded.secrets, loaded.distribution, loaded.options)
 
 
-def _loaded(file: Path, secrets: Secrets) -> Loaded:
+def _loaded(file: Path, secrets: Secrets, active: Distribution | None, options: Mapping[str, Any]) -> Loaded:
     from doorward.config.distribution import layers
-    from doorward.config.environment import require_settings
+    from doorward.config.environment import from_environment, require_settings
 
     require_settings(secrets, Config.model_fields)
     found = stamp(file.stat())  # before the file is read, so that a change meanwhile is seen the next time
     text, repeated = read(file)
-    data, named = layers(text, secrets)
+    data, named, required = layers(text, secrets, options, active=active)
     config = validate(Config, data, secrets=secrets, place=file.name)
     servers: dict[str, Server] = {}
     broken: dict[str, ConfigError] = dict(repeated)
     modules: dict[str, str] = {}
     for name, table in config.servers.items():
+        twin = modules.setdefault(module_name(name), name)  # the name stays its own even if it is broken
         if name in broken:
             continue
         try:
             server = _server(name, table, file, secrets)
-            twin = modules.setdefault(module_name(name), name)
             if twin != name:
+                whose = f" of {active.given_by}" if active and twin in active.servers else ""
                 raise ConfigError(
-                    f"is imported as `{module_name(name)}`, and so is server {twin!r}",
+                    f"is imported as `{module_name(name)}`, and so is server {twin!r}{whose}",
                     place=server.place,
-                    hint="Rename one of the two.",
+                    hint="Rename it." if whose else "Rename one of the two.",
                 )
             servers[name] = server
         except ConfigError as error:
             broken[name] = error
     folder, principals = file.resolve().parent, data.get("principals")
-    return Loaded(
-        config, folder, file.name, secrets, servers, broken, named, file.absolute(), principals, _rest(data), found
+    tables = frozenset(
+        (table, name)
+        for given in (text, from_environment(secrets, text))
+        for table, named_tables in given.items()
+        for name in (named_tables if isinstance(named_tables, Mapping) else ())
     )
+    return Loaded(
+        config, folder, file.name, secrets, servers, broken, named, file.absolute(), principals, _rest(data), found,
+        active, required, options, tables,
+    )  # fmt: skip
 
 
 def _rest(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -231,41 +253,3 @@ def read(file: Path) -> tuple[dict[str, Any], dict[str, ConfigError]]:
             )
             end = next((i for i in range(line, len(lines)) if lines[i].lstrip().startswith("[")), len(lines))
             lines[line - 1 : end] = [""] * (end - line + 1)
-
-
-def validate(model: type[T], data: Any, *, secrets: Secrets, place: str, also: Iterable[str] = ()) -> T:
-    """Validate `data` by `model`. All errors of pydantic become one ConfigError with the place, the keys and similar
-    names, which may come from `also`: keys that are allowed beside those of the model.
-
-    Raises: ConfigError; MissingSecret if the only errors are missing variables.
-    """
-    try:
-        return model.model_validate(data, context={"secrets": secrets, "place": place})
-    except ValidationError as error:
-        kind = MissingSecret if {e["type"] for e in error.errors()} == {"missing_variable"} else ConfigError
-        raise kind("; ".join(_explain(model, e, also) for e in error.errors()), place=place) from None
-
-
-def _explain(model: type[BaseModel], error: Mapping[str, Any], also: Iterable[str]) -> str:
-    path = error["loc"]
-    key = ".".join(str(part) for part in path)
-    if error["type"] != "extra_forbidden":
-        why = str(error["msg"]).removeprefix("Value error, ")
-        if error["type"] == "dict_type":
-            why = 'Input should be a table, for example { name = "value" }'
-        return f"{key}: {why}" if key else why
-    known = sorted({*known_keys(model, path[:-1]), *(also if len(path) == 1 else ())})
-    near = difflib.get_close_matches(str(path[-1]), known, n=1)
-    return f"unknown key {key!r}" + (f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}")
-
-
-def known_keys(model: Any, path: Sequence[Any]) -> list[str]:
-    """The keys that a model allows at a path."""
-    for part in path:
-        if get_origin(model) in (dict, list):
-            model = get_args(model)[-1]
-        else:
-            fields = getattr(model, "model_fields", {})
-            model = fields[part].annotation if part in fields else None
-        model = next((a for a in get_args(model) if type(None) in get_args(model) and a is not type(None)), model)
-    return sorted(field.alias or name for name, field in getattr(model, "model_fields", {}).items())

@@ -6,24 +6,46 @@ imported, anyone who can write to `~/.cache` can edit it, and it becomes stale.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from importlib.metadata import EntryPoint, distributions
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 GROUPS = {
     "source": "doorward.source",
     "auth": "doorward.auth",
     "cache": "doorward.cache",
     "executor": "doorward.executor",
+    "observer": "doorward.observer",
     "plugin": "doorward.plugins",
     "command": "doorward.command",
     "distribution": "doorward.distro",
 }
 """The kinds of plugins, and their entry-point groups."""
 
+_OTHER_WORDS = {"hooks": "plugin", "guard": "plugin", "sandbox": "executor", "secrets": "plugin"}
+"""Words that authors write in place of a group's own, and the kinds that they mean."""
+
+
+UNKNOWN = "unknown"
+"""The name or version of a distribution that does not say it."""
+
+
+class PluginId(NamedTuple):
+    """What messages call a plugin."""
+
+    kind: str
+    name: str
+    given_by: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name!r}" + (f" of {self.given_by}" if self.given_by else "")
+
 
 class Entry(NamedTuple):
-    """An installed plugin and its distribution. (A dataclass would cost `doorward --help` 5 ms.)"""
+    """An installed plugin and its distribution; `kind` is the group where that is none of ours. (A dataclass would cost
+    `doorward --help` 5 ms.)"""
 
     kind: str
     name: str
@@ -35,14 +57,31 @@ class Entry(NamedTuple):
     def given_by(self) -> str:
         return f"{self.distribution} {self.version}"
 
+    @property
+    def id(self) -> PluginId:
+        return PluginId(self.kind, self.name, self.given_by)
+
 
 class Index:
-    """The plugins of this environment, sorted. Those that `allowed` refuses are set apart."""
+    """The plugins of this environment, sorted. Those that `allowed` refuses are set apart; `why` says why. So are the
+    `stray` ones, whose entry-point group is like ours and is none of them: nothing ever looks for a plugin there.
+    `check` is called before any plugin is imported, and raises if what is installed is not what a distribution pins."""
 
-    def __init__(self, entries: Iterable[Entry], allowed: Callable[[Entry], bool] = lambda entry: True) -> None:
-        found = sorted(entries, key=lambda e: (e.kind, e.name, e.distribution))
+    def __init__(
+        self,
+        entries: Iterable[Entry],
+        allowed: Callable[[Entry], bool] = lambda entry: True,
+        *,
+        why: Callable[[Entry], str] = lambda entry: "the installed distribution",
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        every = sorted(entries, key=lambda e: (e.kind, e.name, e.distribution))
+        found = [e for e in every if e.kind in GROUPS]
+        self.stray = [e for e in every if e.kind not in GROUPS]
         self.entries = [e for e in found if allowed(e)]
         self.refused = [e for e in found if not allowed(e)]
+        self.why = why
+        self.check = check
 
     def of(self, kind: str) -> list[Entry]:
         return [e for e in self.entries if e.kind == kind]
@@ -51,15 +90,33 @@ class Index:
         return [e for e in self.of(kind) if e.name == name]
 
 
+def canonical(name: str) -> str:
+    """The name of a distribution as packaging tools compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def near_group(group: str) -> str:
+    """The group that was meant by one that does not exist; "" if that cannot be told."""
+    from difflib import get_close_matches  # late, because `doorward --help` does not need it
+
+    words = {name.partition(".")[2]: name for name in GROUPS.values()} | GROUPS
+    words |= {word: GROUPS[kind] for word, kind in _OTHER_WORDS.items()}
+    near = get_close_matches(group.lower().removeprefix("doorward."), words, n=1)
+    return words[near[0]] if near else ""
+
+
 def installed() -> list[Entry]:
-    """All entry points in our groups. Of a distribution that is on the path twice (an editable install, a shadowed
-    version) only the first counts, because Python would import that one."""
+    """All entry points in our groups, and in groups whose names begin like ours. Of a distribution that is on the path
+    twice (an editable install, a shadowed version) only the first counts, because Python would import that one."""
     kinds = {group: kind for kind, group in GROUPS.items()}
     found: dict[tuple[str, str, str], Entry] = {}
     for dist in distributions():
-        if points := [point for point in dist.entry_points if point.group in kinds]:
-            about = dist.metadata  # is read anew each time
+        if points := [point for point in dist.entry_points if point.group.startswith("doorward.")]:
+            about: Any = {}
+            with suppress(FileNotFoundError):  # raised by `importlib_metadata`, whose finder replaces Python's own
+                about = dist.metadata  # is read anew each time
+            by, version = about.get("Name") or UNKNOWN, about.get("Version") or UNKNOWN
             for point in points:
-                entry = Entry(kinds[point.group], point.name, point, about["Name"], about["Version"])
+                entry = Entry(kinds.get(point.group, point.group), point.name, point, by, version)
                 found.setdefault((entry.kind, entry.name, entry.distribution), entry)
     return list(found.values())

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import (
-    AfterValidator,
     ByteSize,
     Field,
     NonNegativeFloat,
@@ -21,7 +19,8 @@ from pydantic import (
 )
 
 from doorward.config import limit_keys
-from doorward.host.loopback import is_loopback
+from doorward.config.upstream_patterns import Pattern
+from doorward.config.urls import Address, Origin, TrustedAddress
 from doorward.model import types
 from doorward.model.limits import Limits
 from doorward.model.settings import Settings
@@ -47,42 +46,10 @@ class LimitSettings(_RunLimits):
 
 
 class PolicySettings(Settings):
-    """`[policy]`: what programs may call, as patterns of `server.function`; `deny` wins."""
+    """`[policy]`: what programs may call, as patterns of `server.function` or of upstreams; `deny` wins."""
 
-    allow: list[str] = ["*"]
-    deny: list[str] = []
-
-
-def _address(url: str) -> str:
-    """Check a URL that is given to others. Raises: ValueError."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username:
-        raise ValueError("must be a URL like https://host/path, without query and fragment")
-    return url
-
-
-def _trusted(url: str) -> str:
-    """Check a URL from which keys are fetched: over plain http, somebody on the way could replace the keys, and then
-    make tokens. Raises: ValueError."""
-    parts = urlsplit(_address(url))
-    if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
-        raise ValueError("must be https: whoever is on the way could make tokens otherwise")
-    return url
-
-
-def origin_of(url: str) -> str | None:
-    """An origin as browsers write it: in lower case, without the default port; `None` if this is not an origin."""
-    found = re.fullmatch(r"(https?)://(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::([0-9]{1,5}))?", url.lower())
-    if found is None:
-        return None
-    scheme, host, port = found.groups()
-    return f"{scheme}://{host}" + (f":{port}" if port and int(port) != {"http": 80, "https": 443}[scheme] else "")
-
-
-def _origin(origin: str) -> str:
-    if (found := origin_of(origin)) is None:
-        raise ValueError(f"{origin!r} is no origin such as https://app.example.com")
-    return found
+    allow: list[Pattern] = ["*"]
+    deny: list[Pattern] = []
 
 
 Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
@@ -92,7 +59,7 @@ Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256
 class OAuthSettings(Settings):
     """`[http.oauth]`: clients bring access tokens (JWT, RFC 9068) of an authorization server."""
 
-    issuer: Annotated[str, AfterValidator(_trusted)] = Field(
+    issuer: TrustedAddress = Field(
         description="The authorization server; its metadata (RFC 8414, OpenID Connect Discovery) tells the rest"
     )
     audience: str | list[str] = Field(
@@ -100,9 +67,7 @@ class OAuthSettings(Settings):
     )
     scopes: list[str] = Field([], description="Scopes that each token must have")
     principal: str = Field("sub", description="The claim that names the principal")
-    jwks_url: Annotated[str, AfterValidator(_trusted)] | None = Field(
-        None, description="Where its keys are, if the issuer does not tell"
-    )
+    jwks_url: TrustedAddress | None = Field(None, description="Where its keys are, if the issuer does not tell")
     algorithms: list[Algorithm] = Field(
         ["RS256", "ES256", "PS256", "EdDSA"],
         min_length=1,
@@ -116,12 +81,12 @@ class HttpSettings(Settings):
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65535)
     path: str = "/mcp"
-    url: Annotated[str, AfterValidator(_address)] | None = Field(
+    url: Address | None = Field(
         None, description="The URL by which clients reach it, where that is another: behind a proxy, or by a name"
     )
     certificate: Path | None = Field(None, description="A PEM file with the certificate chain: serves https")
     key: Path | None = Field(None, description="A PEM file with its private key")
-    origins: list[Annotated[str, AfterValidator(_origin)]] = Field(
+    origins: list[Origin] = Field(
         [], description="Origins of web pages that may use it; none but loopback if not given"
     )
     connections: PositiveInt = Field(
@@ -175,8 +140,8 @@ class PrincipalSettings(Settings):
     """
 
     servers: list[str] = Field(["*"], description="The servers that they see and may use; wildcards work")
-    allow: list[str] = Field(["*"], description="What they may call, as in [policy], within what that allows")
-    deny: list[str] = Field([], description="What they may not call; wins")
+    allow: list[Pattern] = Field(["*"], description="What they may call, as in [policy], within what that allows")
+    deny: list[Pattern] = Field([], description="What they may not call; wins")
     secrets: dict[str, Secret] = Field(
         {}, description="Their own credentials: `${principal:KEY}` in the settings of servers"
     )
@@ -250,6 +215,7 @@ class Config(Settings):
 
     surface: Literal["standard", "minimal"] = "standard"
     executor: list[str] = []
+    observer: list[str] = []
     cache: str | None = None
     plugins: list[str] = []
     state: Path = Path()
@@ -267,6 +233,7 @@ class Config(Settings):
     servers: dict[str, dict[str, Any]] = {}
     executors: dict[str, dict[str, Any]] = {}
     caches: dict[str, dict[str, Any]] = {}
+    observers: dict[str, dict[str, Any]] = {}
     hooks: dict[str, dict[str, Any]] = {}
 
     @field_validator("principals")
@@ -291,7 +258,7 @@ class Config(Settings):
                 )
         return principals
 
-    @field_validator("executor", mode="before")
+    @field_validator("executor", "observer", mode="before")
     @classmethod
-    def _one_executor(cls, value: Any) -> Any:
+    def _one_driver(cls, value: Any) -> Any:
         return [value] if isinstance(value, str) else value

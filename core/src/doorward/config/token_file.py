@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from doorward.config.config import Loaded, read, validate
+from doorward.config.config import Loaded, read
 from doorward.config.distribution import layers
 from doorward.config.settings import EVERYONE, TokenSettings, can_come_in
+from doorward.config.validation import validate
 from doorward.host.cached_file import stamp
 from doorward.host.logs import log
 from doorward.model.errors import ConfigError
@@ -52,7 +53,8 @@ class TokenFile:
             return ()
 
     def _tables(self) -> Mapping[str, Any]:
-        data, _ = layers(read(self._loaded.path)[0], self._loaded.secrets)
+        loaded = self._loaded
+        data = layers(read(loaded.path)[0], loaded.secrets, loaded.options, active=loaded.distribution).data
         tables = data.get("principals", {})
         if not isinstance(tables, Mapping) or not all(isinstance(table, Mapping) for table in tables.values()):
             raise ConfigError("must hold tables", place=f"{self._loaded.file} [principals]")

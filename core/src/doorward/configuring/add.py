@@ -40,7 +40,7 @@ add = _Sources(
 def _command(source: str, model: Any) -> click.Command:
     """The command that adds a server of this source. The first required key is an argument after the name; a key that
     is a command line is the last argument, after `--`."""
-    fields = model.model_fields
+    fields = {field.alias or key: field for key, field in model.model_fields.items()}
     core = {
         key: field
         for key, field in ServerSettings.model_fields.items()

@@ -14,22 +14,28 @@ import anyio
 import click
 
 from doorward.cli import well_known
-from doorward.cli.common import CheckProvider, Project, common, plain, print_json, say
+from doorward.cli.common import CheckProvider, Project, common, described, plain, print_json, say
 from doorward.configuring.doctor_secrets import about_secrets
 from doorward.configuring.suggest import of_doctor
 from doorward.data.quoting import indented
-from doorward.host.logs import log
 from doorward.model.abilities import SupportsLoginCheck
 from doorward.model.errors import ConfigError, DoorwardError, MissingSecret
+from doorward.model.names import some
 from doorward.model.types import LOCAL
-from doorward.plugins.manager import to_install
+from doorward.plugins.failures import contained
+from doorward.plugins.hook_answers import expected
+from doorward.plugins.install_hints import to_install
 from doorward.servers import auth_suggestions
 
 if TYPE_CHECKING:
+    from doorward.config.index import Entry
     from doorward.gateway import Gateway
 
 PROBE_COMMAND = "sandbox"
 """The command of a plugin that checks whether executors isolate."""
+
+MAX_CHECK_SECONDS = 300.0
+"""Seconds for one check of a command: the probes of one executor are one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,7 @@ async def _all(project: Project) -> list[Check]:
             checks += [Check(*found) async for found in about_secrets(gate, env_file)]
             checks += [check async for check in _executors(gate)]
             checks.append(await _cache(gate))
+            checks += [Check(f"observer {name}", True) for name in gate.observers.names]
             checks += [check async for check in _commands(gate)]
             loaded = filter(gate.plugins.manager.has_plugin, gate.config.plugins)
             checks += [Check(f"plugin {name}", True) for name in loaded]
@@ -82,20 +89,31 @@ async def _all(project: Project) -> list[Check]:
 
 
 def _wrong(what: str, error: DoorwardError) -> Check:
-    return Check(f"{what}: {error}", False, error.hint or "")
+    return Check(f"{what}: {described(error)['message']}", False, error.hint or "")
 
 
 def _versions() -> Iterator[Check]:
-    from doorward.config.distribution import find_index
+    from doorward.config.distribution import find_distribution, find_index
+    from doorward.config.index import GROUPS, near_group
     from doorward.model.version import __version__
 
+    brought: set[str] = set()
+    strays: list[Entry] = []
     try:
-        brought = {entry.given_by for entry in find_index().entries}
+        index = find_index()
+        brought, strays = {entry.given_by for entry in index.entries}, index.stray
+        if active := find_distribution():
+            locks, rules = some(active.locks.keys), active.policy
+            policy = f"; allows {some(rules.allow)}; denies {some(rules.deny)}"
+            yield Check(f"distribution {active.title}: locks {locks}{policy}", True)
     except ConfigError as error:
         yield _wrong("distribution", error)
-        brought = set()
     yield Check(f"Python {platform.python_version()} on {platform.system()}", True)
     yield Check(", ".join([f"doorward {__version__}", *sorted(brought)]), True)
+    for stray in strays:
+        what = f"{stray.name!r} of {stray.given_by} is in the unknown entry-point group {stray.kind}"
+        near = near_group(stray.kind)
+        yield Check(what, True, f"Its author meant {near}." if near else f"Groups: {', '.join(GROUPS.values())}.")
 
 
 def _state(gate: Gateway) -> Iterator[Check]:
@@ -184,13 +202,15 @@ async def _own(gate: Gateway, name: str, principal: str) -> AsyncIterator[Check]
 async def _login(gate: Gateway, name: str, principal: str = LOCAL) -> AsyncIterator[Check]:
     """The state of a login, as the server's auth tells it, if that has logins."""
     settings = gate.servers.configured[name].settings
-    if not settings.auths(principal):
+    if not (kinds := [str(table.get("type")) for table in settings.auths(principal)]):
         return
     what = f"server {name} for {principal}" if settings.per_principal else f"server {name}"
     try:
-        for auth in gate.servers.auths_of(name, principal):
+        for kind, auth in zip(kinds, gate.servers.auths_of(name, principal), strict=True):
             if isinstance(auth, SupportsLoginCheck):
-                yield Check(f"{what}: {await auth.check()}", True)
+                with gate.plugins.blamed("auth", kind, "check", server=name):
+                    found = expected(str, await auth.check())
+                yield Check(f"{what}: {found}", True)
     except DoorwardError as error:
         yield _wrong(what, error)
 
@@ -248,19 +268,28 @@ async def _cache(gate: Gateway) -> Check:
     return Check(f"cache {name}", True)
 
 
+async def _next(checks: AsyncIterator[tuple[str, bool, str]]) -> tuple[str, bool, str] | None:
+    """The next check of a command; `None` if there is none. Raises: TimeoutError."""
+    with anyio.fail_after(MAX_CHECK_SECONDS), contained():
+        return await anext(checks, None)
+
+
 async def _commands(gate: Gateway) -> AsyncIterator[Check]:
     """The checks of the commands of plugins, and a warning if the command that probes executors is not installed."""
     for entry in gate.plugins.index.of("command"):
         try:
             command = gate.plugins.driver("command", entry.name)
             if isinstance(command, CheckProvider):
-                async for found in command.checks(gate):
+                checks = aiter(command.checks(gate))
+                while (found := await _next(checks)) is not None:
                     yield Check(*found)
         except DoorwardError as error:
             yield _wrong(f"command {entry.name}", error)
-        except Exception:
-            log.exception("plugin_failed", plugin=entry.distribution, command=entry.name)
+        except Exception as error:
+            gate.plugins.failures.told(entry.id, "checks", error)
             what = f"command {entry.name} of {entry.given_by} cannot check anything more"
+            if isinstance(error, TimeoutError):
+                what += f": nothing came for {MAX_CHECK_SECONDS:g} s"
             yield Check(what, False, "The log says why.")
     if gate.executors.names and not gate.plugins.index.named("command", PROBE_COMMAND):
         advice = f"`pip install {well_known()[PROBE_COMMAND]['from']}` brings the probes."

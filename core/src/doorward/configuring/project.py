@@ -43,16 +43,22 @@ def begin(project: Project) -> list[Path]:
 
 def starter() -> str:
     """The text of a file to start from. It names the default drivers that are installed."""
-    from doorward.config.distribution import find_index, layers
+    from doorward.config.distribution import find_distribution, find_index, layers
     from doorward.secrets.store import Secrets
 
-    defaults, index = layers({}, Secrets(environ={}))[0], find_index()
+    active, index = find_distribution(), find_index()
+    defaults = layers({}, Secrets(environ={}), active=active).data
     keys = (
         ("executor", "executor", "where programs run: the first that can run it"),
         ("cache", "cache", "what keeps programs for run_cached_code"),
         ("plugins", "plugin", "guards and observers, in this order"),
     )
-    lines = [_choice(key, defaults[key], [entry.name for entry in index.of(kind)], about) for key, kind, about in keys]
+    lines = [
+        f"# {key}: {active.given_by} locks it"
+        if active and active.locks.is_locked(key)
+        else _choice(key, defaults[key], [entry.name for entry in index.of(kind)], about)
+        for key, kind, about in keys
+    ]
     template = resources.files("doorward.cli").joinpath("starter.toml").read_text(encoding="utf-8")
     return template.replace("@drivers@", "\n".join(lines))
 

@@ -19,7 +19,6 @@ from doorward.cli import logs
 from doorward.cli.common import Project, common, print_json, say
 from doorward.cli.compile import counted
 from doorward.config.config import Loaded, module_name, read
-from doorward.config.distribution import brought_by
 from doorward.config.environment import of_server
 from doorward.config.settings import EVERYONE
 from doorward.configuring.servers import remove_server, servers_of
@@ -166,7 +165,8 @@ def _absent(name: str, loaded: Loaded) -> DoorwardError:
 def _elsewhere(name: str, loaded: Loaded) -> list[str]:
     """Other places that configure a server of this name, or a part of it: environment variables and the installed
     distribution."""
-    return [*of_server(name, loaded.secrets), *([given_by] if (given_by := brought_by(name)) else [])]
+    active = loaded.distribution
+    return [*of_server(name, loaded.secrets), *([active.given_by] if active and name in active.servers else [])]
 
 
 def _unnamed(project: Project, loaded: Loaded, name: str) -> tuple[list[str], str]:

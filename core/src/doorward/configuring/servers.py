@@ -78,6 +78,7 @@ def _check(project: Project, name: str, table: Mapping[str, Any], later: bool) -
     """Find the faults that loading the configuration and compiling the server would find. Raises: ConfigError."""
     from doorward.config import config
     from doorward.config.distribution import find_index
+    from doorward.config.validation import validate
     from doorward.model.settings import expand
     from doorward.plugins.manager import Plugins
 
@@ -93,7 +94,7 @@ def _check(project: Project, name: str, table: Mapping[str, Any], later: bool) -
         if not later:
             raise
         return
-    config.validate(model, options, secrets=loaded.secrets, place=f"{project.config.name} [servers.{name}]")
+    validate(model, options, secrets=loaded.secrets, place=f"{project.config.name} [servers.{name}]")
     if not later:
         _check_auth(loaded, name)
 

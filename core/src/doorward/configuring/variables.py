@@ -64,18 +64,15 @@ def write_env(file: Path, values: Mapping[str, str] | None = None) -> list[Path]
     Returns: the files that were written. Raises: ConfigError.
     """
     written = []
-    before = file.read_text(encoding="utf-8") if file.exists() else None
+    before = file.read_text(encoding="utf-8") if files.check_own(file) else None
     if before is None or values:
         text = _ENV_HEADER if before is None else before
         text += "" if text.endswith("\n") or not text else "\n"
-        files.write(
-            file,
-            (text + "".join(f"{name}={quoted(value)}\n" for name, value in (values or {}).items())).encode(),
-            private=True,
-        )
+        text += "".join(f"{name}={quoted(value)}\n" for name, value in (values or {}).items())
+        files.write(file, text.encode(), private=True)
         written.append(file)
     ignored = file.parent / ".gitignore"
-    lines = ignored.read_text(encoding="utf-8") if ignored.exists() else "" if _in_git(file) else None
+    lines = ignored.read_text(encoding="utf-8") if ignored.is_file() else "" if _in_git(file) else None
     if lines is not None and file.name not in lines.split():
         files.write(ignored, f"{lines}{'' if lines.endswith(chr(10)) or not lines else chr(10)}{file.name}\n".encode())
         written.append(ignored)

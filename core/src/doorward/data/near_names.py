@@ -17,6 +17,13 @@ def is_misspelt(name: str, other: str) -> bool:
     return all(difflib.get_close_matches(word, words, n=1, cutoff=0.75) for word in _words(name[:_MAX_NAME_CHARACTERS]))
 
 
+def in_place_of(name: str, known: Iterable[str]) -> str:
+    """What to write in place of a name that is not known, as the end of a message: the most similar one, else all."""
+    known = [*known]
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known) or 'none'}"
+
+
 def nearest(name: str, known: Iterable[str], most: int = 5, worth: dict[str, float] | None = None) -> list[str]:
     """The known names (qualified or not) that have most in common with `name`: whole words in any order, and letters.
     `worth` is added to the score of some."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,39 +18,82 @@ from doorward.model.errors import ConfigError
 LOCK_WAIT_SECONDS = 30.0
 """Seconds to wait for another process that works on the same file."""
 
+MAX_LINKS = 40
+"""Links that lead on to links, one after the other."""
+
 _SAFE_OPEN_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_FOLDER_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
 
 
 def write(file: Path, content: bytes, *, private: bool = False, follow: bool = True) -> None:
-    """Make a file and its folder, or replace the file. A link stays a link, and a file keeps its mode; `private` makes
-    a file that only its owner can read. Without `follow`, a link is replaced too, and the folder must be ours.
+    """Make a file and its folder, or replace the file. A link of ours stays a link, and a file keeps its mode;
+    `private` makes a file that only its owner can read. Without `follow` it is `write_own`.
 
     Raises: ConfigError; then the file is unchanged.
     """
-    file = file.resolve() if follow else file
-    new = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:
-        if follow:
-            file.parent.mkdir(parents=True, exist_ok=True)
-        else:
-            own_folder(file.parent)
-        replaces = file.exists()
-        # The old file may be for its owner only. Then the new one must be, from the first byte on.
-        mode = 0o600 if private or replaces else 0o666
-        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as opened:
-            opened.write(content)
-        if replaces and not private:
-            shutil.copymode(file, new)
-        new.replace(file)
+        if not follow:
+            write_own(file, content)
+            return
+        file = _led_to(file)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        _replace(file, content, private=private)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            new.unlink()
         raise ConfigError(f"cannot be written: {error.strerror}", place=str(file)) from None
 
 
-def own_folder(folder: Path) -> None:
+def write_own(file: Path, content: bytes) -> None:
+    """Make or replace a file of this user alone, whole or not at all, in a folder that `own_folder` makes. A link in
+    its place is replaced, never followed.
+
+    Raises: ConfigError if its folder is not ours, or anything else is in its place; OSError.
+    """
+    own_folder(file.parent)
+    if not file.is_symlink():
+        check_own(file)
+    _replace(file, content, private=True)
+
+
+def _replace(file: Path, content: bytes, *, private: bool) -> None:
+    new = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    try:
+        replaces = not private and file.exists()
+        # The old file may be for its owner only. Then the new one must be, from the first byte on.
+        mode = 0o600 if private or replaces else 0o666
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFE_OPEN_FLAGS, mode), "wb") as opened:
+            opened.write(content)
+            opened.flush()
+            os.fsync(opened.fileno())
+        if replaces:
+            shutil.copymode(file, new)
+        new.replace(file)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            new.unlink()
+        raise
+
+
+def _led_to(file: Path) -> Path:
+    """Where links of ours lead; the file itself if it is no link.
+
+    Raises: ConfigError if a link belongs to somebody else, or leads to a device or a pipe; OSError.
+    """
+    for _ in range(MAX_LINKS):
+        if not file.is_symlink():
+            break
+        _check_owner(file.lstat(), file, others=(0,))
+        file = file.parent / os.readlink(file)
+    else:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    file = file.parent.resolve() / file.name
+    if file.exists() and not file.is_file():
+        raise _no_file(file)
+    return file
+
+
+def own_folder(folder: Path, *, private: bool = False) -> None:
     """Make a folder for this user only, or check one that exists: anyone else who may write in it could replace our
-    files by links.
+    files by links. With `private`, nobody else can list it afterwards, unless it is a link of ours.
 
     Raises: ConfigError if it belongs to another user, or others may write in it; OSError.
     """
@@ -60,31 +104,57 @@ def own_folder(folder: Path) -> None:
         raise ConfigError(
             "cannot be used: it is not a folder", place=str(folder), hint="Remove it, or choose another path."
         )
-    if folder.is_symlink():
-        _check_owner(folder.lstat(), folder, others=(0,))
-    found = folder.stat()
-    _check_owner(found, folder)
-    if os.name == "posix" and stat.S_IMODE(found.st_mode) & 0o022:
-        hint = f"Check that everything in it is yours, then: chmod 700 {folder}"
-        raise ConfigError("other users may write in this folder, so it is not used", place=str(folder), hint=hint)
+    _check_folder(found := folder.stat(), folder)
+    if private and os.name == "posix" and stat.S_IMODE(found.st_mode) & 0o077 and not folder.is_symlink():
+        number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            _check_folder(os.fstat(number), folder)
+            os.fchmod(number, 0o700)
+        finally:
+            os.close(number)
 
 
-def own_file(file: Path, flags: int) -> int:
+def own_file(file: Path, flags: int, *, known: Callable[[int], bool] = lambda number: True) -> int:
     """A descriptor of a regular file of this user that no other user can read; with `os.O_CREAT` the file is made if
-    there is none. Links are not followed, devices and pipes not touched.
+    there is none. Links are not followed, devices and pipes not touched, and nobody else may write in its folder.
+    `known` is asked, with the descriptor, whether a file that holds something is what we made; one that is not stays
+    as it is.
 
     Raises: ConfigError if anything else is in its place; OSError.
     """
-    check_own(file)
-    number = os.open(file, flags | _SAFE_OPEN_FLAGS, 0o600)
+    with _in_folder(file) as (name, folder):
+        # Nothing is opened that is no file: to open a device, or a pipe, may do something.
+        with contextlib.suppress(FileNotFoundError):
+            _check_file(os.stat(name, dir_fd=folder, follow_symlinks=False), file)
+        number = os.open(name, flags & ~os.O_TRUNC | _SAFE_OPEN_FLAGS, 0o600, dir_fd=folder)
     try:
         _check_file(found := os.fstat(number), file)
+        if found.st_size and not known(number):
+            hint = "Move it away, or configure another path."
+            raise ConfigError("is not a file that Doorward made, so it is not touched", place=str(file), hint=hint)
         if os.name == "posix" and stat.S_IMODE(found.st_mode) & 0o077:
             os.fchmod(number, 0o600)
+        if flags & os.O_TRUNC:
+            os.ftruncate(number, 0)
     except BaseException:
         os.close(number)
         raise
     return number
+
+
+@contextlib.contextmanager
+def _in_folder(file: Path) -> Iterator[tuple[Path, int | None]]:
+    """A file as it is called in its folder, and a descriptor of that, which has been checked: who puts another folder
+    in its place leads us nowhere. Where the system has no such calls, the path as it is."""
+    if os.open not in os.supports_dir_fd:
+        yield file, None
+        return
+    folder = os.open(file.parent, _FOLDER_FLAGS)
+    try:
+        _check_folder(os.fstat(folder), file.parent, others=(0,))
+        yield Path(file.name), folder
+    finally:
+        os.close(folder)
 
 
 def check_own(file: Path) -> bool:
@@ -101,14 +171,25 @@ def check_own(file: Path) -> bool:
 
 def _check_file(found: os.stat_result, file: Path) -> None:
     if not stat.S_ISREG(found.st_mode):
-        what = "a link" if stat.S_ISLNK(found.st_mode) else "not a regular file"
-        raise ConfigError(
-            f"is {what}, so it is not touched", place=str(file), hint="Remove it, or configure the path of a file."
-        )
+        raise _no_file(file, "a link" if stat.S_ISLNK(found.st_mode) else "not a regular file")
     _check_owner(found, file)
     if found.st_nlink > 1:
         hint = "Remove it, or copy it to a file of its own."
         raise ConfigError("has another name as well (a hard link), so it is not touched", place=str(file), hint=hint)
+
+
+def _no_file(file: Path, what: str = "not a regular file") -> ConfigError:
+    hint = "Remove it, or configure the path of a file."
+    return ConfigError(f"is {what}, so it is not touched", place=str(file), hint=hint)
+
+
+def _check_folder(found: os.stat_result, folder: Path, others: tuple[int, ...] = ()) -> None:
+    for link in (each for each in (folder, *folder.parents) if each.is_symlink()):
+        _check_owner(link.lstat(), link, others=(0,))
+    _check_owner(found, folder, others)
+    if os.name == "posix" and stat.S_IMODE(found.st_mode) & 0o022:
+        hint = f"Choose a folder of its own; or, if this is one and everything in it is yours: chmod 700 {folder}"
+        raise ConfigError("other users may write in this folder, so it is not used", place=str(folder), hint=hint)
 
 
 def _check_owner(found: os.stat_result, path: Path, others: tuple[int, ...] = ()) -> None:

@@ -147,6 +147,17 @@ class SqliteFile:
             self.path.chmod(0o600)
         return self.place() is not None
 
+    def is_other(self) -> bool:
+        """Whether there is a file that is no SQLite file at all. Raises: ConfigError if it is not ours; OSError."""
+        if not files.check_own(self.path) or self.place() is None:
+            return False
+        try:
+            with contextlib.closing(sqlite3.connect(f"{self._uri}?immutable=1", uri=True)) as db:
+                db.execute("PRAGMA schema_version")
+        except sqlite3.Error as error:
+            return _code(error) == sqlite3.SQLITE_NOTADB
+        return False
+
     def put_aside(self, why: object, which: tuple[int, int] | None, wait: float) -> None:
         """Rename a file that is of no use and the files beside it, if it is still the file `which`.
 

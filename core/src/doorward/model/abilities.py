@@ -1,4 +1,4 @@
-"""Optional abilities of drivers and of their settings, beyond what the protocols require.
+"""Optional abilities of drivers, of their settings and of hook plugins, beyond what is required.
 
 Core asks with `isinstance`, so a driver that has the members has the ability. If its class names the protocol as a
 base, the author's type checker checks it as well.
@@ -7,7 +7,7 @@ base, the author's type checker checks it as well.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from doorward.model.interaction import LoginPrompt
@@ -39,6 +39,15 @@ class OffersFunctions(Protocol):
     filled in). They are called like any other, but neither listed nor found by a search."""
 
     offers: Sequence[Function]
+
+
+@runtime_checkable
+class TellsUpstreams(Protocol):
+    """A source class that says where calls of a function may go, or of any (`None`): URLs, `command:` and a command
+    line, `socket:` and a path. Policies know upstreams by it. Without it they know the URLs in the settings."""
+
+    @staticmethod
+    def upstreams(settings: Any, function: Function | None) -> Sequence[str]: ...
 
 
 # Of the settings of sources.
@@ -98,9 +107,29 @@ class SupportsLoginCheck(Protocol):
 
 @runtime_checkable
 class SupportsClose(Protocol):
-    """An auth that can close what `create_auth` has opened. Called once."""
+    """An auth that can close what `create_auth` has opened; or a hook plugin that closes what it has opened, after
+    everything else is closed. Called once."""
 
     async def close(self) -> None: ...
+
+
+# Of hook plugins: instances of classes whose methods are `async def`.
+
+
+@runtime_checkable
+class SupportsOpen(Protocol):
+    """A hook plugin that opens something before Doorward compiles or serves anything, in at most 30 seconds. If it
+    raises, nothing starts. Called once."""
+
+    async def open(self) -> None: ...
+
+
+@runtime_checkable
+class SupportsFlush(Protocol):
+    """A hook plugin that writes out what waits in it: about twice a minute while Doorward serves, and before it is
+    closed."""
+
+    async def flush(self) -> None: ...
 
 
 # Of executors.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, cast
@@ -32,7 +33,8 @@ class ServerContext(Generic[SettingsT]):
     source may create. A source calls `changed` when it learns that its functions have changed: they are compiled anew
     in the background, and clients are told. `scrub` takes secrets out of a text that the source keeps. `suggest` is the
     hint for a call that lacks credentials; it is empty if an auth is configured. `definition` gives a definition of the
-    last compile by its name.
+    last compile by its name. `holding()` is a block for a connection that outlives the call which opens it: credentials
+    that are revealed in it stay scrubbed until it ends, and not only until that call has ended.
     """
 
     name: str
@@ -44,6 +46,7 @@ class ServerContext(Generic[SettingsT]):
     scrub: Callable[[str], str] = str
     suggest: Callable[[], str] = str
     definition: Callable[[str], Schema | None] = lambda name: None
+    holding: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,8 @@ class PluginContext(Generic[SettingsT]):
     of the server for an auth, else the plugin's own. `url` is where that server is (the `url`, else the `base_url` of
     its source's settings), `source` the type of its source, `origins` are further URLs that belong to it; each is empty
     where the settings do not say. `redact` has a fetched value (a token) scrubbed from every output. Call it each time
-    that one comes or goes, because only the latest are remembered.
+    that one comes or goes: it is scrubbed until the call for which that happens has ended, and afterwards as long as it
+    is one of the latest. It raises LimitExceeded, so that the request is not made, if calls in progress carry too many.
 
     `principal` says whose credentials an auth is for: `local`, unless the server is `per_principal` (the server's
     setting). `presented` is the access token that the principal brought last over HTTP, if any, to be exchanged

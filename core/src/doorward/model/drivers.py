@@ -1,4 +1,4 @@
-"""The protocols that drivers implement: Source, Auth, Cache, Executor and Sandbox.
+"""The protocols that drivers implement: Source, Auth, Cache, Executor with its Sandbox, and Observer.
 
 A driver is what the configuration *names*, and exactly one answers: `source = "openapi"` is the entry point
 `openapi` in the group `doorward.source`. Each driver class carries `Settings`, a `doorward.Settings` model with
@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from doorward.model.events import Event
 from doorward.model.types import Artefact, CachedProgram, Call, Compiled, File, Program, ProgramResult
 
 if TYPE_CHECKING:
@@ -226,4 +227,22 @@ class Executor(Protocol):
 
     async def close(self) -> None:
         """End all sandboxes. Called once."""
+        ...
+
+
+class Observer(Protocol):
+    """Tells others what happened: a tracing backend, a SIEM. No run and no call ever waits for it."""
+
+    Settings: ClassVar[type[Settings]]
+
+    def __init__(self, context: PluginContext) -> None: ...
+
+    async def observe(self, batch: Sequence[Event]) -> None:
+        """Take a batch of events, in the order in which they happened; never called again before it returns. If it
+        raises, or takes more than 30 seconds, the batch is dropped, and the next one comes after a pause.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Give back what was opened, after the last batch. Called once."""
         ...

@@ -126,8 +126,8 @@ class Call:
     """One call from a sandbox (or from the command line) on its way to a source. `deadline` is a time on the run's
     `clock`, which stands still while the client is asked something; `client` is the MCP client that asked for the run,
     if one did. `allows` says whether the run may also call another function of the server, by its original id and
-    route: for a source that may find that the call is really one of that function. `link` is the `Reply.link` of the
-    page before; no program can set it."""
+    route; `forbids` why it may not send a method and whole path (`GET /v1/users`): for a source that finds out what the
+    call really is. `link` is the `Reply.link` of the page before; no program can set it."""
 
     function: Function
     arguments: Mapping[str, Any]
@@ -138,6 +138,7 @@ class Call:
     clock: Clock = field(default_factory=Clock, repr=False, compare=False)
     allows: Callable[[str, str], bool] = field(default=lambda id, route: True, repr=False, compare=False)
     link: str = field(default="", repr=False)
+    forbids: Callable[[str], str] = field(default=lambda route: "", repr=False, compare=False)
 
     @property
     def time_left(self) -> float:

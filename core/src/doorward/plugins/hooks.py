@@ -9,93 +9,115 @@ from typing import Any
 
 import pluggy
 
-from doorward.host.logs import log
+from doorward.config.index import PluginId
 from doorward.model.errors import ConfigError, DoorwardError, PluginError
 from doorward.model.types import Finding
-from doorward.plugins.hookspecs import ADDITIONS, OBSERVERS, SPECS
+from doorward.plugins.failures import Failures, contained, failed
+from doorward.plugins.hook_answers import fitting, unfit
+from doorward.plugins.hookspecs import ADDITIONS, OBSERVERS, SECONDS, SPECS
+from doorward.plugins.time_limit import within
 
 
 class Hooks(pluggy.PluginManager):
     """pluggy's manager of all hooks: `hooks.hook.guard_call(call=…)`."""
 
-    def __init__(self) -> None:
+    def __init__(self, failures: Failures | None = None) -> None:
         super().__init__("doorward")
+        self.failures = failures or Failures()
+        self.ids: dict[str, PluginId] = {}
         for spec in SPECS:
             self.add_hookspecs(spec)
 
-    def register(self, plugin: Any, name: str | None = None) -> str | None:
-        """Register a plugin, and isolate each of its implementations from the others."""
+    def register(self, plugin: Any, name: str | None = None, given_by: str = "") -> str | None:
+        """Register a plugin of a distribution, and isolate each of its implementations from the others."""
         registered = super().register(plugin, name)
+        if registered is not None:
+            self.ids[registered] = PluginId("plugin", registered, given_by)
         for caller in self.get_hookcallers(plugin) or ():
             is_first = bool(caller.spec and caller.spec.opts["firstresult"])
             for implementation in caller.get_hookimpls():
                 if implementation.plugin is plugin:
-                    _isolate(implementation, caller.name, is_first)
+                    if caller.name == "change_result" and (implementation.wrapper or implementation.hookwrapper):
+                        why = "change_result has no wrappers: each implementation gets what the former made"
+                        raise pluggy.PluginValidationError(plugin, why)
+                    self._isolate(implementation, caller.name, is_first)
         return registered
+
+    def _isolate(self, implementation: Any, hook: str, is_first: bool) -> None:
+        if implementation.hookwrapper:
+            implementation.function = _of_new_style(implementation.function)
+            implementation.hookwrapper, implementation.wrapper = False, True
+        plugin = self.ids[implementation.plugin_name]
+        in_its_place = partial(_in_its_place, self.failures, plugin, hook)
+        if implementation.wrapper:
+            implementation.function = _isolated_wrapper(implementation.function, in_its_place, hook, is_first)
+        else:
+            adding = plugin if hook in ADDITIONS else None
+            implementation.function = _isolated(implementation.function, in_its_place, hook, adding)
 
 
 class Answer(list[Any]):
-    """The objects that one plugin adds, with its name."""
+    """The objects that one plugin adds."""
 
-    plugin = "a hook wrapper"
-
-
-def _isolate(implementation: Any, hook: str, is_first: bool) -> None:
-    if implementation.hookwrapper:
-        implementation.function = _of_new_style(implementation.function)
-        implementation.hookwrapper, implementation.wrapper = False, True
-    failed = partial(_failed, hook, implementation.plugin_name)
-    if implementation.wrapper:
-        implementation.function = _isolated_wrapper(implementation.function, failed, is_first)
-    else:
-        implementation.function = _isolated(
-            implementation.function, failed, implementation.plugin_name if hook in ADDITIONS else ""
-        )
+    plugin = PluginId("plugin", "a hook wrapper")
 
 
-def _failed(hook: str, plugin: str, error: Exception) -> Any:
-    """The answer in place of an implementation that failed: one with which nothing passes that it should have judged.
+def _in_its_place(failures: Failures, plugin: PluginId, hook: str, error: Exception) -> Any:
+    """The answer in place of an implementation that failed, or gave one of another type than the hook declares: one
+    with which nothing passes that it should have judged.
 
     Raises: the plugin's own error, or PluginError, if there is no such answer. PluginError does not quote the failure,
     which may hold a secret.
     """
-    said = isinstance(error, ConfigError if hook == "resolve_secret" else DoorwardError)
-    is_logged = hook in OBSERVERS + ADDITIONS or not (said or hook == "resolve_secret")
-    hint = "The log has the details." if is_logged else None
-    why = error if said else PluginError(f"the plugin {plugin!r} failed in {hook}: {type(error).__name__}", hint=hint)
-    if is_logged:
-        log.error("observer_failed" if hook in OBSERVERS else "plugin_failed", plugin=plugin, hook=hook, exc_info=error)
+    if hook == "resolve_secret":  # not even the log has it
+        raise error if isinstance(error, ConfigError) else PluginError(failed(plugin, hook, error)) from None
+    is_its_own = isinstance(error, DoorwardError)
+    if is_its_own and hook not in OBSERVERS + ADDITIONS:
+        why = error
+    else:
+        event = "observer_failed" if hook in OBSERVERS else "plugin_failed"
+        why = failures.told(plugin, hook, error, event=event)
+    if hook == "doctor_checks":
+        return [(str(why), False, "The log says why.")]
     if hook in OBSERVERS + ADDITIONS:
         return None
     match hook:
         case "source_compiled":
             return why
-        case "guard_program" if not said:
+        case "guard_program" if not is_its_own:
             return [Finding(str(why), instead="Tell the operator: the log has the details")]
-        case "guard_call" | "guard_result" if not said:
+        case "guard_call" | "guard_result" if not is_its_own:
             return str(why)
     raise why from None
 
 
-def _isolated(run: Callable[..., Any], failed: Callable[[Exception], Any], adding: str) -> Callable[..., Any]:
-    """An implementation whose failure does not reach the others. With `adding`, the plugin's name, its answer is read
-    completely here, and marked with that name."""
+def _isolated(
+    run: Callable[..., Any], in_its_place: Callable[[Exception], Any], hook: str, adding: PluginId | None
+) -> Callable[..., Any]:
+    """An implementation whose failure does not reach the others. What a plugin is `adding` is marked with it."""
+
+    def ask(*given: Any, **named: Any) -> Any:
+        with contained():
+            return fitting(hook, run(*given, **named))
+
+    if hook in SECONDS:
+        ask = within(SECONDS[hook], ask)
 
     def called(*given: Any, **named: Any) -> Any:
         try:
-            found = run(*given, **named)
-            if adding:
-                found = Answer(found or ())
-                found.plugin = adding
+            found = ask(*given, **named)
         except Exception as error:
-            return failed(error)
+            found = in_its_place(error)
+        if adding is not None and found is not None:
+            found = Answer(found or ())
+            found.plugin = adding
         return found
 
     return called
 
 
 def _isolated_wrapper(
-    wrap: Callable[..., Any], failed: Callable[[Exception], Any], is_first: bool
+    wrap: Callable[..., Any], in_its_place: Callable[[Exception], Any], hook: str, is_first: bool
 ) -> Callable[..., Any]:
     """The same for a wrapper: the implementations that it wraps are called anyway. The answer for its failure is added
     to theirs, or replaces it if `is_first`."""
@@ -103,28 +125,40 @@ def _isolated_wrapper(
     def wrapped(*given: Any, **named: Any) -> Generator[None, Any, Any]:
         inside, mine, answers, raised = None, None, None, None
         try:
-            inside = wrap(*given, **named)
-            next(inside)
+            with contained():
+                inside = wrap(*given, **named)
+                next(inside)
         except Exception as error:
-            inside, mine = None, failed(error)
+            inside, mine = None, in_its_place(error)
         try:
             answers = yield
         except Exception as error:
             raised = error
         if inside is not None:
             try:
-                inside.throw(raised) if raised is not None else inside.send(answers)
-                raise RuntimeError("a hook wrapper yields once")
-            except StopIteration as end:
-                return end.value
+                try:
+                    with contained():
+                        inside.throw(raised) if raised is not None else inside.send(answers)
+                    raise RuntimeError("a hook wrapper yields once")
+                except StopIteration as end:
+                    return fitting(hook, end.value) if is_first else _all_fitting(hook, end.value)
             except Exception as error:
                 if error is not raised:
-                    raised, mine = None, failed(error)
+                    raised, mine = None, in_its_place(error)
         if raised is not None:
             raise raised
         return answers if mine is None else mine if is_first else [*(answers or ()), mine]
 
     return wrapped
+
+
+def _all_fitting(hook: str, answers: Any) -> Any:
+    """The answers that a wrapper gives in place of those of all implementations. Raises: Unfit."""
+    if hook in OBSERVERS:
+        return answers
+    if not isinstance(answers, list):  # it has not returned what it was given
+        raise unfit(answers, "the list of all answers")
+    return [each if isinstance(each, (Answer, DoorwardError)) else fitting(hook, each) for each in answers]
 
 
 def _of_new_style(wrap: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,18 +2,18 @@
 
 A hook plugin is a module with functions (or a class whose instance has methods) marked `@doorward.hookimpl`,
 found under its name in the entry-point group `doorward.plugins` and loaded in the order of the configuration's
-`plugins`.
+`plugins`. What it answers is held against the declared type (see `hook_answers`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pluggy
 
-if TYPE_CHECKING:
-    from doorward.model.types import Call, CallRecord, Finding, Function, Outcome, Program
+from doorward.model.types import Call, CallRecord, Finding, Function, Outcome, Program
+from doorward.plugins.mcp_additions import RawPrompt, RawResource, RawTool, VerifiesTokens
 
 hookspec = pluggy.HookspecMarker("doorward")
 hookimpl = pluggy.HookimplMarker("doorward")
@@ -44,9 +44,15 @@ class GuardHooks:
     def guard_call(self, call: Call) -> str | None:
         """Why a call may not be made. The first answer refuses it. Fires after the policy, before credentials."""
 
+    @hookspec
+    def change_result(self, call: Call, result: Any) -> Any | None:
+        """What the program gets in place of a result: JSON, bytes or a `File`; for an error of the source, an error.
+        `None`: it is not changed. Each implementation gets what the former made. Fires before `guard_result`."""
+
     @hookspec(firstresult=True)
     def guard_result(self, call: Call, result: Any) -> str | None:
-        """Why a result may not enter the sandbox. The first answer refuses it. Fires before scrubbing."""
+        """Why a result may not enter the sandbox; an error of the source comes as a dictionary of what it says. The
+        first answer refuses it. Fires before scrubbing."""
 
 
 class CacheHooks:
@@ -73,20 +79,20 @@ class ObserverHooks:
 
 class ServerHooks:
     @hookspec
-    def mcp_tools(self) -> Sequence[Any] | None:
+    def mcp_tools(self) -> Sequence[RawTool] | None:
         """More MCP tools: `doorward.RawTool` objects. Fires when a client lists or calls tools."""
 
     @hookspec
-    def mcp_prompts(self) -> Sequence[Any] | None:
+    def mcp_prompts(self) -> Sequence[RawPrompt] | None:
         """More MCP prompts: `doorward.RawPrompt` objects. Fires when a client lists or gets prompts."""
 
     @hookspec
-    def mcp_resources(self) -> Sequence[Any] | None:
+    def mcp_resources(self) -> Sequence[RawResource] | None:
         """More MCP resources and templates: `doorward.RawResource` objects. Fires when a client lists or reads
         resources."""
 
     @hookspec(firstresult=True)
-    def token_verifier(self) -> Any | None:
+    def token_verifier(self) -> VerifiesTokens | None:
         """A verifier of tokens on the HTTP transport: an object with `async def verify_token(token) -> AccessToken |
         None` (the SDK's `mcp.server.auth.provider.AccessToken`, whose `subject` is the principal). Fires once, before
         the server listens."""
@@ -100,7 +106,8 @@ class ServerHooks:
 class CommandHooks:
     @hookspec
     def doctor_checks(self) -> Sequence[tuple[str, bool, str]] | None:
-        """More lines for `doorward doctor`: (what was checked, whether it is well, what to do). Fires when it runs."""
+        """More lines for `doorward doctor`: (what was checked, whether it is well, what to do). Fires when it runs, in
+        a thread of its own."""
 
 
 SPECS = (SourceHooks, AuthHooks, GuardHooks, CacheHooks, ExecutorHooks, ObserverHooks, ServerHooks, CommandHooks)
@@ -110,3 +117,6 @@ OBSERVERS = ("auth_chosen", "run_started", "run_finished", "call_finished")
 
 ADDITIONS = ("mcp_tools", "mcp_prompts", "mcp_resources", "mcp_server", "doctor_checks")
 """Hooks that add something. Without it, everything else still works."""
+
+SECONDS = {"doctor_checks": 30.0}
+"""Hooks that are called in a thread, and the seconds after which one has failed."""

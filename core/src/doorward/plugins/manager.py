@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
-import re
+import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cache
-from importlib.metadata import requires
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import pluggy
-from stevedore import DriverManager, NamedExtensionManager
+from stevedore import DriverManager
 
-from doorward.config.index import GROUPS, Entry, Index
+from doorward.config.index import GROUPS, Entry, Index, PluginId, near_group
 from doorward.host.logs import log
 from doorward.model.abilities import HasSettings
 from doorward.model.contexts import PluginContext
-from doorward.model.drivers import Auth, Cache, Executor, Source
-from doorward.model.errors import DoorwardError, MissingSecret, PluginError
+from doorward.model.drivers import Auth, Cache, Executor, Observer, Source
+from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, PluginError
+from doorward.model.types import Function
 from doorward.model.version import PLUGIN_API
+from doorward.plugins.checks import PROTOCOLS, driver_faults, hook_faults
+from doorward.plugins.failures import Failures, contained, said
+from doorward.plugins.hook_answers import DECLARED, answers_many, conforming
 from doorward.plugins.hooks import Answer, Hooks
+from doorward.plugins.install_hints import to_install
+from doorward.plugins.lifetimes import HookPlugin, Lifetimes
+from doorward.plugins.tables import TABLE_OF, require_tables
 
 if TYPE_CHECKING:
     from doorward.config.config import Loaded
-    from doorward.model.types import Function
+    from doorward.model.settings import Settings
 
 
 class _FromIndex:
@@ -44,7 +50,10 @@ class Plugins:
     def __init__(self, index: Index) -> None:
         self.index = index
         self._drivers = cache(self._driver)
-        self.manager = Hooks()
+        self.failures = Failures()
+        self.manager = Hooks(self.failures)
+        self._hook_plugins: list[HookPlugin] = []
+        self.lifetimes = Lifetimes(self._hook_plugins, self.failures)
 
     @property
     def hook(self) -> Any:
@@ -60,11 +69,13 @@ class Plugins:
     @overload
     def driver(self, kind: Literal["executor"], name: str) -> type[Executor]: ...
     @overload
+    def driver(self, kind: Literal["observer"], name: str) -> type[Observer]: ...
+    @overload
     def driver(self, kind: str, name: str) -> Any: ...
     def driver(self, kind: str, name: str) -> Any:
         """The driver class of a kind by its name in the configuration. Imports no other plugin.
 
-        Raises: PluginError if it is missing, installed twice, does not import or is for another plugin API.
+        Raises: PluginError if it is missing, installed twice, does not import, is for another plugin API, or is none.
         """
         return self._drivers(kind, name)
 
@@ -72,10 +83,56 @@ class Plugins:
         entry = self._entry(kind, name)
         manager = type("Drivers", (_FromIndex, DriverManager), {"index": Index([entry])})
         loaded = self._load(entry, lambda: manager(GROUPS[kind], name, on_load_failure_callback=_reraise).driver)
-        missing = [m for m in _members(kind) if not hasattr(loaded, m)]
-        if missing:
-            raise PluginError(f"{kind} {name!r} of {entry.given_by} lacks {', '.join(missing)}")
+        with self.blamed(kind, name, "its class"):
+            faults = driver_faults(kind, loaded)
+        if faults:
+            raise PluginError(f"{entry.id} {'; '.join(faults)}", hint=f"Upgrade {entry.distribution}.")
         return loaded
+
+    def id(self, kind: str, name: str) -> PluginId:
+        """What messages call a plugin."""
+        found = self.index.named(kind, name)
+        return found[0].id if len(found) == 1 else PluginId(kind, name)
+
+    def settings(self, kind: str, name: str, loaded: Loaded) -> Settings:
+        """The settings of a plugin, from its table in the configuration. Raises: PluginError, ConfigError."""
+        table = TABLE_OF[kind]
+        options, place = getattr(loaded.config, table).get(name, {}), f"{loaded.file} [{table}.{name}]"
+        return self.validated(kind, name, options, secrets=loaded.secrets, place=place)
+
+    def validated(self, kind: str, name: str, options: Mapping[str, Any], **given: Any) -> Settings:
+        """Options of a plugin as its `Settings`; `given` are other arguments of `validate`.
+
+        Raises: PluginError, ConfigError.
+        """
+        from doorward.config.validation import validate
+        from doorward.model.settings import Settings
+
+        driver = self.driver(kind, name)
+        model = driver.Settings if isinstance(driver, HasSettings) else Settings
+        with self.blamed(kind, name, "its Settings"):
+            return validate(model, dict(options), of=str(self.id(kind, name)), **given)
+
+    def made(
+        self, kind: str, name: str, loaded: Loaded, state: Path, raising: type[DoorwardError] = PluginError
+    ) -> Any:
+        """A plugin that the configuration names, made with its settings. Raises: `raising`; what `settings` raises."""
+        return self.constructed(kind, name, PluginContext(name, self.settings(kind, name, loaded), state), raising)
+
+    def constructed(
+        self, kind: str, name: str, context: Any, raising: type[DoorwardError] = PluginError, **about: str
+    ) -> Any:
+        """A plugin, made with its context. Raises: `raising`."""
+        driver = self.driver(kind, name)
+        with self.blamed(kind, name, "its constructor", raising, **about):
+            made = driver(context)
+            return conforming(PROTOCOLS[kind][0], made) if kind in PROTOCOLS else made
+
+    def blamed(
+        self, kind: str, name: str, method: str, raising: type[DoorwardError] = PluginError, **about: str
+    ) -> AbstractContextManager[None]:
+        """See `Failures.blamed`."""
+        return self.failures.blamed(self.id(kind, name), method, raising, **about)
 
     def load_hooks(self, names: Sequence[str], make: Callable[[str, Any], Any]) -> None:
         """Load hook plugins, to be called in this order; `make(name, loaded)` turns a class into its instance.
@@ -84,50 +141,63 @@ class Plugins:
         """
         for name in reversed(names):  # pluggy calls the plugin first that was registered last
             entry = self._entry("plugin", name)
-            kind = type("Hooks", (_FromIndex, NamedExtensionManager), {"index": Index([entry])})
-            loaded = self._load(
-                entry,
-                lambda kind=kind, name=name: (
-                    kind(GROUPS["plugin"], [name], on_load_failure_callback=_reraise)[name].plugin
-                ),  # type: ignore[misc]
-            )
             try:
-                self.manager.register(make(name, loaded), name)
+                plugin = make(name, self.driver("plugin", name))
+            except DoorwardError as error:
+                if entry.given_by not in f"{error} {error.hint}":
+                    error.add_note(f"The {entry.id} says so.")
+                raise
+            with self.blamed("plugin", name, "its class"):
+                faults = hook_faults(plugin, DECLARED, answers_many)
+            if faults:
+                raise PluginError(
+                    f"{entry.id} does not fit its hooks: {'; '.join(faults)}",
+                    hint=f"Upgrade {entry.distribution}, or leave it out of `plugins`.",
+                )
+            try:
+                self.manager.register(plugin, name, entry.given_by)
                 self.manager.check_pending()
-            except pluggy.PluginValidationError as error:
-                raise PluginError(f"plugin {name!r} of {entry.given_by} does not fit its hook: {error}") from None
+            except (pluggy.PluginValidationError, ValueError) as error:
+                raise PluginError(f"{entry.id} does not fit its hooks: {error}") from None
+            self._hook_plugins.insert(0, HookPlugin(entry.id, plugin))
 
     def load_configured(self, loaded: Loaded, state: Path) -> None:
-        """Load the hook plugins of a configuration. One that only a default names may be missing.
+        """Load the hook plugins of a configuration. One that only a default names may be missing, unless somebody has
+        given it settings.
 
         Raises: PluginError, ConfigError.
         """
-        from doorward.config.config import validate
-        from doorward.model.settings import Settings
 
         def made(name: str, plugin: Any) -> Any:
-            if not isinstance(plugin, type):
-                return plugin
-            place, model = (
-                f"{loaded.file} [hooks.{name}]",
-                plugin.Settings if isinstance(plugin, HasSettings) else Settings,
-            )
-            settings = validate(model, loaded.config.hooks.get(name, {}), secrets=loaded.secrets, place=place)
-            return plugin(PluginContext(name, settings, state))
+            if isinstance(plugin, type):
+                return self.made("plugin", name, loaded, state)
+            if name in loaded.config.hooks:
+                place = f"{loaded.file} [hooks.{name}]"
+                raise ConfigError(f"{self.id('plugin', name)} is no class, and takes no settings", place=place)
+            return plugin
 
+        self.failures.scrub = loaded.secrets.scrub
+        require_tables(loaded, self.index)
+        for stray in self.index.stray:
+            about = {"name": stray.name, "distribution": stray.given_by, "near": near_group(stray.kind)}
+            log.warning("plugin_in_unknown_group", group=stray.kind, **about)
         chosen = "plugins" in loaded.named
-        self.load_hooks([n for n in loaded.config.plugins if chosen or self.index.named("plugin", n)], made)
+        wanted = [
+            name
+            for name in loaded.config.plugins
+            if chosen or name in loaded.required or self.index.named("plugin", name) or ("hooks", name) in loaded.tables
+        ]
+        self.load_hooks(wanted, made)
 
     def each(self, hook: str, use: Callable[[Any], Any], **given: Any) -> list[Any]:
         """The additions of all plugins by a hook, each converted by `use`. One that fails is logged and left out."""
         found = []
         for answer in getattr(self.hook, hook)(**given):
             try:
-                found.append(use(answer))
-            except Exception:
-                log.exception(
-                    "plugin_failed", plugin=answer.plugin if isinstance(answer, Answer) else Answer.plugin, hook=hook
-                )
+                with contained():
+                    found.append(use(answer))
+            except Exception as error:
+                self.failures.told(answer.plugin if isinstance(answer, Answer) else Answer.plugin, hook, error)
         return found
 
     def change(self, server: str, functions: list[Function]) -> None:
@@ -139,6 +209,9 @@ class Plugins:
         for failure in self.hook.source_compiled(server=server, functions=functions):
             if isinstance(failure, DoorwardError):
                 raise failure
+        if odd := next((each for each in functions if not isinstance(each, Function)), None):
+            who = " or ".join(str(self.manager.ids[n.plugin_name]) for n in self.hook.source_compiled.get_hookimpls())
+            raise PluginError(f"{who} left {type(odd).__name__} among the functions in source_compiled")
 
     def resolve_secret(self, scheme: str, name: str) -> str | None:
         """The answer of a plugin for `${scheme:name}`.
@@ -163,62 +236,42 @@ class Plugins:
             raise PluginError(f"{kind} {name!r} is given by {both}", hint="Uninstall one of them.")
         for entry in self.index.refused:
             if (entry.kind, entry.name) == (kind, name):
-                raise PluginError(f"{kind} {name!r} of {entry.given_by} is not allowed by the installed distribution")
+                why = self.index.why(entry)
+                raise PluginError(f"{kind} {name!r} of {entry.given_by} is not allowed by {why}")
         have = [e.name for e in self.index.of(kind)]
+        why = f"no {kind} named {name!r}; installed: {', '.join(have) or 'none'}"
+        elsewhere = [e for e in [*self.index.stray, *self.index.entries] if e.name == name]
+        if not elsewhere:
+            raise PluginError(why, hint=to_install(kind, name, have))
+        group, giver = GROUPS.get(elsewhere[0].kind, elsewhere[0].kind), elsewhere[0].given_by
         raise PluginError(
-            f"no {kind} named {name!r}; installed: {', '.join(have) or 'none'}", hint=to_install(kind, name, have)
+            f"{why}. {giver} gives that name in the entry-point group {group!r}, not in {GROUPS[kind]!r}",
+            hint="Name it where that group is named, or tell its author.",
         )
 
     def _load(self, entry: Entry, load: Callable[[], Any]) -> Any:
-        what = f"{entry.kind} {entry.name!r} of {entry.given_by}"
+        self.index.check()
         try:
-            loaded = load()
+            with contained():
+                loaded = load()
+                wanted = _api(entry, loaded)
         except Exception as error:  # a plugin may fail in any way, and the message names the plugin
             raise PluginError(
-                f"{what} does not import: {type(error).__name__}: {error}",
+                f"{entry.id} does not import: {said(error)}",
                 hint=f"Reinstall or upgrade {entry.distribution}.",
             ) from error
-        wanted = getattr(loaded, "PLUGIN_API", getattr(inspect.getmodule(loaded), "PLUGIN_API", PLUGIN_API))
         if wanted != PLUGIN_API:
             raise PluginError(
-                f"{what} is for plugin API {wanted}, this is {PLUGIN_API}",
+                f"{entry.id} is for plugin API {wanted!r}, this is {PLUGIN_API}",
                 hint=f"Upgrade {entry.distribution} or doorward.",
             )
         return loaded
 
 
-_PROTOCOLS = {"source": Source, "auth": Auth, "cache": Cache, "executor": Executor}
-
-
-def _members(kind: str) -> list[str]:
-    """The members that a driver of a kind must have: those of its protocol."""
-    protocol = _PROTOCOLS.get(kind)
-    members = (*protocol.__annotations__, *vars(protocol)) if protocol else ()
-    return [name for name in members if not name.startswith("_")]
-
-
-_NAME_PREFIXES = {"executor": "sandbox", "auth": "auth", "cache": "cache", "plugin": "guard"}
-"""By our naming rule, the word before the plugin's name in the name of its distribution. Sources have none."""
-
-
-def to_install(kind: str, name: str, installed: Sequence[str]) -> str:
-    """A hint: what to install, or which name was meant. It names only distributions that are extras of core, because a
-    guessed name could belong to anybody."""
-    packages = [re.split(r"[^\w-]", requirement)[0] for requirement in requires("doorward") or ()]
-    called = f"doorward-{_NAME_PREFIXES[kind]}-" if kind in _NAME_PREFIXES else "doorward-"
-    for package in (f"{called}{name.replace('_', '-')}", f"doorward-{name.replace('_', '-')}"):
-        if package in packages:
-            return f"`pip install {package}` brings it."
-    if any(
-        re.search(rf"extra == [\"']{re.escape(name)}[\"']", requirement) for requirement in requires("doorward") or ()
-    ):
-        return f"`pip install doorward[{name}]` brings it."
-    ours = [
-        package.removeprefix(called) for package in packages if kind in _NAME_PREFIXES and package.startswith(called)
-    ]
-    if near := difflib.get_close_matches(name, [*installed, *ours], n=1, cutoff=0.7):
-        return f"Did you mean {near[0]!r}?" + ("" if near[0] in installed else f" {to_install(kind, near[0], ())}")
-    return "Install the distribution that brings it; `pip install doorward[standard]` brings the usual ones."
+def _api(entry: Entry, loaded: Any) -> Any:
+    """The interface that a plugin was made for, as it says itself, or its module; ours, if nobody says."""
+    places: tuple[Any, ...] = (loaded, sys.modules.get(entry.point.module), inspect.getmodule(loaded))
+    return next((place.PLUGIN_API for place in places if hasattr(place, "PLUGIN_API")), PLUGIN_API)
 
 
 def _reraise(manager: Any, point: Any, error: BaseException) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from doorward.model.types import LOCAL
 
@@ -43,6 +43,13 @@ class RawResource:
 
     resource: Any
     read: Callable[[Any, str], Awaitable[Any]]
+
+
+@runtime_checkable
+class VerifiesTokens(Protocol):
+    """What a plugin answers to the hook `token_verifier`: it says whose token this is, `None` if it is not good."""
+
+    async def verify_token(self, token: str) -> Any: ...
 
 
 def principal_of(ctx: Any) -> str:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import difflib
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from doorward.access.slots import NOTICE_SECONDS, Slots, SlotSandbox
-from doorward.config.config import Loaded, validate
+from doorward.config.config import Loaded
 from doorward.config.settings import Config
 from doorward.data.quoting import in_a_line
-from doorward.host.logs import log
 from doorward.model.abilities import HasPackages, HasPaths, HasSlots, HasWait
-from doorward.model.contexts import PluginContext
-from doorward.model.drivers import Executor
-from doorward.model.errors import ConfigError, DoorwardError, ExecutorError, PluginError
+from doorward.model.drivers import Capabilities, Executor, Sandbox
+from doorward.model.errors import DoorwardError, ExecutorError, PluginError, SandboxDied
 from doorward.model.settings import Settings
-from doorward.plugins.manager import to_install
+from doorward.plugins.hook_answers import conforming, expected
 
 if TYPE_CHECKING:
     from doorward.model.types import Program
@@ -48,33 +47,18 @@ def _told(executor: Mapping[str, Any]) -> str:
     return ", ".join(words)
 
 
-def _unknown(name: str, known: Sequence[str], loaded: Loaded) -> ConfigError:
-    variable = next(iter(sorted(loaded.secrets.variables(f"DOORWARD_EXECUTORS__{name.upper()}__"))), "")
-    near = difflib.get_close_matches(name, known, n=1)
-    told = f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known) or 'none'}"
-    return ConfigError(
-        f"no executor {name!r} is installed or named in `executor`{told}",
-        place=variable or f"{loaded.file} [executors.{name}]",
-        hint=None if near else to_install("executor", name, ()),
-    )
-
-
 class Executors:
     """Executors by name, in the order in which programs try them."""
 
     def __init__(self, loaded: Loaded, plugins: Plugins, state: Path) -> None:
         config: Config = loaded.config
         installed = {e.name for e in plugins.index.of("executor")}
-        for name in config.executors.keys() - installed - {*config.executor}:
-            raise _unknown(name, sorted({*installed, *config.executor}), loaded)
         chosen = "executor" in loaded.named
         self.names: Sequence[str] = [n for n in config.executor if chosen or n in installed]
-        self._options = config.executors
         self._loaded = loaded
         self._plugins = plugins
         self._state = state
         self._made: dict[str, Executor] = {}
-        self._settings: dict[str, Settings] = {}
         self._slots: dict[str, Slots] = {}
 
     def get(self, name: str) -> Executor:
@@ -84,15 +68,22 @@ class Executors:
         """
         if name not in self._made:
             try:
-                driver = self._plugins.driver("executor", name)
+                self._plugins.driver("executor", name)
             except PluginError as error:
                 raise ExecutorError(str(error), hint=error.hint) from None
-            place = f"{self._loaded.file} [executors.{name}]"
-            self._settings[name] = validate(
-                driver.Settings, self._options.get(name, {}), secrets=self._loaded.secrets, place=place
-            )
-            self._made[name] = driver(PluginContext(name, self._settings[name], self._state))
+            self._made[name] = self._plugins.made("executor", name, self._loaded, self._state, ExecutorError)
         return self._made[name]
+
+    def capabilities(self, name: str) -> Capabilities:
+        """What the executor can. Raises: ExecutorError, ConfigError."""
+        executor = self.get(name)
+        with self._blamed(name, "capabilities"):
+            return expected(Capabilities, executor.capabilities())
+
+    def _blamed(
+        self, name: str, method: str, raising: type[DoorwardError] = ExecutorError
+    ) -> AbstractContextManager[None]:
+        return self._plugins.blamed("executor", name, method, raising)
 
     async def open(self, name: str, program: Program, *, session: bool = False) -> SlotSandbox:
         """A sandbox of the executor, as soon as it is the principal's turn.
@@ -101,13 +92,16 @@ class Executors:
         """
         executor = self.get(name)
         if (slots := self._slots.get(name)) is None:
-            most = executor.slots if isinstance(executor, HasSlots) else _DEFAULT_SLOTS
-            slots = self._slots[name] = Slots(
-                name, most, executor.wait if isinstance(executor, HasWait) else _DEFAULT_WAIT_SECONDS
-            )
+            with self._blamed(name, "its slots"):
+                most = expected(int, executor.slots) if isinstance(executor, HasSlots) else _DEFAULT_SLOTS
+                wait = float(executor.wait) if isinstance(executor, HasWait) else _DEFAULT_WAIT_SECONDS
+            slots = self._slots[name] = Slots(name, most, wait)
         await slots.take(program.principal, program.deadline - time.monotonic() - NOTICE_SECONDS)
         try:
-            return SlotSandbox(await executor.open(program, session=session), slots, program.principal)
+            with self._blamed(name, "open"):
+                sandbox = conforming(Sandbox, await executor.open(program, session=session))
+            running = partial(self._blamed, name, raising=SandboxDied)
+            return SlotSandbox(sandbox, slots, program.principal, running)
         except BaseException:
             slots.give_back(program.principal)
             raise
@@ -151,8 +145,7 @@ class Executors:
         return isinstance(self._settings_of(name), HasPaths)
 
     def _settings_of(self, name: str) -> Settings:
-        self.get(name)
-        return self._settings[name]
+        return self._plugins.settings("executor", name, self._loaded)
 
     def _after(self, name: str) -> Sequence[str]:
         """The executors that are tried after this one."""
@@ -163,7 +156,7 @@ class Executors:
         found: list[dict[str, Any]] = []
         for name in self.names:
             try:
-                can = self.get(name).capabilities()
+                can = self.capabilities(name)
                 found.append(
                     {
                         "executor": name,
@@ -184,7 +177,4 @@ class Executors:
     async def close(self) -> None:
         """End every sandbox of every executor."""
         for name, executor in self._made.items():
-            try:
-                await executor.close()
-            except Exception:  # the others must be closed as well
-                log.exception("close_failed", executor=name)
+            await self._plugins.failures.closed(self._plugins.id("executor", name), executor)

@@ -58,7 +58,7 @@ def complete(error: Failure, run: RunContext, program: Program, executors: Execu
 
 def _of_the_sandbox(error: Failure, program: Program, executors: Executors, executor: str) -> str | None:
     """A hint for an error of the operating system in a sandbox."""
-    text, can = error.message, executors.get(executor).capabilities()
+    text, can = error.message, executors.capabilities(executor)
     if error.type == "PermissionError" and text.endswith("Operation not permitted") and can.one_process:
         return (
             "A program may start no process here, for no control group would count the memory of more than one. "

@@ -11,17 +11,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from doorward.config import config
 from doorward.data.json_writing import digest, dump
 from doorward.host.logs import log
-from doorward.model.contexts import PluginContext
 from doorward.model.drivers import Cache
-from doorward.model.errors import ConfigError, DoorwardError, InvalidProgram, UnknownName
+from doorward.model.errors import InvalidProgram, UnknownName
 from doorward.model.types import CachedProgram, Outcome, Program
+from doorward.plugins.hook_answers import Unfit, expected
 from doorward.runs.parameters import json_type
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
+    from doorward.config.config import Loaded
     from doorward.plugins.manager import Plugins
 
 
@@ -37,8 +37,9 @@ NOT_KEPT_NOTE = "this program could not be kept for run_cached_code"
 class ProgramCache:
     """The configured cache, made when first needed. Without a cache nothing is kept, and everything else works."""
 
-    def __init__(self, loaded: config.Loaded, plugins: Plugins, catalog: Catalog, state: Path) -> None:
+    def __init__(self, loaded: Loaded, plugins: Plugins, catalog: Catalog, state: Path) -> None:
         self._loaded = loaded
+        self._name = loaded.config.cache or ""
         self._plugins = plugins
         self._catalog = catalog
         self._state = state
@@ -66,7 +67,7 @@ class ProgramCache:
             )
             cache_id = await self._put(cache, kept)
         except Exception as error:  # the run has succeeded: a failing cache must not undo that
-            log.error("cache_failed", error=repr(error))
+            log.error("cache_failed", cache=self._name, error=repr(error))
             return replace(outcome, notes=(*outcome.notes, f"{NOT_KEPT_NOTE}: the operator's log says why"))
         if cache_id is None:
             return replace(outcome, notes=(*outcome.notes, f"{NOT_KEPT_NOTE}: the cache is busy"))
@@ -77,7 +78,7 @@ class ProgramCache:
         wait for the cache."""
         if self._late:
             return None
-        putting = asyncio.ensure_future(cache.put(kept))
+        putting = asyncio.ensure_future(self._kept(cache, kept))
         try:
             await asyncio.wait({putting}, timeout=KEEP_WAIT_SECONDS)
         finally:
@@ -89,10 +90,14 @@ class ProgramCache:
         log.warning("cache_busy", hint="Programs are not kept until it is done.")
         return None
 
+    async def _kept(self, cache: Cache, program: CachedProgram) -> str:
+        with self._plugins.blamed("cache", self._name, "put"):
+            return expected(str, await cache.put(program))
+
     def _done(self, putting: asyncio.Future[str]) -> None:
         self._late.discard(putting)
         if not putting.cancelled() and (error := putting.exception()):
-            log.error("cache_failed", error=repr(error))
+            log.error("cache_failed", cache=self._name, error=repr(error))
 
     async def get(self, cache_id: str, principal: str) -> CachedProgram:
         """A kept program.
@@ -100,16 +105,13 @@ class ProgramCache:
         Raises: UnknownName; InvalidProgram if a function that it uses is gone or has changed; ConfigError if the cache
         fails.
         """
-        cache = self._made()
-        try:
-            kept = await cache.get(cache_id, principal) if cache and cache_id.isascii() else None
-        except DoorwardError:
-            raise
-        except Exception as error:
-            log.error("cache_failed", error=repr(error))
-            raise ConfigError(
-                "the program cache failed", hint="The operator's log says why. execute_code works without it."
-            ) from None
+        cache, kept = self._made(), None
+        if cache and cache_id.isascii():
+            with self._plugins.blamed("cache", self._name, "get"):
+                if (kept := await cache.get(cache_id, principal)) is not None:
+                    expected(CachedProgram, kept)
+                if kept and kept.principal != principal:
+                    raise Unfit("it answered the program of another principal")
         if (
             kept is None
             or len(kept.code.encode(errors="surrogatepass")) > self._loaded.config.limits.of_run().code_bytes
@@ -129,7 +131,7 @@ class ProgramCache:
         if self._late:
             await asyncio.wait(self._late, timeout=KEEP_WAIT_SECONDS)
         if self._cache is not None:
-            await self._cache.close()
+            await self._plugins.failures.closed(self._plugins.id("cache", self._name), self._cache)
 
     def _hash(self, qualified: str) -> str:
         server, _, name = qualified.partition(".")
@@ -137,15 +139,11 @@ class ProgramCache:
 
     def _made(self) -> Cache | None:
         """The cache; `None` if it is the default one and not installed. Raises: PluginError, ConfigError."""
-        name = self._loaded.config.cache
+        name = self._name
         if self._cache is None and name and name != "none":
             if "cache" not in self._loaded.named and not self._plugins.index.named("cache", name):
                 return None
-            driver = self._plugins.driver("cache", name)
-            place = f"{self._loaded.file} [caches.{name}]"
-            options = self._loaded.config.caches.get(name, {})
-            settings = config.validate(driver.Settings, options, secrets=self._loaded.secrets, place=place)
-            self._cache = driver(PluginContext(name, settings, self._state))
+            self._cache = self._plugins.made("cache", name, self._loaded, self._state)
         return self._cache
 
 

@@ -43,8 +43,8 @@ class RunContext:
     """
 
     __slots__ = (
-        "_answers", "_broker", "_client", "_clock", "_counts", "_failures", "_files", "_made", "_modules", "_noted",
-        "_notes", "_printed", "_program", "_room", "_schema_hashes", "_session", "_slots", "_withheld",
+        "_answers", "_broker", "_client", "_clock", "_counts", "_executor", "_failures", "_files", "_made", "_modules",
+        "_noted", "_notes", "_printed", "_program", "_room", "_schema_hashes", "_session", "_slots", "_withheld",
     )  # fmt: skip
 
     def __init__(
@@ -68,6 +68,7 @@ class RunContext:
         self._clock = Clock()
         self._client = RunClient(client, self._clock, program.limits.asking) if client else None
         self._slots = anyio.Semaphore(MAX_CALLS_AT_ONCE, fast_acquire=True)
+        self._executor = ""
         self._made = 0
         self._counts: dict[tuple[str, bool], list[float]] = {}
         self._schema_hashes: dict[str, str] = {}
@@ -222,10 +223,16 @@ class RunContext:
             )
         return self._room > 0
 
-    def print_anew(self) -> None:
-        """Forget what was printed: another executor starts the program from the beginning."""
+    def begin(self, executor: str) -> None:
+        """Forget what was printed: this executor starts the program from the beginning."""
+        self._executor = executor
         self._printed.clear()
         self._room = self._program.limits.output_bytes
+
+    @property
+    def executor(self) -> str:
+        """The last executor that was to run the program; "" if none was."""
+        return self._executor
 
     @property
     def printed(self) -> str:

@@ -16,6 +16,7 @@ from doorward.data.offload import done, is_large
 from doorward.host.logs import log
 from doorward.model.errors import DoorwardError, ExecutorError, LimitExceeded, SandboxDied, Unsupported
 from doorward.model.types import Failure, Kind, Outcome, Program, ProgramResult
+from doorward.plugins.failures import kind_of
 from doorward.results import outcome_text
 from doorward.runs import hints
 from doorward.runs.outcomes import failure, succeeded
@@ -73,27 +74,21 @@ class Runs:
 
     async def _outcome(self, program: Program, run: RunContext, session: Session | None, started: float) -> Outcome:
         notes: list[str] = []
-        executor = ""
         try:
             refused = self._guard(program, notes)
             if refused:
                 ended = ProgramResult(error=refused)
             else:
                 self._plugins.hook.run_started(program=program)
-                executor, ended = await self._execute(program, run, session)
+                ended = await self._execute(program, run, session)
         except DoorwardError as error:
             ended = ProgramResult(error=failure(error))
         except Exception as error:
-            log.exception("executor_defect", executor=executor)
-            ended = ProgramResult(
-                error=Failure(
-                    "executor",
-                    type(error).__name__,
-                    "the executor failed inside Doorward",
-                    hint="Tell the operator: the log has the details.",
-                )
-            )
-        return await self._finish(program, run, ended, notes, executor, started)
+            ended = _defect(run, error)
+        try:
+            return await self._finish(program, run, ended, notes, started)
+        except Exception as error:  # the result is none that anybody could read
+            return await self._finish(program, run, _defect(run, error), notes, started)
 
     def _guard(self, program: Program, notes: list[str]) -> Failure | None:
         findings = [f for found in self._plugins.hook.guard_program(program=program) for f in found or ()]
@@ -110,21 +105,21 @@ class Runs:
             )
         return None
 
-    async def _execute(self, program: Program, run: RunContext, session: Session | None) -> tuple[str, ProgramResult]:
-        """The name of the executor, and the result of the program there.
+    async def _execute(self, program: Program, run: RunContext, session: Session | None) -> ProgramResult:
+        """The result of the program in the first executor that can run it.
 
         A program moves on to the next executor only if it has made no call yet.
         """
         declined: list[tuple[str, ExecutorError]] = []
         for name in [session.executor] if session and session.executor else self._executors.names:
-            run.print_anew()
+            run.begin(name)
             try:
                 with run.clock.until(program.deadline) as scope:
                     if session:
-                        return name, await session.run(self._executors, name, program, run)
+                        return await session.run(self._executors, name, program, run)
                     sandbox = await self._executors.open(name, program)
                     try:
-                        return name, await sandbox.run(program, run)
+                        return await sandbox.run(program, run)
                     finally:
                         with anyio.CancelScope(shield=True):
                             await sandbox.close()
@@ -132,7 +127,7 @@ class Runs:
                     late = _late(program)
                     if session and session.dead:
                         late.hint = gone(late.hint)
-                    return name, ProgramResult(error=failure(late, type="TimeoutError"))
+                    return ProgramResult(error=failure(late, type="TimeoutError"))
             except Unsupported as error:
                 declined.append((name, error))
                 if run.made:
@@ -140,8 +135,11 @@ class Runs:
             except SandboxDied:
                 raise
             except ExecutorError as error:
+                log.warning("sandbox_not_opened", executor=name, error=error.message, hint=error.hint)
                 declined.append((name, error))
                 if run.made or len(self._executors.names) == 1:
+                    if name not in error.message:
+                        error.message = f"{name}: {error.message}"
                     raise
         hints_given = [
             hints.no_server(e.module, run) for _, e in declined[:1] if isinstance(e, Unsupported) and e.module
@@ -156,10 +154,10 @@ class Runs:
         raise Unsupported(message, hint=" ".join([*hints_given, advice]), line=lines[0] if lines else None)
 
     async def _finish(
-        self, program: Program, run: RunContext, ended: ProgramResult, notes: list[str], executor: str, started: float
+        self, program: Program, run: RunContext, ended: ProgramResult, notes: list[str], started: float
     ) -> Outcome:
         """The outcome of a run, made within the run's time; a large value is read in a thread."""
-        common: dict[str, Any] = {"calls": run.calls(), "executor": executor}
+        common: dict[str, Any] = {"calls": run.calls(), "executor": run.executor}
         redactor = self._secrets.redactor(made_by(program.principal, run.reached))
         readable = _READABLE_SHARE * program.limits.inline_bytes
         printed, error, read = run.printed, ended.error, ProgramValue()
@@ -196,7 +194,7 @@ class Runs:
         error = replace(
             error, message=shortened(error.message[:_SHOWN_ERROR_CHARS])[:8000], hint=(error.hint or "")[:4000] or None
         )
-        error = hints.complete(error, run, program, self._executors, executor)
+        error = hints.complete(error, run, program, self._executors, run.executor)
         left = tuple(file for file in run.left() if file.bytes)  # an empty file was only opened
         return Outcome(False, error=error, artefacts=left, ms=_ms_since(started), **common)
 
@@ -212,6 +210,12 @@ class Runs:
                 program.principal, "what the program made", ", ".join(sorted(run.reached)[:5])
             )
         return run.withheld
+
+
+def _defect(run: RunContext, error: Exception) -> ProgramResult:
+    log.exception("executor_defect", executor=run.executor)
+    hint = "Tell the operator: the log has the details."
+    return ProgramResult(error=Failure("executor", kind_of(error), "the executor failed inside Doorward", hint=hint))
 
 
 def _late(program: Program) -> LimitExceeded:

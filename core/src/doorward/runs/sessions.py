@@ -60,7 +60,7 @@ class Session:
             if self.dead:
                 raise UnknownName("the session has ended", hint=NEW_SESSION_HINT)
             if self._sandbox is None:
-                if not executors.get(name).capabilities().sessions:
+                if not executors.capabilities(name).sessions:
                     raise Unsupported("it keeps no sessions")
                 self._sandbox, self.executor = await executors.open(name, program, session=True), name
             try:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from doorward.model.errors import MissingSecret
+from doorward.secrets.owners import NO_OWNER, Owner
 from doorward.secrets.redaction import Redactor
 from doorward.secrets.references import Reference
-from doorward.secrets.scrubber import MAX_FETCHED_VALUES, MAX_SHARED_VALUES, NO_OWNER, Owner, Scope
+from doorward.secrets.scrubber import MAX_FETCHED_VALUES, MAX_SHARED_VALUES, Scope
 from doorward.secrets.store import Secrets, Template
 
 

@@ -6,12 +6,14 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from doorward.data.values import cut, plain
 from doorward.model.errors import DoorwardError
 from doorward.secrets.detection import is_drawn
+from doorward.secrets.holds import Holds
 from doorward.secrets.needles import Forms, Needles
+from doorward.secrets.owners import NO_OWNER, Owner, Redact
 from doorward.secrets.redaction import Redactor
 from doorward.secrets.variants import forms
 
@@ -25,35 +27,14 @@ _ORDINARY = re.compile(r"(?=.{0,11}\Z)(([A-Z]?[a-z]+|[A-Z]+)([-_. /]|\Z))+|\d{0,
 """Fetched values that are not scrubbed: an API that sets a cookie to `description`, or to a person's number, would
 remove that from all answers. No token looks like that."""
 MAX_FETCHED_VALUES = 32
-"""Values of one reference, or fetched values (tokens) of one auth, that are scrubbed: the latest ones. Earlier ones
-have expired long ago."""
+"""Values of one reference, or fetched values (tokens) of one auth, that are scrubbed: the latest ones, and those that
+calls in progress have revealed (`holds`). Earlier ones have expired long ago."""
 MAX_SHARED_VALUES = 1000
 """The same for all principals together: each has a few values, and adds them again with each request."""
 MIN_UNGUESSABLE_BITS = 50
 """Entropy from which on a secret cannot be guessed. In text that programs write, only such secrets are searched for: a
 program could write a million passwords, and see which one is removed."""
 _MAX_REDACTORS = 256
-
-
-class Owner(NamedTuple):
-    """The owner of a secret: a server (by its module's name), a principal at a server, or a principal alone.
-
-    A value that is not a credential, such as a user's name, is removed from answers too; but programs may know it and
-    write it.
-    """
-
-    server: str = ""
-    principal: str = ""
-    is_credential: bool = True
-
-
-NO_OWNER = Owner()
-
-
-class Redact(Protocol):
-    """Scrubs a value from now on, as long as it is one of the latest values given to this."""
-
-    def __call__(self, value: str, whose: Owner = NO_OWNER) -> None: ...
 
 
 class Scope(NamedTuple):
@@ -109,6 +90,7 @@ class Scrubber:
         self._forever: set[tuple[str, Owner]] = set()
         self._latest: dict[tuple[str, str], Redact] = {}
         self._redactors: dict[Scope | None, Redactor] = {}
+        self.holds = Holds(self._add, self._forget)
 
     def remember(self, value: str, *, of: str = "", most: int = MAX_FETCHED_VALUES, whose: Owner = NO_OWNER) -> None:
         """Scrub a value from now on, in every encoding that `variants` lists. `of` names the reference that has this
@@ -137,7 +119,7 @@ class Scrubber:
     def _window(self, most: int) -> Redact:
         kept: dict[tuple[str, Owner], None] = {}
 
-        def redact(value: str, whose: Owner = NO_OWNER) -> None:
+        def latest(value: str, whose: Owner = NO_OWNER) -> None:
             if (value, whose) in kept:
                 del kept[value, whose]
             else:
@@ -148,6 +130,10 @@ class Scrubber:
                 del kept[oldest]
                 self._forget(*oldest)
 
+        def redact(value: str, whose: Owner = NO_OWNER) -> None:
+            latest(value, whose)
+            self.holds.hold(value, whose, latest)
+
         return redact
 
     def _add(self, text: str, whose: Owner) -> None:
@@ -155,10 +141,13 @@ class Scrubber:
             return
         if text not in self._known:
             self._known[text] = _Known(Forms(forms(text)), bits(text), Counter())
+        if not self._known[text].owners[whose]:
+            self._redactors.clear()
         self._known[text].owners[whose] += 1
-        self._redactors.clear()
 
     def _forget(self, text: str, whose: Owner) -> None:
+        """Redactors that know the value stay as they are: they are made anew with the next value, and not for each call
+        that ends."""
         if (known := self._known.get(text)) is None:
             return
         known.owners[whose] -= 1
@@ -166,14 +155,13 @@ class Scrubber:
             del known.owners[whose]
         if not known.owners:
             del self._known[text]
-        self._redactors.clear()
 
     def redactor(self, scope: Scope | None = None) -> Redactor:
         """A redactor for the secrets of a scope; without a scope for all known secrets."""
         if (found := self._redactors.get(scope)) is None:
             if len(self._redactors) >= _MAX_REDACTORS:
                 self._redactors.clear()
-            known = [known for known in self._known.values() if scope is None or scope.covers(known)]
+            known = [known for known in [*self._known.values()] if scope is None or scope.covers(known)]
             credentials = frozenset(
                 n for n, each in enumerate(known) if any(owner.is_credential for owner in each.owners)
             )

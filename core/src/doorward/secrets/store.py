@@ -17,9 +17,10 @@ from doorward.host.cached_file import CachedFile
 from doorward.model.errors import ConfigError, MissingSecret
 from doorward.model.references import ResolvedLater
 from doorward.secrets import references
+from doorward.secrets.owners import Owner
 from doorward.secrets.redaction import REDACTED
 from doorward.secrets.references import Reference
-from doorward.secrets.scrubber import Owner, Scrubber
+from doorward.secrets.scrubber import Scrubber
 
 if TYPE_CHECKING:
     import anyio

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from doorward.catalog.function_codec import Report
-from doorward.config import config
 from doorward.config.config import Server
+from doorward.config.validation import validate
 from doorward.model.errors import ConfigError, MissingSecret
 from doorward.model.types import Suggestion
 from doorward.plugins.manager import Plugins
@@ -40,7 +40,7 @@ def _fits(suggestion: Suggestion, plugins: Plugins) -> bool:
     try:
         for table in suggestion.auth:
             options = {key: value for key, value in table.items() if key != "type"}
-            config.validate(plugins.driver("auth", table["type"]).Settings, options, secrets=secrets, place="auth")
+            validate(plugins.driver("auth", table["type"]).Settings, options, secrets=secrets, place="auth")
     except ConfigError:
         return False
     return True

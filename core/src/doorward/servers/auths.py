@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from doorward.access.principals import Principals
-from doorward.config.config import Loaded, Server, module_name, validate
-from doorward.host.logs import log
+from doorward.config.config import Loaded, Server, module_name
 from doorward.model.abilities import HasBaseUrl, HasOrigins, HasUrl, SupportsClose
 from doorward.model.contexts import PluginContext
 from doorward.model.drivers import Auth
 from doorward.model.errors import ConfigError
 from doorward.model.settings import Settings
 from doorward.model.types import LOCAL
+from doorward.plugins.hook_answers import expected
 from doorward.plugins.manager import Plugins
-from doorward.secrets.scrubber import MAX_FETCHED_VALUES, MAX_SHARED_VALUES, Owner, Redact
+from doorward.secrets.owners import Owner, Redact
+from doorward.secrets.scrubber import MAX_FETCHED_VALUES, MAX_SHARED_VALUES
 
 if TYPE_CHECKING:
     import httpx2
@@ -32,7 +33,7 @@ class Auths:
         self._principals = principals
         self._state = state
         self._redactions: dict[str, Redact] = {}
-        self._opened: dict[tuple[str, str], list[Auth]] = {}
+        self._opened: dict[tuple[str, str], list[tuple[str, Auth]]] = {}
 
     def drivers(self, server: Server, principal: str = LOCAL) -> list[tuple[type[Auth], Settings]]:
         """The driver classes and their settings, in the order of the configuration; none for a public server.
@@ -51,7 +52,7 @@ class Auths:
                 )
             driver = self._plugins.driver("auth", kind)
             secrets = self._principals.secrets_of(server, principal)
-            found.append((driver, validate(driver.Settings, options, secrets=secrets, place=place)))
+            found.append((driver, self._plugins.validated("auth", kind, options, secrets=secrets, place=place)))
         return found
 
     def make(self, server: Server, source: Any, principal: str = LOCAL) -> list[Auth]:
@@ -76,7 +77,14 @@ class Auths:
             origins=tuple(source.origins) if isinstance(source, HasOrigins) else (),
             per_principal=server.settings.per_principal,
         )
-        return [driver(context.with_settings(settings)) for driver, settings in self.drivers(server, principal)]
+        made = []
+        for kind, (_, settings) in zip(self.kinds(server, principal), self.drivers(server, principal), strict=True):
+            made.append(self._plugins.constructed("auth", kind, context.with_settings(settings), server=server.name))
+        return made
+
+    def kinds(self, server: Server, principal: str = LOCAL) -> list[str]:
+        """The types of the auths of a server, in the same order."""
+        return [str(table.get("type")) for table in server.settings.auths(principal)]
 
     def open(self, server: Server, source: Any, principal: str = LOCAL) -> httpx2.Auth | None:
         """What adds the credentials of a server to its requests; `None` for a public server.
@@ -86,24 +94,27 @@ class Auths:
         auths = self.make(server, source, principal)
         if not auths:
             return None
-        self._opened.setdefault((server.name, principal), []).extend(auths)
-        for table in server.settings.auths(principal):
-            self._plugins.hook.auth_chosen(server=server.name, auth=table["type"])
-        made = [auth.create_auth() for auth in auths]
+        kinds = self.kinds(server, principal)
+        self._opened.setdefault((server.name, principal), []).extend(zip(kinds, auths, strict=True))
+        import httpx2
+
+        for kind in kinds:
+            self._plugins.hook.auth_chosen(server=server.name, auth=kind)
+        made = []
+        for kind, auth in zip(kinds, auths, strict=True):
+            with self._plugins.blamed("auth", kind, "create_auth", server=server.name):
+                made.append(expected(httpx2.Auth, auth.create_auth()))
         return made[0] if len(made) == 1 else _all(made)
 
     def close(self, name: str, principal: str) -> Awaitable[None]:
         """Close the auths that are open now for one server and one principal. One that is opened before the result is
         awaited stays open."""
-        return self._close(name, self._opened.pop((name, principal), []))
+        return self._close(self._opened.pop((name, principal), []))
 
-    async def _close(self, name: str, auths: list[Auth]) -> None:
-        for auth in auths:
-            try:
-                if isinstance(auth, SupportsClose):
-                    await auth.close()
-            except Exception:  # the others must be closed as well
-                log.exception("close_failed", server=name)
+    async def _close(self, auths: list[tuple[str, Auth]]) -> None:
+        for kind, auth in auths:
+            if isinstance(auth, SupportsClose):
+                await self._plugins.failures.closed(self._plugins.id("auth", kind), auth)
 
 
 def url_of(source: Any) -> str:

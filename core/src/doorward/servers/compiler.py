@@ -20,6 +20,7 @@ from doorward.host.logs import log
 from doorward.model.drivers import Source
 from doorward.model.errors import DoorwardError, ServerError, StateError
 from doorward.model.types import Compiled
+from doorward.plugins.hook_answers import expected
 from doorward.plugins.manager import Plugins
 from doorward.secrets.scrubber import answers_of
 from doorward.secrets.store import Secrets
@@ -29,6 +30,10 @@ from doorward.servers.skills import Skills
 
 MAX_CONCURRENT_COMPILES = 8
 """Servers that `compile` compiles at the same time: most of the time is spent waiting for them."""
+
+
+class Crashed(ServerError):
+    """A source failed in a way in which none should: its server is out of use, whatever was compiled before."""
 
 
 class Compiler:
@@ -76,7 +81,11 @@ class Compiler:
     async def compile_one(self, name: str, *, force: bool = False, dry_run: bool = False) -> Report | None:
         """Compile one server if its document or its configuration has changed, and refresh its guide in any case.
         `None`: it is broken, or is no longer configured."""
-        report = await self._in_turn(name, force, dry_run) if name in self._servers.configured else None
+        if name not in self._servers.configured:
+            report = None
+        else:
+            with self._secrets.holds.of_call(module_name(name)):
+                report = await self._in_turn(name, force, dry_run)
         wrong = await self._skills.refresh(name)
         if wrong:
             log.warning("skills_missing", server=name, why=wrong)
@@ -109,6 +118,9 @@ class Compiler:
                 if not dry_run or report is before:
                     servers.broken.pop(name, None)
                 return report
+            except Crashed as error:
+                if name in servers.configured:  # else it was removed meanwhile
+                    servers.drop(name, error)
             except DoorwardError as error:
                 if before and before.settings == settings and reading:  # the document cannot be read for the moment
                     servers.keep_last(name, error)
@@ -118,19 +130,31 @@ class Compiler:
                 if name not in servers.configured:  # removed meanwhile
                     return None
                 log.error("compile_crashed", server=name, trace=self._secrets.scrub(traceback.format_exc()))
-                kind = servers.configured[name].settings.source
-                why = f"{name}: the source {kind!r} failed: {type(error).__name__}: {error}"
-                servers.drop(name, ServerError(why))
+                kind = type(error).__name__
+                broken = ServerError(f"{name}: what {servers.called(module_name(name))} compiled is of no use: {kind}")
+                broken.add_note(f"{kind}: {error}")
+                servers.drop(name, broken)
             return None
 
     async def _compiled(self, name: str, source: Source, settings: str, before: Report | None, dry_run: bool) -> Report:
         """Compile and store one server, unless nothing has changed since `before`. Returns: the report."""
-        module, fingerprint = module_name(name), await source.fingerprint()
+        module = module_name(name)
+        blamed = partial(
+            self._plugins.blamed,
+            "source",
+            self._servers.configured[name].settings.source,
+            raising=Crashed,
+            server=name,
+        )
+        with blamed("fingerprint"):
+            fingerprint = expected(str, await source.fingerprint())
         unchanged = before and (before.fingerprint, before.settings) == (fingerprint, settings)
         if before and unchanged and not self._catalog.lost:
             return before
         started = time.perf_counter()
-        compiled = await self._narrowed(name, await anyio.to_thread.run_sync(clean_compile, await source.compile()))
+        with blamed("compile"):
+            found = expected(Compiled, await source.compile())
+        compiled = await self._narrowed(name, await anyio.to_thread.run_sync(clean_compile, found))
         ms = (time.perf_counter() - started) * 1000
         if dry_run:
             return Report(

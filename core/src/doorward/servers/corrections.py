@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from doorward.access.policy import selected
+from doorward.access.rules import selected
 from doorward.config.settings import ServerSettings
 from doorward.data.near_names import nearest
 from doorward.model.types import Compiled, Function, Schema

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from doorward.access.policy import selected
+from doorward.access.rules import selected
 from doorward.host.logs import log
 from doorward.model.errors import StateError
 from doorward.model.types import Function

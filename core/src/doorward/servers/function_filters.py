@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from doorward.access.policy import selected, wanted
+from doorward.access.policy import wanted
+from doorward.access.rules import selected
 from doorward.config.settings import ServerSettings
 from doorward.model.names import Named, brief_names, kept_names, other_names
 from doorward.model.types import Compiled, Function, Skipped

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from doorward.access.principals import Principals
 from doorward.catalog.catalog import Catalog
 from doorward.config.config import Loaded, Server, module_name
 from doorward.config.settings import ServerSettings
+from doorward.config.upstream_patterns import Upstream
 from doorward.data.json_writing import digest
 from doorward.host.logs import log
 from doorward.model.drivers import Auth, Source
@@ -38,7 +40,7 @@ class Servers:
         self._principals = principals
         self._auths = Auths(loaded, plugins, principals, state)
         self._makers = SourceMaker(loaded, plugins, principals, self._auths, catalog, state)
-        self._sources = SourcePool(self._make, self._auths.close)
+        self._sources = SourcePool(self._make, self._auths.close, self._closing)
         self.changed: Callable[[str], None] = lambda name: None
         self.broken: dict[str, DoorwardError] = {}
         self.outdated: dict[str, DoorwardError] = {}
@@ -133,6 +135,10 @@ class Servers:
     def _make(self, name: str, whose: str) -> Source:
         return self._makers.make(self.configured[name], whose, lambda: self.changed(name))
 
+    def _closing(self, name: str, source: Source) -> Callable[[], Awaitable[None]]:
+        plugin = self._plugins.id("source", self.configured[name].settings.source)
+        return partial(self._plugins.failures.closed, plugin, source)
+
     async def sweep(self) -> None:
         """Close principals' own sources that have not been used for a while."""
         await self._sources.sweep()
@@ -146,10 +152,22 @@ class Servers:
                 return replace(function, server=module)
         return None
 
+    def called(self, module: str) -> str:
+        """What messages call the source of a server."""
+        name = self.modules.get(module)
+        return str(self._plugins.id("source", self.configured[name].settings.source)) if name else "its source"
+
     def cwd(self, module: str, principal: str) -> str:
         """The working folder of a server's process, if its source's settings name one (`cwd`); else ""."""
         server = self.configured[self.modules[module]]
         return self._makers.cwd(server, principal if server.settings.per_principal else LOCAL)
+
+    def upstreams(self, function: Function, principal: str) -> Sequence[Upstream]:
+        """Where a call of a function may go. Raises: ConfigError, PluginError."""
+        if (name := self.modules.get(function.server)) is None:
+            return ()
+        server = self.configured[name]
+        return self._makers.upstreams(server, principal if server.settings.per_principal else LOCAL, function)
 
     def settings(self, name: str, principal: str = LOCAL) -> list[Any]:
         """The validated settings of a server's source and its auths, for `doctor`. Raises: ConfigError, PluginError."""

@@ -9,11 +9,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from doorward.access import policy
 from doorward.access.principals import Principals
 from doorward.catalog.catalog import Catalog
-from doorward.config.config import Loaded, Server, module_name, validate
+from doorward.config.config import Loaded, Server, module_name
 from doorward.config.settings import ServerSettings
-from doorward.model.abilities import HasWorkingFolder, OffersFunctions
+from doorward.config.upstream_patterns import Upstream, upstreams
+from doorward.model.abilities import HasBaseUrl, HasOrigins, HasUrl, HasWorkingFolder, OffersFunctions, TellsUpstreams
 from doorward.model.contexts import ServerContext
 from doorward.model.drivers import Source
 from doorward.model.errors import ConfigError
@@ -34,6 +36,7 @@ class SourceMaker:
         self._loaded, self._plugins, self._principals = loaded, plugins, principals
         self._auths, self._catalog, self._state = auths, catalog, state
         self._options: dict[str, Any] = {}
+        self._policies = policy.tables(loaded)
 
     def driver(self, server: Server) -> type[Source]:
         """The driver class. Raises: PluginError."""
@@ -49,9 +52,13 @@ class SourceMaker:
         if principal == LOCAL and server.name in self._options:
             return self._options[server.name]
         secrets = self._principals.secrets_of(server, principal)
-        model = self.driver(server).Settings
-        found = validate(
-            model, dict(server.options), secrets=secrets, place=server.place, also=ServerSettings.model_fields
+        found = self._plugins.validated(
+            "source",
+            server.settings.source,
+            server.options,
+            secrets=secrets,
+            place=server.place,
+            also=ServerSettings.model_fields,
         )
         if principal == LOCAL:
             self._options[server.name] = found
@@ -65,6 +72,28 @@ class SourceMaker:
                 return str(self._loaded.folder / Path(settings.cwd).expanduser())
         return ""
 
+    def upstreams(self, server: Server, principal: str, function: Function | None) -> list[Upstream]:
+        """Where calls of a function may go, or of any (`None`): what the driver tells, else what its settings name.
+
+        Raises: ConfigError, PluginError.
+        """
+        driver: object = self.driver(server)
+        settings = self.settings(server, principal)
+        if isinstance(driver, TellsUpstreams):
+            with self._plugins.blamed("source", server.settings.source, "upstreams", server=server.name):
+                return upstreams(driver.upstreams(settings, function), self._loaded.folder)
+        url = settings.url if isinstance(settings, HasUrl) else None
+        base = settings.base_url if isinstance(settings, HasBaseUrl) else None
+        origins = settings.origins if isinstance(settings, HasOrigins) else ()
+        return upstreams(each for each in (url, base, *origins) if each)
+
+    def _check_policy(self, server: Server, whose: str) -> None:
+        """Refuse a server of which no function may be called: it is not even connected to. Raises: ConfigError."""
+        reached = self.upstreams(server, whose, None)
+        for by, rules in self._policies.items():
+            if reached and (key := rules.excludes(module_name(server.name), reached)):
+                raise ConfigError(f"its upstream is not allowed by {by}: [policy] {key}", place=server.place)
+
     def forget(self, name: str) -> None:
         """Validate the settings of a server again the next time: they have changed."""
         self._options.pop(name, None)
@@ -75,6 +104,7 @@ class SourceMaker:
         Raises: ConfigError, PluginError.
         """
         name, settings = server.name, self.settings(server, whose)
+        self._check_policy(server, whose)
         module, state = module_name(name), self._state / "servers" / name
         context = ServerContext(
             module,
@@ -88,5 +118,7 @@ class SourceMaker:
             partial(self._loaded.secrets.scrub, scope=answers_of(module)),
             lambda: auth_suggestions.hint(server, self._catalog.report(module)),
             lambda definition: self._catalog.definition(module, definition),
+            self._loaded.secrets.holds.of_connection,
         )
-        return self.driver(server)(context)
+        made: Source = self._plugins.constructed("source", server.settings.source, context, server=name)
+        return made

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from doorward.host.logs import log
 from doorward.model.drivers import Source
 from doorward.model.errors import LimitExceeded
 from doorward.model.types import LOCAL
@@ -29,25 +28,29 @@ Key = tuple[str, str]
 @dataclass(slots=True)
 class _Open:
     source: Source
+    close: Callable[[], Awaitable[None]]
     calls: int = 0
     used: float = field(default=0.0)
 
 
 class SourcePool:
     """Makes each source when it is first needed, with `make`. When a source is closed, `closed` is called first, and
-    what it returns is awaited afterwards: that closes what belongs to the source."""
+    what it returns is awaited afterwards: that closes what belongs to the source. What `closing` returns for a new
+    source closes it, and raises nothing."""
 
     def __init__(
         self,
         make: Callable[[str, str], Source],
         closed: Callable[[str, str], Awaitable[None]],
+        closing: Callable[[str, Source], Callable[[], Awaitable[None]]] = lambda name, source: source.close,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._make = make
         self._closed = closed
+        self._closing = closing
         self._clock = clock
         self._open: dict[Key, _Open] = {}
-        self._retired: dict[int, tuple[str, _Open, Awaitable[None]]] = {}
+        self._retired: dict[int, tuple[_Open, Awaitable[None]]] = {}
 
     def get(self, name: str, whose: str) -> Source:
         """A source, which stays open as long as it is used from time to time. Raises: what making it raises."""
@@ -84,7 +87,7 @@ class SourcePool:
                 continue
             entry = self._open.pop(key)
             closed = self._closed(*key)  # now: the next source of that name has an auth of its own
-            self._retired[id(entry)] = (name, entry, closed)
+            self._retired[id(entry)] = (entry, closed)
 
     async def close(self) -> None:
         """Close everything."""
@@ -96,7 +99,8 @@ class SourcePool:
     def _entry(self, name: str, whose: str) -> _Open:
         entry = self._open.get((name, whose))
         if entry is None:
-            entry = self._open[name, whose] = _Open(self._make(name, whose))
+            source = self._make(name, whose)
+            entry = self._open[name, whose] = _Open(source, self._closing(name, source))
         entry.used = self._clock()
         return entry
 
@@ -117,12 +121,9 @@ class SourcePool:
         if (entry := self._open.pop(key, None)) is None:  # another task has closed it meanwhile
             return
         closed = self._closed(*key)  # now: the principal may come back while this waits, and then gets a new one
-        await self._end(key[0], entry, closed)
+        await self._end(entry, closed)
 
-    async def _end(self, name: str, entry: _Open, closed: Awaitable[None]) -> None:
+    async def _end(self, entry: _Open, closed: Awaitable[None]) -> None:
         with anyio.CancelScope(shield=True):  # if this task ends, nothing may stay half closed
-            try:
-                await entry.source.close()
-            except Exception:  # the others must be closed as well
-                log.exception("close_failed", server=name)
+            await entry.close()
             await closed

@@ -1,0 +1,58 @@
+"""Validates tables of the configuration by their models, and explains what is wrong in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from doorward.data.near_names import in_place_of
+from doorward.model.errors import ConfigError, MissingSecret
+
+if TYPE_CHECKING:
+    from doorward.model.references import Resolver
+
+T = TypeVar("T", bound=BaseModel)
+
+
+def validate(
+    model: type[T], data: Any, *, secrets: Resolver | None, place: str, also: Iterable[str] = (), of: str = ""
+) -> T:
+    """Validate `data` by `model`. All errors of pydantic become one ConfigError with the place, the keys and similar
+    names, which may come from `also`: keys that are allowed beside those of the model. `of` is the plugin whose model
+    it is.
+
+    Raises: ConfigError; MissingSecret if the only errors are missing variables.
+    """
+    try:
+        return model.model_validate(data, context={"secrets": secrets, "place": place})
+    except ValidationError as error:
+        kind = MissingSecret if {e["type"] for e in error.errors()} == {"missing_variable"} else ConfigError
+        hint = f"These are settings of {of}." if of and kind is ConfigError else None
+        raise kind("; ".join(explain(model, e, also) for e in error.errors()), place=place, hint=hint) from None
+
+
+def explain(model: type[BaseModel], error: Mapping[str, Any], also: Iterable[str] = ()) -> str:
+    """An error of pydantic in one line: the key, what is wrong with it, and a similar name."""
+    path = error["loc"]
+    key = ".".join(str(part) for part in path)
+    if error["type"] != "extra_forbidden":
+        why = str(error["msg"]).removeprefix("Value error, ")
+        if error["type"] == "dict_type":
+            why = 'Input should be a table, for example { name = "value" }'
+        return f"{key}: {why}" if key else why
+    known = sorted({*known_keys(model, path[:-1]), *(also if len(path) == 1 else ())})
+    return f"unknown key {key!r}{in_place_of(str(path[-1]), known)}"
+
+
+def known_keys(model: Any, path: Sequence[Any]) -> list[str]:
+    """The keys that a model allows at a path."""
+    for part in path:
+        if get_origin(model) in (dict, list):
+            model = get_args(model)[-1]
+        else:
+            fields = getattr(model, "model_fields", {})
+            model = fields[part].annotation if part in fields else None
+        model = next((a for a in get_args(model) if type(None) in get_args(model) and a is not type(None)), model)
+    return sorted(field.alias or name for name, field in getattr(model, "model_fields", {}).items())

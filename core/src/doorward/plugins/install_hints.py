@@ -1,0 +1,31 @@
+"""Says what to install for a plugin that is not there."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from importlib.metadata import requires
+
+_NAME_PREFIXES = {"executor": "sandbox", "auth": "auth", "cache": "cache", "plugin": "guard"}
+"""By our naming rule, the word before the plugin's name in the name of its distribution. Sources have none."""
+
+
+def to_install(kind: str, name: str, installed: Sequence[str]) -> str:
+    """A hint: what to install, or which name was meant. It names only distributions that are extras of core, because a
+    guessed name could belong to anybody."""
+    packages = [re.split(r"[^\w-]", requirement)[0] for requirement in requires("doorward") or ()]
+    called = f"doorward-{_NAME_PREFIXES[kind]}-" if kind in _NAME_PREFIXES else "doorward-"
+    for package in (f"{called}{name.replace('_', '-')}", f"doorward-{name.replace('_', '-')}"):
+        if package in packages:
+            return f"`pip install {package}` brings it."
+    if any(
+        re.search(rf"extra == [\"']{re.escape(name)}[\"']", requirement) for requirement in requires("doorward") or ()
+    ):
+        return f"`pip install doorward[{name}]` brings it."
+    ours = [
+        package.removeprefix(called) for package in packages if kind in _NAME_PREFIXES and package.startswith(called)
+    ]
+    if near := difflib.get_close_matches(name, [*installed, *ours], n=1, cutoff=0.7):
+        return f"Did you mean {near[0]!r}?" + ("" if near[0] in installed else f" {to_install(kind, near[0], ())}")
+    return "Install the distribution that brings it; `pip install doorward[standard]` brings the usual ones."

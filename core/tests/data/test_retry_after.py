@@ -1,0 +1,12 @@
+from __future__ import annotations
+
+from email.utils import formatdate
+
+from doorward.data.retry_after import retry_after
+
+
+def test_retry_after() -> None:
+    """Retry-After: seconds or a date; nonsense is ignored."""
+    assert retry_after("120") == 120
+    assert retry_after(formatdate(0, usegmt=True)) == 0
+    assert [retry_after(x) for x in ("soon", "-1", "nan", "")] == [None] * 4
