@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import importlib.util
 import os
 import time
 from collections.abc import AsyncIterator
@@ -27,18 +26,9 @@ from doorward import (
 from doorward_jail.probes.trials_of_limits import _named
 from doorward_testing import Door, FullPythonConformance
 
-_spec = importlib.util.spec_from_file_location("unshared", Path(__file__).parent / "unshared.py")
-assert _spec is not None
-assert _spec.loader is not None
-unshared = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(unshared)
+from . import unshared
 
 pytestmark = [pytest.mark.slow, unshared.needs_namespaces]
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @contextlib.asynccontextmanager
@@ -370,8 +360,9 @@ async def test_a_python_that_does_not_start_says_why() -> None:
 @pytest.mark.anyio
 @each_mode
 async def test_nothing_stays_open(mode: Any, until: Any) -> None:
-    """After many runs, and the idle time, there are as many file descriptors as before."""
+    """After many runs, and the idle time, there are as many file descriptors as after one."""
     async with executor(pool=1, idle=0.5, **mode) as made:
+        assert await value(made, "0") == 0  # the first one opens what this process keeps
         before = len(os.listdir("/proc/self/fd"))
         for number in range(10):
             assert await value(made, f"{number}") == number

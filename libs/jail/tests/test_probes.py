@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -31,7 +32,8 @@ from doorward import (
     bind,
 )
 from doorward_jail import devices
-from doorward_jail.probes import probe, summary, trials_of_limits
+from doorward_jail.probes import probe, summary, trials_of_limits, trials_of_network
+from doorward_jail.probes.trial import Asked
 from doorward_testing import Cli
 
 LIMITS = Limits(memory_bytes=64 * 2**20, processes=16)
@@ -47,7 +49,7 @@ class Bare:
     Settings = Settings
 
     def __init__(self, context: PluginContext) -> None:
-        pass
+        self.settings = SimpleNamespace(scratch=8 * 2**20)
 
     def capabilities(self) -> Capabilities:
         return Capabilities("Python", "none: for tests", packages=["pandas"], limits={"time": "host"})
@@ -70,7 +72,7 @@ class Bare:
         with tempfile.TemporaryFile() as out:  # no pipe: children would keep it open
             code += "\njson.dump(result, sys.stdout)"
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-c", code, stdout=out, stderr=out, start_new_session=True
+                sys.executable, "-c", code, stdout=out, stderr=out, start_new_session=True, close_fds=False
             )
             try:
                 await process.wait()
@@ -130,7 +132,12 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.anyio
 async def test_nothing_holds_without_isolation() -> None:
     """Every probe finds what it looks for, and says what. Nothing of it stays on the host."""
-    before = {*Path("/tmp").glob("doorward-*")}
+    places = ["/", "/tmp", "/usr", "/etc", "/dev", "/var/tmp", "/dev/shm", Path.home(), Path.cwd(), sys.prefix]
+
+    def ours() -> set[Path]:
+        return {path for at in places for path in Path(at).glob("*doorward-*")}
+
+    before = ours()
     found = {p.probe: p for p in await probe(Bare(None), LIMITS)}  # type: ignore[arg-type]
     assert {name for name, p in found.items() if p.held is not False} == set()
     assert "port of the host" in found["network"].says
@@ -138,11 +145,50 @@ async def test_nothing_holds_without_isolation() -> None:
     assert "on the host" in found["writing outside"].says
     assert "killed" in found["other processes"].says
     assert "variable" in found["environment"].says
+    assert "read the host's file" in found["system files"].says
+    assert "open file of the gateway" in found["open files"].says
+    assert "programs that gain privileges" in found["privileges"].says
+    assert "its limit is 8 MiB" in found["scratch"].says
     assert "its limit is 64 MiB" in found["memory"].says
     assert "its limit is 16" in found["processes"].says
     assert "lived on" in found["deadline"].says
     assert "DOORWARD_PROBE" not in os.environ
-    assert {*Path("/tmp").glob("doorward-*")} - before == set()
+    assert ours() - before == set()
+    assert not list(Path.cwd().glob("probe-*"))
+
+
+@pytest.mark.anyio
+async def test_each_listener_is_told_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a program reaches is found wherever only one way is open; a network that the operator gives is none."""
+    ways = {
+        "the host's loopback": "a port of",
+        "the host's loopback by IPv6": "a port by IPv6",
+        "an abstract Unix socket": "an abstract Unix socket",
+        "a Unix socket": "a Unix socket",
+    }
+    code = trials_of_network._NETWORK
+    lines = [line for line in code.splitlines() if line.startswith(("attempt(", "    attempt("))]
+    for line in lines:
+        rest = code
+        for other in lines:
+            rest = (
+                rest
+                if other == line
+                else rest.replace(f"{other}\n", f"{other[: len(other) - len(other.lstrip())]}pass\n")
+            )
+        monkeypatch.setattr(trials_of_network, "_NETWORK", rest)
+        asked = Asked("doorward-way", LIMITS)
+        with trials_of_network.network(asked) as trial:
+            ended = await Bare(None).run(Program(trial.code, trial.params), None)  # type: ignore[arg-type]
+            wrong = trial.judge(ended.value, ended.error)
+        what = line.split('"')[1]
+        if what in ways:
+            assert ways[what] in wrong, line
+        elif not what:
+            assert "a port by UDP" in wrong
+        with trials_of_network.network(replace(asked, network=True)) as trial:
+            assert trial.params["ROUTES"] is False
+            assert trial.judge([], None) == ""
 
 
 @pytest.mark.anyio

@@ -11,6 +11,7 @@ from typing import Any
 
 import doorward_testing
 import pytest
+from doorward import ConfigError, Secret, Settings
 from doorward_testing import Cli, Host
 from doorward_testing.samples import CONFIG
 
@@ -32,7 +33,7 @@ def test_the_example_of_the_readme(tmp_path: Path) -> None:
     (tmp_path / "test_notes.py").write_text(example)
     (tmp_path / "pytest.ini").touch()
     done = run("-m", "pytest", "-q", "test_notes.py", folder=tmp_path)
-    assert (done.returncode, "3 passed" in done.stdout) == (0, True), done.stdout
+    assert (done.returncode, "11 passed, 2 skipped" in done.stdout) == (0, True), done.stdout
 
 
 def test_the_readme_names_every_export() -> None:
@@ -60,6 +61,40 @@ async def test_a_host_has_what_is_installed_in_it(doorward_host: Host) -> None:
     with pytest.raises(Exception, match=r"broken' of test-plugin 1\.0 does not import"):
         async with doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = ["broken"]')):
             pass
+
+
+class KeySettings(Settings):
+    key: Secret
+    more: int = 1
+
+
+@pytest.mark.anyio
+async def test_contexts_made_by_hand(host: Host) -> None:
+    """They have validated settings, secrets of a given environment, and whatever else a test says."""
+    given = {"environ": {"KEY": "h4rd-to-guess-0123456789"}, "name": "api"}
+    context = host.context(KeySettings, {"key": "${KEY}"}, url="https://x.example", principal="alice", **given)
+    assert (context.name, context.url, context.principal, context.settings.more) == (
+        "api",
+        "https://x.example",
+        "alice",
+        1,
+    )
+    assert await context.settings.key.get() == "h4rd-to-guess-0123456789"
+    context.redact("t0ken-that-was-fetched-1")
+    server = host.server(KeySettings, {"key": "${KEY}"}, changed=print, **given)
+    assert (server.name, server.folder, server.changed) == ("api", host.folder, print)
+    assert server.scrub("h4rd-to-guess-0123456789 t0ken-that-was-fetched-1") == "[secret] [secret]"
+    with pytest.raises(ConfigError, match="did you mean 'more'"):
+        host.context(KeySettings, {"key": "x", "mroe": 2})
+
+
+@pytest.mark.anyio
+async def test_a_test_that_fails_in_a_gateway_says_so(host: Host) -> None:
+    """`pytest.fail` and `pytest.skip` leave it as they are, not in a group of exceptions; tables are a configuration."""
+    for outcome in (pytest.fail, pytest.skip):
+        with pytest.raises(outcome.Exception, match="the reason"):
+            async with host.gateway({"executor": "none", "servers": {}}):
+                outcome("the reason")
 
 
 def test_a_command_line(cli: Cli, doorward_host: Any) -> None:

@@ -7,13 +7,12 @@ import contextlib
 import hashlib
 import json
 import os
-import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
-from doorward import ConfigError, ServerError, log, own_file, own_folder
+from doorward import ConfigError, ServerError, log, own_file, own_folder, write_own
 
 if TYPE_CHECKING:
     from doorward import PluginContext
@@ -58,20 +57,10 @@ class Vault:
 
     def save(self, name: str, text: str) -> Path:
         """Write or replace an entry, whole or not at all. Returns: its file. Raises: ConfigError."""
-        file = self._file(name)
-        new = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
         with self._errors(name):
-            self._make_folder()
-            try:
-                new.unlink(missing_ok=True)
-                with open(own_file(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w", encoding="utf-8") as out:
-                    out.write(self._sealed(name, text))
-                    out.flush()
-                    os.fsync(out.fileno())
-                new.replace(file)
-            finally:
-                new.unlink(missing_ok=True)
-        return file
+            own_folder(self._folder, private=True)
+            write_own(self._file(name), self._sealed(name, text).encode())
+        return self._file(name)
 
     def forget(self, name: str) -> bool:
         """Delete an entry. Returns: whether there was one. Raises: ConfigError."""
@@ -83,7 +72,7 @@ class Vault:
     def mark(self, name: str) -> None:
         """Tell all processes that hold this entry that it is out of date. Raises: ConfigError."""
         with self._errors(name):
-            self._make_folder()
+            own_folder(self._folder, private=True)
             number = own_file(self._mark(name), os.O_WRONLY | os.O_CREAT)
             os.close(number)
             os.utime(self._mark(name))
@@ -102,7 +91,7 @@ class Vault:
 
         at = self._folder / f"{name}.lock"
         with self._errors(name):
-            self._make_folder()
+            own_folder(self._folder, private=True)
             os.close(own_file(at, os.O_RDWR | os.O_CREAT))
         lock = FileLock(at, mode=0o600)
         patience = anyio.current_time() + LOCK_SECONDS
@@ -157,10 +146,6 @@ class Vault:
 
     def _mark(self, name: str) -> Path:
         return self._folder / f"{name}.changed"
-
-    def _make_folder(self) -> None:
-        own_folder(self._folder)
-        self._folder.chmod(0o700)
 
     @contextlib.contextmanager
     def _errors(self, name: str) -> Iterator[None]:

@@ -11,6 +11,7 @@ from pydantic import ByteSize, Field, NonNegativeFloat, NonNegativeInt, Positive
 from doorward_jail.bootstrap import PYTHON_ARGUMENTS
 from doorward_jail.isolated import Isolated
 from doorward_jail.jail import Jail, zygote_config
+from doorward_jail.not_started import not_started
 from doorward_jail.pool import Pool
 from doorward_jail.sandbox import JailSandbox
 
@@ -79,7 +80,10 @@ class JailExecutor(Generic[SettingsT]):
 
     async def _jail(self, limits: Limits) -> Jail:
         settings = self.settings
-        isolated = await self.start(PYTHON_ARGUMENTS, limits)
+        try:
+            isolated = await self.start(PYTHON_ARGUMENTS, limits)
+        except OSError as error:
+            raise not_started("the sandbox's Python cannot be started", "", why=str(error)) from None
         config = zygote_config(
             isolated.config,
             preload=settings.preload,

@@ -12,12 +12,13 @@ from typing import Any
 
 from doorward import ExecutorError, Limits, log
 
-from doorward_jail import bootstrap, devices, seccomp
+from doorward_jail import bootstrap, seccomp
 from doorward_jail.connections.connection import SandboxConnection
 from doorward_jail.connections.local import LocalConnection
 from doorward_jail.connections.relayed import RelayedConnection
 from doorward_jail.inside.protocol import BadFrame, Frames, encode
 from doorward_jail.isolated import Isolated
+from doorward_jail.not_started import not_started
 
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -111,9 +112,8 @@ class Jail(asyncio.Protocol):
                 await isolated.loaded()
         except (OSError, TimeoutError, EOFError) as error:
             await jail.end()
-            why = f"was not ready after {seconds:g} s" if isinstance(error, TimeoutError) else "ended at once"
-            why, hint = devices.trouble() or (f"the sandbox's Python {why}", isolated.said().strip()[-2000:] or None)
-            raise ExecutorError(why, hint=hint) from None
+            what = f"was not ready after {seconds:g} s" if isinstance(error, TimeoutError) else "ended at once"
+            raise not_started(f"the sandbox's Python {what}", isolated.said()) from None
         except BaseException:
             await jail.end()
             raise
@@ -153,7 +153,7 @@ class Jail(asyncio.Protocol):
     async def fork(self, seconds: float = 10.0) -> SandboxConnection:
         """Start a sandbox, and wait until it is ready. Returns: its connection. Raises: ExecutorError."""
         if self.dead.is_set():
-            raise ExecutorError("the jail has ended", hint=self._said() or None)
+            raise ExecutorError("the jail has ended", hint=self._isolated.said().strip()[-2000:] or None)
         self._last += 1
         self.used = True
         number = self._last
@@ -161,15 +161,16 @@ class Jail(asyncio.Protocol):
             kind = LocalConnection if self._isolated.passes_fds else RelayedConnection
             connection = self.connections[number] = kind(self, number)
         except OSError as error:
-            raise ExecutorError(f"a sandbox did not start: {error}") from None
+            raise not_started("a sandbox did not start", self._isolated.said(), why=str(error)) from None
         try:
             await asyncio.wait_for(connection.open(), seconds)
             if self._isolated.account is not None:
                 connection.account = self._isolated.account(connection.pid)
         except (OSError, TimeoutError, EOFError) as error:
             await connection.end()
-            why, hint = devices.trouble() or (error or "it was not ready in time", self._said() or None)
-            raise ExecutorError(f"a sandbox did not start: {why}", hint=hint) from None
+            said = connection.said.decode(errors="replace")
+            why = "" if said.strip() else f"{error}" or f"it was not ready after {seconds:g} s"
+            raise not_started("a sandbox did not start", said or self._isolated.said(), why=why) from None
         except BaseException:
             await connection.end()
             raise
@@ -216,9 +217,6 @@ class Jail(asyncio.Protocol):
                 self._isolated.socket.close()
             for connection in list(self.connections.values()):
                 await connection.end()
-
-    def _said(self) -> str:
-        return self._isolated.said().strip()[-2000:]
 
     # Messages of the zygote
 

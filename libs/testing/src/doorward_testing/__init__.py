@@ -12,17 +12,25 @@ from typing import TYPE_CHECKING, Any
 
 _MODULE_OF = {
     "ArtefactStoreConformance": "stores",
-    "AuthConformance": "conformance",
-    "CacheConformance": "conformance",
+    "AuthConformance": "conformance.auths",
+    "CacheConformance": "conformance.caches",
     "CatalogStoreConformance": "stores",
     "Cli": "command_line",
+    "CommandConformance": "conformance.commands",
     "CommandEnded": "command_line",
+    "DistributionConformance": "conformance.distributions",
     "Door": "door",
     "ExecutorConformance": "executors",
+    "ExporterConformance": "conformance.exporters",
     "FullPythonConformance": "cpython",
+    "GuardConformance": "conformance.guards",
     "Host": "host",
-    "SourceConformance": "conformance",
+    "ObserverConformance": "conformance.observers",
+    "Request": "conformance.echo",
+    "SecretSchemeConformance": "conformance.secret_schemes",
+    "SourceConformance": "conformance.sources",
     "StartDoorward": "command_line",
+    "call_of": "conformance.hooks",
     "check_driver": "checks",
     "check_light_import": "checks",
     "ended": "command_line",
@@ -43,9 +51,17 @@ if TYPE_CHECKING:
     from doorward_testing.command_line import CommandEnded as CommandEnded
     from doorward_testing.command_line import StartDoorward as StartDoorward
     from doorward_testing.command_line import ended as ended
-    from doorward_testing.conformance import AuthConformance as AuthConformance
-    from doorward_testing.conformance import CacheConformance as CacheConformance
-    from doorward_testing.conformance import SourceConformance as SourceConformance
+    from doorward_testing.conformance.auths import AuthConformance as AuthConformance
+    from doorward_testing.conformance.caches import CacheConformance as CacheConformance
+    from doorward_testing.conformance.commands import CommandConformance as CommandConformance
+    from doorward_testing.conformance.distributions import DistributionConformance as DistributionConformance
+    from doorward_testing.conformance.echo import Request as Request
+    from doorward_testing.conformance.exporters import ExporterConformance as ExporterConformance
+    from doorward_testing.conformance.guards import GuardConformance as GuardConformance
+    from doorward_testing.conformance.hooks import call_of as call_of
+    from doorward_testing.conformance.observers import ObserverConformance as ObserverConformance
+    from doorward_testing.conformance.secret_schemes import SecretSchemeConformance as SecretSchemeConformance
+    from doorward_testing.conformance.sources import SourceConformance as SourceConformance
     from doorward_testing.cpython import FullPythonConformance as FullPythonConformance
     from doorward_testing.door import Door as Door
     from doorward_testing.executors import ExecutorConformance as ExecutorConformance

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from doorward import File
 from doorward_testing.door import Door
 from doorward_testing.executors import ExecutorConformance
 from doorward_testing.program_runner import program_of
+from doorward_testing.programs import isolation
 from doorward_testing.programs.full_python import ERRORS, STUBBORN, VALUES
 
 
@@ -66,6 +68,30 @@ class FullPythonConformance(ExecutorConformance):
         assert ended.error is None, ended.error
         assert ended.value[1:] == ["one,2", "two,2"]
         assert ended.value[0] == "in/report.csv"
+
+    @pytest.mark.anyio
+    @pytest.mark.timeout(300)
+    async def test_isolation(self, host: Any) -> None:
+        """As of every executor; and as CPython can express all that is tried, each probe must have come to its end."""
+        found = await self.probed(host)
+        assert {name: probed.says for name, probed in found.items() if not probed.held} == {}
+
+    @pytest.mark.anyio
+    async def test_sandboxes_do_not_see_each_other(self, host: Any) -> None:
+        """Two programs at the same time, of one executor: files, processes, listeners and shared memory of one are not
+        there for the other, and it cannot end it."""
+        executor, door = self.executor(host), Door()
+        codes = [isolation.SHOWING, isolation.LOOKING]
+        try:
+            boxes = [await executor.open(program_of(code)) for code in codes]
+            running = [box.run(program_of(code), door) for box, code in zip(boxes, codes, strict=True)]
+            shown, looked = await asyncio.gather(*running)
+            for box in boxes:
+                await box.close()
+        finally:
+            await executor.close()
+        assert (shown.error, shown.value) == (None, []), "who came by"
+        assert (looked.error, looked.value) == (None, []), "what was found"
 
     @pytest.mark.anyio
     async def test_nothing_is_left_for_the_next(self, host: Any) -> None:

@@ -39,7 +39,7 @@ class Door:
         self.files: dict[str, File] = {}
         self.room = float("inf")
         self._met = 0
-        self._all_met = asyncio.Event()
+        self._meetings: dict[int, asyncio.Event] = {}
 
     def members(self, server: str) -> Any:
         """See `doorward.Door.members`."""
@@ -107,10 +107,12 @@ class Door:
 
     async def _meet(self, others: int) -> int:
         self._met += 1
-        if self._met == others:
-            self._all_met.set()
+        complete = self._meetings.setdefault(others, asyncio.Event())
+        for number, meeting in self._meetings.items():
+            if self._met >= number:
+                meeting.set()
         try:
-            await asyncio.wait_for(self._all_met.wait(), MEET_SECONDS)
+            await asyncio.wait_for(complete.wait(), MEET_SECONDS)
         except TimeoutError:
             raise LimitExceeded(f"only {self._met} of {others} calls came at the same time") from None
         return others

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import pytest
 from doorward import File, LimitExceeded, Limits, Unsupported
@@ -141,6 +142,29 @@ class ExecutorConformance(ProgramRunner):
         for code in ("import os\nresult = os.environ['HOST_CANARY']", f"result = open({str(secret)!r}).read()"):
             with contextlib.suppress(Unsupported):  # it has no files at all
                 assert (await self.run(host, code))[0].error is not None
+
+    unprobed: ClassVar[Mapping[str, str]] = {}
+    """Probes that say nothing about this executor, by name, each with the reason."""
+
+    @pytest.mark.anyio
+    @pytest.mark.timeout(300)
+    async def test_isolation(self, host: Any) -> None:
+        """Programs that reach for the host, for other processes, for privileges and beyond their limits get nothing:
+        no probe of `doorward sandbox probe` finds a hole. See `doorward_jail.probes`."""
+        found = await self.probed(host)
+        assert {name: probed.says for name, probed in found.items() if probed.held is False} == {}
+
+    async def probed(self, host: Any) -> dict[str, Any]:
+        """What the probes say of this executor, by their names, without those that say nothing about it."""
+        from doorward_jail import probe
+
+        executor = self.executor(host)
+        try:
+            found = await probe(executor, Limits(memory_bytes=128 * 2**20, processes=32))
+        finally:
+            await executor.close()
+        assert self.unprobed.keys() <= {each.probe for each in found}
+        return {each.probe: each for each in found if each.probe not in self.unprobed}
 
     @pytest.mark.anyio
     async def test_memory_is_limited(self, host: Any) -> None:

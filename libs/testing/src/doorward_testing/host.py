@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
-from doorward import Entry, Gateway, Index, PluginContext, Secrets, installed, validate
+import pytest
+from doorward import Entry, Gateway, Index, PluginContext, Secrets, ServerContext, installed, validate
 
 
 class _Given(EntryPoint):
@@ -35,6 +37,7 @@ class Host:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.entries: list[Entry] = []
+        self._secrets: dict[tuple[tuple[str, str], ...], Secrets] = {}
 
     def install(
         self, kind: str, name: str, thing: Any, *, distribution: str = "test-plugin", version: str = "1.0"
@@ -48,24 +51,65 @@ class Host:
         """Install the plugins of these names that the environment of the test has, for example `"monty"`."""
         self.entries += [e for e in installed() if e.name in names]
 
-    def write(self, config: str, name: str = "doorward.toml") -> Path:
-        """Write a configuration whose state lies in the host's folder."""
+    def write(self, config: str | Mapping[str, Any], name: str = "doorward.toml") -> Path:
+        """Write a configuration, a text or its tables, whose state lies in the host's folder."""
+        import tomlkit
+
+        text = config if isinstance(config, str) else tomlkit.dumps(config)
         path = self.folder / name
-        path.write_text(config if "state =" in config else f'state = "state"\n{config}', encoding="utf-8")
+        path.write_text(text if "state =" in text else f'state = "state"\n{text}', encoding="utf-8")
         return path
 
-    def gateway(self, config: str, **options: Any) -> AbstractAsyncContextManager[Gateway]:
-        """A gateway with this configuration, and with the plugins that are installed here."""
-        return Gateway.open(self.write(config), index=Index(self.entries), **options)
+    @asynccontextmanager
+    async def gateway(self, config: str | Mapping[str, Any], **options: Any) -> AsyncIterator[Gateway]:
+        """A gateway with this configuration, and with the plugins that are installed here (with `index=None`: those of
+        the environment)."""
+        ended, given = None, {"index": Index(self.entries), **options}
+        async with Gateway.open(self.write(config), **given) as gate:
+            try:
+                yield gate
+            except (pytest.fail.Exception, pytest.skip.Exception) as outcome:  # a task group would wrap it
+                ended = outcome
+        if ended is not None:
+            raise ended
 
     def context(
         self,
         model: Any,
         settings: dict[str, Any] | None = None,
         *,
-        environ: dict[str, str] | None = None,
+        environ: Mapping[str, str] | None = None,
         name: str = "test",
+        **more: Any,
     ) -> Any:
-        """A `PluginContext` with validated settings, to make a driver by hand."""
-        checked = validate(model, settings or {}, secrets=Secrets(environ=environ or {}), place="test")
-        return PluginContext(name, checked, self.folder)
+        """A `PluginContext` with validated settings, to make a driver or a hook class by hand. `more` are any of its
+        other fields: `url`, `origins`, `principal`, `per_principal`, …"""
+        given = {"state": self.folder, "redact": self.secrets(environ).redaction(), **more}
+        return PluginContext(name, self.validated(model, settings, environ=environ), **given)
+
+    def server(
+        self,
+        model: Any,
+        settings: dict[str, Any] | None = None,
+        *,
+        environ: Mapping[str, str] | None = None,
+        name: str = "test",
+        **more: Any,
+    ) -> Any:
+        """The same for a source: a `ServerContext`. `more` are any of its other fields: `auth`, `changed`, …"""
+        secrets = self.secrets(environ)
+        given = {"folder": self.folder, "state": self.folder / "servers" / name, "scrub": secrets.scrub, **more}
+        return ServerContext(name, self.validated(model, settings, environ=environ), **given)
+
+    def validated(
+        self, model: Any, settings: dict[str, Any] | None = None, *, environ: Mapping[str, str] | None = None
+    ) -> Any:
+        """Settings, as core validates them. Raises: ConfigError."""
+        return validate(model, settings or {}, secrets=self.secrets(environ), place="test")
+
+    def secrets(self, environ: Mapping[str, str] | None = None) -> Secrets:
+        """The values of `${…}` in this host: one object for each environment."""
+        key = tuple(sorted((environ or {}).items()))
+        if key not in self._secrets:
+            self._secrets[key] = Secrets(environ=dict(environ or {}))
+        return self._secrets[key]

@@ -8,6 +8,11 @@ from typing import Any
 import pytest
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """The mark of pytest-timeout, for those who have not installed it: tests of executors carry it."""
+    config.addinivalue_line("markers", "timeout(seconds): how long a test may take")
+
+
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A `doorward_testing.Host` in a folder of its own, in which only the test installs plugins."""

@@ -185,6 +185,9 @@ class MemoryCache:
         self.kept: dict[str, CachedProgram] = {}
 
     async def put(self, program: CachedProgram) -> str:
+        for kept in self.kept.values():
+            if (kept.principal, kept.digest) == (program.principal, program.digest):
+                return kept.cache_id
         self.kept[program.cache_id] = program
         return program.cache_id
 

@@ -13,6 +13,9 @@ from doorward_jail.connections.inbox import Inbox
 from doorward_jail.inside.protocol import HEADER, MAX_UNREAD_BYTES, encode
 from doorward_jail.isolated import Account
 
+_SAID_BYTES = 4096
+"""Of what a sandbox says before it is ready."""
+
 Listener = Callable[[dict[str, Any], bytes], None]
 
 
@@ -66,7 +69,8 @@ class SandboxConnection:
         self.gone: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self.why = self.hint = ""
         self.heard: Listener = self._ready
-        self.print: Callable[[bytes], None] = lambda data: None
+        self.said = b""
+        self.print: Callable[[bytes], None] = self._say
         self._is_ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._inbox = Inbox(2**16, lambda message, blob: self.heard(message, blob), self.break_off)
 
@@ -149,6 +153,10 @@ class SandboxConnection:
         if self.account is not None:
             account, self.account = self.account, None
             await account.close()
+
+    def _say(self, data: bytes) -> None:
+        """Keep what the sandbox says before a program runs in it: why it did not start."""
+        self.said = (self.said + data)[-_SAID_BYTES:]
 
     def _ready(self, message: dict[str, Any], blob: bytes) -> None:
         if "ready" in message and not self._is_ready.done():

@@ -31,7 +31,7 @@ from doorward import (
     Unsupported,
 )
 
-from doorward_jail.probes.trial import Trial
+from doorward_jail.probes.trial import Asked, Trial
 from doorward_jail.probes.trials import TRIALS
 
 if TYPE_CHECKING:
@@ -64,13 +64,16 @@ async def probe(executor: Executor, limits: Limits) -> list[Probed]:
 
     Raises: ExecutorError if it cannot run any program.
     """
-    await _run(executor, Program("1 + 1", description="probe", limits=limits), limits.timeout)
     results = []
-    token = f"doorward-{secrets.token_hex(8)}"
-    with _environment(token):
+    asked = Asked(f"doorward-{secrets.token_hex(8)}", limits, network=executor.capabilities().network)
+    if isinstance(room := getattr(getattr(executor, "settings", None), "scratch", None), int):
+        asked = replace(asked, scratch=room)
+    # What a sandbox may have inherited must be there before the first one.
+    with _environment(asked.token), TRIALS["open files"](asked) as inherited:
+        await _run(executor, Program("1 + 1", description="probe", limits=limits), limits.timeout)
         for name, make in TRIALS.items():
             started = time.perf_counter()
-            with make(token, limits) as trial:
+            with contextlib.nullcontext(inherited) if name == "open files" else make(asked) as trial:
                 held, says = await _try(executor, trial, limits)
             results.append(Probed(name, held, says, round((time.perf_counter() - started) * 1000, 1)))
     return results
@@ -96,7 +99,7 @@ async def _try(executor: Executor, trial: Trial, limits: Limits) -> tuple[bool |
         value, error = ended.value, ended.error
     except DoorwardError as raised:
         error = raised
-    wrong = trial.judge(value, error)
+    wrong = await anyio.to_thread.run_sync(trial.judge, value, error)  # meanwhile the executor ends the sandbox
     if wrong:
         return False, wrong
     if isinstance(error, Unsupported) or (isinstance(error, Failure) and error.type in MISSING_FEATURE_ERRORS):

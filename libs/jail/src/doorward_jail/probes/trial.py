@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from doorward import DoorwardError, Failure
+    from doorward import DoorwardError, Failure, Limits
 
 TRIAL_SECONDS = 5.0
 """Seconds that one probe may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a trial is made for. `token` is in the names of all that it leaves to be found; `scratch` are the bytes of
+    files that a sandbox may have, `network` says that the operator gives programs one."""
+
+    token: str
+    limits: Limits
+    scratch: int = 256 * 2**20
+    network: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +39,26 @@ class Trial:
     well: str
     limit: str = "-"
     seconds: float = TRIAL_SECONDS
+
+
+MakeTrial = Callable[[Asked], AbstractContextManager[Trial]]
+"""Opens on the host what a program is to reach, and closes it afterwards."""
+
+
+@contextmanager
+def open_folder(at: str = "/tmp") -> Iterator[Path]:  # noqa: S108
+    """A folder in which every user of the host may read and write."""
+    with TemporaryDirectory(prefix="doorward-probe-", dir=at if os.path.isdir(at) else None) as name:
+        os.chmod(name, 0o777)  # noqa: S103
+        yield Path(name)
+
+
+def listed(value: Any) -> list[Any]:
+    """The value of a program that reports a list; anything else is none."""
+    return value if isinstance(value, list) else []
+
+
+def told(what: str, found: Iterable[Any]) -> str:
+    """A sentence that names what was found; "" if nothing was."""
+    names = ", ".join(map(str, found))
+    return f"a program {what} {names}" if names else ""

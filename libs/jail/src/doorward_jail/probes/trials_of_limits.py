@@ -1,4 +1,4 @@
-"""Trials of limits: memory, processes, the deadline."""
+"""Trials of limits: memory, processes, files, the deadline."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from doorward_jail.probes.trial import Trial
-
-if TYPE_CHECKING:
-    from doorward import Limits
+from doorward_jail.probes.trial import TRIAL_SECONDS, Asked, Trial
 
 DEADLINE_SECONDS = 0.4
 """The time of the program of the probe `deadline`, which must be gone a second later."""
+
+GONE_SECONDS = 1.0
+"""What a program has started must be gone this long after its end."""
+
+MAX_SCRATCH_BYTES = 2**30
+"""Where a sandbox may have more files than this, nobody tries whether it may have still more."""
 
 _MEMORY = """
 MIB = 0
@@ -29,8 +32,8 @@ result = taken
 
 
 @contextlib.contextmanager
-def memory(token: str, limits: Limits) -> Iterator[Trial]:
-    mib = limits.memory_bytes // 2**20
+def memory(asked: Asked) -> Iterator[Trial]:
+    mib = asked.limits.memory_bytes // 2**20
 
     def judge(value: Any, error: Any) -> str:
         return f"a program took {value} MiB, and its limit is {mib} MiB" if error is None else ""
@@ -41,11 +44,18 @@ def memory(token: str, limits: Limits) -> Iterator[Trial]:
 _PROCESSES = """
 import os, time
 MOST = 0
+NAME = ""
+SECONDS = 0.0
 started = 0
+try:
+    import ctypes
+    ctypes.CDLL(None).prctl(15, NAME.encode(), 0, 0, 0)  # the host knows it, and its children, by this name
+except Exception:
+    pass
 try:
     while started < MOST:
         if os.fork() == 0:
-            time.sleep(60)
+            time.sleep(SECONDS)
             os._exit(0)
         started += 1
 except OSError:
@@ -55,14 +65,54 @@ result = started
 
 
 @contextlib.contextmanager
-def processes(token: str, limits: Limits) -> Iterator[Trial]:
-    most = limits.processes
+def processes(asked: Asked) -> Iterator[Trial]:
+    """Its children sleep, and end by themselves, wherever nothing ends them."""
+    most, name = asked.limits.processes, f"dp-{asked.token[-10:]}"
+
+    def judge(value: Any, error: Any) -> str:
+        left = _ended(name)
+        if isinstance(value, int) and value > most:
+            return f"a program started {value} processes, and its limit is {most}"
+        return f"{left} processes of a program lived on after its end" if left else ""
+
+    given = {"MOST": most + 16, "NAME": name, "SECONDS": 2 * TRIAL_SECONDS}
+    yield Trial(_PROCESSES, given, judge, f"a program gets no more than {most} processes", "processes")
+
+
+_SCRATCH = """
+import os
+MIB = 0
+taken = 0
+made = []
+try:
+    while taken < MIB:
+        file = open("probe-" + str(taken), "wb")
+        made.append(file)
+        os.posix_fallocate(file.fileno(), 0, 8 * 2**20)
+        taken += 8
+except OSError:
+    pass
+for file in made:
+    file.close()
+    os.unlink(file.name)
+result = taken
+"""
+
+
+@contextlib.contextmanager
+def scratch(asked: Asked) -> Iterator[Trial]:
+    """Room for files is reserved, and given back at once."""
+    most = asked.scratch // 2**20
 
     def judge(value: Any, error: Any) -> str:
         is_over = isinstance(value, int) and value > most
-        return f"a program started {value} processes, and its limit is {most}" if is_over else ""
+        return f"a program made files of {value} MiB, and its limit is {most} MiB" if is_over else ""
 
-    yield Trial(_PROCESSES, {"MOST": most + 16}, judge, f"a program gets no more than {most} processes", "processes")
+    if asked.scratch > MAX_SCRATCH_BYTES:
+        code = f"raise NotImplementedError('a sandbox may have {most} MiB of files')"
+        yield Trial(code, {}, judge, "")
+    else:
+        yield Trial(_SCRATCH, {"MIB": most + 64}, judge, f"a program gets no more than {most} MiB of files", "memory")
 
 
 _DEADLINE = """
@@ -86,18 +136,14 @@ while True:
 
 
 @contextlib.contextmanager
-def deadline(token: str, limits: Limits) -> Iterator[Trial]:
-    name = f"dw-{token[-10:]}"  # Linux keeps 15 characters
+def deadline(asked: Asked) -> Iterator[Trial]:
+    name = f"dw-{asked.token[-10:]}"  # Linux keeps 15 characters
     end = time.monotonic() + DEADLINE_SECONDS
 
     def judge(value: Any, error: Any) -> str:
         late = time.monotonic() - end
-        time.sleep(0.02)  # those that were killed need a moment
-        for pid in (left := _named(name)):
-            with contextlib.suppress(OSError):
-                os.kill(pid, 9)
-        if left:
-            return f"{len(left)} processes of a program lived on after its deadline"
+        if left := _ended(name):
+            return f"{left} processes of a program lived on after its deadline"
         return f"a program ended {late:.1f} s late" if late > 1 else ""
 
     yield Trial(
@@ -108,6 +154,17 @@ def deadline(token: str, limits: Limits) -> Iterator[Trial]:
         "",
         DEADLINE_SECONDS,
     )
+
+
+def _ended(name: str) -> int:
+    """End the running processes of the host with this name. Returns: how many there were."""
+    end = time.monotonic() + GONE_SECONDS
+    while (left := _named(name)) and time.monotonic() < end:  # those that are being killed need a moment
+        time.sleep(0.02)
+    for pid in left:
+        with contextlib.suppress(OSError):
+            os.kill(pid, 9)
+    return len(left)
 
 
 def _named(name: str) -> list[int]:

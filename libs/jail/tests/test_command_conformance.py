@@ -1,0 +1,18 @@
+"""`sandbox` against the conformance class of commands, as any third party's command."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from doorward_jail.command import sandbox
+from doorward_testing import CommandConformance
+
+
+class TestSandbox(CommandConformance):
+    command, name = sandbox, "sandbox"
+
+    def works(self, host: Any) -> list[list[str]]:
+        return [["list"], ["list", "--json"]]
+
+    def fails(self, host: Any) -> list[list[str]]:
+        return [["probe", "none"], ["build", "none"]]

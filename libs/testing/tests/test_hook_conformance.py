@@ -1,0 +1,348 @@
+"""Each mistake in a guard, an observer or a secret scheme fails the test that is about it, with a sentence that says
+what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from doorward_testing import Host, ObserverConformance
+
+from .conftest import Failures, Told
+
+GUARD = """
+from collections.abc import Sequence
+
+from doorward import Call, Finding, Program, Settings, hookimpl
+from doorward_testing import GuardConformance, call_of
+
+
+class OfficeSettings(Settings):
+    word: str
+
+
+class Office:
+    Settings = OfficeSettings
+
+    def __init__(self, context) -> None:
+        self.word = context.settings.word
+
+    @hookimpl
+    def guard_program(self, program: Program) -> Sequence[Finding]:
+        return [Finding("this word is not for programs")] if self.word in program.code else []
+
+    @hookimpl
+    def guard_call(self, call: Call) -> str | None:
+        return None if call.function.read_only else "nothing is changed here"
+
+    @hookimpl
+    def guard_result(self, call: Call, result: object) -> str | None:
+        return "it holds the word" if isinstance(result, str) and self.word in result else None
+
+
+class TestOffice(GuardConformance):
+    plugin = Office
+
+    def settings(self, host):
+        return {"word": "payroll"}
+
+    def refused(self):
+        return ["payroll = 1", call_of("notes.delete", read_only=False, id=1), (call_of(), "the payroll")]
+
+    def passed(self):
+        return ["1 + 1", call_of("notes.find", words="x"), (call_of(), ["milk"])]
+"""
+
+OBSERVER = """
+import hashlib
+
+from doorward import hookimpl
+from doorward_testing import ObserverConformance
+
+
+class Journal:
+    def __init__(self, context) -> None:
+        self.file = context.state / "journal"
+
+    def write(self, text: str) -> None:
+        with self.file.open("a", errors="replace") as file:
+            file.write(text + "\\n")
+
+    @hookimpl
+    def run_finished(self, program, outcome) -> None:
+        code = hashlib.sha256(program.code.encode(errors="replace")).hexdigest()
+        self.write(f"{code} {outcome.ok} {outcome.error.type if outcome.error else ''}")
+
+    @hookimpl
+    def call_finished(self, call, record) -> None:
+        self.write(f"{call.function.qualified} {record.ok}")
+
+
+class TestJournal(ObserverConformance):
+    plugin = Journal
+"""
+
+SCHEME = """
+from doorward import MissingSecret, Settings, hookimpl
+from doorward_testing import SecretSchemeConformance
+
+
+class VaultSettings(Settings):
+    value: str
+
+
+class Vault:
+    Settings = VaultSettings
+
+    def __init__(self, context) -> None:
+        self.values = {"key": context.settings.value}
+
+    @hookimpl
+    def resolve_secret(self, scheme: str, name: str) -> str | None:
+        if scheme != "vault":
+            return None
+        if name not in self.values:
+            raise MissingSecret("the vault has nothing of this name", hint="Put it in.")
+        return self.values[name]
+
+
+class TestVault(SecretSchemeConformance):
+    plugin, scheme = Vault, "vault"
+
+    def settings(self, host):
+        return {"value": "h4rd-to-guess-0123456789"}
+
+    def known(self, host):
+        return "key", "h4rd-to-guess-0123456789"
+
+    def missing(self, host):
+        return "none"
+"""
+
+GOOD = {"guard": GUARD, "observer": OBSERVER, "scheme": SCHEME}
+
+MISTAKES = {
+    "no plugin": (GUARD, ("    plugin = Office\n", ""), "test_it_loads", "Write in it: plugin = your_module"),
+    "no hook": (
+        GUARD,
+        ("    @hookimpl\n", ""),
+        "test_it_loads",
+        "implements none of the hooks guard_program, guard_call, guard_result: mark a function",
+    ),
+    "an unknown hook": (
+        GUARD,
+        ("    @hookimpl\n    def guard_call", "    @hookimpl\n    def guard_calls"),
+        "test_it_loads",
+        "plugin 'under_test' of test-plugin 1.0 does not fit its hook",
+    ),
+    "an unknown argument": (
+        GUARD,
+        ("def guard_call(self, call: Call)", "def guard_call(self, request)"),
+        "test_it_loads",
+        "does not fit its hook",
+    ),
+    "an asynchronous hook": (
+        GUARD,
+        ("def guard_call", "async def guard_call"),
+        "test_it_loads",
+        "asynchronous hooks: ['guard_call']. Core does not await hooks",
+    ),
+    "nothing to refuse": (GUARD, ("def refused", "def refuses"), "test_it_refuses", "Write in it: def refused(self)"),
+    "lets a program pass": (
+        GUARD,
+        ("if self.word in program.code", "if self.word == program.code"),
+        "test_it_refuses",
+        "it let pass the program 'payroll = 1'",
+    ),
+    "only advice": (
+        GUARD,
+        ('Finding("this word is not for programs")', 'Finding("this word is not for programs", refuse=False)'),
+        "test_it_guards_in_a_gateway",
+        "a gateway ran the program 'payroll = 1'",
+    ),
+    "lets a call pass": (
+        GUARD,
+        ('"nothing is changed here"', "None"),
+        "test_it_refuses",
+        "it let pass the call notes.delete({'id': 1})",
+    ),
+    "lets a result pass": (
+        GUARD,
+        ("isinstance(result, str) and", "isinstance(result, list) and"),
+        "test_it_refuses",
+        "it let pass the result 'the payroll' of notes.find",
+    ),
+    "no reason": (GUARD, ('"nothing is changed here"', '""'), "test_it_refuses", "without a reason"),
+    "False": (GUARD, ('"nothing is changed here"', "False"), "test_it_refuses", "guard_call answered False"),
+    "texts for findings": (
+        GUARD,
+        ('[Finding("this word is not for programs")]', '["no"]'),
+        "test_it_refuses",
+        "guard_program answered ['no']: it answers doorward.Finding objects",
+    ),
+    "refuses everything": (
+        GUARD,
+        ("None if call.function.read_only else ", ""),
+        "test_it_lets_pass",
+        "it refused the call notes.find({'words': 'x'}): nothing is changed here",
+    ),
+    "parses": (
+        GUARD,
+        ("if self.word in program.code", "if __import__('ast').parse(program.code) and self.word in program.code"),
+        "test_it_raises_nothing",
+        "Never raise: answer a reason, or None.",
+    ),
+    "odd arguments": (
+        GUARD,
+        ("None if call.function.read_only", "None if call.arguments.get('value', '').isascii() or call.function.read_only"),
+        "test_it_raises_nothing",
+        "the guard, given the call notes.find(",
+    ),
+    "takes long": (
+        GUARD,
+        ("if self.word in program.code", "if __import__('time').sleep(11) or self.word in program.code"),
+        "test_it_raises_nothing",
+        "and nothing else ran meanwhile",
+    ),
+    "changes": (
+        GUARD,
+        ("        return None if call.function", "        call.arguments['seen'] = 1\n        return None if call.function"),
+        "test_it_changes_nothing",
+        "it changed the call notes.delete",
+    ),
+    "odd texts": (
+        OBSERVER,
+        ('.encode(errors="replace")', ".encode()"),
+        "test_it_raises_nothing",
+        "Catch what may fail: nobody else does.",
+    ),
+    "a failure without an error": (
+        OBSERVER,
+        ("outcome.error.type if outcome.error else ''", "outcome.error.type"),
+        "test_it_raises_nothing",
+        "run_finished, told of",
+    ),
+    "changes what it is told": (
+        OBSERVER,
+        ("        self.write(f\"{call.", "        call.arguments.clear()\n        self.write(f\"{call."),
+        "test_it_changes_nothing",
+        "call_finished changed what it was told",
+    ),
+    "changes outcomes": (
+        OBSERVER,
+        ("        code = hash", "        object.__setattr__(outcome, 'printed', 'seen')\n        code = hash"),
+        "test_runs_are_the_same_with_it",
+        "outcomes with the observer",
+    ),
+    "tells values": (
+        OBSERVER,
+        ("{outcome.ok}", "{outcome.ok} {call_of_it(program)}"),
+        "test_it_raises_nothing",
+        "raised NameError",
+    ),
+    "tells credentials": (
+        OBSERVER,
+        ("        self.write(f\"{call.", "        self.write('canary-hQ7vX2mLw9Zt4Rb8')\n        self.write(f\"{call."),
+        "test_no_secret_is_told",
+        "it told a credential: tell sizes and hashes, never contents",
+    ),
+    "forgets the refused": (
+        OBSERVER,
+        ("        code = hash", "        if outcome.error: return\n        code = hash"),
+        "test_refused_and_cancelled_runs_are_told",
+        "it tells nothing of a run that fails",
+    ),
+    "forgets the cancelled": (
+        OBSERVER,
+        ("        code = hash", "        if outcome.error and outcome.error.type == 'Cancelled': return\n        code = hash"),
+        "test_refused_and_cancelled_runs_are_told",
+        "it tells nothing of a run that is cancelled",
+    ),
+    "no scheme": (SCHEME, ('    plugin, scheme = Vault, "vault"', "    plugin = Vault"), "test_a_value", 'scheme = "vault"'),
+    "another value": (SCHEME, ("return self.values[name]", "return name"), "test_a_value", "is not the value that"),
+    "any scheme": (
+        SCHEME,
+        ('scheme != "vault"', "not scheme"),
+        "test_other_schemes_are_left_alone",
+        "it answered to the scheme 'other': answer None unless scheme == 'vault'",
+    ),
+    "the beginning of a scheme": (
+        SCHEME,
+        ('scheme != "vault"', 'not "vault".startswith(scheme) or not scheme'),
+        "test_other_schemes_are_left_alone",
+        "it answered to the scheme 'vaul'",
+    ),
+    "nothing is missing": (
+        SCHEME,
+        ('raise MissingSecret("the vault has nothing of this name", hint="Put it in.")', 'return ""'),
+        "test_a_value_that_is_missing",
+        "a missing value is '': raise doorward.MissingSecret",
+    ),
+    "a key error": (
+        SCHEME,
+        ("if name not in self.values", "if False"),
+        "test_a_value_that_is_missing",
+        "a missing value raised KeyError",
+    ),
+    "tells others": (
+        SCHEME,
+        ('"the vault has nothing of this name"', 'f"no {name} in {self.values}"'),
+        "test_a_value_that_is_missing",
+        "the error about a missing value holds another value",
+    ),
+    "odd names": (
+        SCHEME,
+        ("if name not in self.values", "open(name) if '/' in name else 0\n        if name not in self.values"),
+        "test_odd_names",
+        "Raise doorward.ConfigError.",
+    ),
+    "one thread": (
+        SCHEME,
+        ("        if name not in", "        import time\n        self.name = name\n        time.sleep(0.01)\n        name = self.name\n        if name not in"),
+        "test_many_threads_at_once",
+        "threads got another answer than one alone",
+    ),
+    "sometimes": (
+        SCHEME,
+        ("        return self.values[name]", "        return self.values.pop(name)"),
+        "test_a_value",
+        "raised MissingSecret: the vault has nothing",
+    ),
+}  # fmt: skip
+
+
+class Opens:
+    """A hook class with something to open and to close."""
+
+    def __init__(self, context: Any) -> None:
+        self.did: list[str] = []
+
+    async def open(self) -> None:
+        self.did.append("open")
+
+    async def close(self) -> None:
+        self.did.append("close")
+
+
+@pytest.mark.anyio
+async def test_a_plugin_is_opened_and_closed(host: Host) -> None:
+    """As a gateway does, so that tests which ask its hooks by hand find it ready."""
+
+    class Conformance(ObserverConformance):
+        plugin = Opens
+
+    async with Conformance().opened(host) as plugin:
+        assert plugin.did == ["open"]
+    assert plugin.did == ["open", "close"]
+
+
+@pytest.mark.parametrize("kind", GOOD)
+def test_a_good_one_passes(failures: Failures, kind: str) -> None:
+    """A plugin without mistakes has no failure."""
+    assert failures(GOOD[kind]) == {}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_told(told: Told, mistake: str) -> None:
+    """In the test that is about it, in one message, without our own frames."""
+    told(*MISTAKES[mistake])
