@@ -343,6 +343,93 @@ def test_only_a_file_of_ours_is_touched(tmp_path: Path, kind: str) -> None:
 
 
 @POSIX
+@pytest.mark.parametrize("name", ["doorward.audit.jsonl", "doorward.audit.jsonl.key"])
+@pytest.mark.parametrize("text", ["root:x:0:0:root", "[limits]", "-----BEGIN KEY-----"])
+def test_a_file_that_is_no_log_stays_as_it_is(tmp_path: Path, name: str, text: str) -> None:
+    """A path that names a file of something else: it keeps its mode and its content, and the start fails."""
+    (tmp_path / name).write_text(text)
+    (tmp_path / name).chmod(0o644)
+    with pytest.raises(ConfigError, match=r"is not a file that Doorward made|is broken") as caught:
+        audit(tmp_path)
+    assert (tmp_path / name).read_text() == text
+    assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o644
+    assert caught.value.hint
+
+
+@POSIX
+@pytest.mark.parametrize("way", ["device", "link", "pipe"])
+def test_who_wants_no_file_is_told_what_to_do(tmp_path: Path, way: str) -> None:
+    """/dev/null, /dev/stdout (a link to a pipe) and pipes: nothing is chmodded, no key is made, and the error says how
+    to audit nothing, or elsewhere."""
+    at = tmp_path / "null"
+    if way == "device":
+        try:
+            os.mknod(at, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        except PermissionError:
+            pytest.skip("only root makes devices")
+    else:
+        os.mkfifo(at)
+    at.chmod(0o666)
+    if way == "link":
+        (tmp_path / "stdout").symlink_to(at)
+    with pytest.raises(ConfigError, match="is not a regular file") as caught:
+        audit(tmp_path, path=tmp_path / ("stdout" if way == "link" else "null"))
+    assert "`plugins`" in str(caught.value.hint)
+    assert "tail -F" in str(caught.value.hint)
+    assert stat.S_IMODE(at.stat().st_mode) == 0o666
+    assert {path.name for path in tmp_path.iterdir()} <= {"null", "stdout"}
+
+
+@POSIX
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o770])
+def test_a_folder_of_others_gets_no_log(tmp_path: Path, mode: int) -> None:
+    """Others could put what they like in the place of log and key."""
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(mode)
+    with pytest.raises(ConfigError, match="other users may write in this folder"):
+        audit(tmp_path, path=tmp_path / "open/audit.jsonl")
+    assert list((tmp_path / "open").iterdir()) == []
+
+
+@POSIX
+def test_folders_in_between_are_ours_alone(tmp_path: Path) -> None:
+    """All that are made, whatever the umask says."""
+    before = os.umask(0)
+    try:
+        audit(tmp_path, path=tmp_path / "a/b/audit.jsonl")
+    finally:
+        os.umask(before)
+    assert {stat.S_IMODE((tmp_path / each).stat().st_mode) for each in ("a", "a/b")} == {0o700}
+
+
+@POSIX
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("kind", ["link", "pipe", "hard link", "folder"])
+def test_an_older_log_that_is_no_file_of_ours_stays(tmp_path: Path, number: int, kind: str) -> None:
+    """Nothing is renamed then: the log grows on, and a warning says why, once."""
+    strange, victim = tmp_path / f"doorward.audit.jsonl.{number}", tmp_path / "victim"
+    victim.write_text("mine")
+    match kind:
+        case "link":
+            strange.symlink_to(victim)
+        case "pipe":
+            os.mkfifo(strange)
+        case "hard link":
+            os.link(victim, strange)
+        case "folder":
+            strange.mkdir()
+    before = strange.lstat().st_ino
+    with structlog.testing.capture_logs() as logs:
+        log = audit(tmp_path, max_bytes=100, keep=2)
+        for server in ("one", "two", "three"):
+            log.auth_chosen(server, "jwt")
+    assert [line["server"] for line in lines(tmp_path)] == ["one", "two", "three"]
+    assert [each["event"] for each in logs] == ["audit_not_rotated"]
+    assert str(strange) in logs[0]["why"]
+    assert (strange.lstat().st_ino, victim.read_text()) == (before, "mine")
+
+
+@POSIX
 def test_a_lock_that_is_never_given_back_stops_nothing(tmp_path: Path) -> None:
     """Whoever holds the key's lock keeps the file from being rotated, and no line from being written."""
     import fcntl

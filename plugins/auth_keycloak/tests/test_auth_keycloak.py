@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from doorward import ConfigError, DoorwardError, LoginRefused, PluginContext, qu
 from doorward.config.config import validate
 from doorward.secrets.store import Secrets
 from doorward_auth_keycloak import Keycloak
-from doorward_testing import AuthConformance, check_driver, check_light_import
+from doorward_testing import AuthConformance, Request, check_driver, check_light_import
 
 from .realm import Realm, running
 
@@ -27,9 +27,18 @@ ENVIRON = {"SECRET": "secret-of-the-service", "PASSWORD": "pass-word-of-alice"}
 class TestAuthConformance(AuthConformance):
     """CONTRACT: AUT-01, AUT-18."""
 
-    def auth(self, host: Any, environ: dict[str, str]) -> Any:
-        context = host.context(Keycloak.Settings, {**SSO, "client_secret": "${CANARY}"}, environ=environ)
-        return Keycloak(replace(context, url="https://api.example.com"))
+    driver = Keycloak
+    renews = True
+
+    def settings(self, host: Any) -> dict[str, Any]:
+        return {**SSO, "base_url": self.server.url, "client_secret": "${CANARY}"}
+
+    def answer(self, request: Request) -> Any:
+        issuer = f"{self.server.url}/realms/main"
+        metadata = {"issuer": issuer, "token_endpoint": f"{issuer}/token", "authorization_endpoint": f"{issuer}/auth"}
+        token = {"access_token": secrets.token_urlsafe(18), "token_type": "Bearer", "expires_in": 300}
+        known = {"/realms/main/.well-known/openid-configuration": metadata, "/realms/main/token": token}
+        return (200, {}, known[request.path]) if request.path in known else None
 
     def test_is_installed(self) -> None:
         """The driver is found under its word in the configuration."""

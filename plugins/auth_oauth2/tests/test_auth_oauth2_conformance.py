@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import secrets
 from typing import Any
 
 import pytest
@@ -10,7 +10,7 @@ from doorward import ConfigError
 from doorward.config.config import validate
 from doorward.secrets.store import Secrets
 from doorward_auth_oauth2 import OAuth2
-from doorward_testing import AuthConformance, check_driver, check_light_import
+from doorward_testing import AuthConformance, Request, check_driver, check_light_import
 
 TOKEN = "https://login.example.com/token"
 
@@ -18,9 +18,16 @@ TOKEN = "https://login.example.com/token"
 class TestAuthConformance(AuthConformance):
     """CONTRACT: AUT-01, AUT-18."""
 
-    def auth(self, host: Any, environ: dict[str, str]) -> Any:
-        settings = {"flow": "client_credentials", "client_id": "me", "client_secret": "${CANARY}", "token_url": TOKEN}
-        return OAuth2(replace(host.context(OAuth2.Settings, settings, environ=environ), url="https://api.example.com"))
+    driver = OAuth2
+    renews = True
+
+    def settings(self, host: Any) -> dict[str, Any]:
+        client = {"client_id": "me", "client_secret": "${CANARY}"}
+        return {"flow": "client_credentials", "token_url": f"{self.server.url}/token", **client}
+
+    def answer(self, request: Request) -> Any:
+        token = {"access_token": secrets.token_urlsafe(18), "token_type": "Bearer", "expires_in": 3600}
+        return (200, {}, token) if request.path == "/token" else None
 
     def test_is_installed(self) -> None:
         """The driver is found under its word in the configuration."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import secrets
 from typing import Any
 
 import pytest
@@ -10,7 +10,7 @@ from doorward import ConfigError
 from doorward.config.config import validate
 from doorward.secrets.store import Secrets
 from doorward_auth_session import Session
-from doorward_testing import AuthConformance, check_driver, check_light_import
+from doorward_testing import AuthConformance, Request, check_driver, check_light_import
 
 from .conftest import Doorward
 
@@ -22,9 +22,15 @@ API = "https://api.example.com/v1"
 class TestAuthConformance(AuthConformance):
     """CONTRACT: AUT-01, AUT-18."""
 
-    def auth(self, host: Any, environ: dict[str, str]) -> Any:
-        settings = {"login_url": "/login", "username": "me", "password": "${CANARY}"}
-        return Session(replace(host.context(Session.Settings, settings, environ=environ), url=API))
+    driver = Session
+    renews = True
+
+    def settings(self, host: Any) -> dict[str, Any]:
+        return {"login_url": "/login", "username": "me", "password": "${CANARY}"}
+
+    def answer(self, request: Request) -> Any:
+        cookie = {"Set-Cookie": f"sid={secrets.token_urlsafe(18)}; Path=/; HttpOnly"}
+        return (200, cookie, {}) if request.path == "/login" else None
 
     def test_is_installed(self) -> None:
         """The driver is found under its word in the configuration."""

@@ -8,30 +8,63 @@ import pytest
 from doorward_auth_static import ApiKeyAuth, BasicAuth, JwtAuth, StaticAuth
 from doorward_testing import AuthConformance, check_driver, check_light_import
 
-TYPES = {
-    "static": (StaticAuth, {"value": "${CANARY}"}),
-    "bearer": (JwtAuth, {"token": "${CANARY}"}),
-    "jwt": (JwtAuth, {"token": "${CANARY}"}),
-    "basic": (BasicAuth, {"username": "u", "password": "${CANARY}"}),
-    "api_key": (ApiKeyAuth, {"name": "X-Key", "value": "${CANARY}", "in": "header"}),
-}
+TYPES = {"static": StaticAuth, "bearer": JwtAuth, "jwt": JwtAuth, "basic": BasicAuth, "api_key": ApiKeyAuth}
 
 
-@pytest.mark.parametrize("kind", TYPES, scope="class")
-class TestAuthConformance(AuthConformance):
-    """CONTRACT: AUT-01, AUT-18. Each type is made without its secret."""
+class TestStatic(AuthConformance):
+    """CONTRACT: AUT-01, AUT-18. `static`."""
 
-    @pytest.fixture(autouse=True)
-    def _kind(self, kind: str) -> None:
-        self.kind = kind
+    driver = StaticAuth
 
-    def auth(self, host: Any, environ: dict[str, str]) -> Any:
-        driver, settings = TYPES[self.kind]
-        return driver(host.context(driver.Settings, settings, environ=environ))
+    def settings(self, host: Any) -> dict[str, Any]:
+        return {"value": "Door ${CANARY}"}
 
-    def test_is_installed(self) -> None:
-        """The driver is found under its word in the configuration."""
-        assert check_driver("auth", self.kind) is TYPES[self.kind][0]
+
+class TestJwt(AuthConformance):
+    """CONTRACT: AUT-01, AUT-18. `jwt`, and `bearer`, which is the same."""
+
+    driver = JwtAuth
+
+    def settings(self, host: Any) -> dict[str, Any]:
+        return {"token": "${CANARY}"}
+
+
+class TestBasic(AuthConformance):
+    """CONTRACT: AUT-01, AUT-18. `basic`."""
+
+    driver = BasicAuth
+
+    def settings(self, host: Any) -> dict[str, Any]:
+        return {"username": "u", "password": "${CANARY}"}
+
+
+class TestApiKeyInHeader(AuthConformance):
+    """CONTRACT: AUT-01, AUT-18. `api_key`, in a header."""
+
+    driver = ApiKeyAuth
+
+    def settings(self, host: Any) -> dict[str, Any]:
+        return {"name": "X-Key", "value": "${CANARY}", "in": "header"}
+
+
+class TestApiKeyInQuery(TestApiKeyInHeader):
+    """The same in the query."""
+
+    def settings(self, host: Any) -> dict[str, Any]:
+        return {**super().settings(host), "name": "key", "in": "query"}
+
+
+class TestApiKeyInCookie(TestApiKeyInHeader):
+    """The same in a cookie."""
+
+    def settings(self, host: Any) -> dict[str, Any]:
+        return {**super().settings(host), "name": "key", "in": "cookie"}
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_is_installed(kind: str) -> None:
+    """Each driver is found under its word in the configuration."""
+    assert check_driver("auth", kind) is TYPES[kind]
 
 
 def test_is_light() -> None:

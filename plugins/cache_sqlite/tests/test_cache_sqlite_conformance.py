@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from doorward_cache_sqlite import SqliteCache, SqliteSettings
+from doorward_cache_sqlite import SqliteCache
 from doorward_testing import CacheConformance, check_driver, check_light_import
 
 
 class TestSqliteConformance(CacheConformance):
     """CONTRACT: CAC-03. The cache keeps what the protocol promises."""
 
-    def cache(self, host: Any) -> SqliteCache:
-        return SqliteCache(host.context(SqliteSettings))
+    driver = SqliteCache
 
 
 def test_is_installed_and_light() -> None:

@@ -328,6 +328,20 @@ async def test_a_place_that_cannot_be_used_is_named(tmp_path: Path) -> None:
         await cache(tmp_path, path="/dev/null/programs.db").put(program("one"))
 
 
+async def test_a_path_of_something_else_is_refused(tmp_path: Path) -> None:
+    """A file that the operator names and that never was a cache is neither moved aside nor chmodded."""
+    (tmp_path / "passwd").write_text("root:x:0:0:root\n" * 100)
+    (tmp_path / "passwd").chmod(0o644)
+    with pytest.raises(ConfigError, match="is no SQLite file, so it is not touched"):
+        await cache(tmp_path, path=tmp_path / "passwd").put(program("one"))
+    assert [path.name for path in tmp_path.iterdir()] == ["passwd"]
+    assert stat.S_IMODE((tmp_path / "passwd").stat().st_mode) == 0o644
+    (tmp_path / "passwd").write_bytes(b"")
+    made = cache(tmp_path, path=tmp_path / "passwd")
+    assert await made.put(program("one"))
+    await made.close()
+
+
 async def test_a_busy_file_is_waited_for_and_never_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that holds the lock for too long makes an error, not a new cache."""
     monkeypatch.setattr("doorward_cache_sqlite.BUSY_WAIT_SECONDS", 0.01)

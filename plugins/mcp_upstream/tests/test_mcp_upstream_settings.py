@@ -13,6 +13,7 @@ from doorward_mcp_upstream.breaker import CircuitBreaker
 from doorward_mcp_upstream.connections.settings import MCPSettings
 from doorward_mcp_upstream.connections.stderr import StderrLog
 from doorward_mcp_upstream.connections.troubles import Trouble
+from doorward_mcp_upstream.source import MCP
 
 
 def settings(**given: Any) -> MCPSettings:
@@ -102,3 +103,10 @@ def test_what_fails_together_counts_once_and_a_success_forgives() -> None:
         breaker.check()
     breaker.succeeded()
     breaker.check()
+
+
+def test_what_a_policy_is_told() -> None:
+    """The URL, or the whole command line, in which quotes keep its words apart."""
+    assert MCP.upstreams(MCPSettings(url="https://mcp.example.com/mcp"), None) == ["https://mcp.example.com/mcp"]
+    settings = MCPSettings(command=["npx", "-y"], args=["@acme/files", "a b"])
+    assert MCP.upstreams(settings, None) == ["command:npx -y @acme/files 'a b'"]

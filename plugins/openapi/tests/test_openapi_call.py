@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from email.utils import formatdate
 from urllib.parse import parse_qsl
 
 import anyio
@@ -11,7 +10,6 @@ import httpx2
 import pytest
 from doorward import ApiError, Call, InvalidArguments, Reply, ServerError, quoted
 from doorward_openapi.calls import request
-from doorward_openapi.calls.answers import seconds
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -317,13 +315,6 @@ async def test_openapi_errors_say_why(api, operation, upstream, body, told):
     error = raised.value
     assert (error.status, error.body, error.retry_after) == (409, body, 7.0)
     assert str(error) == "api.op (GET /x) answered 409 Conflict" + (f": {quoted(told)}" if told else "")
-
-
-def test_openapi_retry_after():
-    """Retry-After: seconds or a date; nonsense is ignored."""
-    assert seconds("120") == 120
-    assert seconds(formatdate(0, usegmt=True)) == 0
-    assert [seconds(x) for x in ("soon", "-1", "nan", "")] == [None] * 4
 
 
 async def test_openapi_configured_headers(api, operation, upstream, monkeypatch):

@@ -5,17 +5,34 @@ from __future__ import annotations
 import json
 
 import pytest
-from doorward import ApiError, InvalidArguments, ServerContext
+from doorward import ApiError, InvalidArguments
 from doorward_openapi import OpenAPI
 from doorward_testing import SourceConformance, check_driver, check_light_import
 
 
 class TestOpenAPIConformance(SourceConformance):
-    def source(self, host):
+    driver = OpenAPI
+
+    @pytest.fixture(autouse=True)
+    def _upstream(self, upstream):
+        self.url = upstream.url
+        upstream.answers["/gone"] = (410, {}, b'{"message": "sold"}')
+
+    def settings(self, host):
         parameters = [{"name": "X-Id", "in": "header", "schema": {"type": "integer"}}]
         paths = {"/a": {"get": {"operationId": "same", "parameters": parameters}, "post": {"operationId": "same"}}}
+        paths["/gone"] = {"get": {"operationId": "gone"}}
         (host.folder / "d.json").write_text(json.dumps({"openapi": "3.1.0", "paths": paths}))
-        return OpenAPI(ServerContext("api", OpenAPI.Settings(spec="d.json"), host.folder, host.folder))
+        return {"spec": "d.json", "base_url": self.url}
+
+    def example(self, host):
+        return "same", {"x_id": 1}
+
+    def refused(self, host):
+        return "gone", {}
+
+    def broken(self, host):
+        return {"spec": "none.json", "base_url": self.url}
 
 
 def test_openapi_is_installed():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 
 import anyio
 import httpx2
@@ -362,6 +363,22 @@ async def test_openapi_kept_documents_are_private(tmp_path, revalidating):
     (kept,) = (tmp_path / "documents").iterdir()
     assert (kept.stat().st_mode & 0o777, kept.parent.stat().st_mode & 0o777) == (0o600, 0o700)
     assert b"do-not-write" not in kept.read_bytes()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes and links of POSIX")
+@pytest.mark.parametrize(
+    "put", [lambda path: os.mkfifo(path), lambda path: path.symlink_to(path.parent.parent / "victim")]
+)
+async def test_openapi_kept_documents_are_ours(tmp_path, revalidating, put):
+    """What lies in the place of a kept document is neither waited for nor read: the document is downloaded in full."""
+    await names(tmp_path, spec=revalidating.url)
+    (kept,) = (tmp_path / "documents").iterdir()
+    kept.rename(tmp_path / "victim")
+    put(kept)
+    before = (tmp_path / "victim").read_bytes()
+    assert await names(tmp_path, spec=revalidating.url) == ["op"]
+    assert revalidating.asked == [None, None]
+    assert (tmp_path / "victim").read_bytes() == before
 
 
 async def test_openapi_the_query_of_a_url_is_in_nothing_that_is_told(tmp_path, upstream, revalidating, operation):

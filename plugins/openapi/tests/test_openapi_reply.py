@@ -143,6 +143,31 @@ async def test_openapi_guards_see_headers(gateway: Any, host: Any, upstream: Any
             await gate.call("doorward.reply", {"function": "api.op"})
 
 
+async def test_openapi_what_a_plugin_takes_out_is_not_in_an_error_either(
+    gateway: Any, host: Any, upstream: Any
+) -> None:
+    """A field that is kept out of results does not come back by a 422, in its message or its body."""
+
+    class Redacts:
+        @hookimpl
+        def change_result(self, result: Any) -> Any:
+            if isinstance(result, ApiError):
+                body = json.loads(json.dumps(result.body).replace("078-05", "…"))
+                return ApiError(result.message.replace("078-05", "…"), status=result.status, body=body)
+            return json.loads(json.dumps(result).replace("078-05", "…"))
+
+    host.install("plugin", "redacts", Redacts())
+    async with gateway(plugins='"redacts"') as gate:
+        upstream.answers["/x"] = 200, JSON, b'{"ssn": "078-05"}'
+        assert await gate.call("api.op") == {"ssn": "…"}
+        upstream.answers["/x"] = 422, JSON, b'{"message": "078-05 is taken", "input": {"ssn": "078-05"}}'
+        with pytest.raises(ApiError) as raised:
+            await gate.call("api.op")
+    assert raised.value.status == 422
+    assert raised.value.body == {"message": "… is taken", "input": {"ssn": "…"}}
+    assert "078-05" not in repr([str(raised.value), vars(raised.value)])
+
+
 @pytest.mark.parametrize(
     ("method", "status", "headers", "value"),
     [

@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 import pytest
-from doorward import Unsupported
+from doorward import ExecutorError, Program, Unsupported
 from doorward.runs.run_context import RunContext
 from doorward_sandbox_monty import MontyExecutor, MontySettings
 from doorward_testing import Door, ExecutorConformance, check_driver, check_light_import
@@ -398,3 +398,29 @@ def test_a_process_that_ran_a_program_ends_well() -> None:
     )
     running = [subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) for _ in range(6)]
     assert [(process.communicate()[1], process.returncode) for process in running] == [(b"", 0)] * 6
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("worker", "mode", "reason"),
+    [
+        (None, 0, "No such file"),
+        ("#!/bin/sh\nexit 0\n", 0o600, "Permission denied"),
+        ("#!/bin/sh\necho no memory for a worker >&2\nexit 3\n", 0o700, "exit"),
+    ],
+)
+async def test_a_worker_that_does_not_start(
+    host: Any, monkeypatch: pytest.MonkeyPatch, worker: str | None, mode: int, reason: str
+) -> None:
+    """The error says why, on one line, and what to do."""
+    if worker is not None:
+        (host.folder / "monty").write_text(worker)
+        (host.folder / "monty").chmod(mode)
+    monkeypatch.setenv("MONTY_BIN", str(host.folder / "monty"))
+    executor = MontyExecutor(host.context(MontySettings))
+    with pytest.raises(ExecutorError, match="Monty does not start") as caught:
+        await executor.open(Program("1", deadline=time.monotonic() + 30))
+    await executor.close()
+    assert reason in caught.value.message
+    assert "\n" not in caught.value.message
+    assert caught.value.hint

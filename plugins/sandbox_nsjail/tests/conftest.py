@@ -15,6 +15,7 @@ from typing import Any
 import doorward
 import doorward_jail
 import doorward_sandbox_nsjail
+import doorward_testing
 import pytest
 
 HERE = Path(__file__).parent
@@ -24,7 +25,10 @@ USER = 23456
 
 def environment() -> dict[str, str]:
     """A small environment, in which another Python of the same version finds what this one has."""
-    sources = [Path(module.__file__).parents[1] for module in (doorward, doorward_jail, doorward_sandbox_nsjail)]
+    sources = [
+        Path(module.__file__).parents[1]
+        for module in (doorward, doorward_jail, doorward_sandbox_nsjail, doorward_testing)
+    ]
     paths = dict.fromkeys([*(p for p in sys.path if p.endswith("-packages")), *map(str, sources)])
     return {
         "PATH": "/usr/bin:/bin",

@@ -40,6 +40,15 @@ MAX_WAITING_LINES = 10_000
 KEY_WAIT_SECONDS = 5.0
 """How long to wait for another process that is making the key."""
 
+_FIRST_BYTES = b'{"'
+"""How each line begins."""
+
+_HINT = (
+    "To audit nothing, take `audit_jsonl` out of `plugins`. To have the lines elsewhere, give the path of a file, and "
+    "let a program follow it (tail -F, a log shipper)."
+)
+"""For who wants the log in a device or a pipe, such as /dev/null or /dev/stdout."""
+
 
 class AuditSettings(Settings):
     """`[hooks.audit_jsonl]`"""
@@ -62,6 +71,7 @@ class AuditLog:
     Settings = AuditSettings
 
     _file: int | None = None
+    _stuck = False  # the file could not be rotated, and the log has said so
 
     def __init__(self, context: PluginContext[AuditSettings]) -> None:
         self._settings = context.settings
@@ -69,8 +79,15 @@ class AuditLog:
         self._lock = threading.Lock()
         self._waiting: deque[bytes] = deque()
         self.lost = 0
+        from doorward import own_folder
+
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if self._path.exists() and not self._path.is_file():
+                raise ConfigError(
+                    "is not a regular file, so nothing is audited there", place=str(self._path), hint=_HINT
+                )
+            if not self._path.parent.exists():
+                own_folder(self._path.parent)
             self._key_file = self._path.with_name(f"{self._path.name}.key")
             self._key, new = _key(self._key_file)
             self._file = _open(self._path)
@@ -143,8 +160,11 @@ class AuditLog:
             elif not error:
                 try:
                     self._rotate()
+                    self._stuck = False
                 except (OSError, ConfigError) as failed:
-                    _warn("audit_not_rotated", path=str(self._path), why=str(failed))
+                    if not self._stuck:
+                        _warn("audit_not_rotated", path=str(self._path), why=str(failed))
+                    self._stuck = True
 
     def _end(self) -> None:
         """Write what waits when the process ends; what still cannot be written is lost."""
@@ -179,15 +199,16 @@ class AuditLog:
         """Rotate a full file: `.1` becomes `.2` and so on, and the file becomes `.1`. Processes take turns."""
         if self._file is None or os.fstat(self._file).st_size < self._settings.max_bytes:
             return
-        from doorward import flocked, own_file
+        from doorward import check_own, flocked, own_file
 
         with open(own_file(self._key_file, os.O_RDONLY), "rb") as turn:
             if not flocked(turn.fileno()) or self._path.stat().st_size < self._settings.max_bytes:
                 return  # another process is doing it, or has done it
             files = [self._path, *(Path(f"{self._path}.{n}") for n in range(1, self._settings.keep + 1))]
+            there = {file for file in files if check_own(file)}  # all are looked at before one is moved
             self._close()
             for older, newer in zip(reversed(files), reversed(files[:-1]), strict=False):
-                if newer.exists():
+                if newer in there:
                     newer.replace(older)
             if self._settings.keep == 0:
                 self._path.unlink()
@@ -222,11 +243,11 @@ def _canonical(value: Any) -> bytes:
 def _open(path: Path) -> int:
     """Open the file for appending, readable by this user only. A line that a crash left incomplete is terminated.
 
-    Raises: ConfigError if it is not ours; OSError.
+    Raises: ConfigError if it is not ours, or no audit log; OSError.
     """
     from doorward import own_file
 
-    file = own_file(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+    file = own_file(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, known=_is_log)
     try:
         size = os.fstat(file).st_size
         if size:
@@ -237,6 +258,11 @@ def _open(path: Path) -> int:
         os.close(file)
         raise
     return file
+
+
+def _is_log(file: int) -> bool:
+    """Whether what it holds is an audit log, by its first bytes. A crash may have left fewer of them."""
+    return _FIRST_BYTES.startswith(os.read(file, len(_FIRST_BYTES)).partition(b"\n")[0])
 
 
 def _is_at(file: int, path: Path) -> bool:
@@ -252,25 +278,18 @@ def _key(path: Path) -> tuple[bytes, bool]:
 
     Raises: ConfigError if it is broken: with another one the log would prove nothing any more.
     """
-    from doorward import alone, check_own, own_file
+    from doorward import alone, check_own, own_file, write_own
 
     with alone(path, KEY_WAIT_SECONDS):
         if new := not check_own(path):
-            making = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-            try:
-                with open(own_file(making, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
-                    file.write(secrets.token_bytes(KEY_BYTES))
-                making.replace(path)
-            finally:
-                making.unlink(missing_ok=True)
-    with open(own_file(path, os.O_RDONLY), "rb") as file:
-        key = file.read(KEY_BYTES + 1)
-    if len(key) != KEY_BYTES:
+            write_own(path, secrets.token_bytes(KEY_BYTES))
+    if path.stat().st_size != KEY_BYTES:
         hint = "Put it back from a backup. If there is none, move log and key away: both are begun anew then."
         raise ConfigError(
             f"the key of the audit log is broken: it has not {KEY_BYTES} bytes", place=str(path), hint=hint
         )
-    return key, new
+    with open(own_file(path, os.O_RDONLY), "rb") as file:
+        return file.read(KEY_BYTES), new
 
 
 def _warn(event: str, **fields: Any) -> None:

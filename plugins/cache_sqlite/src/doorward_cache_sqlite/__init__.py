@@ -150,6 +150,9 @@ class SqliteCache:
         if self._connection is not None and self._file.place() != self._place:
             self._disconnect()
         if self._connection is None:
+            if self._settings.path and self._file.is_other():
+                hint = "Move it away, or configure another path."
+                raise ConfigError("is no SQLite file, so it is not touched", place=str(self._path), hint=hint)
             self._connection = self._file.opened(0)
             # A write-ahead log survives a kill, and a power loss too, except perhaps for the last programs.
             self._connection.execute("PRAGMA synchronous = NORMAL")

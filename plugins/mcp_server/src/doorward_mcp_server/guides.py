@@ -75,7 +75,9 @@ def instructions(gate: Gateway, principal: str) -> str | None:
     """The first thing that the agent of a principal reads. Guides that owners of servers wrote are quoted if there is
     room for them, and named in any case."""
     standard = gate.config.surface == "standard"
-    parts = [STANDARD] if standard else []
+    active = gate.loaded.distribution
+    parts = [active.branding.instructions] if active and active.branding.instructions else []
+    parts += [STANDARD] if standard else []
     if tools := gate.exposed.tools(principal):
         parts.append(
             f"# Direct API Tools\nFor a single call there are tools: {some(list(tools), 400)}. Prefer execute_code "

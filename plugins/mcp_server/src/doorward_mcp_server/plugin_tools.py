@@ -91,7 +91,8 @@ async def of_plugin(what: str, answer: Callable[..., Awaitable[Any]], *given: An
     except (MCPError, DoorwardError):
         raise
     except Exception as error:
-        log.exception("plugin_failed", what=what)
+        whose = f"{getattr(answer, '__module__', '')}.{getattr(answer, '__qualname__', type(answer).__qualname__)}"
+        log.exception("plugin_failed", what=what, function=whose)
         hint = "Tell the operator: the log has the details."
         raise ServerError(f"{what} failed inside its plugin: {type(error).__name__}", hint=hint) from None
 

@@ -46,7 +46,13 @@ class Serve(click.Command):
 
 @click.command(cls=Serve)
 @common
-@click.option("--transport", type=click.Choice(["stdio", "http"]), default="stdio", show_default=True)
+@click.option(
+    "--transport",
+    type=click.Choice(["stdio", "http"]),
+    default="stdio",
+    show_default=True,
+    help="stdio for the client that starts this; http for clients that connect.",
+)
 @click.option("--host", metavar="ADDRESS", help="Where to listen; [http] host if not given.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="Where to listen; [http] port if not given. 0 is any free port."
@@ -57,7 +63,8 @@ def serve(project: Project, transport: str, host: str | None, port: int | None) 
 
 
 async def _serve(project: Project, transport: str, host: str | None, port: int | None) -> None:
-    loaded = project.load(serves=True)
+    given = {key: value for key, value in (("host", host), ("port", port)) if value not in (None, "")}
+    loaded = project.load(serves=True, options={"http": given} if given and transport == "http" else None)
     from doorward import Gateway, log
 
     for name, error in loaded.broken.items():
@@ -68,8 +75,9 @@ async def _serve(project: Project, transport: str, host: str | None, port: int |
         if transport == "http":
             _raise_file_limit()
             http = loaded.config.http
-            address = host or http.host, http.port if port is None else port
-            await transports.serve_http(gate, *address, ready=lambda url: say(f"Serving MCP at {url}", err=True))
+            await transports.serve_http(
+                gate, http.host, http.port, ready=lambda url: say(f"Serving MCP at {url}", err=True)
+            )
             return
         if sys.stdin.isatty():
             say("Serving MCP on standard input and output: a client is meant to start this. Ctrl-C ends it.", err=True)

@@ -105,10 +105,11 @@ def build(gate: Gateway, changes: ChangeNotifier | None = None) -> Server[Any]:
         finally:
             await tools.suspended.close()
 
+    brand = gate.loaded.distribution.branding if gate.loaded.distribution else None
     server: Server[Any] = Server(
-        "doorward",
+        (brand and brand.name) or "doorward",
         version=__version__,
-        title="Doorward",
+        title=(brand and brand.title) or "Doorward",
         lifespan=lifespan,
         get_tool_input_schema=tools.schema,
         on_list_tools=list_tools,

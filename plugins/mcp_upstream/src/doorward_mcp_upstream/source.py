@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -86,6 +87,11 @@ class MCP:
         )
         value = partial(results.of_tool, result, wrapped=function.data.get("wrapped") is True)
         return await aside(value, results.weight(result))
+
+    @staticmethod
+    def upstreams(settings: MCPSettings, function: Function | None) -> list[str]:
+        """See `doorward.TellsUpstreams`: where the server is, or what starts it."""
+        return [settings.url or f"command:{shlex.join([*settings.command, *settings.args])}"]
 
     async def close(self) -> None:
         await self._upstream.close()

@@ -188,13 +188,14 @@ class Upstream:
         try:
             for transport in self._transports():
                 try:
-                    async with opened(
-                        transport, self._context, self._log, self._flights, self._tell, era
-                    ) as connection:
-                        timer.cancel()
-                        self._transport, self._connection, self._opening = transport, connection, None
-                        opening.set_result(connection)
-                        await self._over(connection)
+                    with self._context.holding():
+                        async with opened(
+                            transport, self._context, self._log, self._flights, self._tell, era
+                        ) as connection:
+                            timer.cancel()
+                            self._transport, self._connection, self._opening = transport, connection, None
+                            opening.set_result(connection)
+                            await self._over(connection)
                 except Exception as error:
                     if transport != "sse" or self._transport is not None:
                         failure = explained(error, self._context)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from doorward import Settings, Template
-from pydantic import Field, JsonValue, PositiveFloat, field_validator
+from doorward import Settings, Template, named_headers
+from pydantic import AfterValidator, Field, JsonValue, PositiveFloat, field_validator
 
 from doorward_openapi.document import servers
 
@@ -27,7 +27,9 @@ class OpenAPISettings(Settings):
         json_schema_extra=_PATH,
     )
     base_url: str | None = Field(None, description="Where the API is; the document's first server if it is not set")
-    headers: dict[str, Template] = Field({}, description="Headers of every request")
+    headers: Annotated[dict[str, Template], AfterValidator(named_headers)] = Field(
+        {}, description="Headers of every request"
+    )
     origins: list[str] = Field(
         [], description="Other origins that belong to this API, for example https://uploads.example.com"
     )
@@ -74,11 +76,3 @@ class OpenAPISettings(Settings):
                     f"https://uploads.example.com"
                 )
         return [each.rstrip("/").lower() for each in value]
-
-    @field_validator("headers")
-    @classmethod
-    def _names(cls, value: dict[str, Template]) -> dict[str, Template]:
-        for name in value:
-            if not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
-                raise ValueError(f"{name!r} is no name of a header")
-        return value

@@ -13,6 +13,7 @@ from doorward import (
     Call,
     Compiled,
     ConfigError,
+    Function,
     Refused,
     Reply,
     Schema,
@@ -99,6 +100,8 @@ class OpenAPI:
         made = request.build(base, function.data, call.arguments)
         await self._require_own(call, made.path, urlsplit(made.url).query)
         prepared = replace(made, url=call.link) if call.link and servers.same_origin(call.link, base) else made
+        if why := call.forbids(f"{prepared.method} {urlsplit(prepared.url).path or '/'}"):
+            raise Refused(why)
         timeout = min(self._settings.timeout, call.time_left)
         answer = await self._client().send(what, prepared, timeout, left=call.time_left, idempotent=function.idempotent)
         if answer.status >= 400:
@@ -134,6 +137,17 @@ class OpenAPI:
         if self._routes is None or self._routes[0] is not table:
             self._routes = table, await anyio.to_thread.run_sync(Routes, table)
         return self._routes[1]
+
+    @staticmethod
+    def upstreams(settings: OpenAPISettings, function: Function | None) -> list[str]:
+        """See `doorward.TellsUpstreams`: the API, and the origins to which it may redirect."""
+        named = function.data.get("base") if function else None
+        own = servers.among(named, (settings.base_url, *settings.origins)) if named else False
+        base = named if own or settings.base_url is None else settings.base_url
+        if settings.socket and not own:
+            base = None
+        socket = f"socket:{settings.socket}" if settings.socket else None
+        return [str(each) for each in (base, socket, *settings.origins) if each]
 
     async def close(self) -> None:
         """Close the connections."""

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from doorward import Capabilities, ExecutorError, Limits, PluginContext, log, own_folder
+from doorward import Capabilities, ExecutorError, Limits, PluginContext, log, write_own
 from doorward_jail import Isolated, JailExecutor, docker_profile
 
 from doorward_sandbox_docker.settings import DockerSettings
@@ -145,10 +143,9 @@ class DockerExecutor(JailExecutor[DockerSettings]):
 
 
 def _written(file: Path, text: str) -> Path:
-    """Write one of our files, so that it is complete at any time. It replaces whatever
-    somebody put there, also a link."""
-    own_folder(file.parent)
-    new = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
-    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as opened:
-        opened.write(text)
-    return new.replace(file)
+    """Write one of our files, so that it is complete at any time. Raises: ExecutorError, ConfigError."""
+    try:
+        write_own(file, text.encode())
+    except OSError as error:
+        raise ExecutorError(f"{file} cannot be written: {error.strerror}", hint="Check the state folder.") from None
+    return file

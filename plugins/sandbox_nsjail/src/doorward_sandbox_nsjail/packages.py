@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from doorward import ExecutorError
+from doorward import ExecutorError, own_folder
 
 from doorward_sandbox_nsjail.interpreter import Interpreter
 
@@ -39,7 +39,7 @@ async def build(folder: Path, python: Interpreter, packages: Sequence[str], tell
 
     Raises: ExecutorError with what the installer said.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    own_folder(folder.parent)
     making = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
     try:
         tell(f"making a virtual environment with {python.text}")

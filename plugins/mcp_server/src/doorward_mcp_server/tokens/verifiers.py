@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from doorward import Gateway, PluginError
+from doorward import DoorwardError, Gateway, PluginError
 from doorward.serving import can_come_in, seldom
 from mcp.server.auth.provider import AccessToken, TokenVerifier
 
@@ -69,11 +69,11 @@ class Verifiers:
 
 
 def of_plugin(gate: Gateway) -> TokenVerifier | None:
-    """The verifier of a plugin, if one brings it. Raises: PluginError if that fails."""
+    """The verifier of a plugin, if one brings it. Raises: PluginError, which names the plugin, if that fails."""
     try:
-        found = gate.plugins.hook.token_verifier()
-    except Exception as error:
-        raise PluginError(f"a plugin's token_verifier failed: {type(error).__name__}: {error}") from error
-    if found is not None and not callable(getattr(found, "verify_token", None)):
-        raise PluginError(f"a plugin's token_verifier answered {type(found).__name__}, which has no verify_token")
-    return found  # type: ignore[no-any-return]
+        found: TokenVerifier | None = gate.plugins.hook.token_verifier()
+    except PluginError:
+        raise
+    except DoorwardError as error:
+        raise PluginError(f"a plugin's token_verifier failed: {error}", hint=error.hint) from error
+    return found

@@ -5,16 +5,13 @@ from __future__ import annotations
 import codecs
 import contextlib
 import json
-import math
 import re
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.message import Message
-from email.utils import parsedate_to_datetime
 from typing import Any
 
-from doorward import ApiError, Reply, ServerError, decoded, error_text, read_json, status
+from doorward import ApiError, Reply, ServerError, decoded, error_text, read_json, retry_after, status
 
 from doorward_openapi.document.values import finite
 from doorward_openapi.wire import media_types, streams
@@ -63,7 +60,7 @@ class Answer:
     @property
     def retry_after(self) -> float | None:
         """Seconds to wait, if the answer gives a number."""
-        return seconds(self.headers.get("retry-after", ""))
+        return retry_after(self.headers.get("retry-after", ""))
 
 
 def value_of(what: str, answer: Answer, *, raw: bool = False) -> Any:
@@ -190,17 +187,3 @@ def _hint(status: int, after: float | None, suggest: Callable[[], str]) -> str |
     if status == 429 or after is not None:
         return f"Wait {after:.0f} seconds before the next call." if after is not None else "Wait before the next call."
     return None
-
-
-def seconds(retry_after: str) -> float | None:
-    """`Retry-After` (RFC 9110 section 10.2.3): seconds, or a date; `None` if it is neither."""
-    text = retry_after.strip()
-    try:
-        number = float(text)
-        return number if math.isfinite(number) and number >= 0 else None
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
-    except (ValueError, TypeError, OverflowError):
-        return None

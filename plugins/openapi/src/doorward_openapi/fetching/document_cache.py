@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from doorward import ConfigError, own_folder
+from doorward import ConfigError, own_file, write_own
 
 from doorward_openapi.document.document import MAX_DOCUMENT_BYTES
 
@@ -37,14 +36,14 @@ class DocumentCache:
     def read(self, url: str) -> CachedDocument | None:
         """The cached document of a URL; `None` if there is none, or if it is damaged."""
         try:
-            with self._file(url).open("rb") as file:
+            with open(own_file(self._file(url), os.O_RDONLY), "rb") as file:
                 head = json.loads(file.readline(10_000))
                 body = file.read(MAX_DOCUMENT_BYTES + 1)
             if head["url"] != url_digest(url) or head["sha256"] != hashlib.sha256(body).hexdigest():
                 return None
             validators = {name: value.encode() for name, value in head["validators"].items()}
             return CachedDocument(head["place"], validators, body)
-        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        except (OSError, ConfigError, ValueError, LookupError, TypeError, AttributeError):
             return None
 
     def write(self, url: str, place: str, headers: Mapping[str, str], body: bytes) -> None:
@@ -57,11 +56,9 @@ class DocumentCache:
             if not validators or "no-store" in headers.get("cache-control", "").lower():
                 file.unlink(missing_ok=True)
                 return
-            own_folder(self._folder)
-            self._folder.chmod(0o700)
             sha256 = hashlib.sha256(body).hexdigest()
             head = {"url": url_digest(url), "place": url_digest(place), "validators": validators, "sha256": sha256}
-            _write(file, json.dumps(head).encode() + b"\n" + body)
+            write_own(file, json.dumps(head).encode() + b"\n" + body)
             self._prune()
         except (OSError, ConfigError):
             pass  # it is only downloaded in full again
@@ -75,18 +72,6 @@ class DocumentCache:
 
     def _file(self, url: str) -> Path:
         return self._folder / url_digest(url)
-
-
-def _write(file: Path, content: bytes) -> None:
-    """Write a file whole or not at all, readable by this user only."""
-    handle, new = tempfile.mkstemp(dir=file.parent)
-    try:
-        with os.fdopen(handle, "wb") as opened:
-            opened.write(content)
-        os.replace(new, file)
-    except BaseException:
-        Path(new).unlink(missing_ok=True)
-        raise
 
 
 def url_digest(url: str) -> str:

@@ -1,0 +1,66 @@
+"""A Dockerfile that serves a distribution: installed by its lock, owned by root, run by somebody else, read-only."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from doorward import ConfigError
+
+from doorward_dist.source import FILE, About
+
+OURS = "doorward-dist"
+FILES = ("Dockerfile", ".dockerignore")
+
+
+def check(about: About) -> None:
+    """Refuse a distribution that cannot verify itself in its image. Raises: ConfigError."""
+    if OURS not in {pin.name for pin in about.pins}:
+        raise ConfigError(f"{OURS} is missing in plugins: the image verifies itself with it", place=FILE)
+
+
+def write(about: About, wheel: Path, into: Path) -> list[Path]:
+    """Write the Dockerfile and what it may see of the folder."""
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"  # the lock is for this one
+    texts = (_dockerfile(about, wheel.name, python), _IGNORED.format(wheel=wheel.name))
+    files = [into / name for name in FILES]
+    for file, text in zip(files, texts, strict=True):
+        file.write_text(text, encoding="utf-8")
+    return files
+
+
+_IGNORED = """\
+*
+!requirements.txt
+!{wheel}
+!wheels
+!doorward.toml
+"""
+
+
+def _dockerfile(about: About, wheel: str, python: str) -> str:
+    return f"""\
+# {about.name} {about.version}, by `doorward dist build --image`.
+# Put doorward.toml beside it, and wheels that no index has in wheels/. Then: docker build -t {about.package} .
+# To run it:      docker run --read-only --tmpfs /tmp --cap-drop ALL --security-opt no-new-privileges \\
+#                   --volume {about.package}:/var/lib/doorward --network host {about.package}
+FROM python:{python}-slim AS install
+COPY {wheel} requirements.txt wheel[s] /wheels/
+RUN python -m venv /opt/doorward \\
+ && /opt/doorward/bin/python -m pip install --no-cache-dir --require-hashes --no-deps --only-binary :all: \\
+    --find-links /wheels --requirement /wheels/requirements.txt \\
+ && /opt/doorward/bin/python -m pip uninstall --yes pip
+
+FROM python:{python}-slim
+COPY --from=install /opt/doorward /opt/doorward
+COPY requirements.txt doorward.toml /etc/doorward/
+RUN useradd --system --uid 10001 --home-dir /var/lib/doorward --create-home doorward
+ENV DOORWARD_DISTRO={about.name} DOORWARD_CONFIG=/etc/doorward/doorward.toml DOORWARD_STATE_DIR=/var/lib/doorward/state
+USER 10001
+WORKDIR /var/lib/doorward
+VOLUME /var/lib/doorward
+# The build fails if what is installed is not what the lock says.
+RUN ["/opt/doorward/bin/python", "-I", "-m", "doorward_dist", "verify", "--lock", "/etc/doorward/requirements.txt"]
+ENTRYPOINT ["/opt/doorward/bin/python", "-I", "-m", "doorward"]
+CMD ["serve", "--transport", "http"]
+"""
