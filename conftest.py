@@ -26,6 +26,8 @@ import anyio
 import hypothesis
 import pytest
 
+pytest_plugins = ["pytester"]  # for the tests of the testing kit; pytest takes it only from here
+
 REQUIRED = os.environ.get("DOORWARD_PEERS") == "required"
 """Read at once: tests change the environment."""
 

@@ -7,6 +7,7 @@ import importlib
 import inspect
 import json
 import re
+import runpy
 import subprocess
 import sys
 import threading
@@ -28,6 +29,8 @@ from doorward.config.index import GROUPS, installed
 from doorward.model import drivers
 from doorward.plugins import hookspecs
 from doorward.results.outcome_schema import outcome_schema
+from doorward_dist.settings import check_tables
+from doorward_dist.source import read
 from doorward_mcp_server import guides
 from doorward_sandbox_monty.modules import LIBRARY
 from doorward_testing.schemas import closed
@@ -38,10 +41,11 @@ PAGES = sorted(
     file
     for pattern in (
         "*.md",
-        "docs/*.md",
+        "docs/**/*.md",
         "core/*.md",
         "libs/*/README.md",
         "plugins/*/README.md",
+        "distributions/*/README.md",
         "examples/**/*.md",
         "benchmarks/*.md",
     )
@@ -114,6 +118,13 @@ def test_the_architecture_names_what_there_is() -> None:
             scope = found[0]
 
 
+def test_the_reference_is_what_the_code_says() -> None:
+    """The pages of `docs/reference` are those that `make reference` writes."""
+    pages = runpy.run_path(str(ROOT / "docs/reference/generate.py"))["pages"]()
+    there = {file.name: file.read_text(encoding="utf-8") for file in (ROOT / "docs/reference").glob("*.md")}
+    assert there == pages, "run `make reference`"
+
+
 def test_snippets_import_what_there_is() -> None:
     """What a snippet imports of Doorward's packages is there, and no name of yesterday."""
     missing = []
@@ -145,6 +156,7 @@ def test_commands_of_the_docs_exist() -> None:
     """Every `make TARGET` and `doorward COMMAND` in the pages is one."""
     targets = set(re.findall(r"^([a-z-]+):", text_of("Makefile"), re.MULTILINE))
     commands = {*COMMANDS, *(entry.name for entry in installed() if entry.kind == "command"), "NAME", "WORD", "COMMAND"}
+    commands.add("totals")  # the example of docs/plugins/command.md
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         called = re.findall(r"(?:`|\$ )make ([a-z-]+)", text)
@@ -179,10 +191,18 @@ def test_links_lead_somewhere() -> None:
 
 @pytest.mark.parametrize("snippet", snippets("toml"), ids=str)
 def test_toml_snippets_are_configurations(snippet: Snippet, tmp_path: Path) -> None:
-    """A TOML block parses; one that configures Doorward is valid, every driver's settings included."""
+    """A TOML block parses; one that configures Doorward is valid, every driver's settings included. One that describes
+    a distribution is valid as that, with the settings of plugins. (Files of packages that `doorward plugin new` writes
+    are held in `test_tutorials.py`, and tried in `served/test_generated_plugins.py`.)"""
     data = tomllib.loads(snippet.text)
+    if snippet.page.startswith("docs/plugins/") and snippet.text.startswith(("# doorward.toml\n", "# src/")):
+        return
     if "project" in data:
         assert set(data["project"]["entry-points"]) <= set(GROUPS.values())
+        return
+    if "distribution" in data:
+        (tmp_path / "distribution.toml").write_text(snippet.text, encoding="utf-8")
+        assert check_tables(read(tmp_path)) == []
         return
     (tmp_path / "doorward.toml").write_text(
         f'state = "state"\n{snippet.text}' if "state" not in data else snippet.text, encoding="utf-8"
@@ -357,32 +377,36 @@ def test_variables_that_are_no_keys_are_documented() -> None:
     assert set(rows("docs/configuration.md", "## Environment")) >= NOT_SETTINGS
 
 
+def tutorials() -> str:
+    """The text of all pages in docs/plugins."""
+    return "\n".join(file.read_text(encoding="utf-8") for file in sorted((ROOT / "docs/plugins").glob("*.md")))
+
+
 def test_every_hook_is_documented() -> None:
-    """docs/plugins.md has each hook with its exact arguments, and no hook that there is not; which answers count is
-    said."""
-    shown = dict(re.findall(r"^### (\w+)\((.*)\)$", text_of("docs/plugins.md"), re.MULTILINE))
+    """One page in docs/plugins has each hook with its exact arguments, and none a hook that there is not; which answers
+    count is said. The table of docs/plugins/hooks.md leads to each."""
+    headings = re.findall(r"^### (\w+)\((.*)\)$", tutorials(), re.MULTILINE)
+    shown = dict(headings)
+    assert len(shown) == len(headings)
     specs = {name: spec for group in hookspecs.SPECS for name, spec in vars(group).items() if not name.startswith("_")}
     assert shown == {name: ", ".join(list(inspect.signature(spec).parameters)[1:]) for name, spec in specs.items()}
     for name, spec in specs.items():
-        about = text_of("docs/plugins.md").partition(f"\n### {name}(")[2].partition("\n#")[0]
+        about = tutorials().partition(f"\n### {name}(")[2].partition("\n#")[0]
         assert ("first answer" in about) == bool(spec.doorward_spec["firstresult"]), name
         assert "Fires" in about.replace("\n", " "), name
+        assert f"[`{name}`](" in text_of("docs/plugins/hooks.md"), name
 
 
-@pytest.mark.parametrize("name", ["Source", "Auth", "Cache", "Executor", "Sandbox", "Door"])
+@pytest.mark.parametrize("name", ["Source", "Auth", "Cache", "Executor", "Sandbox", "Door", "Observer"])
 def test_every_driver_method_is_documented(name: str) -> None:
-    """docs/plugins.md has each method of each protocol with its exact signature."""
-    shown = (
-        text_of("docs/plugins.md")
-        .partition(f"\n### {name}\n")[2]
-        .partition("```python\n")[2]
-        .partition("```")[0]
-        .splitlines()
-    )
+    """A page in docs/plugins has each member of each protocol with its exact signature."""
+    shown = tutorials().partition(f"\n### {name}\n")[2].partition("```text\n")[2].partition("```")[0].splitlines()
     protocol = ast.parse(inspect.getsource(getattr(drivers, name))).body[0]
     assert isinstance(protocol, ast.ClassDef)
     methods = []
     for node in protocol.body:
+        if isinstance(node, ast.AnnAssign):
+            methods.append(ast.unparse(node))
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             node.body = [ast.Expr(ast.Constant(...))]
             methods.append(

@@ -127,7 +127,7 @@ async def test_a_guide_by_http_is_fetched_by_each_compile_and_read_without_netwo
         kept.mkdir()
         report = json.loads(project.run("compile", "--json").stdout)["servers"]["shelf"]
     assert report["functions"] == 12
-    assert "cannot be written" in report["warnings"][0]
+    assert "skills.md: is not a regular file" in report["warnings"][0]
 
 
 async def test_without_guides_and_direct_tools_nothing_is_added(project: Project) -> None:

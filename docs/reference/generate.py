@@ -1,0 +1,220 @@
+"""Writes the reference: a page for each module that plugins import, from its exports, their types and docstrings.
+
+    python docs/reference/generate.py
+
+`tests/test_docs.py` holds the pages against what this writes.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import importlib
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import griffe
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = ("doorward", "doorward.commands", "doorward.serving", "doorward.engines")
+LIBRARIES = ("doorward_testing", "doorward_auth_kit", "doorward_jail")
+
+
+def pages() -> dict[str, str]:
+    """The text of each page by its name, the index included."""
+    sources = [ROOT / "core/src", *ROOT.glob("libs/*/src"), *ROOT.glob("plugins/*/src")]
+    loader = griffe.GriffeLoader(search_paths=sources, extensions=griffe.load_extensions("dataclasses"))
+    for package in ("doorward", *LIBRARIES):
+        loader.load(package)
+    loader.resolve_aliases(implicit=True, external=False)
+    found = {f"{name}.md": _page(loader, name) for name in (*MODULES, *LIBRARIES)}
+    listed = "".join(
+        f"| [{name}]({name}.md) | {_first(loader.modules_collection[name])} |\n" for name in (*MODULES, *LIBRARIES)
+    )
+    found["hooks.md"] = _hooks(loader)
+    listed += "| [hooks](hooks.md) | Every hook |\n"
+    about = "What plugins and users of the library import. `make reference` writes these pages."
+    found["README.md"] = f"# Reference\n\n{about}\n\n| module | |\n|---|---|\n{listed}"
+    return found
+
+
+def _page(loader: griffe.GriffeLoader, name: str) -> str:
+    module = loader.modules_collection[name]
+    rooms: dict[str, list[tuple[str, Any]]] = {}  # those of `model` first: what every plugin uses
+    for export in _exports(module):
+        target = _target(loader, module, export)
+        rooms.setdefault(target.module.path if target is not None else name, []).append((export, target))
+    parts = [f"# {name}\n\n{_docstring(module)}"]
+    for room, members in sorted(rooms.items(), key=lambda room: not room[0].startswith("doorward.model.")):
+        if len(rooms) > 1:
+            parts.append(f"## {_subject(room)}\n\n{_first(loader.modules_collection[room])}")
+        parts += [_described(export, target) for export, target in members]
+    return "\n\n".join(part.strip() for part in parts if part) + "\n"
+
+
+def _subject(module: str) -> str:
+    """What a module is about, without its path, from which nobody imports."""
+    *_, room, name = module.split(".")
+    return (
+        f"{name.replace('_', ' ').capitalize()} ({room})"
+        if room in ("model", "config")
+        else name.replace("_", " ").capitalize()
+    )
+
+
+def _hooks(loader: griffe.GriffeLoader) -> str:
+    module = loader.modules_collection["doorward.plugins.hookspecs"]
+    parts = [f"# Hooks\n\n{_docstring(module)}"]
+    for subject in (member for member in module.members.values() if not member.is_alias and member.is_class):
+        parts += [f"## `{_signature(hook, name)}`\n\n{_docstring(hook)}" for name, hook in subject.members.items()]
+    return "\n\n".join(parts) + "\n"
+
+
+def _exports(module: Any) -> list[str]:
+    live = importlib.import_module(module.path)
+    return [name for name in live.__all__ if name not in getattr(live, "_FORMER_NAMES", {})]
+
+
+def _target(loader: griffe.GriffeLoader, module: Any, export: str) -> Any:
+    """What a name of a module stands for; names that are loaded late are looked up where the module says."""
+    live = importlib.import_module(module.path)
+    if export in getattr(live, "_MODULE_OF", {}):
+        place = f"{module.path.partition('.')[0]}.{live._MODULE_OF[export]}"
+        module, export = loader.modules_collection[place], getattr(live, "_NAMES_THERE", {}).get(export, export)
+    found = module.members[export]
+    return found.final_target if found.is_alias else found
+
+
+def _described(name: str, target: Any) -> str:
+    about = _docstring(target)
+    if target.is_class:
+        return "\n\n".join(
+            filter(None, [f"### `class {name}{_bases(target)}`", about, _fields(target), _methods(target)])
+        )
+    if target.is_function:
+        return f"### `{_signature(target, name)}`\n\n{about}"
+    return f"### `{name}{_annotated(target)}`\n\n{about}"
+
+
+def _bases(target: Any) -> str:
+    bases = [str(base) for base in target.bases if str(base) not in ("object", "Protocol")]
+    return f"({', '.join(bases)})" if bases else ""
+
+
+def _fields(target: Any) -> str:
+    """The declared attributes of a class, in columns of which none is empty."""
+    rows = [
+        (f"`{name}`", f"`{member.annotation}`", _default(member), _meaning(member))
+        for name, member in target.members.items()
+        if member.is_attribute and member.annotation and not name.startswith("_") and _is_declared(member)
+    ]
+    columns = [n for n in range(4) if any(row[n] not in ("", "required") for row in rows)]
+    lines = [[("field", "type", "default", "meaning")[n] for n in columns], ["---"] * len(columns)]
+    lines += [[row[n].replace("\n", " ").replace("|", "\\|") for n in columns] for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) if rows else ""
+
+
+def _is_declared(member: Any) -> bool:
+    """Whether it is declared in the class, and not only set by its constructor."""
+    return "class-attribute" in member.labels or ("property" not in member.labels and not _constructor(member.parent))
+
+
+def _constructor(target: Any) -> Any:
+    """The constructor, if the class has one of its own."""
+    return None if "dataclass" in target.labels else target.members.get("__init__")
+
+
+def _default(member: Any) -> str:
+    """The default of a field, or that it is required: only what callers make has fields to give."""
+    value = str(member.value or "")
+    if _is_field(value):
+        value = _default_of_field(ast.parse(value, mode="eval").body)
+    return f"`{value}`" if value else "required" * _is_record(member.parent)
+
+
+def _default_of_field(call: Any) -> str:
+    words = {word.arg: word.value for word in call.keywords}
+    if factory := words.get("default_factory"):
+        if isinstance(factory, ast.Lambda):
+            return ast.unparse(factory.body)
+        made = ast.unparse(factory)
+        return {"dict": "{}", "list": "[]"}.get(made, f"{made}()")
+    given = ast.unparse(words.get("default", call.args[0] if call.args else ast.Constant(...)))
+    return "" if given == "..." else given
+
+
+def _is_record(target: Any) -> bool:
+    """Whether the class is a dataclass or a model, which is made by its fields."""
+    live = getattr(importlib.import_module(target.module.path), target.name)
+    return dataclasses.is_dataclass(live) or hasattr(live, "model_fields")
+
+
+def _is_field(value: str) -> bool:
+    return value.startswith(("field(", "Field(", "_limit("))
+
+
+def _meaning(member: Any) -> str:
+    """The docstring of a field, else the description in its `Field(…)`."""
+    if text := _docstring(member):
+        return text
+    value = ast.parse(str(member.value), mode="eval").body if _is_field(str(member.value)) else None
+    texts = (
+        [*value.args, *(word.value for word in value.keywords if word.arg == "description")]
+        if isinstance(value, ast.Call)
+        else []
+    )
+    return next((str(t.value) for t in reversed(texts) if isinstance(t, ast.Constant) and isinstance(t.value, str)), "")
+
+
+def _methods(target: Any) -> str:
+    found = {name: member for name, member in target.members.items() if not name.startswith("_")}
+    if constructor := _constructor(target):
+        found = {target.name: constructor, **found}
+    return "\n".join(
+        _bullet(_signature(member, name) if member.is_function else name + _annotated(member), _docstring(member))
+        for name, member in found.items()
+        if member.is_function or "property" in member.labels
+    )
+
+
+def _bullet(shown: str, about: str) -> str:
+    return re.sub(r"\n(?!\n)", "\n  ", f"* `{shown}`" + (f": {about}" if about else ""))
+
+
+def _signature(function: Any, name: str) -> str:
+    shown, star = [], False
+    for parameter in function.parameters:
+        if parameter.name in ("self", "cls"):
+            continue
+        kind = parameter.kind.name if parameter.kind else ""
+        if kind == "keyword_only" and not star:
+            shown.append("*")
+            star = True
+        prefix = {"var_positional": "*", "var_keyword": "**"}.get(kind, "")
+        star = star or kind == "var_positional"
+        text = f"{prefix}{parameter.name}" + (f": {parameter.annotation}" if parameter.annotation else "")
+        if parameter.default is not None and not prefix:
+            text += f" = {parameter.default}" if parameter.annotation else f"={parameter.default}"
+        shown.append(text)
+    returns = f" -> {function.returns}" if function.returns and function.name != "__init__" else ""
+    return f"{'async ' if 'async' in function.labels else ''}{name}({', '.join(shown)}){returns}"
+
+
+def _annotated(target: Any) -> str:
+    return f": {target.annotation}" if getattr(target, "annotation", None) else ""
+
+
+def _docstring(target: Any) -> str:
+    return target.docstring.value.strip() if target.docstring else ""
+
+
+def _first(module: Any) -> str:
+    return " ".join(_docstring(module).split("\n\n")[0].split())
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
+    for name, text in pages().items():
+        (folder / name).write_text(text, encoding="utf-8")

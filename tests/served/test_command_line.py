@@ -1,0 +1,34 @@
+"""The command line with the plugins that are meant for it, as processes of its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from doorward_testing import StartDoorward, ended
+
+
+def test_real_api(start_doorward: StartDoorward, tmp_path: Path) -> None:
+    """With the plugins that are meant for it: add an OpenAPI document, find its function, fail to reach it, run a
+    program.
+    CONTRACT: CLI-01."""
+    (tmp_path / "doorward.toml").unlink()
+    operation = {"operationId": "getForecast", "summary": "The forecast", "responses": {"200": {"description": "ok"}}}
+    spec = {
+        "openapi": "3.1.0",
+        "info": {"title": "Weather", "version": "1"},
+        "paths": {"/forecast": {"get": operation}},
+    }
+    (tmp_path / "weather.json").write_text(json.dumps(spec))
+    code, out, err = ended(
+        start_doorward("add", "openapi", "weather", "weather.json", "--base-url", "http://127.0.0.1:9")
+    )
+    assert (code, "weather: 1 function, " in out, err) == (0, True, "")
+    assert (
+        json.loads(ended(start_doorward("search", "forecast", "--json"))[1])["functions"][0]["function"]
+        == "weather.get_forecast"
+    )
+    code, out, err = ended(start_doorward("call", "weather.get_forecast"))
+    assert (code, out, "127.0.0.1:9" in err) == (1, "", True)
+    code, out, _ = ended(start_doorward("run", "-", "--json"), "result = 6 * 7")
+    assert (code, json.loads(out)["value"]) == (0, 42)
