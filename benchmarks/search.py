@@ -13,7 +13,7 @@ from common import Project, ms, openapi, table
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.gateway import Gateway
-from doorward.model.types import Compiled, Function
+from doorward.model.functions import Compiled, Function
 
 QUERIES = (
     "list the issues of a repository", "create a customer", "send a message to a channel", "delete pod",

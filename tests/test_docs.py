@@ -26,7 +26,7 @@ from doorward.cli import COMMANDS
 from doorward.config import config
 from doorward.config import settings as models
 from doorward.config.index import GROUPS, installed
-from doorward.model import drivers
+import doorward
 from doorward.plugins import hookspecs
 from doorward.results.outcome_schema import outcome_schema
 from doorward_dist.settings import check_tables
@@ -401,7 +401,7 @@ def test_every_hook_is_documented() -> None:
 def test_every_driver_method_is_documented(name: str) -> None:
     """A page in docs/plugins has each member of each protocol with its exact signature."""
     shown = tutorials().partition(f"\n### {name}\n")[2].partition("```text\n")[2].partition("```")[0].splitlines()
-    protocol = ast.parse(inspect.getsource(getattr(drivers, name))).body[0]
+    protocol = ast.parse(inspect.getsource(getattr(doorward, name))).body[0]
     assert isinstance(protocol, ast.ClassDef)
     methods = []
     for node in protocol.body:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.sqlite_store import SqliteCatalog
-from doorward.model.types import Compiled, Function
+from doorward.model.functions import Compiled, Function
 from doorward_testing import Cli, CommandEnded
 from doorward_testing.samples import CONFIG, InProcess, MemoryCache, Weather, WeatherSettings
 from hypothesis import strategies as st

@@ -21,9 +21,8 @@ _EXPORTS = {
         "SupportsFlush", "SupportsLogout", "SupportsMachineCheck", "SupportsOpen", "TellsChanges", "TellsUpstreams",
     ),
     "model.contexts": ("PluginContext", "ServerContext"),
-    "model.drivers": (
-        "Aliases", "Auth", "Cache", "Capabilities", "Door", "Executor", "Observer", "Sandbox", "Source",
-    ),
+    "model.drivers": ("Auth", "Cache", "Observer", "Source"),
+    "model.executors": ("Aliases", "Capabilities", "Door", "Executor", "Sandbox"),
     "model.events": ("AuthChosen", "CallFinished", "Event", "EventsDropped", "RunFinished", "RunStarted"),
     "model.interaction": ("Client", "LoginPrompt"),
     "data.error_bodies": ("error_text",),
@@ -61,11 +60,11 @@ _EXPORTS = {
     "config.settings": ("Config",),
     "describe.signatures": ("signature",),
     "data.clean_text": ("clean_text",),
-    "model.types": (
-        "ARTEFACT_URI", "LOCAL", "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "ProgramResult",
-        "Failure", "File", "Finding", "Frame", "Function", "Outcome", "Program", "Reply", "Schema", "Skipped",
-        "Suggestion",
-    ),
+    "model.calls": ("Call", "CallRecord", "File", "Reply"),
+    "model.functions": ("Compiled", "Function", "Schema", "Skipped", "Suggestion"),
+    "model.outcomes": ("ARTEFACT_URI", "Artefact", "Outcome"),
+    "model.principals": ("LOCAL",),
+    "model.programs": ("CachedProgram", "Failure", "Finding", "Frame", "Program", "ProgramResult"),
     "host.watchdog": ("Watchdog",),
 }  # fmt: skip
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
@@ -133,16 +132,15 @@ if TYPE_CHECKING:
     from doorward.host.sqlite_layout import SqliteLayout as SqliteLayout
     from doorward.host.watchdog import Watchdog as Watchdog
     from doorward.model.abilities import *  # noqa: F403
+    from doorward.model.calls import Call as Call
+    from doorward.model.calls import CallRecord as CallRecord
+    from doorward.model.calls import File as File
+    from doorward.model.calls import Reply as Reply
     from doorward.model.contexts import PluginContext as PluginContext
     from doorward.model.contexts import ServerContext as ServerContext
-    from doorward.model.drivers import Aliases as Aliases
     from doorward.model.drivers import Auth as Auth
     from doorward.model.drivers import Cache as Cache
-    from doorward.model.drivers import Capabilities as Capabilities
-    from doorward.model.drivers import Door as Door
-    from doorward.model.drivers import Executor as Executor
     from doorward.model.drivers import Observer as Observer
-    from doorward.model.drivers import Sandbox as Sandbox
     from doorward.model.drivers import Source as Source
     from doorward.model.errors import *  # noqa: F403
     from doorward.model.events import AuthChosen as AuthChosen
@@ -151,6 +149,16 @@ if TYPE_CHECKING:
     from doorward.model.events import EventsDropped as EventsDropped
     from doorward.model.events import RunFinished as RunFinished
     from doorward.model.events import RunStarted as RunStarted
+    from doorward.model.executors import Aliases as Aliases
+    from doorward.model.executors import Capabilities as Capabilities
+    from doorward.model.executors import Door as Door
+    from doorward.model.executors import Executor as Executor
+    from doorward.model.executors import Sandbox as Sandbox
+    from doorward.model.functions import Compiled as Compiled
+    from doorward.model.functions import Function as Function
+    from doorward.model.functions import Schema as Schema
+    from doorward.model.functions import Skipped as Skipped
+    from doorward.model.functions import Suggestion as Suggestion
     from doorward.model.interaction import Client as Client
     from doorward.model.interaction import LoginPrompt as LoginPrompt
     from doorward.model.interaction import LoginPrompt as Person  # noqa: F401
@@ -158,9 +166,18 @@ if TYPE_CHECKING:
     from doorward.model.names import is_plain as is_plain
     from doorward.model.names import python_name as python_name
     from doorward.model.names import unique_names as unique_names
+    from doorward.model.outcomes import ARTEFACT_URI as ARTEFACT_URI
+    from doorward.model.outcomes import Artefact as Artefact
+    from doorward.model.outcomes import Outcome as Outcome
+    from doorward.model.principals import LOCAL as LOCAL
+    from doorward.model.programs import CachedProgram as CachedProgram
+    from doorward.model.programs import Failure as Failure
+    from doorward.model.programs import Finding as Finding
+    from doorward.model.programs import Frame as Frame
+    from doorward.model.programs import Program as Program
+    from doorward.model.programs import ProgramResult as Ended  # noqa: F401
+    from doorward.model.programs import ProgramResult as ProgramResult
     from doorward.model.settings import Settings as Settings
-    from doorward.model.types import *  # noqa: F403
-    from doorward.model.types import ProgramResult as Ended  # noqa: F401
     from doorward.model.version import PLUGIN_API as PLUGIN_API
     from doorward.model.version import __version__ as __version__
     from doorward.plugins.hookspecs import hookimpl as hookimpl

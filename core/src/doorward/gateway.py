@@ -27,9 +27,13 @@ from doorward.config.config import Loaded
 from doorward.config.distribution import find_index
 from doorward.config.index import Index
 from doorward.host.background_tasks import background_tasks
+from doorward.model.calls import File
 from doorward.model.errors import DoorwardError
 from doorward.model.interaction import Client
-from doorward.model.types import LOCAL, File, Limits, Outcome, Program
+from doorward.model.limits import Limits
+from doorward.model.outcomes import Outcome
+from doorward.model.principals import LOCAL
+from doorward.model.programs import Program
 from doorward.observers.observers import Observers
 from doorward.plugins.manager import Plugins
 from doorward.program_api.discovery import Discovery
@@ -134,8 +138,6 @@ class Gateway:
         await anyio.to_thread.run_sync(lambda: self.broker.observed.flush(everything=True))
         self.catalog.close()
         await self.observers.close()
-
-    # Discovery
 
     async def list_servers(
         self, *, limit: int | None = None, cursor: str | None = None, principal: str = LOCAL
@@ -280,8 +282,6 @@ class Gateway:
         elif outcome.ok and known is not None:
             outcome = await self._kept.keep(program, known, outcome)
         return outcome
-
-    # The background
 
     async def ready(self) -> None:
         """Wait for the first compilation of all servers, but not for long: one may not answer at all."""

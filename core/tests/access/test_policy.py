@@ -8,7 +8,7 @@ import pytest
 from doorward.access.policy import narrowing
 from doorward.access.rules import matches, selected
 from doorward.model.errors import InvalidArguments
-from doorward.model.types import Function
+from doorward.model.functions import Function
 
 ONE = Function("my_api", "repos_get", "repos/get[1]", route="GET /repos/{owner}/{repo}", tags=("repos", "read"))
 ROOT = Function("my_api", "get_repos", "GET /repos", route="GET /repos")

@@ -29,7 +29,8 @@ from doorward.config.config import Server, load, module_name
 from doorward.config.settings import PrincipalSettings, ServerSettings
 from doorward.data.json_writing import dump
 from doorward.gateway import Gateway
-from doorward.model.types import LOCAL, Outcome
+from doorward.model.outcomes import Outcome
+from doorward.model.principals import LOCAL
 from doorward.program_api.helper_cards import MODULE
 from doorward.results.outcome_text import as_dict
 from doorward.servers import source_pool

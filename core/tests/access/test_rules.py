@@ -9,7 +9,7 @@ from doorward.access.rules import Rules
 from doorward.config.settings import PolicySettings
 from doorward.config.upstream_patterns import UpstreamPattern, is_upstream, upstreams
 from doorward.model.errors import ConfigError
-from doorward.model.types import Function
+from doorward.model.functions import Function
 from pydantic import ValidationError
 
 SECRET = Function("up2", "secret", "getSecret", route="GET /secret", tags=("admin",))

@@ -11,7 +11,7 @@ from doorward.catalog.catalog import Catalog
 from doorward.catalog.search.question import read
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.data.words import split_words, stem
-from doorward.model.types import Compiled, Function
+from doorward.model.functions import Compiled, Function
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -17,7 +17,7 @@ from doorward.catalog.catalog import Catalog
 from doorward.catalog.empty_catalog import EMPTY_CATALOG
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.catalog.store import CatalogStore
-from doorward.model.types import Compiled
+from doorward.model.functions import Compiled
 from doorward.stores import Stores
 from doorward_testing import ArtefactStoreConformance, CatalogStoreConformance
 from doorward_testing.samples import CONFIG

@@ -9,7 +9,7 @@ import pytest
 from doorward.describe.cards import class_names, describe, describe_class
 from doorward.describe.signatures import MAX_CARD_CHARS
 from doorward.describe.unions import value_of
-from doorward.model.types import Function
+from doorward.model.functions import Function
 from doorward_testing.cards import faults
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

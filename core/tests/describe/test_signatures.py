@@ -11,8 +11,8 @@ import pytest
 from doorward.data.wording import clean, literal
 from doorward.describe.cards import class_names, describe, describe_class
 from doorward.describe.signatures import MAX_CARD_CHARS, example, parameter_names, prose, response, signature, stub
+from doorward.model.functions import Function
 from doorward.model.names import is_plain
-from doorward.model.types import Function
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

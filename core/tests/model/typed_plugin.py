@@ -15,7 +15,8 @@ from doorward import (
     SupportsLogin,
     TellsChanges,
 )
-from doorward.model.drivers import Auth, Cache, Executor, Observer, Source
+from doorward.model.drivers import Auth, Cache, Observer, Source
+from doorward.model.executors import Executor
 from doorward.plugins.manager import Plugins
 
 

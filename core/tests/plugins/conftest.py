@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from doorward.model.calls import Call
 from doorward.model.contexts import PluginContext
 from doorward.model.settings import Settings
-from doorward.model.types import Call
 
 from ..conftest import Weather
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from doorward import Call, Compiled, Function
 from doorward.catalog.schema_inference import shape
-from doorward.model.types import Failure
+from doorward.model.programs import Failure
 from doorward.results.last_answers import LastAnswers
 from doorward.results.value_text import described, holds
 from hypothesis import given

@@ -7,7 +7,8 @@ from typing import Any, get_args
 
 import jsonschema_rs
 import pytest
-from doorward.model.types import Artefact, Failure, Frame, Kind, Outcome
+from doorward.model.outcomes import Artefact, Outcome
+from doorward.model.programs import Failure, Frame, Kind
 from doorward.results.outcome_schema import outcome_names, outcome_schema
 from doorward.results.outcome_text import as_dict
 from doorward_testing.schemas import closed

@@ -11,7 +11,7 @@ from typing import Any
 import doorward
 import pytest
 from doorward.model.errors import DoorwardError
-from doorward.model.types import Program
+from doorward.model.programs import Program
 from doorward.runs.run_context import RunContext
 
 from ..conftest import CONFIG

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from doorward.config.settings import ServerSettings
-from doorward.model.types import Compiled, Function
+from doorward.model.functions import Compiled, Function
 from doorward.servers.corrections import corrected
 
 TEXT = {"type": "string"}

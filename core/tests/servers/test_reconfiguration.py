@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from doorward.model.types import LOCAL
+from doorward.model.principals import LOCAL
 from doorward.servers.source_pool import SourcePool
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ import anyio
 import jsonschema_rs
 import pytest
 from doorward import hookimpl
-from doorward.model.types import Function
+from doorward.model.functions import Function
 from doorward.plugins.mcp_additions import RawPrompt, RawResource, RawTool
 from doorward_mcp_server import guides
 from doorward_mcp_server.server import build

@@ -120,7 +120,7 @@ class TestMonty(ExecutorConformance):
     )
     async def test_cancel_leaves_nothing(self, host: Any, code: str) -> None:
         """A cancelled run is gone, with its worker, whatever it does."""
-        from doorward.model.types import Program
+        from doorward.model.programs import Program
 
         executor = self.executor(host)
         program = Program(code, deadline=time.monotonic() + 30)
@@ -137,7 +137,7 @@ class TestMonty(ExecutorConformance):
     async def test_the_end_of_the_loop_in_a_call(self, host: Any) -> None:
         """All tasks are cancelled when `serve` ends: a program that waits for a call then ends as cancelled, and not
         with a defect."""
-        from doorward.model.types import Program
+        from doorward.model.programs import Program
 
         waiting = anyio.Event()
 
@@ -165,7 +165,8 @@ class TestMonty(ExecutorConformance):
     async def test_a_worker_ahead_that_died_is_replaced(self, host: Any) -> None:
         """A worker that is killed while it waits for its program costs nobody a run; another limit is another
         worker."""
-        from doorward.model.types import Limits, Program
+        from doorward.model.limits import Limits
+        from doorward.model.programs import Program
 
         executor, pids = self.executor(host), []
         for timeout in (30, 30, 30, 5):
@@ -184,7 +185,7 @@ class TestMonty(ExecutorConformance):
     @pytest.mark.anyio
     async def test_nothing_is_left_for_the_next_run(self, host: Any) -> None:
         """The next program in the same worker sees no variable, function or module of the one before."""
-        from doorward.model.types import Program
+        from doorward.model.programs import Program
 
         executor = self.executor(host)
         for code in ("x = 1\nimport calc\ndef f(): pass", "x", "f", "calc"):
@@ -198,7 +199,7 @@ class TestMonty(ExecutorConformance):
     @pytest.mark.anyio
     async def test_parallel_calls_overlap(self, host: Any) -> None:
         """Awaited calls run at the same time, plain ones one after the other."""
-        from doorward.model.types import Program
+        from doorward.model.programs import Program
 
         class Slow(Door):
             at_once = most = expected = 0
@@ -229,7 +230,7 @@ class TestMonty(ExecutorConformance):
     @pytest.mark.anyio
     async def test_type_check(self, host: Any) -> None:
         """With `type_check` a program with a wrong type is refused before it makes a call."""
-        from doorward.model.types import Program
+        from doorward.model.programs import Program
 
         executor = MontyExecutor(host.context(MontySettings, {"type_check": True}))
         door, program = Door(), Program("import calc\nx: int = 'text'\ncalc.add(1)", deadline=time.monotonic() + 30)
@@ -243,7 +244,7 @@ class TestMonty(ExecutorConformance):
     @pytest.mark.anyio
     async def test_session_keeps_variables(self, host: Any) -> None:
         """In a session the variables, functions and imports of a run are there for the next."""
-        from doorward.model.types import Program
+        from doorward.model.programs import Program
 
         executor = self.executor(host)
         first = Program("import calc\nx = 40\ndef f(y): return calc.add(x, y)", deadline=time.monotonic() + 30)
@@ -257,7 +258,7 @@ class TestMonty(ExecutorConformance):
     @pytest.mark.parametrize("type_check", [False, True])
     async def test_a_session_of_programs_of_others(self, host: Any, type_check: bool) -> None:
         """Aliases of servers that an earlier program has imported, its own names, and its functions that await."""
-        from doorward.model.types import Program
+        from doorward.model.programs import Program
 
         executor = MontyExecutor(host.context(MontySettings, {"type_check": type_check}))
         sandbox = await executor.open(Program(""), session=True)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from doorward.access.patterns import is_wild
 from doorward.access.rules import Rules, matches, selected
 from doorward.model.errors import InvalidArguments
+from doorward.model.functions import Function
 from doorward.model.names import some
-from doorward.model.types import Function, Program
+from doorward.model.programs import Program
 
 if TYPE_CHECKING:
     from doorward.access.principals import Principals

@@ -12,7 +12,7 @@ from doorward.access.rules import Rules
 from doorward.config.config import Loaded, Server, module_name
 from doorward.config.settings import EVERYONE, PrincipalSettings
 from doorward.host.logs import log
-from doorward.model.types import LOCAL
+from doorward.model.principals import LOCAL
 from doorward.secrets.owned import OwnedSecrets
 from doorward.secrets.owners import Owner
 from doorward.secrets.scrubber import MAX_SHARED_VALUES

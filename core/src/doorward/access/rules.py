@@ -12,8 +12,8 @@ from urllib.parse import unquote
 
 from doorward.access.patterns import Patterns
 from doorward.config.upstream_patterns import Upstream, UpstreamPattern, is_upstream
+from doorward.model.functions import Function
 from doorward.model.names import qualified
-from doorward.model.types import Function
 
 _ROUTE = re.compile(r"[A-Z*]+ +(?:/|\*)")
 _WILDCARD = re.compile(r"[*?\[]")

@@ -9,12 +9,13 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from doorward.model.errors import Busy
-from doorward.model.types import LOCAL, ProgramResult
+from doorward.model.principals import LOCAL
+from doorward.model.programs import ProgramResult
 from doorward.plugins.hook_answers import expected
 
 if TYPE_CHECKING:
-    from doorward.model.drivers import Door, Sandbox
-    from doorward.model.types import Program
+    from doorward.model.executors import Door, Sandbox
+    from doorward.model.programs import Program
 
 
 NOTICE_SECONDS = 0.05

@@ -12,8 +12,9 @@ from doorward.calls.artefacts import handle_to
 from doorward.calls.refusals import class_refused
 from doorward.data.offload import done, is_large
 from doorward.host.logs import log
+from doorward.model.calls import Call, File, Reply
 from doorward.model.errors import DoorwardError, GuardRefused, PluginError, ServerError
-from doorward.model.types import Call, File, Function, Reply
+from doorward.model.functions import Function
 from doorward.plugins.failures import kind_of, said
 from doorward.plugins.result_changes import changed
 from doorward.secrets.scrubber import MAX_MESSAGE_CHARACTERS, Scope, redact_error

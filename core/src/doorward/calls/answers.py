@@ -11,8 +11,8 @@ from typing import Any
 from doorward.calls.artefacts import MAX_FILES, base_name
 from doorward.data.json_writing import MAX_PARTS, dump, exceeds
 from doorward.data.values import plain
+from doorward.model.calls import File
 from doorward.model.errors import LimitExceeded
-from doorward.model.types import File
 from doorward.secrets.redaction import Redactor
 from doorward.secrets.variants import as_bytes
 

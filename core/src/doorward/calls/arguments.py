@@ -21,8 +21,9 @@ from doorward.describe.cards import class_at, fields_at
 from doorward.describe.schemas import Definitions, unfolded
 from doorward.describe.signatures import parameter_lines, parameter_names, signature
 from doorward.describe.validation_messages import Mistakes, mistakes, of_null
+from doorward.model.calls import Call, File
 from doorward.model.errors import InvalidArguments
-from doorward.model.types import Call, File, Function
+from doorward.model.functions import Function
 from doorward.servers.corrections import advice
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ from typing import Any
 from doorward.calls.artefact_store import ArtefactStore, StoredArtefact
 from doorward.data.clean_text import clean_text
 from doorward.data.json_reading import decoded, read_json
+from doorward.model.calls import File
 from doorward.model.errors import InvalidArguments, LimitExceeded, UnknownName
-from doorward.model.types import ARTEFACT_URI, Artefact, File
+from doorward.model.outcomes import ARTEFACT_URI, Artefact
 
 PREFIX = ARTEFACT_URI
 PAGE_BYTES = 32 * 2**10

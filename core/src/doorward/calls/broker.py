@@ -19,6 +19,7 @@ from doorward.data.headers import shown_headers
 from doorward.data.json_writing import dump
 from doorward.data.offload import done, is_large
 from doorward.describe.signatures import signature
+from doorward.model.calls import Call, CallRecord, File, Reply
 from doorward.model.errors import (
     DoorwardError,
     GuardRefused,
@@ -27,7 +28,7 @@ from doorward.model.errors import (
     SecretWithheld,
     ServerError,
 )
-from doorward.model.types import Call, CallRecord, File, Function, Reply
+from doorward.model.functions import Function
 from doorward.plugins.failures import contained
 from doorward.results.type_mismatches import type_mismatch
 from doorward.secrets.redaction import NO_SECRETS

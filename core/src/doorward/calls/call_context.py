@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from doorward.calls.client_requests import RunClient
+    from doorward.model.calls import File
     from doorward.model.clock import Clock
     from doorward.model.errors import SecretWithheld
-    from doorward.model.types import Artefact, File, Program
+    from doorward.model.outcomes import Artefact
+    from doorward.model.programs import Program
 
 
 class CallContext(Protocol):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from doorward.calls.artefacts import kind_of
-from doorward.model.types import File
+from doorward.model.calls import File
 
 _BASE64_START = r"(?:data:[\w/+.;=-]{1,100};base64,)?(?:iVBORw0KGgo|/9j/|R0lGOD|UklGR|JVBERi0|UEsDB|H4sI)"
 """The first characters of PNG, JPEG, GIF, WebP, PDF, ZIP and gzip in base64."""

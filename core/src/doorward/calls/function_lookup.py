@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from doorward.catalog.near_functions import names_near, told_near
 from doorward.config.config import module_name
 from doorward.model.errors import UnknownName
+from doorward.model.functions import Function
 from doorward.model.names import qualified
-from doorward.model.types import Function
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog

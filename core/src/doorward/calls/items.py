@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from doorward.describe.schemas import Definitions, Reader, kinds, variants
-from doorward.model.types import Function
+from doorward.model.functions import Function
 
 _LIST_NAMES = (
     "data", "items", "results", "value", "values", "records", "entries", "rows", "content", "elements", "list",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from doorward.calls.arguments import fits
 from doorward.calls.items import items_of
 from doorward.data.wording import MAX_KEY_CHARACTERS, clean
-from doorward.model.types import Function
+from doorward.model.functions import Function
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog

@@ -9,7 +9,7 @@ from typing import Any
 from doorward.describe.cards import class_at
 from doorward.describe.schemas import MAX_NESTING, Definitions, Reader
 from doorward.model.errors import ApiError, DoorwardError
-from doorward.model.types import Function
+from doorward.model.functions import Function
 
 _PATH = re.compile(r"[\w$#@./\[\]-]+")
 _SEPARATORS = re.compile(r"[./\[\]]+")

@@ -26,8 +26,8 @@ from doorward.data.words import stems
 from doorward.describe.schemas import closure
 from doorward.host.logs import log
 from doorward.model.errors import DoorwardError, StateError
+from doorward.model.functions import Compiled, Function, Schema
 from doorward.model.names import Named, python_name
-from doorward.model.types import Compiled, Function, Schema
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from pydantic_core import from_json
 
 from doorward.data.json_writing import dump
 from doorward.data.values import MAX_DEPTH, plain
-from doorward.model.types import Function
+from doorward.model.functions import Function
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from doorward.catalog.store import ObservationStore, StoredObservation
 from doorward.data.json_writing import digest
 from doorward.host.logs import log
 from doorward.model.errors import StateError
-from doorward.model.types import Function
+from doorward.model.functions import Function
 from doorward.results.observation import TEXT_FORMATS, Observation, Shape
 from doorward.results.value_text import MAX_TEXT_CHARS, holds, may_hold
 

@@ -12,7 +12,7 @@ from doorward.catalog.schema_inference import lasts
 from doorward.catalog.search.document import BRIEF_FIELDS, document
 from doorward.catalog.store import CatalogStore, Contents, Row
 from doorward.data.clean_text import clean_compile
-from doorward.model.types import Compiled
+from doorward.model.functions import Compiled
 
 MAX_WORDS = 50_000
 """Words of a server whose frequency the search knows."""

@@ -16,7 +16,7 @@ from doorward.cli.common import Project, common, pairs, parsed, plain, print_jso
 
 if TYPE_CHECKING:
     from doorward.gateway import Gateway
-    from doorward.model.types import Artefact
+    from doorward.model.outcomes import Artefact
 
 
 @click.command()
@@ -161,7 +161,7 @@ async def _call(
     """The result, all of its bytes (if `whole`), and notes on the files within it, which are saved in `folder`."""
     async with project.gateway(only=[name]) as gate:
         from doorward.calls.arguments import fits, takes_file
-        from doorward.model.types import LOCAL
+        from doorward.model.principals import LOCAL
 
         function = gate.broker.functions.find(name, LOCAL)
         values = {
@@ -182,7 +182,7 @@ async def _call(
 def _within(value: Any) -> Iterator[Artefact]:
     """The artefacts in a result."""
     from doorward.calls.artefacts import handle
-    from doorward.model.types import Artefact
+    from doorward.model.outcomes import Artefact
 
     if uri := handle(value):
         yield Artefact(uri, value.get("type", ""), value.get("bytes", 0), value.get("name", ""))

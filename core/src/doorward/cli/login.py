@@ -15,7 +15,7 @@ from doorward.cli.common import Project, common, print_json, say
 from doorward.cli.compile import counted
 from doorward.model.abilities import SupportsLogin, SupportsLogout
 from doorward.model.errors import ConfigError
-from doorward.model.types import LOCAL
+from doorward.model.principals import LOCAL
 
 
 @click.command()

@@ -14,7 +14,7 @@ from doorward.model.errors import DoorwardError, InvalidArguments
 
 if TYPE_CHECKING:
     from doorward.gateway import Gateway
-    from doorward.model.types import Function
+    from doorward.model.functions import Function
 
 _PARALLEL_CALLS = 4
 

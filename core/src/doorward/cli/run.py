@@ -18,7 +18,7 @@ from doorward.cli.common import EXIT_CODES, Project, common, pairs, parsed, prin
 
 if TYPE_CHECKING:
     from doorward.gateway import Gateway
-    from doorward.model.types import Artefact
+    from doorward.model.outcomes import Artefact
 
 
 @click.command()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from doorward.model.drivers import Aliases
+from doorward.model.executors import Aliases
 
 RUNTIME = "doorward.runtime"
 """The module of other systems' helpers, under their own names; `runtime.py` implements them."""

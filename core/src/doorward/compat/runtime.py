@@ -12,7 +12,7 @@ import anyio.lowlevel
 from doorward.config.config import module_name
 from doorward.describe.schemas import closure
 from doorward.model.errors import UnknownName
-from doorward.model.types import Function
+from doorward.model.functions import Function
 from doorward.program_api.helpers import call
 
 if TYPE_CHECKING:

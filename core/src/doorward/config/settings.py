@@ -21,8 +21,8 @@ from pydantic import (
 from doorward.config import limit_keys
 from doorward.config.upstream_patterns import Pattern
 from doorward.config.urls import Address, Origin, TrustedAddress
-from doorward.model import types
 from doorward.model.limits import Limits
+from doorward.model.principals import LOCAL
 from doorward.model.settings import Settings
 from doorward.secrets.store import Secret
 
@@ -154,7 +154,7 @@ def can_come_in(principal: Any) -> bool:
         isinstance(principal, str)
         and 0 < len(principal) <= 200
         and principal.isprintable()
-        and principal not in (types.LOCAL, EVERYONE)
+        and principal not in (LOCAL, EVERYONE)
     )
 
 
@@ -206,7 +206,7 @@ class ServerSettings(Settings):
 
     def auths(self, principal: str) -> list[dict[str, Any]]:
         """The tables of `auth` that apply to a principal."""
-        found = self.local_auth if principal == types.LOCAL and self.local_auth is not None else self.auth
+        found = self.local_auth if principal == LOCAL and self.local_auth is not None else self.auth
         return found if isinstance(found, list) else [found] if found else []
 
 

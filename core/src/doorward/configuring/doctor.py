@@ -21,7 +21,7 @@ from doorward.data.quoting import indented
 from doorward.model.abilities import SupportsLoginCheck
 from doorward.model.errors import ConfigError, DoorwardError, MissingSecret
 from doorward.model.names import some
-from doorward.model.types import LOCAL
+from doorward.model.principals import LOCAL
 from doorward.plugins.failures import contained
 from doorward.plugins.hook_answers import expected
 from doorward.plugins.install_hints import to_install

@@ -26,7 +26,7 @@ from doorward.configuring.variables import Variables
 from doorward.model.abilities import SupportsLogout
 from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, UnknownName
 from doorward.model.names import some
-from doorward.model.types import LOCAL
+from doorward.model.principals import LOCAL
 from doorward.servers.auth_suggestions import variables
 
 if TYPE_CHECKING:

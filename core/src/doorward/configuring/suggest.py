@@ -13,7 +13,7 @@ from doorward.cli.compile import compile_now
 from doorward.config.config import module_name
 from doorward.configuring.servers import lines, put_server
 from doorward.model.errors import ServerError
-from doorward.model.types import Suggestion
+from doorward.model.functions import Suggestion
 from doorward.servers import auth_suggestions
 
 if TYPE_CHECKING:

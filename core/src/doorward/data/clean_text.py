@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from doorward.data.json_writing import dump
-from doorward.model.types import Compiled, Function, Skipped, Suggestion
+from doorward.model.functions import Compiled, Function, Skipped, Suggestion
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-_])")
 """Commands to a terminal (ECMA-48)."""

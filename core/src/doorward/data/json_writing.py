@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from doorward.model.types import File
+from doorward.model.calls import File
 
 MAX_PARTS = 1_000_000
 """Parts of a value that a program returns or gets. A larger one is useless as an answer, and would keep the host busy

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
-from doorward.model.types import File
+from doorward.model.calls import File
 
 _PIECE_CHARACTERS = 2**20
 _HALF = re.compile("[\ud800-\udfff]")

@@ -24,8 +24,8 @@ from doorward.data.wording import (
 from doorward.describe.classes import Above, Class, Classes, Field
 from doorward.describe.schemas import MAX_NESTING, Reader, kinds, listed, strings, table, variants
 from doorward.describe.unions import union, value_of
+from doorward.model.functions import Schema
 from doorward.model.names import class_name, is_plain
-from doorward.model.types import Schema
 
 _SELF_EVIDENT_FORMATS = {"uri", "url", "int32", "int64", "float", "double", "password", "string"}
 _LINK_SUFFIXES = ("_url", "_uri", "Url")

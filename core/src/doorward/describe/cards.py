@@ -28,8 +28,8 @@ from doorward.describe.signatures import (
     shown_parameters,
     with_result,
 )
+from doorward.model.functions import Function
 from doorward.model.names import class_name
-from doorward.model.types import Function
 from doorward.results.value_text import as_text
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 
 from doorward.data.wording import commented
-from doorward.model.types import Schema
+from doorward.model.functions import Schema
 
 _USED_NAMES = (
     *("Any", "Literal", "Mapping", "None", "Required", "Sequence", "TypedDict"),

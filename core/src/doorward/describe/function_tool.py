@@ -14,7 +14,7 @@ from doorward.data.json_writing import dump
 from doorward.data.values import plain
 from doorward.describe.schemas import BYTES_SCHEMAS, Definitions, kinds, table
 from doorward.describe.signatures import prose
-from doorward.model.types import Function, Schema
+from doorward.model.functions import Function, Schema
 
 _MAX_SCHEMA_BYTES = 32 * 2**10
 """Bytes of the schema of a tool's arguments, without definitions."""

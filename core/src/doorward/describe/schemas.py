@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from doorward.data.clean_text import visible
-from doorward.model.types import Schema
+from doorward.model.functions import Schema
 
 Definitions = Callable[[str], Schema | None]
 """Looks up the NAME of `{"$ref": "#/$defs/NAME"}`: its schema, or `None`. It is called once for each name."""

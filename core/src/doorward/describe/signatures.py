@@ -17,8 +17,8 @@ from doorward.data.wording import clean, commented, literal
 from doorward.describe.annotations import Types
 from doorward.describe.classes import Above
 from doorward.describe.schemas import Definitions, Reader, strings
+from doorward.model.functions import Function, Schema
 from doorward.model.names import class_name, is_plain, python_name
-from doorward.model.types import Function, Schema
 
 if TYPE_CHECKING:
     from doorward.results.observation import Observation

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from doorward.model.functions import Function
     from doorward.model.interaction import LoginPrompt
     from doorward.model.settings import Settings
-    from doorward.model.types import Function
 
 
 @runtime_checkable

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, cast
 
-from doorward.model.types import LOCAL, Schema
+from doorward.model.functions import Schema
+from doorward.model.principals import LOCAL
 
 if TYPE_CHECKING:
     import httpx2

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from doorward.model.types import Kind, Suggestion
+    from doorward.model.functions import Suggestion
+    from doorward.model.programs import Kind
 
 
 class DoorwardError(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from doorward.model.types import Kind
+from doorward.model.programs import Kind
 
 
 @dataclass(frozen=True, slots=True)

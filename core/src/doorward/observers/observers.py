@@ -16,7 +16,9 @@ from doorward.observers.event_queue import EventQueue
 from doorward.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from doorward.model.types import Call, CallRecord, Outcome, Program
+    from doorward.model.calls import Call, CallRecord
+    from doorward.model.outcomes import Outcome
+    from doorward.model.programs import Program
     from doorward.plugins.manager import Plugins
 
 MAX_NAME_CHARACTERS = 200

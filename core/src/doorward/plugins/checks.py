@@ -19,7 +19,8 @@ from doorward.model.abilities import (
     SupportsLogout,
     SupportsMachineCheck,
 )
-from doorward.model.drivers import Auth, Cache, Executor, Observer, Source
+from doorward.model.drivers import Auth, Cache, Observer, Source
+from doorward.model.executors import Executor
 from doorward.plugins.hookspecs import hookimpl
 
 PROTOCOLS: Mapping[str, tuple[Any, ...]] = {

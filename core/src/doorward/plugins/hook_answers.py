@@ -8,7 +8,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from doorward.model.types import Finding
+from doorward.model.programs import Finding
 from doorward.plugins.checks import instance_faults
 from doorward.plugins.hookspecs import OBSERVERS, SPECS
 

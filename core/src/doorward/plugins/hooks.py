@@ -11,7 +11,7 @@ import pluggy
 
 from doorward.config.index import PluginId
 from doorward.model.errors import ConfigError, DoorwardError, PluginError
-from doorward.model.types import Finding
+from doorward.model.programs import Finding
 from doorward.plugins.failures import Failures, contained, failed
 from doorward.plugins.hook_answers import fitting, unfit
 from doorward.plugins.hookspecs import ADDITIONS, OBSERVERS, SECONDS, SPECS

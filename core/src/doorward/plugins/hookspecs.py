@@ -12,7 +12,10 @@ from typing import Any
 
 import pluggy
 
-from doorward.model.types import Call, CallRecord, Finding, Function, Outcome, Program
+from doorward.model.calls import Call, CallRecord
+from doorward.model.functions import Function
+from doorward.model.outcomes import Outcome
+from doorward.model.programs import Finding, Program
 from doorward.plugins.mcp_additions import RawPrompt, RawResource, RawTool, VerifiesTokens
 
 hookspec = pluggy.HookspecMarker("doorward")

@@ -18,9 +18,10 @@ from doorward.config.index import GROUPS, Entry, Index, PluginId, near_group
 from doorward.host.logs import log
 from doorward.model.abilities import HasSettings
 from doorward.model.contexts import PluginContext
-from doorward.model.drivers import Auth, Cache, Executor, Observer, Source
+from doorward.model.drivers import Auth, Cache, Observer, Source
 from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, PluginError
-from doorward.model.types import Function
+from doorward.model.executors import Executor
+from doorward.model.functions import Function
 from doorward.model.version import PLUGIN_API
 from doorward.plugins.checks import PROTOCOLS, driver_faults, hook_faults
 from doorward.plugins.failures import Failures, contained, said

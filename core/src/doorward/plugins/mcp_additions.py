@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from doorward.model.types import LOCAL
+from doorward.model.principals import LOCAL
 
 PRINCIPAL = "doorward.principal"
 """The key in the ASGI scope under which the HTTP entrance puts the principal."""

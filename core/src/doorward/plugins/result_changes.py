@@ -7,12 +7,12 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from doorward.data.json_writing import MAX_PARTS, exceeds
+from doorward.model.calls import File
 from doorward.model.errors import DoorwardError
-from doorward.model.types import File
 from doorward.plugins.hook_answers import Unfit
 
 if TYPE_CHECKING:
-    from doorward.model.types import Call
+    from doorward.model.calls import Call
     from doorward.plugins.hooks import Hooks
 
 

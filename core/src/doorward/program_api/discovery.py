@@ -16,8 +16,9 @@ from doorward.data.wording import clean
 from doorward.describe import cards, signatures
 from doorward.describe.schemas import Definitions
 from doorward.model.errors import DoorwardError, InvalidArguments, UnknownName
+from doorward.model.functions import Function
+from doorward.model.limits import Limits
 from doorward.model.names import some
-from doorward.model.types import Function, Limits
 from doorward.program_api.helper_cards import MODULE, HelperCards
 
 if TYPE_CHECKING:

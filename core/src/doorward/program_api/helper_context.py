@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from doorward.model.types import File, Program, Reply
+    from doorward.model.calls import File, Reply
+    from doorward.model.programs import Program
 
 Helper = Callable[..., Awaitable[Any]]
 """Called with the run, then with the arguments of the program."""

@@ -15,7 +15,7 @@ from doorward.model.errors import InvalidArguments
 from doorward.results.value_text import described
 
 if TYPE_CHECKING:
-    from doorward.model.types import Reply
+    from doorward.model.calls import Reply
     from doorward.program_api.helper_context import HelperContext
 
 MAX_PAGES = 100

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from doorward.data.near_names import nearest
-from doorward.model.types import Failure
+from doorward.model.programs import Failure
 from doorward.results.value_text import MAX_TEXT_CHARS, Cut, as_text, holds, may_hold, shown_key, told
 
 _MAX_FUNCTIONS = 5

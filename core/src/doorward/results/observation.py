@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from doorward.model.types import Schema
+from doorward.model.functions import Schema
 
 Shape = dict[str, Any]
 """What has been observed in one place: JSON types, each with what is inside. `{"array": SHAPE}`;

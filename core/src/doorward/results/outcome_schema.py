@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints, is_typeddict
 
-from doorward.model.types import Outcome
+from doorward.model.outcomes import Outcome
 
 _JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number"}
 

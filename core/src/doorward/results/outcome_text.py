@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from doorward.data.quoting import apart, indented
-from doorward.model.types import Outcome
+from doorward.model.outcomes import Outcome
 
 
 def as_dict(outcome: Outcome) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from doorward.data.wording import PYTHON_TYPES, python_types
-from doorward.model.types import Function, Schema
+from doorward.model.functions import Function, Schema
 from doorward.results.value_text import told
 
 _JSON_TYPES = {

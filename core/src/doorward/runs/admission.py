@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from doorward.access.policy import narrowing
 from doorward.access.rate_limit import RateLimit
 from doorward.model.errors import DoorwardError, InvalidArguments
-from doorward.model.types import CachedProgram, Limits, Outcome, Program
+from doorward.model.limits import Limits
+from doorward.model.outcomes import Outcome
+from doorward.model.programs import CachedProgram, Program
 from doorward.runs.outcomes import failure
 from doorward.runs.parameters import check, check_names, parameters_if_readable
 

@@ -14,13 +14,13 @@ from doorward.config.config import Loaded
 from doorward.config.settings import Config
 from doorward.data.quoting import in_a_line
 from doorward.model.abilities import HasPackages, HasPaths, HasSlots, HasWait
-from doorward.model.drivers import Capabilities, Executor, Sandbox
 from doorward.model.errors import DoorwardError, ExecutorError, PluginError, SandboxDied
+from doorward.model.executors import Capabilities, Executor, Sandbox
 from doorward.model.settings import Settings
 from doorward.plugins.hook_answers import conforming, expected
 
 if TYPE_CHECKING:
-    from doorward.model.types import Program
+    from doorward.model.programs import Program
     from doorward.plugins.manager import Plugins
 
 _DEFAULT_SLOTS = 16

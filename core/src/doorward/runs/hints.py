@@ -11,7 +11,7 @@ from doorward.compat.aliases import server_meant
 from doorward.config.config import module_name
 from doorward.data.near_names import nearest
 from doorward.model.names import qualified
-from doorward.model.types import Failure, Frame, Program
+from doorward.model.programs import Failure, Frame, Program
 
 if TYPE_CHECKING:
     from doorward.runs.executors import Executors

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.data import values
 from doorward.model.errors import DoorwardError, InvalidProgram, Unsupported
-from doorward.model.types import Failure, Outcome, Truncated
+from doorward.model.outcomes import Outcome, Truncated
+from doorward.model.programs import Failure
 from doorward.results import outcome_text
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from doorward.data.json_writing import digest, dump
 from doorward.host.logs import log
 from doorward.model.drivers import Cache
 from doorward.model.errors import InvalidProgram, UnknownName
-from doorward.model.types import CachedProgram, Outcome, Program
+from doorward.model.outcomes import Outcome
+from doorward.model.programs import CachedProgram, Program
 from doorward.plugins.hook_answers import Unfit, expected
 from doorward.runs.parameters import json_type
 

@@ -10,8 +10,8 @@ from doorward.calls.artefacts import MAX_FILES, handle_to, kind_of, named_in
 from doorward.calls.embedded import with_files
 from doorward.data import values
 from doorward.data.json_writing import MAX_PARTS, dump, exceeds
+from doorward.model.calls import File
 from doorward.model.errors import LimitExceeded
-from doorward.model.types import File
 from doorward.secrets.redaction import Redactor
 
 if TYPE_CHECKING:

@@ -9,9 +9,11 @@ from doorward.calls.arguments import MAX_ARGUMENT_PARTS
 from doorward.compat.aliases import aliases
 from doorward.data.json_writing import exceeds
 from doorward.data.values import beginning, size
+from doorward.model.calls import File, Reply
 from doorward.model.clock import Clock
 from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded
-from doorward.model.types import Artefact, CallCount, Failure, File, Program, Reply
+from doorward.model.outcomes import Artefact, CallCount
+from doorward.model.programs import Failure, Program
 from doorward.results.last_answers import LastAnswers
 from doorward.runs.run_files import RunFiles
 
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
     from doorward.calls.broker import Broker
     from doorward.calls.client_requests import RunClient
     from doorward.calls.withholding import Withholding
-    from doorward.model.drivers import Aliases
     from doorward.model.errors import SecretWithheld
+    from doorward.model.executors import Aliases
     from doorward.model.interaction import Client
     from doorward.program_api.modules import Modules
     from doorward.runs.sessions import Session

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from doorward.calls.artefacts import MAX_FILES, base_name
+from doorward.model.calls import File
 from doorward.model.errors import InvalidArguments, LimitExceeded, UnknownName
-from doorward.model.types import Artefact, File, Program
+from doorward.model.outcomes import Artefact
+from doorward.model.programs import Program
 
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts

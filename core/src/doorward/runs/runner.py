@@ -15,7 +15,8 @@ from doorward.data import values
 from doorward.data.offload import done, is_large
 from doorward.host.logs import log
 from doorward.model.errors import DoorwardError, ExecutorError, LimitExceeded, SandboxDied, Unsupported
-from doorward.model.types import Failure, Kind, Outcome, Program, ProgramResult
+from doorward.model.outcomes import Outcome
+from doorward.model.programs import Failure, Kind, Program, ProgramResult
 from doorward.plugins.failures import kind_of
 from doorward.results import outcome_text
 from doorward.runs import hints

@@ -23,8 +23,8 @@ from doorward.model.errors import (
 )
 
 if TYPE_CHECKING:
-    from doorward.model.drivers import Door, Sandbox
-    from doorward.model.types import Program, ProgramResult
+    from doorward.model.executors import Door, Sandbox
+    from doorward.model.programs import Program, ProgramResult
     from doorward.runs.executors import Executors
 
 

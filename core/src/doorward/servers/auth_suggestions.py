@@ -10,7 +10,7 @@ from doorward.catalog.function_codec import Report
 from doorward.config.config import Server
 from doorward.config.validation import validate
 from doorward.model.errors import ConfigError, MissingSecret
-from doorward.model.types import Suggestion
+from doorward.model.functions import Suggestion
 from doorward.plugins.manager import Plugins
 from doorward.secrets import references
 from doorward.secrets.store import Secrets, Template

@@ -13,8 +13,8 @@ from doorward.model.abilities import HasBaseUrl, HasOrigins, HasUrl, SupportsClo
 from doorward.model.contexts import PluginContext
 from doorward.model.drivers import Auth
 from doorward.model.errors import ConfigError
+from doorward.model.principals import LOCAL
 from doorward.model.settings import Settings
-from doorward.model.types import LOCAL
 from doorward.plugins.hook_answers import expected
 from doorward.plugins.manager import Plugins
 from doorward.secrets.owners import Owner, Redact

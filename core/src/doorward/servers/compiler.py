@@ -19,7 +19,7 @@ from doorward.data.clean_text import clean_compile
 from doorward.host.logs import log
 from doorward.model.drivers import Source
 from doorward.model.errors import DoorwardError, ServerError, StateError
-from doorward.model.types import Compiled
+from doorward.model.functions import Compiled
 from doorward.plugins.hook_answers import expected
 from doorward.plugins.manager import Plugins
 from doorward.secrets.scrubber import answers_of

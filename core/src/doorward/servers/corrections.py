@@ -11,7 +11,7 @@ from typing import Any
 from doorward.access.rules import selected
 from doorward.config.settings import ServerSettings
 from doorward.data.near_names import nearest
-from doorward.model.types import Compiled, Function, Schema
+from doorward.model.functions import Compiled, Function, Schema
 
 _MAX_DEPTH = 30
 """How deeply nested schemas are searched for a field: references may form a circle."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from doorward.access.rules import selected
 from doorward.host.logs import log
 from doorward.model.errors import StateError
-from doorward.model.types import Function
+from doorward.model.functions import Function
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog

@@ -9,8 +9,8 @@ from dataclasses import replace
 from doorward.access.policy import wanted
 from doorward.access.rules import selected
 from doorward.config.settings import ServerSettings
+from doorward.model.functions import Compiled, Function, Skipped
 from doorward.model.names import Named, brief_names, kept_names, other_names
-from doorward.model.types import Compiled, Function, Skipped
 from doorward.servers.corrections import corrected
 
 MAX_ADVISED_TOOLS = 3

@@ -20,8 +20,9 @@ from doorward.data.json_writing import digest
 from doorward.host.logs import log
 from doorward.model.drivers import Auth, Source
 from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, UnknownName
+from doorward.model.functions import Function
 from doorward.model.names import some
-from doorward.model.types import LOCAL, Function
+from doorward.model.principals import LOCAL
 from doorward.plugins.manager import Plugins
 from doorward.secrets.scrubber import answers_of
 from doorward.servers.auths import Auths

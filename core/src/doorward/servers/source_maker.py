@@ -19,7 +19,8 @@ from doorward.model.abilities import HasBaseUrl, HasOrigins, HasUrl, HasWorkingF
 from doorward.model.contexts import ServerContext
 from doorward.model.drivers import Source
 from doorward.model.errors import ConfigError
-from doorward.model.types import LOCAL, Function
+from doorward.model.functions import Function
+from doorward.model.principals import LOCAL
 from doorward.plugins.manager import Plugins
 from doorward.secrets.scrubber import answers_of
 from doorward.servers import auth_suggestions

@@ -12,7 +12,7 @@ import anyio
 
 from doorward.model.drivers import Source
 from doorward.model.errors import LimitExceeded
-from doorward.model.types import LOCAL
+from doorward.model.principals import LOCAL
 
 MAX_OWN_SOURCES = 200
 """Principals' own sources that may be open at the same time: each may be a process or a connection."""

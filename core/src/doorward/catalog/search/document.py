@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from doorward.data.words import split_words, stems
-from doorward.model.types import Function
+from doorward.model.functions import Function
 
 FIELDS = ("facts", "server", "name", "noun", "summary", "route", "tags", "description", "parameters")
 """The columns of the index. Each word counts once in a field, and each field holds a limited number of words: repeating

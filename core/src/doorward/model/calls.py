@@ -1,0 +1,86 @@
+"""Calls on their way to a source, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from doorward.model.clock import Clock
+from doorward.model.functions import Function
+from doorward.model.principals import LOCAL
+
+if TYPE_CHECKING:
+    from doorward.model.interaction import Client
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call from a sandbox (or from the command line) on its way to a source. `deadline` is a time on the run's
+    `clock`, which stands still while the client is asked something; `client` is the MCP client that asked for the run,
+    if one did. `allows` says whether the run may also call another function of the server, by its original id and
+    route; `forbids` why it may not send a method and whole path (`GET /v1/users`): for a source that finds out what the
+    call really is. `link` is the `Reply.link` of the page before; no program can set it."""
+
+    function: Function
+    arguments: Mapping[str, Any]
+    run: str = ""
+    principal: str = LOCAL
+    deadline: float = float("inf")
+    client: Client | None = None
+    clock: Clock = field(default_factory=Clock, repr=False, compare=False)
+    allows: Callable[[str, str], bool] = field(default=lambda id, route: True, repr=False, compare=False)
+    link: str = field(default="", repr=False)
+    forbids: Callable[[str], str] = field(default=lambda route: "", repr=False, compare=False)
+
+    @property
+    def time_left(self) -> float:
+        """Seconds until the run must be over; never below zero."""
+        return max(0.0, self.deadline - self.clock.now())
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a source returns from a call if it knows more than the value.
+
+    `type` is the media type and `name` the file name of bytes. `next` are the arguments by which the same function gets
+    the next page, `None` if there is no such page or the source does not know one; `link` is given back with them, as
+    `Call.link`, for what arguments cannot say. `left` says why a next page exists but cannot be fetched: the end of a
+    sentence. `items` are the keys that lead to the list in a page, where the source knows them for sure.
+
+    `status` is the HTTP status, `headers` are those of the answer. Programs get them by `doorward.reply`, without
+    credentials, their names in small letters.
+    """
+
+    value: Any
+    type: str = ""
+    name: str = ""
+    next: Mapping[str, Any] | None = None
+    link: str = field(default="", repr=False)
+    left: str = field(default="", compare=False)
+    items: Sequence[str] = field(default=(), compare=False)
+    status: int | None = field(default=None, compare=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """Bytes with what is known about them: an artefact that a program passed by its handle, or a part of an answer.
+
+    `type` is their media type and `name` the file name, where they are known.
+    """
+
+    content: bytes = field(repr=False)
+    type: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """How a call went: its size and duration, never its content."""
+
+    ok: bool
+    ms: float
+    bytes_in: int = 0
+    bytes_out: int = 0
+    error: str = ""

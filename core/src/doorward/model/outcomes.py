@@ -1,0 +1,59 @@
+"""What an agent is told of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+from doorward.model.programs import Failure
+
+ARTEFACT_URI = "doorward://results/"
+"""The beginning of the URI of each artefact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Artefact:
+    """A large value or bytes kept on the host. `uri` is `doorward://results/…`, `type` the media type, `bytes` the
+    size, `name` the file name, if there is one."""
+
+    uri: str
+    type: str
+    bytes: int
+    name: str = ""
+
+
+class CallCount(TypedDict):
+    """The calls of one function that ended alike: how many, and the milliseconds that they took together."""
+
+    function: str
+    ok: bool
+    count: int
+    ms: float
+
+
+class Truncated(TypedDict):
+    """What a value was before it was cut, where the whole value is, and how a program reads it."""
+
+    shape: str
+    bytes: int
+    rest: str
+    read: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The answer of `execute_code`, `run_cached_code`, `doorward run --json` and `Gateway.execute`."""
+
+    ok: bool
+    value: Any = None
+    printed: str = ""
+    cache_id: str = ""
+    next: str = ""
+    session_id: str = ""
+    calls: tuple[CallCount, ...] = ()
+    artefacts: tuple[Artefact, ...] = ()
+    truncated: Truncated | None = None
+    error: Failure | None = None
+    notes: tuple[str, ...] = ()
+    executor: str = ""
+    ms: float = 0.0
