@@ -86,7 +86,7 @@ class Client(httpx2.AsyncClient):
             transport=_Transport(_Destination(url)),
         )
 
-    async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:  # type: ignore[override]
+    async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
         """Send it. An exchange that broke off is not repeated by the library: the provider may have done the work.
 
         Raises: ServerError for that; else what `httpx2` raises.

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import anyio
-from doorward import ApiError, ConfigError, ServerContext, ServerError, error_text, status
+from doorward import ApiError, ConfigError, ServerContext, ServerError, aside, error_text, status
 
+from doorward_llm.answers import instruction
+from doorward_llm.filter import Filter
 from doorward_llm.prices import cost_of
 from doorward_llm.providers import PROVIDERS
 from doorward_llm.settings import LLMSettings
@@ -44,6 +46,7 @@ class Models:
     def __init__(self, server: ServerContext[LLMSettings]) -> None:
         self._server = server
         self._settings = server.settings
+        self._filter = Filter(server.outgoing, server.settings.personal_data)
         self._client: AsyncOpenAI | None = None
         self._opening = anyio.Lock()
 
@@ -57,20 +60,23 @@ class Models:
         timeout: float | None = None,
     ) -> Completion:
         """What the model answers to `messages`, each with a `role` (system, user, assistant) and its `content`. With a
-        `schema` it is asked for JSON that fits; whether it does is the caller's to check.
+        `schema` it is asked for JSON that fits; whether it does is the caller's to check. What the filter finds is
+        taken out before anything is sent.
 
-        Raises: ApiError, ServerError, ConfigError if no provider is configured.
+        Raises: ApiError, ServerError, Refused by the filter, ConfigError if no provider is configured.
         """
         settings = self._settings
         if not settings.has_provider:
             raise ConfigError(
                 f"[servers.{self._server.name}] has no provider",
-                hint='Set `provider` ("anthropic", "openai", "gemini", "grok", "perplexity") with `api_key`, or `base_url` '
-                "and `model`.",
+                hint=f"Set `provider` ({', '.join(PROVIDERS)}) with `api_key`, or `base_url` and `model`.",
             )
         asked = [{"role": str(each["role"]), "content": str(each["content"])} for each in messages]
         if schema is not None:
-            asked = [in_schema(schema), *asked]
+            asked = [{"role": "system", "content": instruction(json.dumps(schema, ensure_ascii=False))}, *asked]
+        texts = [each["content"] for each in asked]
+        cleared = await aside(lambda: self._filter.cleared(texts), sum(map(len, texts)))
+        asked = [{**each, "content": text} for each, text in zip(asked, cleared, strict=True)]
         chosen = model or settings.default_model
         most = PROVIDERS[settings.provider].most if settings.provider else "max_tokens"
         place, seconds = _place(settings.address), min(settings.timeout, timeout or settings.timeout)
@@ -159,14 +165,6 @@ class Models:
         if isinstance(error, (openai.OpenAIError, ValueError)):
             return ServerError(f"{place} answered with what is no answer of a model: {type(error).__name__}")
         return error
-
-
-def in_schema(schema: Mapping[str, Any]) -> dict[str, str]:
-    """The message that asks for JSON. Providers differ in which schemas they enforce, and the model of a client takes
-    none, so that all are told in words, and the answer is checked here."""
-    text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
-    content = f"Answer with one JSON value and nothing else: no explanation, no code fence. It must fit this JSON Schema:\n{text}"
-    return {"role": "system", "content": content}
 
 
 def _library() -> Any:

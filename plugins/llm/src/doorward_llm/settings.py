@@ -33,8 +33,7 @@ class LLMSettings(Settings):
 
     sampling: Literal["first", "only", "never"] = Field(
         "first",
-        description="Whether the model of the MCP client is asked: first (a provider only if the client has none), only "
-        "that one, or never",
+        description="Whether the client's model is asked: first (a provider if it has none), only that one, or never",
     )
     provider: ProviderName | None = Field(None, description="Who has the model, if it is not that of the client")
     base_url: str | None = Field(
