@@ -40,6 +40,10 @@ class Completion:
     cost: float | None = None
 
 
+class NotSent(ServerError):
+    """Nobody was there: the request was not sent."""
+
+
 class Models:
     """The models of the provider that a server is configured with."""
 
@@ -161,8 +165,8 @@ class Models:
         if isinstance(error, openai.APIConnectionError):
             why = str(error.__cause__ or error)[:200]
             hint = f"Check `base_url` of [servers.{self._server.name}], the network and the proxy."
-            return ServerError(f"{place} cannot be reached: {why}", hint=hint)
-        if isinstance(error, (openai.OpenAIError, ValueError)):
+            return NotSent(f"{place} cannot be reached: {why}", hint=hint)
+        if isinstance(error, (openai.OpenAIError, ValueError, RecursionError)):
             return ServerError(f"{place} answered with what is no answer of a model: {type(error).__name__}")
         return error
 

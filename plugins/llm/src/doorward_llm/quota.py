@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 import anyio
-from doorward import ApiError, Call, CannotAsk, LimitExceeded
+from doorward import ApiError, Call, CannotAsk, ConfigError, LimitExceeded, Refused
 
 from doorward_llm.daily import Daily
+from doorward_llm.models import NotSent
 from doorward_llm.settings import LLMSettings
 
 
@@ -63,9 +64,11 @@ class Quota:
             raise
         try:
             yield reservation
-        except (ApiError, CannotAsk) as error:  # it was refused
-            if reservation.took is None:
-                reservation.took = NOTHING if isinstance(error, CannotAsk) else Amounts(1, 0, 0.0)
+        except (CannotAsk, ConfigError, Refused):  # nobody was asked
+            reservation.took = NOTHING
+            raise
+        except (ApiError, NotSent):
+            reservation.took = Amounts(1, 0, 0.0)
             raise
         finally:
             self._land(call, reservation, over)
