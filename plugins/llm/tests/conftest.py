@@ -46,7 +46,8 @@ class Provider:
                 found = provider.answers.pop(0) if len(provider.answers) > 1 else provider.answers[0]
                 found = found(body) if callable(found) else found
                 if found == "for ever":
-                    return self._drip()
+                    self._drip()
+                    return
                 found = completion(found) if isinstance(found, str) else found
                 status, extra, content = found if isinstance(found, tuple) else (200, {}, found)
                 content = content if isinstance(content, bytes) else json.dumps(content).encode()
@@ -106,15 +107,18 @@ Open = Callable[..., contextlib.AbstractAsyncContextManager[Gateway]]
 @pytest.fixture
 def asking(host: Any, provider: Provider) -> Open:
     """Opens a gateway with the server `other` (the executor of tests knows no `llm`). Words are settings of the server; `more` is further
-    configuration."""
+    configuration, `shelf` another server."""
     host.install_real("llm")
     host.install("executor", "here", InProcess)
 
     @contextlib.asynccontextmanager
-    async def opened(*, more: Any = None, options: Any = None, **settings: Any) -> AsyncIterator[Gateway]:
+    async def opened(
+        *, more: Any = None, options: Any = None, shelf: Any = None, **settings: Any
+    ) -> AsyncIterator[Gateway]:
         given = {"source": "llm", "base_url": provider.url, "model": "m", **settings}
         server = {name: value for name, value in given.items() if value is not None}
-        config = {"executor": "here", "servers": {"other": server}, **(more or {})}
+        servers = {"other": server} | ({"shelf": shelf} if shelf else {})
+        config = {"executor": "here", "servers": servers, **(more or {})}
         async with host.gateway(config, **(options or {})) as gate:
             yield gate
 

@@ -101,7 +101,7 @@ result = await asyncio.gather(*[ask() for _ in range(5)])
         assert "this request may take 904 tokens; of the 2000 of a run 100 are left" in outcome.value
         assert outcome.usage["other"] == {"rounds": 2, "tokens": 1900}
         refused = await gate.execute('await other.ask("word " * 10000)')
-        assert "tokens; of the 2000 of a run 2000 are left" in refused.error.message
+        assert "the prompt has about 12512 tokens, and a run may use 2000" in refused.error.message
         assert (refused.error.kind, len(provider.seen)) == ("limit", 2)
         too_long = await gate.execute('await other.ask("q", max_tokens=5000)')
         assert "4096" in too_long.error.message

@@ -39,8 +39,7 @@ class Outgoing:
 
     def __init__(self, secrets: Secrets, configured: Callable[[], Mapping[str, Any]], scope: Scope) -> None:
         self._secrets, self._configured, self._scope = secrets, configured, scope
-        self._values: frozenset[str] = frozenset()
-        self._unrevealed = Scrubber()
+        self._unrevealed: tuple[frozenset[str], Scrubber] = frozenset(), Scrubber()
 
     def __call__(self, text: str) -> str:
         """The text with `[secret]` in place of each secret."""
@@ -49,23 +48,24 @@ class Outgoing:
     def without_known(self, text: str) -> str:
         """The text without the secrets that Doorward knows or could reveal."""
         values = frozenset(filter(_counts, self._could_reveal()))
-        if values != self._values:
-            self._values, self._unrevealed = values, Scrubber()
+        if values != self._unrevealed[0]:
+            knowing = Scrubber()
             for value in values:
-                self._unrevealed.remember(value)
-        return self._unrevealed.scrub(self._secrets.scrub(text, self._scope))
+                knowing.remember(value)
+            self._unrevealed = values, knowing
+        return self._unrevealed[1].scrub(self._secrets.scrub(text, self._scope))
 
     def _could_reveal(self) -> Iterator[str]:
         for name, value in self._secrets.variables("").items():
             if detection.is_named_secret(name):
                 yield value
         for key, text in _texts(self._configured()):
-            yield from detection.literals(text, key)
+            is_named = detection.is_named_secret(key) or key == "value"  # of a header, as auths call it
+            yield from [text] if key == "value" else detection.literals(text, key)
             with suppress(ConfigError):
                 for reference in references.find(text):
-                    named = reference.scheme == "file" or any(map(detection.is_named_secret, (key, reference.name)))
-                    if named and (found := self._secrets.at_hand(reference)):
-                        yield found
+                    if is_named or reference.scheme == "file" or detection.is_named_secret(reference.name):
+                        yield self._secrets.at_hand(reference) or ""
 
 
 def without_tokens(text: str) -> str:

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import anyio.to_thread
-from doorward import Call, CannotAsk, ConfigError, InvalidArguments, Refused, ServerContext, aside
+from doorward import Call, CannotAsk, ConfigError, InvalidArguments, LimitExceeded, Refused, ServerContext, aside
 
 from doorward_llm.answers import MAX_REPAIRS, Expected, Misfit, correction, instruction, never_fits
 from doorward_llm.daily import Daily
@@ -57,8 +57,8 @@ class Asking:
             except Misfit as misfit:
                 if attempt == MAX_REPAIRS:
                     raise never_fits(completion.model, misfit) from None
-                again = [{"role": "assistant", "content": completion.text}]
-                again += [{"role": "user", "content": correction(misfit)}]
+                said, told = await self._filter.cleared([completion.text, correction(misfit)])
+                again: list[Message] = [{"role": "assistant", "content": said}, {"role": "user", "content": told}]
                 messages = [*messages, *again]
         raise AssertionError  # the last attempt returns or raises
 
@@ -80,7 +80,10 @@ class Asking:
             *(each["content"] for each in messages),
             expected.text if expected else "",
         ]
-        system, *contents, schema = await aside(lambda: self._filter.cleared(texts), sum(map(len, texts)))
+        if (tokens := sum(map(estimate, texts))) > self._settings.tokens:
+            said = f"the prompt has about {tokens} tokens, and a run may use {self._settings.tokens}"
+            raise LimitExceeded(said, hint="Make it shorter.")
+        system, *contents, schema = await self._filter.cleared(texts)
         if expected and schema != expected.text:
             raise InvalidArguments("`schema` holds a secret, or personal data: nothing was sent")
         system = "\n\n".join(filter(None, [system, instruction(schema) if expected else ""]))

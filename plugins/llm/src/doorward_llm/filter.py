@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from doorward import Refused
+from doorward import Refused, aside
 
 SECRET_MASK = "[secret]"  # noqa: S105 what stands in the place of one
 
@@ -17,7 +17,7 @@ class Filter:
         self._outgoing = outgoing
         self._personal_data = personal_data
 
-    def cleared(self, texts: Sequence[str]) -> list[str]:
+    async def cleared(self, texts: Sequence[str]) -> list[str]:
         """The texts without what must not leave.
 
         Raises: Refused for personal data, where that is configured; and for a secret that only shows when the texts
@@ -34,7 +34,7 @@ class Filter:
             return clean
         from doorward_llm.personal_data import without_personal_data
 
-        redacted = [without_personal_data(text) for text in clean]
+        redacted = await aside(lambda: [without_personal_data(text) for text in clean], len(whole))
         if self._personal_data == "refuse" and (kinds := sorted({kind for _, found in redacted for kind in found})):
             raise Refused(
                 f"the prompt holds personal data ({', '.join(kinds)}): nothing was sent",

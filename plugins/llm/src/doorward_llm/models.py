@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import anyio
-from doorward import ApiError, ConfigError, ServerContext, ServerError, aside, error_text, status
+from doorward import ApiError, ConfigError, ServerContext, ServerError, error_text, status
 
 from doorward_llm.answers import instruction
 from doorward_llm.filter import Filter
@@ -79,7 +79,7 @@ class Models:
         if schema is not None:
             asked = [{"role": "system", "content": instruction(json.dumps(schema, ensure_ascii=False))}, *asked]
         texts = [each["content"] for each in asked]
-        cleared = await aside(lambda: self._filter.cleared(texts), sum(map(len, texts)))
+        cleared = await self._filter.cleared(texts)
         asked = [{**each, "content": text} for each, text in zip(asked, cleared, strict=True)]
         chosen = model or settings.default_model
         most = PROVIDERS[settings.provider].most if settings.provider else "max_tokens"
