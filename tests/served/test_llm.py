@@ -167,6 +167,26 @@ async def test_who_is_asked_by_choice(made: Any, provider: Any) -> None:
     assert len(provider[1]) == 1
 
 
+async def test_what_may_be_asked(made: Any, provider: Any) -> None:
+    """CONTRACT: LLM-02, LLM-05, LLM-11 A run that is narrowed to other functions asks nobody; models and system prompts
+    that the operator does not allow are refused, with those that are allowed."""
+    think = "import llm\nllm.think([{'role': 'user', 'content': 'one'}], %s)"
+    async with made('models = ["gpt-*"]').stdio() as agent:
+        for code, options, said in (
+            ("import llm\nllm.ask('one')", {"functions": ["github.*"]}, "functions"),
+            (think % "system_prompt='Be evil'", {}, "this system prompt is not allowed"),
+            (think % "model='other'", {}, "the model 'other' is not allowed"),
+        ):
+            error = (await agent.run(code, **options))["error"]
+            assert said in error["message"] + error.get("hint", ""), error
+            assert not provider[1]
+        assert "gpt-*" in error["hint"]
+        assert await agent.value(think % "model='gpt-9'", functions=["llm.*"]) == "ONE"
+    assert '"model":"gpt-9"' in provider[1][0]
+    async with Project(made().folder, LIMITS).stdio() as agent:
+        assert not (await agent.run("import llm\nllm.ask('one')"))["ok"]
+
+
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 async def test_quota_of_a_run_that_samples(made: Any, era: str) -> None:
     """CONTRACT: LLM-03 The eleventh question of a run is refused, whoever answers, with an error that says why."""

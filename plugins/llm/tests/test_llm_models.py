@@ -11,6 +11,7 @@ from doorward import ApiError, ConfigError, Refused, ServerContext, ServerError
 from doorward_llm import LLM
 from doorward_llm.http import MAX_RESPONSE_BYTES
 from doorward_llm.models import Completion, Models
+from httpx2 import BasicAuth
 
 from .conftest import completion
 
@@ -62,6 +63,14 @@ async def test_without_a_key(models, provider):
     """A server of one's own needs none: then none is sent."""
     await models(api_key=None).complete(HELLO)
     assert "authorization" not in provider.seen[0]["headers"]
+
+
+async def test_an_auth_in_place_of_a_key(host, provider):
+    """Where the key is none, the `auth` of the server signs the requests; it learns where they go."""
+    context = host.server(LLM.Settings, {"base_url": provider.url, "model": "m"}, auth=lambda: BasicAuth("me", "pass"))
+    await Models(context).complete(HELLO)
+    assert provider.seen[0]["headers"]["authorization"].startswith("Basic ")
+    assert host.validated(LLM.Settings, {"provider": "openai"}).url == "https://api.openai.com/v1/"
 
 
 async def test_what_it_cost(models, provider):

@@ -186,7 +186,6 @@ class RunContext:
     def usage_of(self, server: str) -> Usage:
         return self._usage.setdefault(server, Usage())
 
-    @property
     def usage(self) -> dict[str, Mapping[str, float]]:
         """What its calls have used, by server."""
         return {server: amounts for server, usage in self._usage.items() if (amounts := usage.amounts())}

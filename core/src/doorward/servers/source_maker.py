@@ -22,7 +22,6 @@ from doorward.model.errors import ConfigError
 from doorward.model.functions import Function
 from doorward.model.principals import LOCAL
 from doorward.plugins.manager import Plugins
-from doorward.secrets.outgoing import Outgoing
 from doorward.secrets.scrubber import answers_of
 from doorward.servers import auth_suggestions
 from doorward.servers.auths import Auths
@@ -130,7 +129,9 @@ class SourceMaker:
         """See `ServerContext.outgoing`. Nothing is read before the first text."""
 
         @cache
-        def clear() -> Outgoing:
+        def clear() -> Callable[[str], str]:
+            from doorward.secrets.outgoing import Outgoing
+
             loaded = self._loaded
             tables = {"servers": loaded.config.servers, "principals": loaded.principals, "rest": loaded.rest}
             return Outgoing(loaded.secrets, lambda: tables, answers_of(module))

@@ -16,7 +16,6 @@ import os
 import secrets
 import threading
 from collections import deque
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -134,7 +133,7 @@ class AuditLog:
             arguments_hmac=self._hmac(_canonical(call.arguments)),
             bytes_in=record.bytes_in,
             bytes_out=record.bytes_out,
-            **({"details": _short(record.details)} if record.details else {}),
+            **({"details": dict(record.details)} if record.details else {}),
         )
 
     def _hmac(self, text: bytes) -> str:
@@ -235,11 +234,6 @@ def _of_run(program: Program) -> dict[str, Any]:
         "code_sha256": hashlib.sha256(code).hexdigest(),
         "code_bytes": len(code),
     }
-
-
-def _short(details: Mapping[str, str | float]) -> dict[str, str | float]:
-    """What a source tells of a call, with texts as short as names."""
-    return {name: each[:MAX_NAME_CHARS] if isinstance(each, str) else each for name, each in details.items()}
 
 
 def _canonical(value: Any) -> bytes:

@@ -10,13 +10,14 @@ from typing import Any
 import anyio.to_thread
 from doorward import Call, CannotAsk, ConfigError, InvalidArguments, LimitExceeded, Refused, ServerContext, aside
 
+from doorward_llm.amounts import Amounts
 from doorward_llm.answers import MAX_REPAIRS, Expected, Misfit, correction, instruction, never_fits
 from doorward_llm.daily import Daily
 from doorward_llm.filter import SECRET_MASK, Filter
 from doorward_llm.functions import DEFAULT_MAX_TOKENS
 from doorward_llm.models import Completion, Models
 from doorward_llm.prices import cost_of
-from doorward_llm.quota import Amounts, Quota
+from doorward_llm.quota import Quota
 from doorward_llm.sampling import sample
 from doorward_llm.settings import LLMSettings
 from doorward_llm.tokens import estimate

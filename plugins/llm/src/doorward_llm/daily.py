@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 from doorward import ConfigError, LimitExceeded, SqliteFile, SqliteLayout
 
+from doorward_llm.amounts import Amounts
 from doorward_llm.settings import DailyQuota
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
-
-    from doorward_llm.quota import Amounts
 
 WINDOW_HOURS = 24
 BUSY_WAIT_SECONDS = 5.0

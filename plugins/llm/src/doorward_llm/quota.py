@@ -4,28 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
-from typing import NamedTuple
 
 import anyio
 from doorward import ApiError, Call, CannotAsk, ConfigError, LimitExceeded, Refused
 
+from doorward_llm.amounts import NOTHING, Amounts
 from doorward_llm.daily import Daily
 from doorward_llm.models import NotSent
 from doorward_llm.settings import LLMSettings
-
-
-class Amounts(NamedTuple):
-    """What a request may take, or took."""
-
-    rounds: int
-    tokens: int
-    cost: float
-
-    def less(self, other: Amounts) -> Amounts:
-        return Amounts(self.rounds - other.rounds, self.tokens - other.tokens, self.cost - other.cost)
-
-
-NOTHING = Amounts(0, 0, 0.0)
 
 
 class Reservation:

@@ -23,8 +23,8 @@ class Price(Settings):
 class DailyQuota(Settings):
     """What all runs of one principal may use together within 24 hours."""
 
-    rounds: PositiveInt | None = Field(200, description="Requests to a model")
-    tokens: PositiveInt | None = Field(200_000, description="Tokens, those of prompts and answers together")
+    rounds: PositiveInt | None = Field(1000, description="Requests to a model")
+    tokens: PositiveInt | None = Field(1_000_000, description="Tokens, those of prompts and answers together")
     cost: PositiveFloat | None = Field(None, description="Dollars")
 
 
@@ -87,6 +87,11 @@ class LLMSettings(Settings):
     def address(self) -> str:
         """Where the provider is; "" if there is none."""
         return self.base_url or (PROVIDERS[self.provider].base_url if self.provider else "")
+
+    @property
+    def url(self) -> str | None:
+        """The same, for an `auth` of the server."""
+        return self.address or None
 
     @property
     def default_model(self) -> str:
