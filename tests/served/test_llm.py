@@ -147,6 +147,7 @@ async def test_a_client_that_refuses(made: Any, provider: Any, era: str) -> None
         if era == "legacy":
             answer = await agent.run("import llm\nllm.ask('one')")
             assert "User rejected sampling request" in answer["error"]["message"]
+            assert answer["usage"] == {"llm": {"rounds": 1}}
         else:  # the SDK's client does not call again
             with pytest.raises(Exception, match="User rejected sampling request"):
                 await agent.run("import llm\nllm.ask('one')")

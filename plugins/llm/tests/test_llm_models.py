@@ -77,10 +77,12 @@ async def test_what_it_cost(models, provider):
     """The operator's prices come first; a missing count of tokens is estimated."""
     made = models(prices={"m": {"input": 1.0, "output": 10.0}})
     assert (await made.complete(HELLO)).cost == pytest.approx((10 * 1 + 5 * 10) / 1e6)
-    provider.answers = [{"choices": [{"message": {"content": "four score and seven"}}]}]
-    found = await made.complete(HELLO)
-    assert 0 < found.input_tokens < 20
-    assert 0 < found.output_tokens < 20
+    odd = [{}, {"prompt_tokens": -1, "completion_tokens": 10**30}, {"prompt_tokens": True}, [], {"prompt_tokens": "x"}]
+    for usage in odd:
+        provider.answers = [{**completion("four score and seven"), "usage": usage}]
+        found = await made.complete(HELLO)
+        assert 0 < found.input_tokens < 20
+        assert 0 < found.output_tokens < 20
 
 
 async def test_nothing_is_configured(host):

@@ -27,18 +27,18 @@ class Expected:
     def __init__(self, schema: Mapping[str, Any]) -> None:
         import jsonschema_rs
 
-        self.text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
-        if len(self.text) > MAX_SCHEMA_CHARACTERS:
-            raise InvalidArguments(f"`schema` has more than {MAX_SCHEMA_CHARACTERS:,} characters")
         try:
+            self.text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
+            if len(self.text) > MAX_SCHEMA_CHARACTERS:
+                raise ValueError(f"it has more than {MAX_SCHEMA_CHARACTERS:,} characters")
             self._validator = jsonschema_rs.Draft202012Validator(
                 dict(schema),
                 retriever=_nothing,
                 pattern_options=jsonschema_rs.RegexOptions(),  # they take time in proportion to the text
             )
-        except (ValueError, jsonschema_rs.ValidationError) as error:
+        except (ValueError, RecursionError, jsonschema_rs.ValidationError) as error:
             why = str(error).partition("\n")[0][:300]
-            raise InvalidArguments(f"`schema` is no JSON Schema: {quoted(why)}") from None
+            raise InvalidArguments(f"`schema` cannot be used: {quoted(why)}") from None
 
     def value(self, text: str) -> Any:
         """The value in an answer. Raises: Misfit."""

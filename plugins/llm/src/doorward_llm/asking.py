@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
 import anyio.to_thread
@@ -47,14 +48,13 @@ class Asking:
         self._check(model, given.get("system_prompt") or "")
         messages = await self._messages(given, expected)
         call.details["prompt_sha256"] = _sha256("\n".join(each["content"] for each in messages))
-        masked = sum(each["content"].count(SECRET_MASK) for each in messages)
-        call.usage.add("redacted", masked)
+        call.usage.add("redacted", sum(each["content"].count(SECRET_MASK) for each in messages))
         for attempt in range(MAX_REPAIRS + 1):
             completion = await self._round(call, messages, model, most)
             if expected is None:
                 return completion.text
             try:
-                return await aside(lambda: expected.value(completion.text), len(completion.text))  # noqa: B023 awaited
+                return await aside(partial(expected.value, completion.text), len(completion.text))
             except Misfit as misfit:
                 if attempt == MAX_REPAIRS:
                     raise never_fits(completion.model, misfit) from None
@@ -116,6 +116,7 @@ class Asking:
                 call.details["asked"] = "client"
                 return await sample(call, messages, model or settings.model, most)
             except CannotAsk as error:
+                del call.details["asked"]
                 if settings.sampling == "only" or not settings.has_provider:
                     raise self._nobody(error) from None
         call.details["asked"] = settings.provider or "base_url"

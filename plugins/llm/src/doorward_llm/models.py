@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import anyio
+import anyio.to_thread
 from doorward import ApiError, ConfigError, ServerContext, ServerError, error_text, status
 
 from doorward_llm.answers import instruction
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 MAX_RETRIES = 2
 """Times that a request is repeated which was refused for the moment, or did not arrive."""
 
+MAX_TOKENS = 10**8
+"""More tokens than any model can read or write: a provider that counts more has not counted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Completion:
@@ -40,8 +44,8 @@ class Completion:
     cost: float | None = None
 
 
-class NotSent(ServerError):
-    """Nobody was there: the request was not sent."""
+class NotAnswered(ServerError):
+    """Nobody was there, or who was there refused: it took no tokens."""
 
 
 class Models:
@@ -83,7 +87,8 @@ class Models:
         asked = [{**each, "content": text} for each, text in zip(asked, cleared, strict=True)]
         chosen = model or settings.default_model
         most = PROVIDERS[settings.provider].most if settings.provider else "max_tokens"
-        place, seconds = _place(settings.address), min(settings.timeout, timeout or settings.timeout)
+        place = _place(settings.address)
+        seconds = settings.timeout if timeout is None else min(timeout, settings.timeout)
         client = await self._opened()
         try:
             with anyio.fail_after(seconds):
@@ -97,7 +102,12 @@ class Models:
             ) from None
         except Exception as error:
             raise self._explained(error, chosen, place) from None
-        return self._read(answer, chosen, asked, place)
+        completion = self._read(answer, chosen, asked, place)
+        tokens = completion.input_tokens, completion.output_tokens
+        cost = await anyio.to_thread.run_sync(
+            cost_of, settings, chosen, *tokens
+        )  # the first one reads a list of prices
+        return replace(completion, cost=cost)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -141,8 +151,7 @@ class Models:
         told = usage if isinstance(usage, dict) else {}
         input_tokens = _count(told.get("prompt_tokens"), sum(estimate(each["content"]) for each in asked))
         output_tokens = _count(told.get("completion_tokens"), estimate(text))
-        cost = cost_of(self._settings, model, input_tokens, output_tokens)
-        return Completion(text, model, input_tokens, output_tokens, cost)
+        return Completion(text, model, input_tokens, output_tokens)
 
     def _explained(self, error: Exception, model: str, place: str) -> Exception:
         """An error of the library as one of ours."""
@@ -165,7 +174,7 @@ class Models:
         if isinstance(error, openai.APIConnectionError):
             why = str(error.__cause__ or error)[:200]
             hint = f"Check `base_url` of [servers.{self._server.name}], the network and the proxy."
-            return NotSent(f"{place} cannot be reached: {why}", hint=hint)
+            return NotAnswered(f"{place} cannot be reached: {why}", hint=hint)
         if isinstance(error, (openai.OpenAIError, ValueError, RecursionError)):
             return ServerError(f"{place} answered with what is no answer of a model: {type(error).__name__}")
         return error
@@ -175,7 +184,6 @@ def _library() -> Any:
     """The library, imported in a thread: that takes half a second."""
     import logging
 
-    import genai_prices  # noqa: F401 its data takes as long
     import openai
 
     logging.getLogger("openai").setLevel(logging.WARNING)  # OPENAI_LOG would write prompts to the log
@@ -188,4 +196,5 @@ def _place(url: str) -> str:
 
 
 def _count(told: Any, estimated: int) -> int:
-    return told if isinstance(told, int) and not isinstance(told, bool) and told >= 0 else estimated
+    is_count = isinstance(told, int) and not isinstance(told, bool) and 0 <= told <= MAX_TOKENS
+    return told if is_count else estimated

@@ -6,11 +6,11 @@ import contextlib
 from collections.abc import AsyncIterator
 
 import anyio
-from doorward import ApiError, Call, CannotAsk, ConfigError, LimitExceeded, Refused
+from doorward import ApiError, Call, CannotAsk, ConfigError, LimitExceeded, Refused, log
 
 from doorward_llm.amounts import NOTHING, Amounts
 from doorward_llm.daily import Daily
-from doorward_llm.models import NotSent
+from doorward_llm.models import NotAnswered
 from doorward_llm.settings import LLMSettings
 
 
@@ -53,14 +53,17 @@ class Quota:
         except (CannotAsk, ConfigError, Refused):  # nobody was asked
             reservation.took = NOTHING
             raise
-        except (ApiError, NotSent):
+        except (ApiError, NotAnswered):
             reservation.took = Amounts(1, 0, 0.0)
             raise
         finally:
             self._land(call, reservation, over)
             if self._daily and reservation.took is not None:
                 with anyio.CancelScope(shield=True):
-                    await self._daily.settle(call.principal, hour, reservation.took.less(most))
+                    try:
+                        await self._daily.settle(call.principal, hour, reservation.took.less(most))
+                    except ConfigError as error:  # all that was reserved counts, and the answer is there
+                        log.warning("llm_quota_not_settled", why=error.message)
 
     async def _admit(self, call: Call, most: Amounts) -> None:
         """Add what a request may take to what the run has used. While other requests of the run are in progress, which

@@ -7,7 +7,7 @@ from typing import Any
 
 from doorward import Call, CannotAsk, ServerError, clean_text
 
-from doorward_llm.models import Completion
+from doorward_llm.models import Completion, NotAnswered
 from doorward_llm.tokens import estimate
 
 MAX_NAME_CHARACTERS = 100
@@ -18,7 +18,7 @@ async def sample(call: Call, messages: Sequence[Mapping[str, str]], model: str, 
     """What the client's model answers. Nobody says how many tokens that took, so they are estimated; they cost nothing
     here.
 
-    Raises: CannotAsk if the client has no model for us, ServerError if it refuses, LimitExceeded if it takes too long.
+    Raises: CannotAsk if the client has no model for us, NotAnswered if it refuses, LimitExceeded if it takes too long.
     """
     if call.client is None:
         raise CannotAsk("no client is there to be asked")
@@ -36,7 +36,12 @@ async def sample(call: Call, messages: Sequence[Mapping[str, str]], model: str, 
         params["systemPrompt"] = system
     if model:
         params["modelPreferences"] = {"hints": [{"name": model}]}
-    answer = await call.client.ask("sampling/createMessage", params)
+    try:
+        answer = await call.client.ask("sampling/createMessage", params)
+    except CannotAsk:
+        raise
+    except ServerError as error:
+        raise NotAnswered(error.message, hint=error.hint) from None
     text = _text(answer.get("content"))
     if not text:
         raise ServerError("the client's model answered without a text", hint="Ask otherwise, or for more tokens.")
