@@ -13,6 +13,7 @@ from typing import Any
 import anyio
 import mcp_types as t
 import pytest
+import tomli_w
 
 from .conftest import LIMITS, WAYS
 from .product import Answering, Project, connected, needs_proc, web
@@ -68,10 +69,11 @@ def provider() -> Iterator[tuple[str, list[str]]]:
 def made(tmp_path: Path, provider: tuple[str, list[str]]) -> Callable[..., Project]:
     """Makes a project with the server `llm`; `more` are further lines of its table."""
 
-    def make(more: str = "", executor: str = "monty") -> Project:
+    def make(more: str = "", executor: str = "monty", settings: Any = None) -> Project:
         env = {"MODEL_KEY": KEY, "SOME_API_TOKEN": CANARY}
         project = Project(tmp_path, LIMITS + SERVER.format(url=provider[0]) + more, env)
-        project.change('executor = "monty"', f'executor = "{executor}"')
+        executors = tomli_w.dumps({"executors": {executor: settings}}) if settings else ""
+        project.change('executor = "monty"', f'executor = "{executor}"', last=f"\n{executors}")
         return project
 
     return make
@@ -121,14 +123,16 @@ async def test_the_model_of_the_client(made: Any, provider: Any, way: str) -> No
     [
         "monty",
         pytest.param("nsjail", marks=[needs_proc, pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")]),
+        pytest.param("docker", marks=pytest.mark.slow),
     ],
 )
-async def test_the_model_of_a_provider(made: Any, provider: Any, executor: str) -> None:
+async def test_the_model_of_a_provider(made: Any, provider: Any, executor: str, request: Any) -> None:
     """CONTRACT: LLM-01, LLM-06, LLM-08, LLM-09 A client without sampling: the provider is asked, in each executor, and
     nothing of it is inside: a program that looks around finds neither its key nor its address, and has no way to it."""
-    look = "import os\nlook = str(dict(os.environ))" if executor == "nsjail" else "look = ''"
+    look = "look = ''" if executor == "monty" else "import os\nlook = str(dict(os.environ))"
+    settings = request.getfixturevalue("engine").settings(pool=1) if executor == "docker" else None
     url, seen = provider
-    async with made(executor=executor).stdio() as agent:
+    async with made(executor=executor, settings=settings).stdio() as agent:
         answer = await agent.run(f"{look}\n{CODE}\nresult.append(look + str(dir(llm)))")
         again = await agent.call("run_cached_code", cache_id=answer["cache_id"])
     *value, look = answer["value"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
 from doorward import Function
 
@@ -12,11 +12,32 @@ _NAMES = {"system_prompt": "systemPrompt", "max_tokens": "maxTokens"}
 """What other systems call the parameters; programs may use either."""
 
 DEFAULT_MAX_TOKENS = 1000
+MAX_MESSAGES = 100
+
+_MESSAGES = {
+    "type": "array",
+    "minItems": 1,
+    "maxItems": MAX_MESSAGES,
+    "items": {
+        "type": "object",
+        "properties": {"role": {"enum": ["user", "assistant"]}, "content": {"type": "string"}},
+        "required": ["role", "content"],
+        "additionalProperties": False,
+    },
+}
+_SCHEMA = {
+    "anyOf": [{"type": "object", "additionalProperties": {}}, {"type": "null"}],
+    "default": None,
+    "description": "A JSON Schema: the result is a JSON value that fits it, not text",
+}
 
 
 def functions(server: str, settings: LLMSettings) -> list[Function]:
-    """`ask` and `think`, with the limits of these settings in their schemas."""
-    system_prompt: dict[str, Any] = {"type": "string", "default": "", "description": _system_prompts(settings)}
+    """`ask` and `think`, which say what these settings allow."""
+    prompt = {"type": "string", "minLength": 1}
+    system = {"type": "string", "default": "", "description": _one_of(map(repr, settings.system_prompts))}
+    models = _one_of(dict.fromkeys([settings.default_model or "that of the client", *settings.models]))
+    model = {"type": "string", "default": "", "description": models}
     most = {
         "type": "integer",
         "minimum": 1,
@@ -24,62 +45,30 @@ def functions(server: str, settings: LLMSettings) -> list[Function]:
         "default": min(DEFAULT_MAX_TOKENS, settings.max_tokens),
         "description": "The most tokens of the answer",
     }
-    schema = {
-        "anyOf": [{"type": "object", "additionalProperties": {}}, {"type": "null"}],
-        "default": None,
-        "description": "A JSON Schema: the result is a JSON value that fits it, not text",
-    }
-    messages = {
-        "type": "array",
-        "minItems": 1,
-        "maxItems": 100,
-        "items": {
-            "type": "object",
-            "properties": {"role": {"enum": ["user", "assistant"]}, "content": {"type": "string"}},
-            "required": ["role", "content"],
-            "additionalProperties": False,
-        },
-    }
-    rest = {"system_prompt": system_prompt, "max_tokens": most, "schema": schema}
-    model = {"type": "string", "default": "", "description": "One of the models that the operator allows"}
+    asked = {"prompt": prompt, "system_prompt": system, "max_tokens": most, "schema": _SCHEMA}
+    thought = {"messages": _MESSAGES, "model": model, "max_tokens": most, "system_prompt": system, "schema": _SCHEMA}
+    about = (
+        "The result is text, or with `schema` a JSON value. "
+        f"A run may ask {settings.rounds} times, for {settings.tokens:,} tokens in all."
+    )
     return [
-        _function(
-            server, "ask", "Ask a language model", {"prompt": {"type": "string", "minLength": 1}, **rest}, "prompt"
-        ),
-        _function(
+        Function(
             server,
-            "think",
-            "Go on with a conversation with a language model",
-            {"messages": messages, "model": model, **_moved(rest)},
-            "messages",
-        ),
+            name,
+            f"llm/{name}",
+            summary,
+            about,
+            {"type": "object", "properties": given, "required": [next(iter(given))], "additionalProperties": False},
+            names=_NAMES,
+            tags=("llm",),
+        )
+        for name, summary, given in (
+            ("ask", "Ask a language model", asked),
+            ("think", "Go on with a conversation with a language model", thought),
+        )
     ]
 
 
-def _moved(rest: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of `think` in their order."""
-    return {name: rest[name] for name in ("max_tokens", "system_prompt", "schema")}
-
-
-def _function(server: str, name: str, summary: str, properties: dict[str, Any], required: str) -> Function:
-    return Function(
-        server,
-        name,
-        f"llm/{name}",
-        summary,
-        "The result is text, or with `schema` a JSON value. A run may ask only so often, and for so many tokens.",
-        parameters={
-            "type": "object",
-            "properties": properties,
-            "required": [required],
-            "additionalProperties": False,
-        },
-        names=_NAMES,
-        tags=("llm",),
-    )
-
-
-def _system_prompts(settings: LLMSettings) -> str:
-    if "*" in settings.system_prompts:
-        return "Any text"
-    return "One of " + ", ".join(repr(each) for each in settings.system_prompts)
+def _one_of(allowed: Iterable[str]) -> str:
+    names = [*allowed]
+    return "Any text" if "'*'" in names else f"One of {', '.join(names)}"
