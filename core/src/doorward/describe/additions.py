@@ -10,6 +10,7 @@ from doorward.data.wording import clean, literal
 from doorward.describe.signatures import name_of
 from doorward.model.enhancement import Enhancement
 from doorward.model.functions import Function
+from doorward.model.names import is_plain
 
 MAX_CARD_CHARS = 800
 """Characters that a card has for it."""
@@ -33,11 +34,14 @@ def added(function: Function, enhancement: Enhancement, room: int) -> str:
 
 def in_a_hit(enhancement: Enhancement) -> str:
     """A summary for a search result; "" if the document's own is to stand there."""
-    return f"(by a model: {enhancement.summary})" if enhancement.summary else ""
+    return f"by a model: {enhancement.summary}" if enhancement.summary else ""
 
 
 def call(function: Function, arguments: Mapping[str, Any]) -> str:
     """A call with these arguments, as Python; "" if it would be very long."""
+    if not all(map(is_plain, arguments)):
+        whole = literal(dict(arguments), _MAX_LINE_CHARS)
+        return f"{name_of(function)}(**{whole})" if whole else ""
     given = [(name, literal(value, _MAX_LINE_CHARS)) for name, value in arguments.items()]
     text = f"{name_of(function)}({', '.join(f'{name}={value}' for name, value in given)})"
     return text if all(value for _, value in given) and len(text) <= _MAX_LINE_CHARS else ""
