@@ -24,7 +24,7 @@ function prepared(error, sites) {
     text += `\n    at ${name} (${place}:${line}:${site.getColumnNumber()})`;
   }
   frames.set(error, found);
-  return error instanceof Error ? `${error.name}: ${error.message}${text}` : text;
+  return error.name ? `${error.name}: ${error.message}${text}` : text;
 }
 
 Error.prepareStackTrace = prepared;

@@ -6,12 +6,12 @@ import { allAnswered, ask, framed, limits, listen, send, sendFrame } from "./cha
 import { evaluate, Thrown } from "./evaluate.js";
 import { failure, lines } from "./frames.js";
 import { redirect } from "./output.js";
-import { create, exec, Later } from "./own.js";
+import { create, exec, Later, parse } from "./own.js";
 import { outgoing } from "./values.js";
 
 const NODE = /^node:(assert|async_hooks|buffer|crypto|events|path|perf_hooks|punycode|querystring|stream|string_decoder|timers|url|util|zlib)(\/|$)/;
-const NO_TYPES = "is not supported in strip-only mode";
-const PLACE = /\s*(?:at file:\/\/\/stripTypeScriptTypes\.ts:(\d+):\d+)/;
+const MAP = "\n//# sourceMappingURL=data:application/json;base64,";
+const PLACE = /at file:\/\/\/stripTypeScriptTypes\.ts:(\d+):\d+/;
 const maps = create(null);
 lines.of = (name, line, column) => maps[name]?.findEntry(line - 1, column - 1).originalLine + 1 || line;
 
@@ -63,23 +63,22 @@ async function bind(imports) {
 function plain(code, name) {
   try {
     return stripTypeScriptTypes(code);
-  } catch (error) {
-    if (!error.message.includes(NO_TYPES)) throw badSyntax(error);
-  }
-  try {
-    const made = stripTypeScriptTypes(code, { mode: "transform", sourceMap: true });
-    const [text, map] = made.split("\n//# sourceMappingURL=data:application/json;base64,");
-    if (map) maps[name] = new SourceMap(JSON.parse(atob(map)));
-    return text;
-  } catch (error) {
-    throw badSyntax(error);
+  } catch { // the other way also says where an error is
+    return transformed(code, name);
   }
 }
 
-function badSyntax(error) {
-  const place = exec(PLACE, error.message);
-  const said = place ? error.message.slice(0, place.index) : error.message;
-  return new Thrown(new SyntaxError(said), place ? Number(place[1]) : null);
+function transformed(code, name) {
+  try {
+    const made = stripTypeScriptTypes(code, { mode: "transform", sourceMap: true });
+    const [text, map] = made.split(MAP);
+    if (map) maps[name] = new SourceMap(parse(atob(map)));
+    return text;
+  } catch (error) {
+    const place = exec(PLACE, error.message);
+    const said = error.message.replace("SyntaxError: ", "").split("\n")[0];
+    throw new Thrown(new SyntaxError(said), place ? Number(place[1]) : null);
+  }
 }
 
 async function execute(program, name) {

@@ -30,7 +30,7 @@ const denoStream = { __proto__: stream, write: (part) => Promise.resolve(stream.
 
 /** Puts these in the places of the real ones. */
 export function redirect() {
-  globalThis.console = new Console({ stdout: stream, stderr: stream, colorMode: false });
+  globalThis.console = new Console({ stdout: stream, stderr: stream, colorMode: false, ignoreErrors: false });
   for (const name of ["stdout", "stderr"]) {
     defineProperty(Deno, name, { value: denoStream, configurable: true });
     defineProperty(process, name, { value: stream, configurable: true });
