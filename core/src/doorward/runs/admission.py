@@ -14,8 +14,8 @@ from doorward.model.errors import DoorwardError, InvalidArguments
 from doorward.model.limits import Limits
 from doorward.model.outcomes import Outcome
 from doorward.model.programs import CachedProgram, Program
+from doorward.programs.parameters import check, check_names, parameters_if_readable
 from doorward.runs.outcomes import failure
-from doorward.runs.parameters import check, check_names, parameters_if_readable
 
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts

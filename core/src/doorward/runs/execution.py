@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.model.errors import DoorwardError
 from doorward.model.outcomes import Outcome
-from doorward.runs import program_text
+from doorward.programs import program_text
 from doorward.runs.outcomes import failure
 from doorward.runs.program_cache import repeated
 from doorward.runs.run_context import RunContext

@@ -18,7 +18,7 @@ from doorward.model.errors import InvalidProgram, UnknownName
 from doorward.model.outcomes import Outcome
 from doorward.model.programs import CachedProgram, Program
 from doorward.plugins.hook_answers import Unfit, expected
-from doorward.runs.parameters import json_type
+from doorward.programs.parameters import json_type
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
