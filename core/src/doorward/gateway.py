@@ -40,6 +40,7 @@ from doorward.program_api.modules import Modules
 from doorward.runs.admission import Admission
 from doorward.runs.execution import Execution
 from doorward.runs.executors import Executors
+from doorward.runs.languages import Languages
 from doorward.runs.program_cache import ProgramCache
 from doorward.runs.runner import Runs
 from doorward.runs.sessions import Sessions
@@ -75,6 +76,7 @@ class Gateway:
         self.servers = Servers(loaded, plugins, self.catalog, self.principals, self.state)
         self.compiler = Compiler(self.servers, self.catalog, self.skills, plugins, self.secrets)
         self.executors = Executors(loaded, plugins, self.state)
+        self.languages = Languages(self.executors)
         policy, cards = Policy(loaded, self.principals, self.servers.upstreams), HelperCards(HELPERS)
         self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets)
         self.discovery = Discovery(self.catalog, self.servers, self.broker, cards, self.executors.told, self.limits)
@@ -94,6 +96,7 @@ class Gateway:
             self.broker,
             self.modules,
             self._artefacts,
+            self.languages,
             self.ready,
         )
         self._compiled = anyio.Event()
@@ -201,11 +204,13 @@ class Gateway:
         timeout: float | None = None,
         principal: str = LOCAL,
         client: Client | None = None,
+        language: str = "",
     ) -> Outcome:
         """Run a program. An error is in the outcome, never raised.
 
         `params` are values for its parameters, files by their handles; `functions` limits what it may call;
-        `session_id` is the id of an open session, or `"new"`; `client` gets progress and requests from its calls.
+        `session_id` is the id of an open session, or `"new"`; `client` gets progress and requests from its calls;
+        `language` is that of the program: Python if it is empty, where any executor runs Python.
         """
         return await self._execution.execute(
             code,
@@ -216,6 +221,7 @@ class Gateway:
             timeout=timeout,
             principal=principal,
             client=client,
+            language=language,
         )
 
     async def run_cached(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from doorward.model.programs import Program
     from doorward.program_api.modules import Modules
     from doorward.runs.admission import Admission
+    from doorward.runs.languages import Languages
     from doorward.runs.program_cache import ProgramCache
     from doorward.runs.runner import Runs
     from doorward.runs.sessions import Session, Sessions
@@ -39,6 +40,7 @@ class Execution:
         broker: Broker,
         modules: Modules,
         artefacts: Artefacts,
+        languages: Languages,
         ready: Callable[[], Awaitable[None]],
     ) -> None:
         self._limits = limits
@@ -50,6 +52,7 @@ class Execution:
         self._modules = modules
         self._artefacts = artefacts
         self._ready = ready
+        self._languages = languages
 
     async def execute(
         self,
@@ -62,18 +65,26 @@ class Execution:
         timeout: float | None,
         principal: str,
         client: Client | None,
+        language: str,
     ) -> Outcome:
         """See `Gateway.execute`."""
         try:
             self._admission.admit(principal)
             await self._ready()
             code = program_text.received(code, self._limits.code_bytes)
+            language = self._languages.chosen(language, self._sessions.language(session_id, principal))
             program, known = self._admission.prepared(
-                code, principal, params, description=description, functions=functions, timeout=timeout
+                code,
+                principal,
+                params,
+                description=description,
+                functions=functions,
+                timeout=timeout,
+                language=language,
             )
-            session = await self._sessions.get(session_id, principal) if session_id else None
+            session = await self._sessions.get(session_id, principal, language) if session_id else None
         except DoorwardError as error:
-            return self._admission.refused(error, code, principal)
+            return self._admission.refused(error, code, principal, language)
         return await self._run(program, known, session, client)
 
     async def run_cached(
@@ -90,6 +101,7 @@ class Execution:
             self._admission.admit(principal)
             await self._ready()
             kept = await self._kept.get(cache_id, principal)
+            self._languages.checked(kept.language)
             program = self._admission.cached(kept, principal, params, timeout)
         except DoorwardError as error:
             return self._admission.refused(error, "", principal)
