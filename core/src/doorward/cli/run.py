@@ -124,7 +124,7 @@ def _new(folder: Path, name: str, number: int) -> BinaryIO:
 def _values(code: str, params: tuple[str, ...]) -> dict[str, Any]:
     """The parameters. A value stays text if the default of its parameter is text: `--param id=12` fits `id = "7"`."""
     from doorward.model.errors import InvalidProgram
-    from doorward.runs.parameters import parameters
+    from doorward.programs.parameters import parameters
 
     try:
         known = parameters(code)

@@ -29,3 +29,11 @@ def to_install(kind: str, name: str, installed: Sequence[str]) -> str:
     if near := difflib.get_close_matches(name, [*installed, *ours], n=1, cutoff=0.7):
         return f"Did you mean {near[0]!r}?" + ("" if near[0] in installed else f" {to_install(kind, near[0], ())}")
     return "Install the distribution that brings it; `pip install doorward[standard]` brings the usual ones."
+
+
+def executors_of(language: str) -> dict[str, str]:
+    """The executors that run a language, each with the distribution that brings it: the extra of this name."""
+    before = f"doorward-{_NAME_PREFIXES['executor']}-"
+    of_extra = re.compile(rf"([\w-]+).*; extra == [\"']{re.escape(language)}[\"']")
+    found = (match[1] for requirement in requires("doorward") or () if (match := of_extra.fullmatch(requirement)))
+    return {package.removeprefix(before): package for package in found if package.startswith(before)}
