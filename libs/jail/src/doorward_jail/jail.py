@@ -54,7 +54,8 @@ def zygote_config(config: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
     * `relayed`: the host cannot pass file descriptors.
     """
     given: dict[str, Any] = {"path": [], "preload": [], "env": {}, "fresh": True, "network": False}
-    given |= {"files": 1024, "memory": 0, "one_process": False, "relayed": True, "data": 0, "program": None, **defaults, **config}
+    given |= {"files": 1024, "memory": 0, "data": 0, "one_process": False, "program": None, "relayed": True}
+    given |= {**defaults, **config}
     given["env"] = ENVIRONMENT | given["env"]
     given["bpf"] = {}
     for machine in seccomp.ARCHITECTURES:

@@ -68,12 +68,6 @@ class DenoExecutor(NsjailedExecutor[DenoSettings]):
             },
         )
 
-    def parameters(self, code: str, language: str) -> Mapping[str, Any]:
-        """The parameters of a program, with their defaults; none of one that cannot be read."""
-        from doorward_sandbox_deno import program_text
-
-        return program_text.parameters(code)
-
     async def shows(self) -> Shows:
         from doorward_sandbox_deno.binary import deno
 
@@ -88,13 +82,18 @@ class DenoExecutor(NsjailedExecutor[DenoSettings]):
             "one_process": True,
             "processes": limits.processes + _THREADS,
             "data": _OWN_BYTES + limits.memory_bytes if alone else 0,
-            "program": {"path": _PROGRAM, "words": [*_WORDS, f"--v8-flags=--max-old-space-size={heap}", _MAIN], "env": _ENVIRONMENT},
+            "program": {
+                "path": _PROGRAM,
+                "words": [*_WORDS, f"--v8-flags=--max-old-space-size={heap}", _MAIN],
+                "env": _ENVIRONMENT,
+            },
         }
 
 
 _WORDS = (
-    "deno", "run", "--quiet", "--no-prompt", "--no-remote", "--no-npm", "--no-config", "--no-lock", "--no-code-cache", "--cached-only",
-    "--allow-sys=inspector",
+    "deno", "run", "--quiet", "--no-prompt", "--no-remote", "--no-npm", "--no-config", "--no-lock", "--no-code-cache",
+    "--cached-only", "--deny-read", "--deny-write", "--deny-net", "--deny-env", "--deny-run", "--deny-ffi",
+    "--deny-import", "--allow-sys=inspector",
 )  # fmt: skip
 """Deno's command line. The one permission lets the runner use the engine's own evaluator; it is given back before the
 sandbox is ready."""

@@ -35,7 +35,9 @@ async def deno(setting: Path | None) -> Deno:
         version = said.decode(errors="replace").split()[1]
         numbers = tuple(map(int, version.split(".")[:2]))
     except (OSError, ValueError, LookupError) as error:
-        raise ExecutorError(f"{path} cannot be used: {error}", hint="`deno` of [executors.deno] names another.") from None
+        raise ExecutorError(
+            f"{path} cannot be used: {error}", hint="`deno` of [executors.deno] names another."
+        ) from None
     if numbers < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise ExecutorError(f"{path} is Deno {version}; {oldest} or newer is needed", hint="pip install --upgrade deno")
@@ -49,6 +51,7 @@ def _of_the_wheel() -> Path:
         path = Path(os.fsdecode(find_deno_bin()))
     except (ImportError, FileNotFoundError):
         raise ExecutorError(
-            "deno is not installed", hint="pip install deno (it brings the program), or name one: [executors.deno] deno."
+            "deno is not installed",
+            hint="pip install deno (it brings the program), or name one: [executors.deno] deno.",
         ) from None
     return path

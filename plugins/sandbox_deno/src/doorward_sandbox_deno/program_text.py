@@ -1,33 +1,33 @@
-"""The text of a TypeScript or JavaScript program, read by tree-sitter: what it imports, its parameters, whether it sets
-`result`. It is parsed and edited here, never run."""
+"""The text of a TypeScript or JavaScript program, read by tree-sitter: what it imports, and whether it sets `result`.
+
+It is parsed and edited here, never run.
+"""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
-
-from doorward_sandbox_deno.literals import NO_LITERAL, literal
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree
 
-OURS = "__doorward__"
-"""The one name that edited texts use of the runner."""
-
 _MAX_SECONDS = 0.5
 """A text that takes longer is not read: the engine will say what is wrong with it."""
+
+_IMPORT = "__doorward__.import"
+"""What takes the place of `import` in `import("module")`."""
 
 _NAME = re.compile(r"[^\W\d][\w$]*|[$][\w$]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """One import of a program: the text that names the module, its line, and what is taken of it, each with the name that
-    the program gives it. `None` is the module itself."""
+    """One import of a program: the text that names the module, its line, and what is taken of it, each with the name
+    that the program gives it. `None` is the module itself."""
 
     module: str
     line: int
@@ -36,14 +36,12 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class ProgramText:
-    """A program as its sandbox gets it. `code` has no import and export any more, and values of `params` in the place of
-    literals; its lines are those of the program."""
+    """A program as its sandbox gets it: `code` imports and exports nothing any more. Its lines are those of the
+    program."""
 
     code: str
     imports: tuple[Import, ...] = ()
     sets_result: bool = False
-    bound: frozenset[str] = frozenset()
-    """The parameters that have taken the place of a literal."""
 
 
 @cache
@@ -70,17 +68,7 @@ def _tree(text: bytes) -> Tree | None:
         return None
 
 
-def parameters(code: str) -> dict[str, Any]:
-    """The parameters of a program with their defaults: top-level declarations whose value is a JSON literal. A variable
-    that begins empty and is changed later is no parameter: the program fills it."""
-    tree = _tree(code.encode())
-    if tree is None:
-        return {}
-    changed = _changed(tree.root_node)
-    return {name: value for name, (_, value) in _literals(tree).items() if value or name not in changed}
-
-
-def read(code: str, params: Mapping[str, Any]) -> ProgramText:
+def read(code: str) -> ProgramText:
     """Read a program, and edit it for its sandbox."""
     text = code.encode(errors="replace")
     tree = _tree(text)
@@ -96,12 +84,9 @@ def read(code: str, params: Mapping[str, Any]) -> ProgramText:
             edits += _exported(node)
     if text.count(b"import") > len(imports):
         calls = (node for node in _all(tree.root_node) if node.type == "call_expression" and node.child_count)
-        edits += [(node.children[0], f"{OURS}.import") for node in calls if node.children[0].type == "import"]
-    literals = _literals(tree) if params else {}
-    bound = params.keys() & literals.keys()
-    edits += [(literals[name][0], f"({OURS}.params.{name})") for name in bound]
+        edits += [(node.children[0], _IMPORT) for node in calls if node.children[0].type == "import"]
     sets = b"result" in text and any(_sets_result(node) for node in _all(tree.root_node))
-    return ProgramText(_edited(text, edits), tuple(imports), sets, frozenset(bound))
+    return ProgramText(_edited(text, edits), tuple(imports), sets)
 
 
 def _edited(text: bytes, edits: Iterable[tuple[Node, str]]) -> str:
@@ -130,7 +115,7 @@ def _text(node: Node | None) -> str:
 def _import(node: Node) -> Import | None:
     """An import; `None` for one that is no ES module's. One of types alone takes nothing."""
     source = node.child_by_field_name("source")
-    if source is None or node.has_error or not isinstance(module := literal(source), str):
+    if source is None or node.has_error or (module := _quoted(source)) is None:
         return None
     clause = next((child for child in node.children if child.type == "import_clause"), None)
     names: list[tuple[str | None, str]] = []
@@ -142,7 +127,8 @@ def _import(node: Node) -> Import | None:
                 case "namespace_import":
                     names.append((None, _text(child.named_children[-1])))
                 case "named_imports":
-                    names += [_specified(each) for each in child.named_children if not _is_of_types(each)]
+                    specified = [each for each in child.named_children if each.type == "import_specifier"]
+                    names += [_specified(each) for each in specified if not _is_of_types(each)]
     if not all(_NAME.fullmatch(local) for _, local in names):
         return None
     return Import(module, node.start_point.row + 1, tuple(names))
@@ -154,8 +140,13 @@ def _is_of_types(node: Node) -> bool:
 
 def _specified(node: Node) -> tuple[str, str]:
     name, alias = node.child_by_field_name("name"), node.child_by_field_name("alias")
-    taken = literal(name) if name is not None and name.type == "string" else _text(name)
-    return str(taken), _text(alias if alias is not None else name)
+    taken = _quoted(name) if name is not None and name.type == "string" else _text(name)
+    return taken or "", _text(alias if alias is not None else name)
+
+
+def _quoted(node: Node) -> str | None:
+    """The text of a string, if it is written without escapes."""
+    return None if any(part.type == "escape_sequence" for part in node.named_children) else _text(node)[1:-1]
 
 
 def _exported(node: Node) -> list[tuple[Node, str]]:
@@ -189,47 +180,3 @@ def _is_at_top(node: Node) -> bool:
     ):  # fmt: skip
         pass
     return node is not None and node.type == "program"
-
-
-# Parameters
-
-
-def _literals(tree: Tree) -> dict[str, tuple[Node, Any]]:
-    """The top-level variables that get one JSON literal: its node, and its value."""
-    found: dict[str, tuple[Node, Any]] = {}
-    again: set[str] = {"result"}
-    for node in tree.root_node.children:
-        declared = node.child_by_field_name("declaration") or node
-        if declared.type in ("lexical_declaration", "variable_declaration"):
-            pairs = [
-                (each.child_by_field_name("name"), each.child_by_field_name("value"))
-                for each in declared.named_children
-                if each.type == "variable_declarator"
-            ]
-        elif node.type == "expression_statement" and node.named_children[0].type == "assignment_expression":
-            assigned = node.named_children[0]
-            pairs = [(assigned.child_by_field_name("left"), assigned.child_by_field_name("right"))]
-        else:
-            continue
-        for name, value in pairs:
-            if name is None or value is None or name.type != "identifier":
-                continue
-            if (meant := literal(value)) is not NO_LITERAL:
-                again |= {_text(name)} & found.keys()
-                found[_text(name)] = value, meant
-    return {name: at for name, at in found.items() if name not in again and name.isascii()}
-
-
-def _changed(root: Node) -> set[str]:
-    """The names of variables that the program changes, or whose methods it calls."""
-    fields = {
-        "assignment_expression": "left", "augmented_assignment_expression": "left", "update_expression": "argument",
-        "call_expression": "function",
-    }  # fmt: skip
-    found = set()
-    for node in _all(root):
-        target = node.child_by_field_name(fields[node.type]) if node.type in fields else None
-        while target is not None and target.type in ("member_expression", "subscript_expression"):
-            target = target.child_by_field_name("object")
-        found.add(_text(target))
-    return found

@@ -8,7 +8,7 @@ import signal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from doorward import Door, InvalidProgram, Program
+from doorward import Door, Program, bind
 from doorward_jail import Speech
 
 if TYPE_CHECKING:
@@ -17,8 +17,12 @@ if TYPE_CHECKING:
 _SHORT_CHARACTERS = 4000
 """A shorter text is read at once, a longer one in a thread."""
 
-_NAME = re.compile(r"[A-Za-z_$][\w$]*")
-_OUT_OF_MEMORY = re.compile(rb"out of memory|memory allocation of \d+ bytes failed|Array buffer allocation failed", re.I)
+OURS = "__doorward__"
+"""The one name of the runner that the texts of programs use."""
+
+_OUT_OF_MEMORY = re.compile(
+    rb"out of memory|memory allocation of \d+ bytes failed|Array buffer allocation failed", re.I
+)
 _CRASHES = {-signal.SIGTRAP, -signal.SIGILL, -signal.SIGABRT, -signal.SIGSEGV}
 
 
@@ -28,20 +32,18 @@ class DenoSpeech(Speech):
     async def program(self, program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
         from doorward_sandbox_deno import program_text
 
-        work = partial(program_text.read, program.code.removeprefix("\ufeff"), program.params)
-        text = work() if len(program.code) < _SHORT_CHARACTERS else await asyncio.to_thread(work)
-        locals_ = [local for each in text.imports for _, local in each.names]
-        before = [f"const {name} = __doorward__.bound[{at}];" for at, name in enumerate(locals_)]
-        for name in sorted(program.params.keys() - text.bound):
-            if not _NAME.fullmatch(name):
-                raise InvalidProgram(f"{name!r} cannot be a parameter", hint="Use a plain name.")
-            before.append(f"let {name} = __doorward__.params.{name};")
+        code, values = bind(program.code.removeprefix("\ufeff"), program.params, program.language)
+        work = partial(program_text.read, code)
+        text = work() if len(code) < _SHORT_CHARACTERS else await asyncio.to_thread(work)
+        taken = [name for each in text.imports for _, name in each.names]
+        before = [f"const {name} = {OURS}.bound[{at}];" for at, name in enumerate(taken)]
+        before += [f"let {name} = {OURS}.params.{name};" for name in values]
         about = {
             "code": text.code,
             "types": program.language == "typescript",
             "before": "\n".join(before),
             "imports": [_told(each, door) for each in text.imports],
-            "params": dict(program.params),
+            "params": values,
             "sets_result": text.sets_result,
             "most": program.limits.result_bytes,
         }

@@ -116,7 +116,7 @@ class Zygote:
             if config["fresh"] and pid:
                 _wait(pid)
             if program:
-                os.execve(channel, program["words"], program["env"])
+                os.execve(channel, program["words"], program["env"])  # noqa: S606
             runner.serve(socket.socket(fileno=channel))
         except BaseException as error:
             with contextlib.suppress(OSError):

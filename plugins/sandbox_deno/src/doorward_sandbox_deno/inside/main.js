@@ -1,6 +1,7 @@
 // Runs the programs of one sandbox: a single one, or those of a session one after the other.
 
 import { SourceMap, stripTypeScriptTypes } from "node:module";
+import { setImmediate } from "node:timers";
 import { module } from "./catalog.js";
 import { allAnswered, ask, framed, limits, listen, send, sendFrame } from "./channel.js";
 import { evaluate, Thrown } from "./evaluate.js";
@@ -14,6 +15,8 @@ const MAP = "\n//# sourceMappingURL=data:application/json;base64,";
 const PLACE = /at file:\/\/\/stripTypeScriptTypes\.ts:(\d+):\d+/;
 const maps = create(null);
 lines.of = (name, line, column) => maps[name]?.findEntry(line - 1, column - 1).originalLine + 1 || line;
+
+const TRIVIAL_PROGRAM = { code: "1 as number", types: true, before: "1", imports: [], params: {}, sets_result: true };
 
 let unhandled = [];
 let count = 0;
@@ -93,7 +96,7 @@ async function execute(program, name) {
   }
   value = await value;
   await allAnswered();
-  await new Later((resolve) => setTimeout(resolve)); // those that nobody handles are told of late
+  await new Later((resolve) => setImmediate(resolve)); // the engine tells late of what nobody handles
   if (unhandled.length) throw unhandled[0];
   return value;
 }
@@ -134,8 +137,7 @@ for (const type of ["unhandledrejection", "error"]) {
   });
 }
 redirect();
-plain("const warm: number = 1", "warm.ts");
-await evaluate("1 + 1", "warm.js");
+await execute(TRIVIAL_PROGRAM, "warm.ts"); // compiles and copies ahead what the first run needs
 send({ ready: Deno.pid });
 await listen((message) => void run(message.run));
 Deno.exit(0);
