@@ -4,6 +4,7 @@ import { exec, inspect, substring, text, weakMap } from "./own.js";
 
 const PROGRAM = /^program(?:-\d+)?\.[jt]s$/;
 
+const NO_MEMORY = "Array buffer allocation failed";
 const MAX_FRAMES = 20;
 const MAX_TYPE_CHARACTERS = 200;
 const MAX_MESSAGE_CHARACTERS = 8000;
@@ -46,7 +47,7 @@ export function failure(error, line) {
   try {
     if (error instanceof Error) {
       const name = error.name === "Error" ? error.constructor.name : error.name;
-      told.type = cut(name || "Error", MAX_TYPE_CHARACTERS);
+      told.type = error.message === NO_MEMORY ? "MemoryError" : cut(name || "Error", MAX_TYPE_CHARACTERS);
       told.message = cut(error.message, MAX_MESSAGE_CHARACTERS);
       const found = framesOf(error);
       for (let at = 0; at < found.length && at < MAX_FRAMES; at++) told.frames[at] = found[at];
