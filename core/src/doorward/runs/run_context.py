@@ -101,7 +101,7 @@ class RunContext:
         return self._modules.members(server, self._program.principal)
 
     def stub(self, server: str, names: Sequence[str]) -> str:
-        return self._modules.stub(server, names, self._program.principal)
+        return self._modules.stub(server, names, self._program.principal, self._program.language)
 
     def aliases(self, code: str, *, everything: bool = False) -> Aliases:
         return aliases(code, self._modules.usable_by(self._program.principal), self._modules.has, everything=everything)
