@@ -56,13 +56,14 @@ def bind(
     language: str = PYTHON,
 ) -> dict[str, Any]:
     """Positional and keyword arguments as one checked dictionary. Where the language of the program has no keywords,
-    one object stands for them.
+    an object in the last place stands for them.
 
     Raises: InvalidArguments.
     """
-    if is_script(language) and not kwargs and len(args) == 1 and isinstance(args[0], Mapping):
-        args, kwargs = [], args[0]
     names = parameter_names(function, partial(catalog.definition, function.server))
+    last = args[-1] if is_script(language) and args and not kwargs else None
+    if isinstance(last, Mapping) and (len(args) == 1 or last.keys() <= {*names[len(args) - 1 :]}):
+        args, kwargs = args[:-1], last
     if len(args) > len(names):
         raise _invalid(function, catalog, f"takes {len(names)} arguments, got {len(args)}", language)
     bound = dict(zip(names, args, strict=False))
