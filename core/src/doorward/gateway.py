@@ -173,17 +173,20 @@ class Gateway:
             query, principal=principal, server=server, read_only=read_only, limit=limit, cursor=cursor
         )
 
-    async def get_functions(self, names: Sequence[str], *, principal: str = LOCAL) -> list[dict[str, Any]]:
-        """One to five functions in full: `{"function", "import", "signature", "text"}`, or `{"function", "error"}`.
+    async def get_functions(
+        self, names: Sequence[str], *, principal: str = LOCAL, language: str = ""
+    ) -> list[dict[str, Any]]:
+        """One to five functions in full, as programs of a language declare them (see `execute`): `{"function",
+        "import", "signature", "text"}`, or `{"function", "error"}`.
 
-        Raises: InvalidArguments.
+        Raises: InvalidArguments; Unsupported if no executor runs this language.
         """
         await self.ready()
-        return self.discovery.describe(names, principal)
+        return self.discovery.describe(names, principal, self.languages.chosen(language))
 
     def capabilities(self, principal: str = LOCAL) -> str:
         """A paragraph about what a principal can do here."""
-        return self.discovery.capabilities(principal)
+        return self.discovery.capabilities(principal, self.languages.default)
 
     async def compile(
         self, *, force: bool = False, dry_run: bool = False, tell: Callable[[str], None] = lambda name: None

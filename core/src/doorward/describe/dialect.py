@@ -35,6 +35,7 @@ class Dialect:
     """The type of anything, the value that is none, and what stands for a value in an example."""
 
     types = PYTHON_TYPES
+    a_list, a_dict = "a list", "a dict"
     taken: Collection[str] = (
         *("Any", "Literal", "Mapping", "None", "Required", "Sequence", "TypedDict"),
         *("bool", "bytes", "dict", "float", "int", "list", "str"),
@@ -71,6 +72,10 @@ class Dialect:
         """A JSON value as the language writes it; `None` if that would be longer than `limit`."""
         return literal(value, limit)
 
+    def shown(self, value: Any) -> str:
+        """A value in a message, of any length."""
+        return repr(value)
+
     # Classes
 
     def class_frame(self, name: str, *, plain: bool) -> tuple[str, str]:
@@ -94,9 +99,9 @@ class Dialect:
         """The name by which a program can import a function."""
         return function.name if is_plain(function.name) else python_name(function.name)
 
-    def imported(self, module: str, function: Function) -> str:
-        """The line that imports a function."""
-        return f"from {module} import {self.name(function)}"
+    def imported(self, module: str, function: str) -> str:
+        """The line that imports a function by its name, or with "" its whole module."""
+        return f"from {module} import {function}" if function else f"import {module}"
 
     def example(self, module: str, function: Function, arguments: Iterable[tuple[str, str]]) -> str:
         """A call with these arguments, which are literals."""

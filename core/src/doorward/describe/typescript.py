@@ -39,6 +39,7 @@ class TypeScript(Dialect):
     mark = "//"
     any, null, unknown = "any", "null", "{} as any"
     types = _TYPES
+    a_list, a_dict = "an array", "an object"
     taken = ("Promise", "Record", "Uint8Array")
     may_repeat = False
     no_fields = ()
@@ -60,6 +61,9 @@ class TypeScript(Dialect):
         text = _literal(value, limit, 4)
         return text if text is not None and len(text) <= limit else None
 
+    def shown(self, value: Any) -> str:
+        return _quoted(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=True)
+
     def class_frame(self, name: str, *, plain: bool) -> tuple[str, str]:
         return f"{'export ' if self.loose else ''}interface {name} {{", "}"
 
@@ -73,7 +77,7 @@ class TypeScript(Dialect):
         name = super().name(function)
         return f"{name}_" if name in _RESERVED else name
 
-    def imported(self, module: str, function: Function) -> str:
+    def imported(self, module: str, function: str) -> str:
         return f'import * as {_local(module)} from "{module}";'
 
     def example(self, module: str, function: Function, arguments: Iterable[tuple[str, str]]) -> str:

@@ -31,9 +31,10 @@ def to_install(kind: str, name: str, installed: Sequence[str]) -> str:
     return "Install the distribution that brings it; `pip install doorward[standard]` brings the usual ones."
 
 
-def executors_of(language: str) -> dict[str, str]:
-    """The executors that run a language, each with the distribution that brings it: the extra of this name."""
+def executors_of(extra: str = r"[^'\"]+") -> dict[str, str]:
+    """The executors that an extra of core brings (all, if none is named), each with its distribution. Those that run
+    another language than Python are in an extra of its name."""
     before = f"doorward-{_NAME_PREFIXES['executor']}-"
-    of_extra = re.compile(rf"([\w-]+).*; extra == [\"']{re.escape(language)}[\"']")
-    found = (match[1] for requirement in requires("doorward") or () if (match := of_extra.fullmatch(requirement)))
+    wanted = re.compile(rf"([\w-]+).*; extra == ['\"]{extra}['\"]")
+    found = (match[1] for requirement in requires("doorward") or () if (match := wanted.fullmatch(requirement)))
     return {package.removeprefix(before): package for package in found if package.startswith(before)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,8 @@ from doorward.model.errors import DoorwardError, ExecutorError, PluginError, San
 from doorward.model.executors import Capabilities, Executor, Sandbox
 from doorward.model.settings import Settings
 from doorward.plugins.hook_answers import conforming, expected
-from doorward.programs.languages import PYTHON
+from doorward.plugins.install_hints import executors_of
+from doorward.programs.languages import JAVASCRIPT, PYTHON, TYPESCRIPT
 
 if TYPE_CHECKING:
     from doorward.model.programs import Program
@@ -46,6 +47,13 @@ def _told(executor: Mapping[str, Any]) -> str:
     if executor["network"]:
         words.append("with network")
     return ", ".join(words)
+
+
+@cache
+def _of_python_alone() -> Mapping[str, str]:
+    """The executors in core's extras that run nothing but Python, each with its distribution."""
+    others = {**executors_of(TYPESCRIPT), **executors_of(JAVASCRIPT)}
+    return {name: package for name, package in executors_of().items() if name not in others}
 
 
 class Executors:
@@ -83,9 +91,14 @@ class Executors:
             return expected(Capabilities, executor.capabilities())
 
     def languages(self, name: str) -> Sequence[str]:
-        """The languages that the executor runs. Raises: ExecutorError, ConfigError."""
+        """The languages that the executor runs; it is not imported if core's metadata says that it is Python alone.
+
+        Raises: ExecutorError, ConfigError.
+        """
         if name not in self._languages:
-            self._languages[name] = tuple(self.capabilities(name).languages)
+            given_by = [entry.distribution for entry in self._plugins.index.named("executor", name)]
+            is_plain = given_by == [_of_python_alone().get(name)]
+            self._languages[name] = (PYTHON,) if is_plain else tuple(self.capabilities(name).languages)
         return self._languages[name]
 
     def may_run(self, name: str, language: str) -> bool:

@@ -137,7 +137,7 @@ class Sessions:
 
     def language(self, session_id: str, principal: str) -> str:
         """The language of the session of this id; "" for none and for a new one. Raises: UnknownName."""
-        return "" if session_id in ("", "new") else self.find(session_id, principal).language
+        return "" if not session_id or session_id == "new" else self.find(session_id, principal).language
 
     async def get(self, session_id: str, principal: str, language: str = PYTHON) -> Session:
         """The session of this id, or a new one for `"new"`, whose programs are of this language.
