@@ -19,7 +19,7 @@ const NODE = /^node:([a-z_]+)(?:\/[a-z_/]+)?$/;
 const MAP = "\n//# sourceMappingURL=data:application/json;base64,";
 const PLACE = /at file:\/\/\/stripTypeScriptTypes\.ts:(\d+):\d+/;
 const SYNTAX_ERROR = /^SyntaxError: /;
-const TRIVIAL_PROGRAM = { code: "1 as number", types: true, before: "1", imports: [], params: {}, sets_result: true };
+const TRIVIAL_PROGRAM = { code: "1 as number", types: true, before: "1", imports: [], modules: {}, params: {}, sets_result: true };
 const BROKEN = framed({ done: { error: { type: "Error", message: "the program broke the runner", line: null } } });
 
 let unhandled = [];
@@ -28,15 +28,14 @@ let count = 0;
 const maps = create(null);
 lines.of = (name, line, column) => maps[name]?.findEntry(line - 1, column - 1).originalLine + 1 || line;
 
-class ImportError extends Error {}
-class ModuleNotFoundError extends ImportError {}
+class ModuleNotFoundError extends Error {}
 class Exit extends Error {
   constructor(code = 0) {
     super(`the program ended itself with code ${code}`);
     this.code = code;
   }
 }
-for (const kind of [ImportError, ModuleNotFoundError, Exit]) {
+for (const kind of [ModuleNotFoundError, Exit]) {
   defineProperty(kind.prototype, "name", { value: kind.name });
 }
 
@@ -48,6 +47,8 @@ defineProperty(globalThis, "__doorward__", { value: ours });
 /** `import(…)` of a program. */
 async function imported(given) {
   const name = text(given);
+  const known = ours.modules[name];
+  if (known) return module(known.server, known.members);
   const node = exec(NODE, name);
   if (node && includes(PURE, node[1])) return await import(name);
   if (!node) {
@@ -56,7 +57,7 @@ async function imported(given) {
       if (members) return module(server, members);
     }
   }
-  throw new ModuleNotFoundError(`No module named '${name}'`);
+  throw new ModuleNotFoundError(`Cannot find module '${name}'`);
 }
 
 /** The values of a program's imports, in their order. */
@@ -64,8 +65,10 @@ async function bind(imports) {
   const values = [];
   for (const one of imports) {
     try {
-      if (one.error) throw new (one.error === "ImportError" ? ImportError : ModuleNotFoundError)(one.message);
-      const from = one.server ? module(one.server, one.members) : await imported(one.name);
+      if (one.absent) {
+        throw new SyntaxError(`The requested module '${one.name}' does not provide an export named '${one.absent}'`);
+      }
+      const from = await imported(one.name);
       for (const name of one.names) values[values.length] = name === null ? from : from[name];
     } catch (error) {
       throw new Thrown(error, one.line);
@@ -97,6 +100,7 @@ function transformed(code, name) {
 
 async function execute(program, name) {
   const code = program.types ? plain(program.code, name) : program.code;
+  ours.modules = program.modules;
   ours.bound = await bind(program.imports);
   ours.params = program.params;
   if (program.before) await evaluate(program.before, "before.js");
