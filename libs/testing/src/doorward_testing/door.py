@@ -20,7 +20,8 @@ from doorward import (
 )
 
 _NAMED = {
-    "calc.add", "calc.fail", "calc.refuse", "calc.wait", "calc.meet", "doorward.items", "doorward.pages", "doorward.reply",
+    "calc.add", "calc.fail", "calc.refuse", "calc.wait", "calc.meet",
+    "doorward.items", "doorward.pages", "doorward.reply",
 }  # fmt: skip
 """Functions whose last argument may be an object of named ones."""
 

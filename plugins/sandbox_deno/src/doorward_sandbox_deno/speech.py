@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
-from collections.abc import Mapping
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -44,13 +44,13 @@ class DenoSpeech(Speech):
         theirs = sum(len(each.names) for each in others.imports)
         before = ["{", *constants[:theirs], others.code, "}"] if others.code else []
         before += [*constants[theirs:], *(f"let {name} = {OURS}.params.{name};" for name in values)]
-        modules = {name: found for each in imports if (found := _module(name := each.module, aliases, door))}
+        servers = {each.module: _server(each.module, aliases, door) for each in imports}
         about = {
             "code": text.code,
             "types": program.language == "typescript",
             "before": "\n".join(before),
-            "imports": [_told(each, modules) for each in imports],
-            "modules": modules,
+            "imports": [_told(each, servers[each.module], door) for each in imports],
+            "servers": {name: server for name, server in servers.items() if server},
             "params": values,
             "sets_result": text.sets_result,
             "most": program.limits.result_bytes,
@@ -61,26 +61,25 @@ class DenoSpeech(Speech):
         return code in _CRASHES and _OUT_OF_MEMORY.search(last) is not None
 
 
-def _module(name: str, aliases: Aliases, door: Door) -> dict[str, Any] | None:
-    """The server that an import means, and what is in its module; `None` if there is none."""
-    for server in dict.fromkeys([aliases.modules.get(name, name), re.sub(r"\W", "_", name)]):
-        if (members := door.members(server)) is not None:
-            return {"server": server, "members": list(members)}
-    return None
+def _server(name: str, aliases: Aliases, door: Door) -> str:
+    """The server that an import means; empty if there is none."""
+    meant = (aliases.modules.get(name, name), re.sub(r"\W", "_", name))
+    return next((server for server in meant if door.members(server) is not None), "")
 
 
-def _told(one: Import, modules: Mapping[str, Any]) -> dict[str, Any]:
-    """An import as the runner makes it."""
+def _told(one: Import, server: str, door: Door) -> dict[str, Any]:
+    """An import as the runner makes it. It gets the members of a module that the program takes as a whole."""
     names = [name for name, _ in one.names]
-    told: dict[str, Any] = {"name": one.module, "line": one.line, "names": names}
-    if one.module in modules:
-        members = modules[one.module]["members"]
+    told: dict[str, Any] = {"name": one.module, "line": one.line, "names": names, "server": server}
+    if server:
+        members = door.members(server) or ()
         absent = (name for name in names if name and name != "default" and not _is_there(name, members))
         told["absent"] = next(absent, None)
+        told["members"] = list(members) if {None, "default"} & {*names} else None
     return told
 
 
-def _is_there(name: str, members: Any) -> bool:
+def _is_there(name: str, members: Sequence[str]) -> bool:
     """Whether a module has a name. Names of types, which begin with a capital letter, are taken as there: they may be
     imported like values, and are none."""
     return name in members or name[:1].isupper()

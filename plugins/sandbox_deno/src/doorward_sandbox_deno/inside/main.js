@@ -19,7 +19,7 @@ const NODE = /^node:([a-z_]+)(?:\/[a-z_/]+)?$/;
 const MAP = "\n//# sourceMappingURL=data:application/json;base64,";
 const PLACE = /at file:\/\/\/stripTypeScriptTypes\.ts:(\d+):\d+/;
 const SYNTAX_ERROR = /^SyntaxError: /;
-const TRIVIAL_PROGRAM = { code: "1 as number", types: true, before: "1", imports: [], modules: {}, params: {}, sets_result: true };
+const TRIVIAL_PROGRAM = { code: "1 as number", types: true, before: "1", imports: [], servers: {}, params: {}, sets_result: true };
 const BROKEN = framed({ done: { error: { type: "Error", message: "the program broke the runner", line: null } } });
 
 let unhandled = [];
@@ -47,12 +47,10 @@ defineProperty(globalThis, "__doorward__", { value: ours });
 /** `import(…)` of a program. */
 async function imported(given) {
   const name = text(given);
-  const known = ours.modules[name];
-  if (known) return module(known.server, known.members);
   const node = exec(NODE, name);
   if (node && includes(PURE, node[1])) return await import(name);
   if (!node) {
-    for (const server of [name, replace(name, /\W/g, "_")]) {
+    for (const server of [ours.servers[name] ?? name, replace(name, /\W/g, "_")]) {
       const members = await ask({ members: server }, (answer) => answer.value);
       if (members) return module(server, members);
     }
@@ -68,7 +66,7 @@ async function bind(imports) {
       if (one.absent) {
         throw new SyntaxError(`The requested module '${one.name}' does not provide an export named '${one.absent}'`);
       }
-      const from = await imported(one.name);
+      const from = one.server ? module(one.server, one.members) : await imported(one.name);
       for (const name of one.names) values[values.length] = name === null ? from : from[name];
     } catch (error) {
       throw new Thrown(error, one.line);
@@ -100,7 +98,7 @@ function transformed(code, name) {
 
 async function execute(program, name) {
   const code = program.types ? plain(program.code, name) : program.code;
-  ours.modules = program.modules;
+  ours.servers = program.servers;
   ours.bound = await bind(program.imports);
   ours.params = program.params;
   if (program.before) await evaluate(program.before, "before.js");
