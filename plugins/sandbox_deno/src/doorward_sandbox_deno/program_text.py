@@ -85,7 +85,8 @@ def read(code: str) -> ProgramText:
     if text.count(b"import") > len(imports):
         calls = (node for node in _all(tree.root_node) if node.type == "call_expression" and node.child_count)
         edits += [(node.children[0], _IMPORT) for node in calls if node.children[0].type == "import"]
-    sets = b"result" in text and any(_sets_result(node) for node in _all(tree.root_node))
+    is_named = any(word in text for word in (b"result", b"default"))
+    sets = is_named and any(_sets_result(node) for node in _all(tree.root_node))
     return ProgramText(_edited(text, edits), tuple(imports), sets)
 
 

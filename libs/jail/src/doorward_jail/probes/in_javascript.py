@@ -124,12 +124,19 @@ DESCRIPTORS = (
 const WHERE = [0];
 const fs = await node("fs");
 const result = [];
+const isThere = ({ dev, ino }) => dev === WHERE[0] && ino === WHERE[1];
 for (let number = 0; number < 512; number++) {
   attempt(() => {
-    const { dev, ino } = fs.fstatSync(number);
-    if (dev === WHERE[0] && ino === WHERE[1]) {
+    if (isThere(fs.fstatSync(number))) {
       fs.writeSync(number, "x");
       result.push(number);
+    }
+  });
+  attempt(() => {
+    const path = `/proc/self/fd/${number}`;
+    if (isThere(Deno.statSync(path))) {
+      Deno.writeTextFileSync(path, "x");
+      result.push(path);
     }
   });
 }

@@ -2,6 +2,7 @@
 // and keeps what a text declares for the next one.
 
 import { Session } from "node:inspector";
+import { lines } from "./frames.js";
 import { Later, plainPrototype, Whole } from "./own.js";
 
 const session = new Session();
@@ -12,13 +13,21 @@ const post = session.post.bind(session);
 /** Fields of the inspector's messages, and what would make all of them another text. */
 const FIELDS = ["toJSON", "error", "id", "method", "params", "result", "then"];
 
-/** Asks the engine's inspector, which would stay silent if a program had put such fields into every object. */
-function asked(method, params) {
+/** Takes such fields, which a program has put into every object, out of them: the inspector would fall silent. */
+function clean() {
   for (const field of FIELDS) {
     if (field in plainPrototype) delete plainPrototype[field];
   }
+}
+
+/** Asks the engine's inspector. */
+function asked(method, params) {
+  clean();
   return new Later((resolve, reject) => {
-    post(method, params, (error, answer) => error ? reject(error) : resolve(answer));
+    post(method, params, (error, answer) => {
+      clean();
+      error ? reject(error) : resolve(answer);
+    });
   });
 }
 
@@ -57,10 +66,12 @@ export class Thrown {
   }
 }
 
-/** The line of what was thrown: in the text called `name`, else where the text itself is wrong. */
+/** The line of what was thrown in the text called `name`, or where that text is wrong. Of what is no error the engine knows
+ * none. */
 function lineOf(wrong, name) {
-  const at = wrong.stackTrace?.callFrames.find((frame) => frame.url === name);
-  if (at) return at.lineNumber + 1;
+  if (!wrong.stackTrace) return null;
+  const at = wrong.stackTrace.callFrames.find((frame) => frame.url === name);
+  if (at) return lines.of(name, at.lineNumber + 1, at.columnNumber + 1);
   return wrong.exception?.className === "SyntaxError" ? wrong.lineNumber + 1 : null;
 }
 

@@ -10,6 +10,7 @@ export const { isSafeInteger } = Number;
 export const { create, defineProperty, getPrototypeOf, keys, fromEntries } = Object;
 export const { captureStackTrace } = Error;
 export const plainPrototype = Object.prototype;
+export const exponential = bound(Number.prototype.toExponential);
 export const includes = bound(Array.prototype.includes);
 export const split = bound(String.prototype.split);
 export const set = bound(Uint8Array.prototype.set);

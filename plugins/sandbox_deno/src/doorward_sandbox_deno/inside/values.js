@@ -1,7 +1,7 @@
 // Values on their way through the door, in both directions: JSON, with whole numbers of any size and bytes.
 
 import {
-  exec, from, fromEntries, getPrototypeOf, inspect, isSafeInteger, parse, rawJSON, replace, test, text, weakMap, Whole,
+  exponential, from, fromEntries, inspect, isSafeInteger, parse, rawJSON, replace, test, text, weakMap, Whole,
 } from "./own.js";
 
 const BYTES_KEY = "\0bytes";
@@ -44,7 +44,9 @@ function said(part, json, otherwise) {
     case "bigint":
       return rawJSON(text(part));
     case "number":
-      return part - part === 0 ? json : otherwise(part);
+      if (part - part !== 0) return otherwise(part);
+      // A large one is written as what it is: not exact.
+      return part % 1 !== 0 || isSafeInteger(part) ? json : rawJSON(exponential(part));
     case "function":
       return named.get(part) ?? (json === part ? otherwise(part) : json);
     case "symbol":
