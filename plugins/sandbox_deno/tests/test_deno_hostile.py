@@ -11,6 +11,7 @@ import pytest
 from doorward import LimitExceeded, Limits, SandboxDied, bind
 from doorward_jail.probes.trial import Asked
 from doorward_jail.probes.trials import TRIALS
+from doorward_sandbox_deno.binary import deno
 from doorward_testing import Door
 
 from .conftest import Run
