@@ -48,13 +48,12 @@ def zygote_config(config: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
     * `scratch` (bytes), `inodes`, `files` (open at once), `processes`: limits of a sandbox.
     * `memory`: bytes of address space in addition to the preloaded packages; 0 for no such limit.
     * `one_process`: a sandbox may start no process, where nothing else counts memory.
-    * `data`: bytes of private memory, for a program that reserves more address space than it uses; 0 for no such limit.
     * `program`: what a sandbox executes once its walls stand, instead of running Python: `path`, `words` (its command
       line) and `env`. It finds its channel at its standard input and output.
     * `relayed`: the host cannot pass file descriptors.
     """
     given: dict[str, Any] = {"path": [], "preload": [], "env": {}, "fresh": True, "network": False}
-    given |= {"files": 1024, "memory": 0, "data": 0, "one_process": False, "program": None, "relayed": True}
+    given |= {"files": 1024, "memory": 0, "one_process": False, "program": None, "relayed": True}
     given |= {**defaults, **config}
     given["env"] = ENVIRONMENT | given["env"]
     given["bpf"] = {}

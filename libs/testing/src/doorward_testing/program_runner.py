@@ -37,9 +37,15 @@ class ProgramRunner:
     def executor(self, host: Any) -> Any:
         raise NotImplementedError
 
+    def door(self, door: Door | None = None) -> Door:
+        """A door for programs in this language."""
+        door = door or Door()
+        door.language = self.language
+        return door
+
     async def run(self, host: Any, code: str, *, door: Door | None = None, **program: Any) -> tuple[Any, Door]:
         """Run a program in a fresh sandbox. Returns: its result, and the door that it had."""
-        executor, door = self.executor(host), door or Door()
+        executor, door = self.executor(host), self.door(door)
         asked = self.program(code, **program)
         try:
             sandbox = await executor.open(asked)
@@ -56,7 +62,7 @@ class ProgramRunner:
 
         async def one(code: str) -> tuple[Any, Door]:
             async with slots:
-                asked, door = self.program(code, **program), Door()
+                asked, door = self.program(code, **program), self.door()
                 sandbox = await executor.open(asked)
                 try:
                     return await sandbox.run(asked, door), door

@@ -7,11 +7,12 @@ programs (`program_text.py`), and runs them in Deno (`inside/`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from doorward import Capabilities, Limits
+from doorward_jail import Account
 from doorward_jail.nsjail import NsjailedExecutor, Shows, default_python, interpreter
 
 from doorward_sandbox_deno.settings import DenoSettings
@@ -22,10 +23,6 @@ _INSIDE = "/packages/inside"
 
 _THREADS = 32
 """Room for the threads that Deno itself starts, whatever the number of processors."""
-
-_OWN_BYTES = 192 * 2**20
-"""Private memory that Deno has before it runs any program, where only an rlimit counts it: stacks of its threads, the
-engine's heap, code."""
 
 _SMALLEST_HEAP_MIB = 32
 
@@ -76,12 +73,16 @@ class DenoExecutor(NsjailedExecutor[DenoSettings]):
         runner = Path(__file__).parent / "inside"
         return Shows(python, others=[(found.path, _PROGRAM), (runner, _INSIDE)], text=[found.text])
 
+    def alone(self, limits: Limits) -> Callable[[int], Account]:
+        from doorward_sandbox_deno.private_memory import PrivateMemory
+
+        return lambda pid: PrivateMemory(pid, limits.memory_bytes)
+
     def zygote(self, limits: Limits, *, alone: bool) -> Mapping[str, Any]:
         heap = max(_SMALLEST_HEAP_MIB, limits.memory_bytes * 3 // 4 // 2**20)
         return {
             "one_process": True,
             "processes": limits.processes + _THREADS,
-            "data": _OWN_BYTES + limits.memory_bytes if alone else 0,
             "program": {
                 "path": _PROGRAM,
                 "words": [*_WORDS, f"--v8-flags=--max-old-space-size={heap}", _MAIN],

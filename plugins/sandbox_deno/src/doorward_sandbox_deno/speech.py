@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from doorward import Door, Program, bind
+from doorward import Aliases, Door, Program, bind
 from doorward_jail import Speech
 
 if TYPE_CHECKING:
@@ -35,14 +36,21 @@ class DenoSpeech(Speech):
         code, values = bind(program.code.removeprefix("\ufeff"), program.params, program.language)
         work = partial(program_text.read, code)
         text = work() if len(code) < _SHORT_CHARACTERS else await asyncio.to_thread(work)
-        taken = [name for each in text.imports for _, name in each.names]
-        before = [f"const {name} = {OURS}.bound[{at}];" for at, name in enumerate(taken)]
-        before += [f"let {name} = {OURS}.params.{name};" for name in values]
+        aliases = door.aliases(code)
+        others = program_text.read(aliases.before)
+        imports = [*others.imports, *text.imports]
+        taken = [name for each in imports for _, name in each.names]
+        constants = [f"const {name} = {OURS}.bound[{at}];" for at, name in enumerate(taken)]
+        theirs = sum(len(each.names) for each in others.imports)
+        before = ["{", *constants[:theirs], others.code, "}"] if others.code else []
+        before += [*constants[theirs:], *(f"let {name} = {OURS}.params.{name};" for name in values)]
+        servers = {each.module: _server(each.module, aliases, door) for each in imports}
         about = {
             "code": text.code,
             "types": program.language == "typescript",
             "before": "\n".join(before),
-            "imports": [_told(each, door) for each in text.imports],
+            "imports": [_told(each, servers[each.module], door) for each in imports],
+            "servers": {name: server for name, server in servers.items() if server},
             "params": values,
             "sets_result": text.sets_result,
             "most": program.limits.result_bytes,
@@ -53,26 +61,25 @@ class DenoSpeech(Speech):
         return code in _CRASHES and _OUT_OF_MEMORY.search(last) is not None
 
 
-def _told(one: Import, door: Door) -> dict[str, Any]:
-    """An import as the runner makes it: the server that it means, or why there is none."""
+def _server(name: str, aliases: Aliases, door: Door) -> str:
+    """The server that an import means; empty if there is none."""
+    meant = (aliases.modules.get(name, name), re.sub(r"\W", "_", name))
+    return next((server for server in meant if door.members(server) is not None), "")
+
+
+def _told(one: Import, server: str, door: Door) -> dict[str, Any]:
+    """An import as the runner makes it. It gets the members of a module that the program takes as a whole."""
     names = [name for name, _ in one.names]
-    told: dict[str, Any] = {"name": one.module, "line": one.line, "names": names}
-    if one.module.startswith("node:"):
-        return told
-    for server in dict.fromkeys([one.module, re.sub(r"\W", "_", one.module)]):
-        if (members := door.members(server)) is not None:
-            absent = [name for name in names if name and name != "default" and not _is_there(name, members)]
-            if absent:
-                return told | _error("ImportError", f"cannot import name '{absent[0]}' from '{server}'")
-            return told | {"server": server, "members": list(members) if {None, "default"} & set(names) else None}
-    return told | _error("ModuleNotFoundError", f"No module named '{one.module}'")
+    told: dict[str, Any] = {"name": one.module, "line": one.line, "names": names, "server": server}
+    if server:
+        members = door.members(server) or ()
+        absent = (name for name in names if name and name != "default" and not _is_there(name, members))
+        told["absent"] = next(absent, None)
+        told["members"] = list(members) if {None, "default"} & {*names} else None
+    return told
 
 
-def _is_there(name: str, members: Any) -> bool:
+def _is_there(name: str, members: Sequence[str]) -> bool:
     """Whether a module has a name. Names of types, which begin with a capital letter, are taken as there: they may be
     imported like values, and are none."""
-    return name in members or name[0].isupper()
-
-
-def _error(type: str, message: str) -> dict[str, str]:
-    return {"error": type, "message": message}
+    return name in members or name[:1].isupper()

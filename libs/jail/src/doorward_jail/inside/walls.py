@@ -150,8 +150,6 @@ def limits(config: dict[str, Any]) -> None:
         with contextlib.suppress(AttributeError):
             _libc.mallopt(_ARENA_MAX, 1)  # glibc would reserve 128 MiB for each thread
         wanted["RLIMIT_AS"] = config["reserved"] + config["memory"]
-    if config["data"]:
-        wanted["RLIMIT_DATA"] = config["data"]
     for name, value in wanted.items():
         kind = getattr(resource, name)
         hard = resource.getrlimit(kind)[1]

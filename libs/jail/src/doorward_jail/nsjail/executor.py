@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from doorward import Limits, PluginContext
 
 from doorward_jail.executor import JailExecutor
-from doorward_jail.isolated import Isolated
+from doorward_jail.isolated import Account, Isolated
 from doorward_jail.nsjail.settings import NsjailedSettings
 
 if TYPE_CHECKING:
@@ -58,6 +58,10 @@ class NsjailedExecutor(JailExecutor[SettingsT], Generic[SettingsT]):
         program may have only one process, for address space is limited per process."""
         return {"memory": limits.memory_bytes if alone else 0, "one_process": alone}
 
+    def alone(self, limits: Limits) -> Callable[[int], Account] | None:
+        """What counts the use of a sandbox where no control group does; `None` if the zygote's limits are enough."""
+        return None
+
     def held(self) -> str:
         """What counts memory and processes here: "cgroup", or "" for rlimits. Nothing is started for that."""
         from doorward_jail.nsjail import cgroups
@@ -81,7 +85,7 @@ class NsjailedExecutor(JailExecutor[SettingsT], Generic[SettingsT]):
             said=jail.said,
             passes_fds=True,
             room=_MAX_SANDBOXES,
-            account=None if isinstance(groups, str) else lambda pid: groups.make(pid, counted),
+            account=self.alone(limits) if isinstance(groups, str) else lambda pid: groups.make(pid, counted),
             config={**ready.zygote, **self.zygote(limits, alone=isinstance(groups, str))},
         )
 

@@ -200,7 +200,14 @@ JAVASCRIPT = Suite(
     raising_api_errors=_RAISING_API_ERRORS,
     catching_tool_errors=_CATCHING_TOOL_ERRORS,
     raising_tool_errors=_RAISING_TOOL_ERRORS,
-    other_systems=[],
+    other_systems=[
+        'import * as calc from "./servers/calc";\nawait calc.add({ a: 1, b: 2 })',
+        "import { add } from './servers/calc.ts';\nawait add(1, 2)",
+        'import * as calc from "calc-1";\nawait calc.add(1, 2)',
+        'await callMCPTool("mcp__calc__add", { a: 1, b: 2 })',
+        "const callMCPTool = (name) => name.length;\ncallMCPTool('abc')",
+        "function callMCPTool(name) { return name.length; }\ncallMCPTool('abc')",
+    ],
     handing='import * as calc from "calc";\nimport { pages } from "doorward";\n'
     'const found = [];\nfor (const f of [calc.add, calc.add, "calc.add"]) {\n'
     "    const first = await pages(f, { x: 1 });\n    found.push(first[0]);\n}\nfound",

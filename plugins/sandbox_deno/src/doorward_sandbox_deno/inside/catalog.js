@@ -1,7 +1,7 @@
 // What a program imports: servers as modules, whose functions are made when they are named, and `doorward`.
 
 import { ask } from "./channel.js";
-import { create, defineProperty, getPrototypeOf, isArray, keys, plainPrototype, slice } from "./own.js";
+import { create, defineProperty, includes, keys, slice } from "./own.js";
 import { frames, framesOf } from "./frames.js";
 import { named } from "./values.js";
 
@@ -59,9 +59,10 @@ function server_(server) {
       if (typeof name === "symbol" || name in NO_NAMES) return undefined;
       return name === "default" ? made.proxy : functions[name] ??= function_(server, name);
     },
-    has: (_, name) => typeof name === "string" && made.members.includes(name),
+    has: (_, name) => typeof name === "string" && includes(made.members, name),
     ownKeys: () => slice(made.members),
-    getOwnPropertyDescriptor: (_, name) => ({ value: made.proxy[name], enumerable: true, configurable: true }),
+    getOwnPropertyDescriptor: (_, name) =>
+      includes(made.members, name) ? { value: made.proxy[name], enumerable: true, configurable: true } : undefined,
     set: () => false,
     defineProperty: () => false,
     deleteProperty: () => false,
@@ -78,21 +79,9 @@ function function_(server, name) {
   return made;
 }
 
-/** Makes a call. A plain object in the last place holds the named arguments; the others go by their places. */
+/** Makes a call. The host finds the named arguments: an object in the last place. */
 function call(name, args) {
-  const last = args[args.length - 1];
-  const isNamed = isPlain(last) && !(name.startsWith("doorward.") && "artefact" in last);
-  return ask({
-    call: name,
-    args: isNamed ? slice(args, 0, -1) : args,
-    kwargs: isNamed ? last : {},
-  }, answered);
-}
-
-function isPlain(value) {
-  if (typeof value !== "object" || value === null || isArray(value) || named.has(value)) return false;
-  const prototype = getPrototypeOf(value);
-  return prototype === plainPrototype || prototype === null;
+  return ask({ __proto__: null, call: name, args, kwargs: {} }, answered);
 }
 
 /** The value of an answer, or its bytes. Throws: its error, as of the place of the call. */

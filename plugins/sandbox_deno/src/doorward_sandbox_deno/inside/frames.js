@@ -1,8 +1,13 @@
 // The frames of errors in the program's own text.
 
-import { exec, slice, weakMap } from "./own.js";
+import { exec, inspect, substring, text, weakMap } from "./own.js";
 
 const PROGRAM = /^program(?:-\d+)?\.[jt]s$/;
+
+const NO_MEMORY = "Array buffer allocation failed";
+const MAX_FRAMES = 20;
+const MAX_TYPE_CHARACTERS = 200;
+const MAX_MESSAGE_CHARACTERS = 8000;
 
 /** The frames of errors, the innermost first. */
 export const frames = weakMap();
@@ -36,21 +41,26 @@ export function framesOf(error) {
   return frames.get(error) ?? [];
 }
 
-/** What the host is told of whatever a program threw. `line` is where the engine says that it is, if there are no frames. */
+/** What the host is told of whatever a program threw; `line` is where that is, if there are no frames. */
 export function failure(error, line) {
-  const isError = error instanceof Error;
-  let type = "Error", message = "the error has no message that can be shown", found = [];
+  const told = { __proto__: null, type: "Error", message: "the error has no message that can be shown", line, frames: [] };
   try {
-    type = isError ? String(error.name || error.constructor.name) : typeof error === "object" ? "Error" : typeof error;
-    message = isError ? String(error.message) : String(error);
-    found = isError ? framesOf(error) : [];
+    if (error instanceof Error) {
+      const name = error.name === "Error" ? error.constructor.name : error.name;
+      told.type = error.message === NO_MEMORY ? "MemoryError" : cut(name || "Error", MAX_TYPE_CHARACTERS);
+      told.message = cut(error.message, MAX_MESSAGE_CHARACTERS);
+      const found = framesOf(error);
+      for (let at = 0; at < found.length && at < MAX_FRAMES; at++) told.frames[at] = found[at];
+      told.frames.reverse();
+      if (found.length) told.line = found[0].line;
+    } else {
+      told.message = cut(typeof error === "object" ? inspect(error) : error, MAX_MESSAGE_CHARACTERS);
+    }
   } catch { // a hostile error keeps what was found
   }
-  const told = slice(found, 0, 20).reverse();
-  return {
-    type: type.slice(0, 200),
-    message: message.slice(0, 8000),
-    line: found.length ? found[0].line : line,
-    frames: told,
-  };
+  return told;
+}
+
+function cut(said, most) {
+  return substring(text(said), 0, most);
 }
