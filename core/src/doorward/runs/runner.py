@@ -181,7 +181,8 @@ class Runs:
         short = await done(shortened, printed, large=is_large(printed)) if values.size(printed) > readable else printed
         if short != printed or values.size(short) > program.limits.inline_bytes:
             whole = run.hold(printed, "text/plain")
-            end = f"… all of it ({len(printed)} characters), in a program: {outcome_text.reading(whole.uri)}"
+            how = outcome_text.reading(whole.uri, program.language)
+            end = f"… all of it ({len(printed)} characters), in a program: {how}"
             printed = f"{values.beginning(short, program.limits.inline_bytes)}\n{end}"
         common |= {
             "printed": printed,
