@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import anyio
+import doorward
 import jsonschema_rs
 import pytest
 from doorward import Gateway
@@ -26,7 +27,6 @@ from doorward.cli import COMMANDS
 from doorward.config import config
 from doorward.config import settings as models
 from doorward.config.index import GROUPS, installed
-import doorward
 from doorward.plugins import hookspecs
 from doorward.results.outcome_schema import outcome_schema
 from doorward_dist.settings import check_tables

@@ -49,9 +49,9 @@ _EXPORTS = {
     "model.limits": ("Limits",),
     "model.names": ("is_plain", "python_name", "unique_names"),
     "host.guarded_transport": ("GuardedTransport",),
-    "runs.awaited_calls": ("awaited",),
-    "runs.parameters": ("bind", "parameters"),
-    "runs.program_text": ("sets_result",),
+    "programs.awaited_calls": ("awaited",),
+    "programs.parameters": ("bind", "parameters"),
+    "programs.program_text": ("sets_result",),
     "data.quoting": ("in_a_line", "quoted", "status"),
     "data.offload": ("aside", "write_json"),
     "data.json_reading": ("decoded", "read_json"),
@@ -186,10 +186,10 @@ if TYPE_CHECKING:
     from doorward.plugins.mcp_additions import RawResource as RawResource
     from doorward.plugins.mcp_additions import RawTool as RawTool
     from doorward.plugins.mcp_additions import principal_of as principal_of
-    from doorward.runs.awaited_calls import awaited as awaited
-    from doorward.runs.parameters import bind as bind
-    from doorward.runs.parameters import parameters as parameters
-    from doorward.runs.program_text import sets_result as sets_result
+    from doorward.programs.awaited_calls import awaited as awaited
+    from doorward.programs.parameters import bind as bind
+    from doorward.programs.parameters import parameters as parameters
+    from doorward.programs.program_text import sets_result as sets_result
     from doorward.secrets.references import escaped as escaped
     from doorward.secrets.store import Secret as Secret
     from doorward.secrets.store import Secrets as Secrets

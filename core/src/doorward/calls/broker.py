@@ -111,7 +111,8 @@ class Broker:
                 raise run.withheld
             self.withholding.admit(call.principal)
             self._check_unchanged(function, run)
-            bound = await done(arguments.bind, function, args, kwargs, self._catalog, large=is_large(args, kwargs))
+            bind = partial(arguments.bind, function, args, kwargs, self._catalog, run.program.language)
+            bound = await done(bind, large=is_large(args, kwargs))
             call = replace(call, arguments=bound)
             sent = len(await done(dump, bound, large=is_large(bound)))
             if sent > (most := run.program.limits.result_bytes):
@@ -137,7 +138,7 @@ class Broker:
                 run.withhold(said := withheld)
                 raise
             except Exception as raised:
-                said = await self._checks.error(call, raised, scope)
+                said = await self._checks.error(call, raised, scope, run.program.language)
                 raise said from None
             if is_open(function) and not self._servers.per_principal(function.server):  # others must not learn it
                 self.observed.learn(function, value)
@@ -170,7 +171,8 @@ class Broker:
         """
         schema_hash = self._catalog.schema_hash(function.server, function.name)
         if run.same_schema(function.qualified, schema_hash) != schema_hash:
-            text = signature(function, partial(self._catalog.definition, function.server))
+            definitions = partial(self._catalog.definition, function.server)
+            text = signature(function, definitions, language=run.program.language)
             raise ServerError(
                 f"{function.qualified} has changed since this program called it first",
                 hint=f"Run the program anew. It is now:\n{text}",

@@ -24,6 +24,7 @@ class RunStarted(Event):
     code_sha256: str
     code_bytes: int
     params: tuple[str, ...] = ()
+    language: str = "python"
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,8 +76,8 @@ class ProgramResult:
 @dataclass(frozen=True, slots=True)
 class CachedProgram:
     """A program kept for `run_cached_code`. `params` are its parameters, with the values of that run; `uses` maps each
-    function that it called to the hash of its schema at that time. `digest` is the same for the same code and
-    `functions`, so that a program kept twice keeps its id."""
+    function that it called to the hash of its schema at that time. `digest` is the same for the same code,
+    language and `functions`, so that a program kept twice keeps its id."""
 
     cache_id: str
     principal: str
@@ -88,3 +88,4 @@ class CachedProgram:
     uses: Mapping[str, str]
     digest: str
     created: float
+    language: str = "python"

@@ -9,6 +9,7 @@ from typing import Any
 
 from doorward.data.quoting import apart, indented
 from doorward.model.outcomes import Outcome
+from doorward.programs.languages import is_script
 
 
 def as_dict(outcome: Outcome) -> dict[str, Any]:
@@ -28,9 +29,9 @@ def _filled(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in fields.items() if v not in (None, "", ())}
 
 
-def reading(uri: str) -> str:
-    """How a program reads an artefact."""
-    return f'doorward.read("{uri}")'
+def reading(uri: str, language: str) -> str:
+    """How a program of a language reads an artefact."""
+    return f'{"await " if is_script(language) else ""}doorward.read("{uri}")'
 
 
 def _summary(calls: Sequence[Mapping[str, Any]]) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.calls.arguments import MAX_ARGUMENT_PARTS
 from doorward.compat.aliases import aliases
+from doorward.compat.script_aliases import script_aliases
 from doorward.data.json_writing import exceeds
 from doorward.data.values import beginning, size
 from doorward.model.calls import File, Reply
@@ -14,6 +15,7 @@ from doorward.model.clock import Clock
 from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded
 from doorward.model.outcomes import Artefact, CallCount
 from doorward.model.programs import Failure, Program
+from doorward.programs.languages import is_script
 from doorward.results.last_answers import LastAnswers
 from doorward.runs.run_files import RunFiles
 
@@ -101,10 +103,13 @@ class RunContext:
         return self._modules.members(server, self._program.principal)
 
     def stub(self, server: str, names: Sequence[str]) -> str:
-        return self._modules.stub(server, names, self._program.principal)
+        return self._modules.stub(server, names, self._program.principal, self._program.language)
 
     def aliases(self, code: str, *, everything: bool = False) -> Aliases:
-        return aliases(code, self._modules.usable_by(self._program.principal), self._modules.has, everything=everything)
+        servers = self._modules.usable_by(self._program.principal)
+        if is_script(self._program.language):
+            return script_aliases(code, servers)
+        return aliases(code, servers, self._modules.has, everything=everything)
 
     def absent(self, server: str) -> tuple[str, list[str]]:
         """See `Modules.absent`."""

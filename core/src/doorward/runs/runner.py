@@ -113,6 +113,8 @@ class Runs:
         """
         declined: list[tuple[str, ExecutorError]] = []
         for name in [session.executor] if session and session.executor else self._executors.names:
+            if not self._executors.may_run(name, program.language):
+                continue
             run.begin(name)
             try:
                 with run.clock.until(program.deadline) as scope:
@@ -150,7 +152,9 @@ class Runs:
         message = "; ".join(f"{name}: {error}" for name, error in declined) or "no executor is configured"
         bound = session.executor if session else ""
         advice = self._executors.advice(
-            bound or (declined[-1][0] if run.made and declined else ""), session=bool(bound)
+            bound or (declined[-1][0] if run.made and declined else ""),
+            session=bool(bound),
+            language=program.language,
         )
         raise Unsupported(message, hint=" ".join([*hints_given, advice]), line=lines[0] if lines else None)
 
@@ -177,7 +181,8 @@ class Runs:
         short = await done(shortened, printed, large=is_large(printed)) if values.size(printed) > readable else printed
         if short != printed or values.size(short) > program.limits.inline_bytes:
             whole = run.hold(printed, "text/plain")
-            end = f"… all of it ({len(printed)} characters), in a program: {outcome_text.reading(whole.uri)}"
+            how = outcome_text.reading(whole.uri, program.language)
+            end = f"… all of it ({len(printed)} characters), in a program: {how}"
             printed = f"{values.beginning(short, program.limits.inline_bytes)}\n{end}"
         common |= {
             "printed": printed,

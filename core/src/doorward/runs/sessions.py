@@ -21,6 +21,7 @@ from doorward.model.errors import (
     UnknownName,
     Unsupported,
 )
+from doorward.programs.languages import PYTHON
 
 if TYPE_CHECKING:
     from doorward.model.executors import Door, Sandbox
@@ -39,7 +40,8 @@ def gone(hint: str | None) -> str:
 class Session:
     """One sandbox for the runs of one principal, one run at a time."""
 
-    def __init__(self, principal: str) -> None:
+    def __init__(self, principal: str, language: str = PYTHON) -> None:
+        self.language = language
         self.id = secrets.token_urlsafe(16)
         self.principal = principal
         self.executor = ""
@@ -133,8 +135,12 @@ class Sessions:
         self._clock = clock
         self._open: dict[str, Session] = {}
 
-    async def get(self, session_id: str, principal: str) -> Session:
-        """The session of this id, or a new one for `"new"`.
+    def language(self, session_id: str, principal: str) -> str:
+        """The language of the session of this id; "" for none and for a new one. Raises: UnknownName."""
+        return "" if not session_id or session_id == "new" else self.find(session_id, principal).language
+
+    async def get(self, session_id: str, principal: str, language: str = PYTHON) -> Session:
+        """The session of this id, or a new one for `"new"`, whose programs are of this language.
 
         Raises: UnknownName; LimitExceeded if the principal has too many.
         """
@@ -146,7 +152,7 @@ class Sessions:
             if len(mine) >= self._most:
                 hint = f"Go on with one of them; each ends when it is unused for {self._idle:g} s."
                 raise LimitExceeded(f"{len(mine)} sessions are open, no more are allowed", hint=hint)
-            session = Session(principal)
+            session = Session(principal, language)
             self._open[session.id] = session
         session.used = self._clock()
         return session

@@ -12,6 +12,7 @@ from doorward_jail.executor import JailExecutor, JailSettings
 from doorward_jail.isolated import Account, Isolated
 from doorward_jail.owner import may_run, start_time
 from doorward_jail.seccomp import docker_profile, kafel_policy
+from doorward_jail.speech import Speech
 
 if TYPE_CHECKING:
     from doorward_jail.probes import probe as probe
@@ -21,6 +22,7 @@ __all__ = [
     "Isolated",
     "JailExecutor",
     "JailSettings",
+    "Speech",
     "docker_profile",
     "kafel_policy",
     "may_run",

@@ -4,7 +4,7 @@ first one counts."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import mcp_types as t
@@ -72,8 +72,13 @@ class OwnTools:
 
     def __init__(self, gate: Gateway, suspended: SuspendedCalls) -> None:
         self._gate, self._suspended = gate, suspended
-        surface = gate.config.surface
-        self.tools = {tool.name: (tool, shown) for tool in TOOLS if (shown := tool.on(surface, gate)) is not None}
+
+    @cached_property
+    def tools(self) -> Mapping[str, tuple[OwnTool, t.Tool]]:
+        """The tools by their names, each also as clients see it. Found when first needed: they say what the executors
+        run, so these are imported for it."""
+        surface = self._gate.config.surface
+        return {tool.name: (tool, shown) for tool in TOOLS if (shown := tool.on(surface, self._gate)) is not None}
 
     async def listed(self, principal: str) -> Sequence[t.Tool]:
         """See `ToolMaker.listed`."""
@@ -81,10 +86,10 @@ class OwnTools:
 
     def find(self, name: str, principal: str) -> Callable[[Any, t.CallToolRequestParams], Awaitable[Any]] | None:
         """See `ToolMaker.find`."""
-        return partial(self._call, self.tools[name][0]) if name in self.tools else None
+        return partial(self._call, *self.tools[name]) if name in self.tools else None
 
-    async def _call(self, tool: OwnTool, ctx: Any, params: t.CallToolRequestParams) -> Any:
-        arguments, principal = tool.checked(params.arguments or {}), principal_of(ctx)
+    async def _call(self, tool: OwnTool, shown: t.Tool, ctx: Any, params: t.CallToolRequestParams) -> Any:
+        arguments, principal = tool.checked(params.arguments or {}, shown), principal_of(ctx)
         return await self._suspended.call(
             ctx, params.request_state, lambda client: tool.call(arguments, Caller(self._gate, principal, client))
         )

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from doorward.model.errors import InvalidProgram
-from doorward.runs.awaited_calls import awaited
-from doorward.runs.parameters import bind, check, parameters
+from doorward.programs.awaited_calls import awaited
+from doorward.programs.parameters import bind, check, parameters
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -25,15 +25,15 @@ profile doorward-nsjail "{path}" flags=(unconfined) {{
 and load it: sudo apparmor_parser -r /etc/apparmor.d/doorward-nsjail"""
 
 
-def refused(nsjail: Path, said: str, user: int, root: Path = Path("/")) -> ExecutorError:
+def refused(nsjail: Path, said: str, user: int, name: str, root: Path = Path("/")) -> ExecutorError:
     """The error for a jail that did not start; `said` is what nsjail wrote. The kernel's settings, which are read below
-    `root`, may explain it. `user` is the id that programs run as if Doorward is root."""
+    `root`, may explain it. `user` is the id that programs run as if Doorward is root, `name` that of the executor."""
     last = " ".join(said.split())[-600:] or "nothing"
     why, hint = _explained(nsjail, said, root)
     if not os.geteuid() and "map" in said and not _mapped(user, root):
         why = f"there is no user {user} in the user namespace in which Doorward is root"
         hint = (
-            "Set `user` of [executors.nsjail] to one that /proc/self/uid_map and /proc/self/gid_map have. "
+            f"Set `user` of [executors.{name}] to one that /proc/self/uid_map and /proc/self/gid_map have. "
             "Or run Doorward as an ordinary user."
         )
     return ExecutorError(f"no jail can be made on this machine: {why} (nsjail said: {last})", hint=hint)

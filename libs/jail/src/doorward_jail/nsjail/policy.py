@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from doorward import ExecutorError
 
 if TYPE_CHECKING:
-    from doorward_sandbox_nsjail.interpreter import Interpreter
+    from doorward_jail.nsjail.interpreter import Interpreter
 
 SYSTEM = ("/usr/lib", "/usr/lib64", "/usr/lib32", "/usr/libx32", "/lib", "/lib64", "/lib32", "/libx32")
 """Where systems keep libraries and the loader; those that exist are mounted."""
@@ -32,12 +32,14 @@ def jail_config(
     python: Interpreter,
     paths: Sequence[Path],
     *,
+    shown: Sequence[tuple[Path, str]] = (),
     user: int,
     seccomp: str = "",
     scratch: int = 2**20,
     inodes: int = 1000,
 ) -> str:
-    """The configuration of a jail that runs `python` and has `paths` mounted as well, all read-only.
+    """The configuration of a jail that runs `python` and has `paths` mounted as well, all read-only; and `shown`, files
+    and folders under other names, which lie below `PACKAGES`.
 
     `user` is the id that the jail's processes have outside if this process is root; otherwise they have the id of this
     process. `scratch` (bytes) and `inodes` are for a jail whose runs cannot have scratch space of their own, and which
@@ -52,6 +54,7 @@ def jail_config(
     ]
     lines += [_mount(place) for place in _places(python, paths)]
     lines += [_bind(source, inside) for source, inside in zip(python.packages, packages_inside(python), strict=True)]
+    lines += [_bind(source, inside) for source, inside in shown]
     if python.library and python.needs_path:
         lines.append(f'envar: "LD_LIBRARY_PATH={_quoted(python.library)}"')
     if seccomp:
@@ -94,7 +97,7 @@ def _places(python: Interpreter, paths: Sequence[Path]) -> list[Path]:
                 hint=f"It is, or lies below, one of {', '.join(map(str, OWN))}: move it.",
             )
         if place in paths and not place.exists():
-            raise ExecutorError(f"{place}: no such file or folder", hint="Mend `paths` of [executors.nsjail].")
+            raise ExecutorError(f"{place}: no such file or folder", hint="Mend `paths` of the executor.")
         if place.exists() and not _within(place, found):
             found.append(place)
     return found + [

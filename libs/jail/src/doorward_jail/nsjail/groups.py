@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from doorward import ExecutorError, Limits
-from doorward_jail import start_time
 
-from doorward_sandbox_nsjail.cgroups import Parents
+from doorward_jail import start_time
+from doorward_jail.nsjail.cgroups import Parents
 
 _NUMBERS = itertools.count()
 """Numbers for the names of groups: one process may have several gateways."""

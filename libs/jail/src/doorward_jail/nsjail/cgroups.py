@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from doorward import ExecutorError
+
 from doorward_jail import may_run
 
 NAME = re.compile(r"doorward-(?P<pid>[1-9][0-9]*)-(?P<start>[0-9]+|unknown)-[0-9]+")

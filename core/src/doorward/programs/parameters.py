@@ -12,31 +12,35 @@ from typing import Any
 
 from doorward.data.near_names import nearest
 from doorward.model.errors import InvalidProgram
-from doorward.runs.accumulators import changed
-from doorward.runs.program_text import line_starts, parse
+from doorward.programs.accumulators import changed
+from doorward.programs.languages import PYTHON, is_script
+from doorward.programs.program_text import line_starts, parse
+from doorward.programs.script_parameters import literals, replaced
 
 PARAMETER_PREFIX = "__param_"
 """In the text that `bind` returns, the name in the place of a replaced literal begins so; executors bind the value to
 that name."""
 
 
-def parameters(code: str) -> dict[str, Any]:
+def parameters(code: str, language: str = PYTHON) -> dict[str, Any]:
     """The parameters of a program with their defaults: top-level assignments of JSON literals, plain or annotated, to
     names that get no other literal at the top level. A variable that begins empty and is changed later is no
-    parameter: the program fills it.
+    parameter: the program fills it. A program of a language that core cannot read has none.
 
     Raises: InvalidProgram.
     """
+    if language != PYTHON:
+        return {name: each.value for name, each in literals(code).items()} if is_script(language) else {}
     tree = parse(code)
     gathered = changed(tree)
     return {name: value for name, (_, value) in _literals(tree).items() if value or name not in gathered}
 
 
-def parameters_if_readable(code: str) -> dict[str, Any]:
+def parameters_if_readable(code: str, language: str = PYTHON) -> dict[str, Any]:
     """The parameters; none if the program cannot be parsed: guards or the executor say what is wrong with it, and
     where."""
     try:
-        return parameters(code)
+        return parameters(code, language)
     except InvalidProgram:
         return {}
 
@@ -89,7 +93,7 @@ def check_names(params: Mapping[str, Any]) -> None:
     """Raises: InvalidProgram for a parameter that cannot be a variable."""
     for name in params:
         if not (name.isidentifier() and name.isascii()) or name.startswith("__"):
-            raise InvalidProgram(f"{name!r} cannot be a parameter", hint="Use a Python variable name.")
+            raise InvalidProgram(f"{name!r} cannot be a parameter", hint="Use a name that a variable may have.")
 
 
 def json_type(value: Any) -> str:
@@ -111,21 +115,23 @@ def json_type(value: Any) -> str:
             return "object"
 
 
-def bind(code: str, params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def bind(code: str, params: Mapping[str, Any], language: str = PYTHON) -> tuple[str, dict[str, Any]]:
     """For executors that take only text: the program with a reserved name in the place of each replaced literal, and
     the values to bind before it starts. Line numbers stay the same. Parameters that the program does not assign are
     bound under their own names.
     """
-    literals = _literals(parse(code)) if params else {}
+    if language != PYTHON:
+        return replaced(code, params, PARAMETER_PREFIX) if is_script(language) else (code, dict(params))
+    known = _literals(parse(code)) if params else {}
     text, names = code.encode(), {}
     starts = line_starts(text)
     spans = []
     for name, value in params.items():
-        if name in literals:
-            node = literals[name][0]
+        if name in known:
+            node = known[name][0]
             start, end = starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset  # type: ignore[operator]
             spans.append((start, end, name))
-        names[PARAMETER_PREFIX + name if name in literals else name] = value
+        names[PARAMETER_PREFIX + name if name in known else name] = value
     for start, end, name in sorted(spans, reverse=True):
         lines = text[start:end].count(b"\n")
         text = text[:start] + f"({PARAMETER_PREFIX}{name}{chr(10) * lines})".encode() + text[end:]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from doorward.runs.program_text import line_starts, parse
+from doorward.programs.program_text import line_starts, parse
 
 
 def awaited(code: str) -> set[tuple[int, int]]:

@@ -49,9 +49,9 @@ class Interpreter:
         return f"Python {'.'.join(map(str, self.version))} ({self.executable})"
 
 
-async def interpreter(executable: str | Path, packages: Path | None = None) -> Interpreter:
+async def interpreter(executable: str | Path, packages: Path | None = None, *, name: str = "nsjail") -> Interpreter:
     """Ask a Python about itself. For a virtual environment, its base interpreter counts. `packages` is a virtual
-    environment whose packages programs may import.
+    environment whose packages programs may import, `name` that of the executor.
 
     Raises: ExecutorError if it cannot be started, or is not a CPython that the runner supports.
     """
@@ -72,7 +72,7 @@ async def interpreter(executable: str | Path, packages: Path | None = None) -> I
     except (OSError, ValueError, LookupError, TypeError) as error:
         why = error if isinstance(error, OSError) else said.decode(errors="replace").strip()[-500:]
         raise ExecutorError(
-            f"the Python {executable} cannot be used: {why}", hint="`python` of [executors.nsjail] names another."
+            f"the Python {executable} cannot be used: {why}", hint=f"`python` of [executors.{name}] names another."
         ) from None
     if name != "cpython" or version < OLDEST:
         oldest = ".".join(map(str, OLDEST))
