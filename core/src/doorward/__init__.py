@@ -27,9 +27,9 @@ _EXPORTS = {
     "model.interaction": ("Client", "LoginPrompt"),
     "data.error_bodies": ("error_text",),
     "model.errors": (
-        "ApiError", "Busy", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused", "InvalidArguments",
-        "InvalidProgram", "LimitExceeded", "LoginRefused", "MissingSecret", "PluginError", "Refused", "SandboxDied",
-        "ServerError", "ToolError", "UnknownName", "Unsupported",
+        "ApiError", "Busy", "CannotAsk", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused",
+        "InvalidArguments", "InvalidProgram", "LimitExceeded", "LoginRefused", "MissingSecret", "PluginError",
+        "Refused", "SandboxDied", "ServerError", "ToolError", "UnknownName", "Unsupported",
     ),
     "host.files": ("alone", "check_own", "flocked", "own_file", "own_folder", "write_own"),
     "gateway": ("Gateway",),
@@ -65,6 +65,7 @@ _EXPORTS = {
     "model.outcomes": ("ARTEFACT_URI", "Artefact", "Outcome"),
     "model.principals": ("LOCAL",),
     "model.programs": ("CachedProgram", "Failure", "Finding", "Frame", "Program", "ProgramResult"),
+    "model.usage": ("Usage",),
     "host.watchdog": ("Watchdog",),
 }  # fmt: skip
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
@@ -178,6 +179,7 @@ if TYPE_CHECKING:
     from doorward.model.programs import ProgramResult as Ended  # noqa: F401
     from doorward.model.programs import ProgramResult as ProgramResult
     from doorward.model.settings import Settings as Settings
+    from doorward.model.usage import Usage as Usage
     from doorward.model.version import PLUGIN_API as PLUGIN_API
     from doorward.model.version import __version__ as __version__
     from doorward.plugins.hookspecs import hookimpl as hookimpl

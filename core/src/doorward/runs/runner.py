@@ -59,7 +59,7 @@ class Runs:
             outcome = await self._outcome(program, run, session, started)
         except asyncio.CancelledError:
             why = Failure("limit", "Cancelled", "the client is gone")
-            cancelled = Outcome(False, error=why, calls=run.calls(), ms=_ms_since(started))
+            cancelled = Outcome(False, error=why, calls=run.calls(), usage=run.usage(), ms=_ms_since(started))
             self._plugins.hook.run_finished(program=program, outcome=cancelled)
             raise
         self._plugins.hook.run_finished(program=program, outcome=outcome)
@@ -69,9 +69,10 @@ class Runs:
         """One call as a run, without a program."""
         try:
             value = await run.call(function, (), arguments)
-            return succeeded(value, await done(written, value, large=is_large(value)), run, notes=run.notes)
+            read = await done(written, value, large=is_large(value))
+            return succeeded(value, read, run, notes=run.notes, usage=run.usage())
         except DoorwardError as error:
-            return Outcome(False, error=failure(error))
+            return Outcome(False, error=failure(error), usage=run.usage())
 
     async def _outcome(self, program: Program, run: RunContext, session: Session | None, started: float) -> Outcome:
         notes: list[str] = []
@@ -162,7 +163,7 @@ class Runs:
         self, program: Program, run: RunContext, ended: ProgramResult, notes: list[str], started: float
     ) -> Outcome:
         """The outcome of a run, made within the run's time; a large value is read in a thread."""
-        common: dict[str, Any] = {"calls": run.calls(), "executor": run.executor}
+        common: dict[str, Any] = {"calls": run.calls(), "usage": run.usage(), "executor": run.executor}
         redactor = self._secrets.redactor(made_by(program.principal, run.reached))
         readable = _READABLE_SHARE * program.limits.inline_bytes
         printed, error, read = run.printed, ended.error, ProgramValue()
