@@ -16,12 +16,14 @@ _EXPORTS = {
     "config.validation": ("validate",),
     "config.index": ("GROUPS", "Entry", "Index", "installed"),
     "model.abilities": (
-        "HasBaseUrl", "HasOrigins", "HasPackages", "HasPaths", "HasSettings", "HasSlots", "HasUrl", "HasWait",
-        "HasWorkingFolder", "OffersFunctions", "SupportsBuild", "SupportsClose", "SupportsLogin", "SupportsLoginCheck",
-        "SupportsFlush", "SupportsLogout", "SupportsMachineCheck", "SupportsOpen", "TellsChanges", "TellsUpstreams",
+        "Enhances", "HasBaseUrl", "HasOrigins", "HasPackages", "HasPaths", "HasSettings", "HasSlots", "HasUrl",
+        "HasWait", "HasWorkingFolder", "OffersFunctions", "SupportsBuild", "SupportsClose", "SupportsLogin",
+        "SupportsLoginCheck", "SupportsFlush", "SupportsLogout", "SupportsMachineCheck", "SupportsOpen",
+        "TellsChanges", "TellsUpstreams",
     ),
     "model.contexts": ("PluginContext", "ServerContext"),
     "model.drivers": ("Auth", "Cache", "Observer", "Source"),
+    "model.enhancement": ("Documentation", "Enhancement"),
     "model.executors": ("Aliases", "Capabilities", "Door", "Executor", "Sandbox"),
     "model.events": ("AuthChosen", "CallFinished", "Event", "EventsDropped", "RunFinished", "RunStarted"),
     "model.interaction": ("Client", "LoginPrompt"),
@@ -143,6 +145,8 @@ if TYPE_CHECKING:
     from doorward.model.drivers import Cache as Cache
     from doorward.model.drivers import Observer as Observer
     from doorward.model.drivers import Source as Source
+    from doorward.model.enhancement import Documentation as Documentation
+    from doorward.model.enhancement import Enhancement as Enhancement
     from doorward.model.errors import *  # noqa: F403
     from doorward.model.events import AuthChosen as AuthChosen
     from doorward.model.events import CallFinished as CallFinished
