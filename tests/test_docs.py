@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import anyio
+import doorward
 import jsonschema_rs
 import pytest
 from doorward import Gateway
 from doorward.cli import COMMANDS
 from doorward.config import config
 from doorward.config import settings as models
-from doorward.config.index import GROUPS, installed
-import doorward
+from doorward.packages.index import GROUPS, installed
 from doorward.plugins import hookspecs
 from doorward.results.outcome_schema import outcome_schema
 from doorward_dist.settings import check_tables
