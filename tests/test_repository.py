@@ -18,7 +18,7 @@ from typing import Any
 
 import doorward
 import pytest
-from doorward.config.index import GROUPS
+from doorward.packages.index import GROUPS
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -14,7 +14,7 @@ _EXPORTS = {
     "compat.aliases": ("aliases",),
     "config.config": ("module_name",),
     "config.validation": ("validate",),
-    "config.index": ("GROUPS", "Entry", "Index", "installed"),
+    "packages.index": ("GROUPS", "Entry", "Index", "installed"),
     "model.abilities": (
         "Enhances", "HasBaseUrl", "HasOrigins", "HasPackages", "HasPaths", "HasSettings", "HasSlots", "HasUrl",
         "HasWait", "HasWorkingFolder", "OffersFunctions", "SupportsBuild", "SupportsClose", "SupportsLogin",
@@ -96,10 +96,6 @@ if TYPE_CHECKING:
     from doorward.calls.items import items_of as items_of
     from doorward.compat.aliases import aliases as aliases
     from doorward.config.config import module_name as module_name
-    from doorward.config.index import GROUPS as GROUPS
-    from doorward.config.index import Entry as Entry
-    from doorward.config.index import Index as Index
-    from doorward.config.index import installed as installed
     from doorward.config.settings import Config as Config
     from doorward.config.validation import validate as validate
     from doorward.data.clean_text import clean_text as clean_text
@@ -186,6 +182,10 @@ if TYPE_CHECKING:
     from doorward.model.usage import Usage as Usage
     from doorward.model.version import PLUGIN_API as PLUGIN_API
     from doorward.model.version import __version__ as __version__
+    from doorward.packages.index import GROUPS as GROUPS
+    from doorward.packages.index import Entry as Entry
+    from doorward.packages.index import Index as Index
+    from doorward.packages.index import installed as installed
     from doorward.plugins.hookspecs import hookimpl as hookimpl
     from doorward.plugins.manager import Plugins as Plugins
     from doorward.plugins.mcp_additions import RawPrompt as RawPrompt

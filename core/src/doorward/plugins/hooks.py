@@ -10,9 +10,9 @@ from typing import Any
 
 import pluggy
 
-from doorward.config.index import PluginId
 from doorward.model.errors import ConfigError, DoorwardError, PluginError
 from doorward.model.programs import Finding
+from doorward.packages.index import PluginId
 from doorward.plugins.failures import Failures, contained, failed
 from doorward.plugins.hook_answers import fitting, unfit
 from doorward.plugins.hookspecs import ADDITIONS, OBSERVERS, SECONDS, SPECS
