@@ -158,7 +158,7 @@ def remove(store: CatalogStore, servers: Iterable[str], names: Sequence[str]) ->
     `server.function` with wildcards. Returns: the functions. Raises: StateError, ConfigError."""
     if (reader := store.open()) is None:
         return []
-    wanted, removed = [*map(qualified, names)], []
+    wanted, removed = [*map(qualified, names)], list[str]()
     with contextlib.closing(reader):
         for server in sorted({*servers, *reader.servers()}):
             found = {name: f"{server}.{name}" for name, _ in reader.enhancements(server)}

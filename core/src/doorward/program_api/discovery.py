@@ -176,13 +176,13 @@ class Discovery:
             "function": function.qualified,
             "import": dialect_of(language).imported(function.server, function.name),
             "signature": signatures.signature(function, definitions, seen=seen, language=language),
-            "text": text + self._added(function, additions.MAX_CARD_CHARS),
+            "text": text + self._added(function, additions.MAX_CARD_CHARS, language),
         }
 
-    def _added(self, function: Function, room: int) -> str:
+    def _added(self, function: Function, room: int, language: str) -> str:
         """What a model adds to a function's documentation, as the end of a text."""
         enhancement = self._catalog.enhancement(function.server, function.name)
-        text = additions.added(function, enhancement, room) if enhancement else ""
+        text = additions.added(function, enhancement, room, dialect_of(language)) if enhancement else ""
         return f"\n\n{text}" if text else ""
 
     def list_in(self, name: str, principal: str) -> tuple[str, ...]:
@@ -212,7 +212,7 @@ class Discovery:
             function = replace(function, returns=seen.schema)
         found = {"function": f"{function.qualified}#{asked[:100]}"}
         if text := cards.describe_class(function, definitions, asked, language):
-            whole = self._added(function, additions.MAX_FULL_CHARS) if asked == cards.PARAMETERS else ""
+            whole = self._added(function, additions.MAX_FULL_CHARS, language) if asked == cards.PARAMETERS else ""
             return found | {"text": text + whole}
         known = ", ".join(cards.class_names(function, definitions)[:30]) or "none"
         return found | {"error": f"{function.qualified} has no class {asked[:100]!r}. Its classes: {known}"}

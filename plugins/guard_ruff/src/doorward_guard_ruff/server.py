@@ -152,7 +152,7 @@ async def complaint(binary: str, options: Mapping[str, Any]) -> str:
 async def _gone(process: asyncio.subprocess.Process) -> bool:
     """Whether a process ends soon. `Process.wait` would wait for its output, too, which nobody reads any more."""
     with anyio.move_on_after(END_SECONDS):
-        while process.returncode is None:
+        while process.returncode is None:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
     return process.returncode is not None
 
