@@ -107,6 +107,10 @@ class Dialect:
         """A call with these arguments, which are literals."""
         return f"result = {self.name(function)}({', '.join(f'{name}={value}' for name, value in arguments)})"
 
+    def takes(self, name: str) -> bool:
+        """Whether a call can name a parameter that is called so."""
+        return is_plain(name)
+
     def parameter(self, each: Parameter) -> str:
         return f"{each.name}: {each.annotation}{f' = {each.default}' if each.default else ''}"
 

@@ -171,7 +171,8 @@ def shown_parameters(
     """The parameters of a signature, required ones first, and a text for the rest: the names for which there is no
     place, or `ANY_OTHERS` if the function takes more than it names."""
     properties, required = declared(function, reader)
-    ordered = sorted(filter(is_plain, properties), key=lambda name: name not in required)
+    takes = types.dialect.takes
+    ordered = sorted(filter(takes, properties), key=lambda name: name not in required)
     prefix, found = class_name(function.name)[:40], {}
 
     def rank(name: str) -> tuple[bool, ...]:
@@ -188,7 +189,7 @@ def shown_parameters(
         about = "deprecated. " if schema.get("deprecated") is True else ""
         about += prose(schema.get("description"), about_width)
         shown.append(Parameter(name, annotation, default, about, note))
-    others = [*ordered[most:], *(name for name in properties if not is_plain(name))]
+    others = [*ordered[most:], *(name for name in properties if not takes(name))]
     if others:
         return shown, f"{len(others)} more: {', '.join(other[:80] for other in islice(others, 50))}"
     return shown, ANY_OTHERS if function.parameters.get("additionalProperties", False) is not False else ""
@@ -248,7 +249,7 @@ def paragraphs(function: Function, limit: int) -> list[str]:
 def example_call(function: Function, reader: Reader, module: str, words: Dialect) -> str:
     """An example call with the required arguments."""
     properties, required = declared(function, reader)
-    names = [name for name in properties if name in required and is_plain(name)][:20]
+    names = [name for name in properties if name in required and words.takes(name)][:20]
     values = [words.literal(reader.example(properties[name], name, _short), 120) or words.unknown for name in names]
     return words.example(module, function, zip(names, values, strict=True))
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from doorward.data.clean_text import visible
-from doorward.data.wording import clean
+from doorward.data.wording import MAX_KEY_CHARACTERS, clean
 from doorward.describe.dialect import Dialect, Parameter
 from doorward.model.functions import Function
 
@@ -84,6 +84,9 @@ class TypeScript(Dialect):
         given = ", ".join(f"{_field(name)}: {value}" for name, value in arguments)
         called = f"{_local(module)}.{super().name(function)}"
         return f"const result = await {called}({f'{{ {given} }}' if given else ''});"
+
+    def takes(self, name: str) -> bool:
+        return len(name) <= MAX_KEY_CHARACTERS
 
     def parameter(self, each: Parameter) -> str:
         return f"{_key(each.name)}{'?' if each.default else ''}: {each.annotation}"

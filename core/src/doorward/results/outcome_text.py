@@ -9,6 +9,7 @@ from typing import Any
 
 from doorward.data.quoting import apart, indented
 from doorward.model.outcomes import Outcome
+from doorward.programs.languages import is_script
 
 
 def as_dict(outcome: Outcome) -> dict[str, Any]:
@@ -28,9 +29,9 @@ def _filled(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in fields.items() if v not in (None, "", ())}
 
 
-def reading(uri: str) -> str:
-    """How a program reads an artefact."""
-    return f'doorward.read("{uri}")'
+def reading(uri: str, language: str) -> str:
+    """How a program of a language reads an artefact."""
+    return f'{"await " if is_script(language) else ""}doorward.read("{uri}")'
 
 
 def _summary(calls: Sequence[Mapping[str, Any]]) -> str:
@@ -42,6 +43,11 @@ def _summary(calls: Sequence[Mapping[str, Any]]) -> str:
         how = ("failed" if count == 1 else "all failed") if failed == count else f"{failed} failed"
         told.append(f"{function} ×{count}{f', {how}' if failed else ''} ({round(sum(c['ms'] for c in mine), 1)} ms)")
     return "; ".join(told)
+
+
+def _used(server: str, amounts: Mapping[str, float]) -> str:
+    """What was used of a server: `llm: rounds 3, tokens 812`."""
+    return f"{server}: {', '.join(f'{name} {amount:.10g}' for name, amount in amounts.items())}"
 
 
 def as_text(outcome: Outcome) -> str:
@@ -68,6 +74,7 @@ def as_text(outcome: Outcome) -> str:
         if f'"artefact": "{a.uri}"' not in parts[0]  # the handle in the value says the same
     ]
     parts += [f"calls: {_summary(outcome.calls)}"] if outcome.calls else []
+    parts += [f"used: {'; '.join(_used(*each) for each in outcome.usage.items())}"] if outcome.usage else []
     parts += [f"note: {note}" for note in outcome.notes]
     parts += [f"session: {outcome.session_id}"] if outcome.session_id else []
     parts += [f"again: {outcome.next}"] if outcome.next else []

@@ -53,7 +53,7 @@ def complete(error: Failure, run: RunContext, program: Program, executors: Execu
     if error.hint:
         return error
     if is_script(program.language):
-        return replace(error, hint=script_hint(error, run, program, _near, no_server))
+        return replace(error, hint=script_hint(error, run, program, _near, no_server) or _hint(error, run))
     hint = _hint(error, run)
     if error.kind == "program" and executor in executors.names:
         hint = " ".join(filter(None, [hint, _of_the_sandbox(error, program, executors, executor)]))
