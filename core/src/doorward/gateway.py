@@ -24,7 +24,6 @@ from doorward.compat.runtime import Runtime
 from doorward.config import config
 from doorward.config.config import Loaded
 from doorward.config.distribution import find_index
-from doorward.config.index import Index
 from doorward.host.background_tasks import background_tasks
 from doorward.model.calls import File
 from doorward.model.interaction import Client
@@ -32,6 +31,7 @@ from doorward.model.limits import Limits
 from doorward.model.outcomes import Outcome
 from doorward.model.principals import LOCAL
 from doorward.observers.observers import Observers
+from doorward.packages.index import Index
 from doorward.plugins.manager import Plugins
 from doorward.program_api.discovery import Discovery
 from doorward.program_api.helper_cards import MODULE, HelperCards

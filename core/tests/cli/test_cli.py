@@ -19,7 +19,7 @@ import pytest
 import structlog
 from doorward import Compiled, ConfigError, Function, Gateway, PluginContext, ServerError, Settings, Template, hookimpl
 from doorward.cli import COMMANDS
-from doorward.config.index import Index
+from doorward.packages.index import Index
 from doorward_testing.scripted import Scripted
 from pydantic import Field
 

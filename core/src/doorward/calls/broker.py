@@ -101,7 +101,7 @@ class Broker:
         forbids = partial(self._policy.refusal_of_route, run.program, function)
         call = Call(
             *(function, {}, run.program.run, run.program.principal, run.program.deadline, client, run.clock),
-            *(allows, link, forbids),
+            *(allows, link, forbids, run.usage_of(function.server)),
         )
         error: BaseException | None = None
         said: DoorwardError | None = None
@@ -160,7 +160,10 @@ class Broker:
             run.count(function.qualified, ok=error is None, ms=ms)
             self._plugins.hook.call_finished(
                 call=call,
-                record=CallRecord(error is None, round(ms, 3), sent, received, type(error).__name__ if error else ""),
+                record=CallRecord(
+                    *(error is None, round(ms, 3), sent, received, type(error).__name__ if error else ""),
+                    call.details,
+                ),
             )
 
     def _check_unchanged(self, function: Function, run: CallContext) -> None:

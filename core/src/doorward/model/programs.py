@@ -17,7 +17,8 @@ Kind = Literal["program", "guard", "policy", "limit", "executor", "server", "con
 class Program:
     """A program that an agent wants to run. `params` are values for its parameters; `functions` narrows by names and
     wildcards what it may call (`None`: all that the policy allows); `deadline` is a `time.monotonic()`, which moves on
-    while the client is asked something. `language` is one of `Capabilities.languages`.
+    while the client is asked something. `language` is one of `Capabilities.languages`. `continues`: earlier runs of its
+    session may have left names.
     """
 
     code: str
@@ -29,6 +30,7 @@ class Program:
     run: str = ""
     deadline: float = float("inf")
     language: str = "python"
+    continues: bool = False
 
 
 @dataclass(frozen=True, slots=True)

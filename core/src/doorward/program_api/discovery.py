@@ -13,7 +13,7 @@ from doorward.config.config import module_name
 from doorward.data.cursors import cursor_at, offset_of, page
 from doorward.data.quoting import in_a_line
 from doorward.data.wording import clean
-from doorward.describe import cards, signatures
+from doorward.describe import additions, cards, signatures
 from doorward.describe.dialects import dialect_of
 from doorward.describe.schemas import Definitions
 from doorward.model.errors import DoorwardError, InvalidArguments, UnknownName
@@ -132,10 +132,18 @@ class Discovery:
         usable = self._servers.names(principal) if server is None else [self.module(server, principal)]
         limit, offset = max(1, min(limit, 50)), offset_of(cursor)
         functions, total = self._catalog.search(query, servers=usable, read_only=read_only, limit=limit, offset=offset)
-        answer: dict[str, Any] = {"functions": [_hit(f) for f in functions], "total": total}
+        answer: dict[str, Any] = {"functions": [self._hit(f) for f in functions], "total": total}
         if offset + len(functions) < total:
             answer["cursor"] = cursor_at(offset + len(functions))
         return answer
+
+    def _hit(self, function: Function) -> dict[str, Any]:
+        enhancement = self._catalog.enhancement(function.server, function.name)
+        summary = " ".join((function.summary or function.description)[:400].split())[:160]
+        better = additions.in_a_hit(enhancement) if enhancement else ""
+        hit: dict[str, Any] = {"function": function.qualified, "summary": better or summary}
+        hit |= {"read_only": True} if function.read_only else {}
+        return hit | ({"deprecated": True} if function.deprecated else {})
 
     def describe(self, names: Sequence[str], principal: str, language: str = PYTHON) -> list[dict[str, Any]]:
         """One to five functions in full, as programs of a language declare them: `{"function", "import", "signature",
@@ -163,12 +171,19 @@ class Discovery:
                 return part
             return {"function": str(name)[:200], "error": in_a_line(error)}
         definitions, seen = self.definitions(function.server), self.seen(function)
+        text = cards.describe(function, definitions, module=function.server, seen=seen, language=language)
         return {
             "function": function.qualified,
             "import": dialect_of(language).imported(function.server, function.name),
             "signature": signatures.signature(function, definitions, seen=seen, language=language),
-            "text": cards.describe(function, definitions, module=function.server, seen=seen, language=language),
+            "text": text + self._added(function, additions.MAX_CARD_CHARS, language),
         }
+
+    def _added(self, function: Function, room: int, language: str) -> str:
+        """What a model adds to a function's documentation, as the end of a text."""
+        enhancement = self._catalog.enhancement(function.server, function.name)
+        text = additions.added(function, enhancement, room, dialect_of(language)) if enhancement else ""
+        return f"\n\n{text}" if text else ""
 
     def list_in(self, name: str, principal: str) -> tuple[str, ...]:
         """The key of the only list in a function's result schema; empty if there are none or several.
@@ -197,7 +212,8 @@ class Discovery:
             function = replace(function, returns=seen.schema)
         found = {"function": f"{function.qualified}#{asked[:100]}"}
         if text := cards.describe_class(function, definitions, asked, language):
-            return found | {"text": text}
+            whole = self._added(function, additions.MAX_FULL_CHARS, language) if asked == cards.PARAMETERS else ""
+            return found | {"text": text + whole}
         known = ", ".join(cards.class_names(function, definitions)[:30]) or "none"
         return found | {"error": f"{function.qualified} has no class {asked[:100]!r}. Its classes: {known}"}
 
@@ -247,10 +263,3 @@ def _broken(name: str, error: DoorwardError) -> dict[str, Any]:
 def told(error: DoorwardError) -> str:
     """The error of a server in one line."""
     return in_a_line(error)[:_ERROR_CHARS]
-
-
-def _hit(function: Function) -> dict[str, Any]:
-    summary = " ".join((function.summary or function.description)[:400].split())
-    hit: dict[str, Any] = {"function": function.qualified, "summary": summary[:160]}
-    hit |= {"read_only": True} if function.read_only else {}
-    return hit | ({"deprecated": True} if function.deprecated else {})

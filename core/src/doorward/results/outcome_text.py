@@ -45,6 +45,11 @@ def _summary(calls: Sequence[Mapping[str, Any]]) -> str:
     return "; ".join(told)
 
 
+def _used(server: str, amounts: Mapping[str, float]) -> str:
+    """What was used of a server: `llm: rounds 3, tokens 812`."""
+    return f"{server}: {', '.join(f'{name} {amount:.10g}' for name, amount in amounts.items())}"
+
+
 def as_text(outcome: Outcome) -> str:
     """The answer for a reader who gets no structured content: the same content, most important first."""
     parts = []
@@ -69,6 +74,7 @@ def as_text(outcome: Outcome) -> str:
         if f'"artefact": "{a.uri}"' not in parts[0]  # the handle in the value says the same
     ]
     parts += [f"calls: {_summary(outcome.calls)}"] if outcome.calls else []
+    parts += [f"used: {'; '.join(_used(*each) for each in outcome.usage.items())}"] if outcome.usage else []
     parts += [f"note: {note}" for note in outcome.notes]
     parts += [f"session: {outcome.session_id}"] if outcome.session_id else []
     parts += [f"again: {outcome.next}"] if outcome.next else []

@@ -15,6 +15,7 @@ from doorward.model.clock import Clock
 from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded
 from doorward.model.outcomes import Artefact, CallCount
 from doorward.model.programs import Failure, Program
+from doorward.model.usage import Usage
 from doorward.programs.languages import is_script
 from doorward.results.last_answers import LastAnswers
 from doorward.runs.run_files import RunFiles
@@ -48,7 +49,8 @@ class RunContext:
 
     __slots__ = (
         "_answers", "_broker", "_client", "_clock", "_counts", "_executor", "_failures", "_files", "_made", "_modules",
-        "_noted", "_notes", "_printed", "_program", "_room", "_schema_hashes", "_session", "_slots", "_withheld",
+        "_noted", "_notes", "_printed", "_program", "_room", "_schema_hashes", "_session", "_slots", "_usage",
+        "_withheld",
     )  # fmt: skip
 
     def __init__(
@@ -76,6 +78,7 @@ class RunContext:
         self._made = 0
         self._counts: dict[tuple[str, bool], list[float]] = {}
         self._schema_hashes: dict[str, str] = {}
+        self._usage: dict[str, Usage] = {}
         self._failures: dict[str, DoorwardError] = {}
         self._answers = LastAnswers()
         self._withheld: SecretWithheld | None = None
@@ -184,6 +187,13 @@ class RunContext:
         return tuple(
             {"function": f, "ok": ok, "count": int(n), "ms": round(ms, 1)} for (f, ok), (n, ms) in self._counts.items()
         )
+
+    def usage_of(self, server: str) -> Usage:
+        return self._usage.setdefault(server, Usage())
+
+    def usage(self) -> dict[str, Mapping[str, float]]:
+        """What its calls have used, by server."""
+        return {server: amounts for server, usage in self._usage.items() if (amounts := usage.amounts())}
 
     # What its calls answered
 

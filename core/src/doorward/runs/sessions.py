@@ -7,6 +7,7 @@ import contextlib
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio
@@ -48,12 +49,18 @@ class Session:
         self.used = 0.0
         self.dead = False
         self.used_before = False
+        self._begun = False
         self._sandbox: Sandbox | None = None
         self._lock = anyio.Lock()
 
     @property
     def busy(self) -> bool:
         return self._lock.locked()
+
+    def begin(self, program: Program) -> Program:
+        """A program as the next of this session: only the first has its names for itself."""
+        program, self._begun = replace(program, continues=self._begun), True
+        return program
 
     async def run(self, executors: Executors, name: str, program: Program, door: Door) -> ProgramResult:
         """Run in this session's sandbox, which the first run opens. A run that is cancelled, meets a limit or loses its

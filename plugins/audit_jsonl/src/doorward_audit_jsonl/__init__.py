@@ -133,6 +133,7 @@ class AuditLog:
             arguments_hmac=self._hmac(_canonical(call.arguments)),
             bytes_in=record.bytes_in,
             bytes_out=record.bytes_out,
+            **({"details": dict(record.details)} if record.details else {}),
         )
 
     def _hmac(self, text: bytes) -> str:

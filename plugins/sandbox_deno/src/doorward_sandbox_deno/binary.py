@@ -46,7 +46,7 @@ async def deno(setting: Path | None) -> Deno:
 
 def _of_the_wheel() -> Path:
     try:
-        from deno import find_deno_bin  # type: ignore[import-untyped]
+        from deno import find_deno_bin
 
         path = Path(os.fsdecode(find_deno_bin()))
     except (ImportError, FileNotFoundError):

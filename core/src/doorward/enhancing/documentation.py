@@ -1,0 +1,34 @@
+"""What is sent of a function: its documentation and its schemas, as text of a bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from doorward.data.wording import clean
+from doorward.describe import cards, signatures
+from doorward.describe.schemas import Definitions
+from doorward.model.enhancement import Documentation
+from doorward.model.functions import Function
+
+MAX_TEXT_CHARS = 12_000
+_MAX_ABOUT_CHARS = 300
+_RESULT_TOKENS = 300
+"""What the types of the result take of the text."""
+
+_SERVER = "api"
+"""Stands for the name of the server, which is configuration."""
+
+
+def documentation(
+    function: Function, about: str, definitions: Definitions, scrub: Callable[[str], str]
+) -> Documentation:
+    """What a model is told of a function of an API that says this `about` itself."""
+    function = replace(function, server=_SERVER)
+    whole = cards.describe_class(function, definitions, cards.PARAMETERS) or ""
+    result, classes = signatures.response(function, definitions, budget=_RESULT_TOKENS)
+    text = "\n\n".join(filter(None, [whole, f"# The result is of the type {result}.\n{classes}".strip()]))
+    names = signatures.parameter_names(function, definitions)
+    return Documentation(
+        scrub(function.name), scrub(text)[:MAX_TEXT_CHARS], scrub(clean(about, _MAX_ABOUT_CHARS)), tuple(names)
+    )
