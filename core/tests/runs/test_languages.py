@@ -46,6 +46,12 @@ async def test_a_language_that_nobody_runs(host: Any) -> None:
         other = (await gate.execute("1", language="pythn")).error
         assert other is not None
         assert "did you mean 'python'?" in other.message
+        for odd in ("(", "\ud800", "x" * 10**6, "standard", "\u202e"):
+            said = (await gate.execute("1", language=odd)).error
+            assert said is not None
+            assert (said.type, said.hint) == ("Unsupported", None)
+            assert len(said.message) < 200
+            said.message.encode()
     host.install("executor", "deno", Scripted)
     async with host.gateway(CONFIG) as gate:
         error = (await gate.execute("1", language="typescript")).error

@@ -31,10 +31,11 @@ def to_install(kind: str, name: str, installed: Sequence[str]) -> str:
     return "Install the distribution that brings it; `pip install doorward[standard]` brings the usual ones."
 
 
-def executors_of(extra: str = r"[^'\"]+") -> dict[str, str]:
+def executors_of(extra: str = "") -> dict[str, str]:
     """The executors that an extra of core brings (all, if none is named), each with its distribution. Those that run
     another language than Python are in an extra of its name."""
     before = f"doorward-{_NAME_PREFIXES['executor']}-"
-    wanted = re.compile(rf"([\w-]+).*; extra == ['\"]{extra}['\"]")
-    found = (match[1] for requirement in requires("doorward") or () if (match := wanted.fullmatch(requirement)))
-    return {package.removeprefix(before): package for package in found if package.startswith(before)}
+    wanted = re.compile(r"([\w-]+).*; extra == ['\"]([^'\"]+)['\"]")
+    found = (match for requirement in requires("doorward") or () if (match := wanted.fullmatch(requirement)))
+    packages = [match[1] for match in found if extra in ("", match[2])]
+    return {package.removeprefix(before): package for package in packages if package.startswith(before)}

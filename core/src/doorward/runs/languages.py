@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from doorward.data.near_names import nearest
 from doorward.model.errors import DoorwardError, InvalidArguments, Unsupported
 from doorward.plugins.install_hints import executors_of
-from doorward.programs.languages import PYTHON, named
+from doorward.programs.languages import PYTHON, is_script, named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,11 +65,11 @@ class Languages:
 
     def _advice(self, language: str) -> str | None:
         """What the operator can do to have a language served."""
-        for name, package in executors_of(language).items():
-            if name in self._executors.installed:
-                return f"The executor {name!r} is installed: the operator can add it to `executor`."
-            return f"The operator can `pip install {package}`, and add {name!r} to `executor`."
-        return None
+        known = executors_of(language) if is_script(language) else {}
+        name, package = next(iter(known.items()), ("", ""))
+        if name in self._executors.installed:
+            return f"The executor {name!r} is installed: the operator can add it to `executor`."
+        return f"The operator can `pip install {package}`, and add {name!r} to `executor`." if name else None
 
     def _of(self, name: str) -> Sequence[str]:
         try:
