@@ -27,6 +27,7 @@ PARTS = (
     "upstream",
     "scale",
     "sidechannels",
+    "tokens",
 )
 
 

@@ -841,7 +841,7 @@ def test_a_name_that_is_taken_gets_another(project: Cli) -> None:
 
 
 def test_doctor_when_not(project: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each thing that is wrong comes with what to do, and one that stops the start with its reason."""
+    """Each thing that is wrong comes with what to do, and one that stops the start with its reason. CONTRACT: OBS-04."""
     doorward_host.install("plugin", "moon", Checked)
     doorward_host.install("executor", "sick", type("Sick", (InProcess,), {"open": None}))
     fake = 'source = "fake"\ntoken = '

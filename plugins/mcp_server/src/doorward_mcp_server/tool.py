@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 import mcp_types as t
 from doorward import Client, Gateway, InvalidArguments
-from doorward.serving import mistakes
+from doorward.serving import compact, mistakes
 
 Answer = tuple[str, Any, bool, *tuple[t.ImageContent, ...]]
 """The text, which must do without the rest; the structured content; whether it is an error; and images."""
@@ -28,11 +28,13 @@ _CHECKED_BY_GATEWAY = ("minItems", "maxItems")
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The caller of a tool: on which gateway, as which principal, and the client that can be asked."""
+    """The caller of a tool: on which gateway, as which principal, the client that can be asked, and the form in which
+    it gets the text of answers."""
 
     gate: Gateway
     principal: str
     client: Client
+    form: str
 
 
 def always(gate: Gateway) -> bool:
@@ -91,6 +93,8 @@ class OwnTool:
     async def call(self, arguments: Mapping[str, Any], caller: Caller) -> t.CallToolResult:
         """The answer of the tool to checked arguments."""
         text, structured, is_error, *images = await self.handler(caller, **arguments)
+        if caller.form == "json":
+            text = compact(structured)
         return t.CallToolResult(
             content=[t.TextContent(text=text), *images], structured_content=structured, is_error=is_error
         )

@@ -7,11 +7,12 @@ from typing import Annotated, Any
 
 import mcp_types as t
 from doorward import Gateway, Outcome, module_name
-from doorward.serving import as_dict, as_text, indented, outcome_names
+from doorward.serving import as_dict, indented, outcome_names
 
 from doorward_mcp_server.guides import MINIMAL
 from doorward_mcp_server.images import shown
 from doorward_mcp_server.languages import declaring, running
+from doorward_mcp_server.output import outcome_text
 from doorward_mcp_server.tool import Answer, Caller, OwnTool
 
 SERVERS_PER_PAGE = 50
@@ -118,7 +119,7 @@ async def get_server_skills(caller: Caller, server: str) -> Answer:
 
 def _answer(caller: Caller, outcome: Outcome) -> Answer:
     outcome, images = shown(caller.gate, outcome, caller.principal)
-    return as_text(outcome), as_dict(outcome), not outcome.ok, *images
+    return outcome_text(outcome, caller.form), as_dict(outcome), not outcome.ok, *images
 
 
 def _server_line(server: Mapping[str, Any]) -> str:
