@@ -21,6 +21,9 @@ CHECK_SECONDS = 5.0
 END_SECONDS = 0.5
 """How long ruff may take to end by itself, when its input does."""
 
+KILL_SECONDS = 5.0
+"""How long a busy machine may take to end what was killed."""
+
 MAX_ANSWER_BYTES = 4 * 2**20
 """An answer that is longer tells of thousands of findings, and is not read."""
 
@@ -66,9 +69,9 @@ class RuffServer:
         assert process.stdin is not None
         with anyio.CancelScope(shield=True):
             process.stdin.close()
-            if not await _gone(process):
+            if not await _gone(process, END_SECONDS):
                 process.kill()
-                await _gone(process)
+                await _gone(process, KILL_SECONDS)
             process._transport.close()  # type: ignore[attr-defined]  # what it has still said is not read
 
     async def _checked(self, code: str) -> Sequence[Mapping[str, Any]]:
@@ -136,8 +139,8 @@ class RuffServer:
 async def complaint(binary: str, options: Mapping[str, Any]) -> str:
     """Why ruff does not take these options, in its own words; empty if it takes them."""
     lint, pipe = options["lint"], asyncio.subprocess.PIPE
-    words = ["--select", ",".join(lint["select"]), "--target-version", options["target-version"]]
-    words += ["--ignore", ",".join(lint["ignore"])] if lint["ignore"] else []
+    words = [f"--{name}={','.join(rules)}" for name, rules in lint.items() if rules]
+    words += [f"--target-version={options['target-version']}", "--exit-zero"]
     try:
         process = await asyncio.create_subprocess_exec(
             binary, "check", "--isolated", "--no-cache", "--quiet", *words, "-", stdin=asyncio.subprocess.DEVNULL,
@@ -149,12 +152,13 @@ async def complaint(binary: str, options: Mapping[str, Any]) -> str:
     return " ".join((why or said).decode(errors="replace").split())[:300] if process.returncode else ""
 
 
-async def _gone(process: asyncio.subprocess.Process) -> bool:
-    """Whether a process ends soon. `Process.wait` would wait for its output, too, which nobody reads any more."""
-    with anyio.move_on_after(END_SECONDS):
-        while process.returncode is None:  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
-    return process.returncode is not None
+async def _gone(process: asyncio.subprocess.Process, seconds: float) -> bool:
+    """Whether a process ends in this time. `Process.wait` would wait for its output, too, which nobody reads any more."""
+    for _ in range(int(seconds * 1000)):
+        if process.returncode is not None:
+            return True
+        await asyncio.sleep(0.001)
+    return False
 
 
 def bare_environment() -> dict[str, str]:
