@@ -14,11 +14,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward.calls.artefacts import PREFIX, handle
+from doorward.calls.checked_schema import unfolded
 from doorward.data.json_writing import exceeds
 from doorward.data.near_names import nearest
 from doorward.data.values import MAX_DEPTH, plain
 from doorward.describe.cards import class_at, fields_at
-from doorward.describe.schemas import Definitions, unfolded
+from doorward.describe.schemas import Definitions
 from doorward.describe.signatures import parameter_lines, parameter_names, signature
 from doorward.describe.validation_messages import Mistakes, mistakes, of_null
 from doorward.model.calls import Call, File

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from doorward.calls.arguments import MAX_ARGUMENT_PARTS
-from doorward.compat.aliases import aliases
-from doorward.compat.script_aliases import script_aliases
+from doorward.compat.languages import aliases_in
 from doorward.data.json_writing import exceeds
 from doorward.data.values import beginning, size
 from doorward.model.calls import File, Reply
@@ -16,7 +15,6 @@ from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded
 from doorward.model.outcomes import Artefact, CallCount
 from doorward.model.programs import Failure, Program
 from doorward.model.usage import Usage
-from doorward.programs.languages import is_script
 from doorward.results.last_answers import LastAnswers
 from doorward.runs.run_files import RunFiles
 
@@ -110,9 +108,7 @@ class RunContext:
 
     def aliases(self, code: str, *, everything: bool = False) -> Aliases:
         servers = self._modules.usable_by(self._program.principal)
-        if is_script(self._program.language):
-            return script_aliases(code, servers)
-        return aliases(code, servers, self._modules.has, everything=everything)
+        return aliases_in(self._program.language, code, servers, self._modules.has, everything=everything)
 
     def absent(self, server: str) -> tuple[str, list[str]]:
         """See `Modules.absent`."""
