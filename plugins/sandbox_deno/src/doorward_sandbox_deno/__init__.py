@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from doorward import Capabilities, Limits
-from doorward_jail import Account
-from doorward_jail.nsjail import NsjailedExecutor, Shows, default_python, interpreter
+from doorward_jail import Account, NsjailedExecutor, Shows, default_python, interpreter
 
 from doorward_sandbox_deno.settings import DenoSettings
 from doorward_sandbox_deno.speech import DenoSpeech

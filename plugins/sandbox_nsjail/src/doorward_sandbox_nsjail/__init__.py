@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from doorward import Capabilities, ExecutorError
-from doorward_jail.nsjail import Interpreter, NsjailedExecutor, Shows, default_python, interpreter
+from doorward_jail import Interpreter, NsjailedExecutor, Shows, default_python, interpreter
 
 from doorward_sandbox_nsjail.settings import NsjailSettings
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doorward_jail.nsjail import NsjailedSettings, Place
+from doorward_jail import NsjailedSettings, Place
 from pydantic import Field, model_validator
 
 

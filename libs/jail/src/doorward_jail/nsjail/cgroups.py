@@ -13,7 +13,7 @@ from pathlib import Path
 
 from doorward import ExecutorError
 
-from doorward_jail import may_run
+from doorward_jail.owner import may_run
 
 NAME = re.compile(r"doorward-(?P<pid>[1-9][0-9]*)-(?P<start>[0-9]+|unknown)-[0-9]+")
 """The name of one of our groups: the gateway's process id and start time, and a number."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from doorward import Limits, PluginContext
@@ -15,22 +14,11 @@ from doorward_jail.isolated import Account, Isolated
 from doorward_jail.nsjail.settings import NsjailedSettings
 
 if TYPE_CHECKING:
-    from doorward_jail.nsjail.interpreter import Interpreter
     from doorward_jail.nsjail.prepared import Prepared
+    from doorward_jail.nsjail.shows import Shows
 
 _MAX_SANDBOXES = 1000
 """Sandboxes in one jail at the same time: the real limit is the size of the pool."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shows:
-    """What a jail shows of the host, all read-only: a Python with its packages; `paths` under their own names;
-    `others`, files and folders under names below `/packages`. `text` has more lines for `doorward doctor`."""
-
-    python: Interpreter
-    paths: Sequence[Path] = ()
-    others: Sequence[tuple[Path, str]] = ()
-    text: Sequence[str] = field(default=())
 
 
 SettingsT = TypeVar("SettingsT", bound=NsjailedSettings)

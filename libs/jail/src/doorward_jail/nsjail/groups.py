@@ -12,8 +12,8 @@ from pathlib import Path
 
 from doorward import ExecutorError, Limits
 
-from doorward_jail import start_time
 from doorward_jail.nsjail.cgroups import Parents
+from doorward_jail.owner import start_time
 
 _NUMBERS = itertools.count()
 """Numbers for the names of groups: one process may have several gateways."""

@@ -18,8 +18,8 @@ from doorward_jail.nsjail.refusal import refused
 from doorward_jail.seccomp import kafel_policy
 
 if TYPE_CHECKING:
-    from doorward_jail.nsjail.executor import Shows
     from doorward_jail.nsjail.settings import NsjailedSettings
+    from doorward_jail.nsjail.shows import Shows
 
 
 @dataclass(frozen=True, slots=True)
