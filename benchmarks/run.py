@@ -25,6 +25,7 @@ PARTS = (
     "peer",
     "sandbox",
     "upstream",
+    "guards",
     "scale",
     "sidechannels",
 )
