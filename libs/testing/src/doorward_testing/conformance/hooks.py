@@ -73,7 +73,8 @@ class HookConformance(Conformance):
         )
 
     def test_it_loads(self, host: Any) -> None:
-        """It is loaded as core loads it: each hook exists, has these arguments, and is asynchronous only where it may be."""
+        """It is loaded as core loads it: each hook exists, has these arguments, and is `async def` only where it may
+        be."""
         hooks = hooks_of(self.plugin)
         must_not = [name for name in self.implemented if name not in self.may_wait]
         waits = [name for name in must_not if inspect.iscoroutinefunction(hooks[name])]
@@ -103,7 +104,8 @@ def hooks_of(plugin: Any) -> dict[str, Callable[..., Any]]:
 
 
 def ask(plugin: Any, hook: str, **given: Any) -> Any:
-    """The answer of one hook (to be awaited if it is `async def`), which gets the arguments that it takes. Whatever it raises is raised."""
+    """The answer of one hook, which gets the arguments that it takes; to be awaited if it is `async def`. Whatever it
+    raises is raised."""
     function = hooks_of(plugin)[hook]
     taken = inspect.signature(function).parameters
     return function(**{name: value for name, value in given.items() if name in taken})
