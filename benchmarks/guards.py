@@ -40,7 +40,7 @@ PROGRAMS = {"`1 + 1`": SHORT, f"{len(USUAL)} bytes": USUAL, f"{len(LONG) // 1024
 
 
 async def run(folder: Path) -> None:
-    print("\n## Guards\n\n### A guard alone, ms (median / p95)")
+    print("\n### Guards, each alone, ms (median / p95)")
     ast = AstGuard(PluginContext("ast", AstGuard.Settings(), folder))
     ruff = RuffGuard(PluginContext("ruff", RuffGuard.Settings(), folder))
     await ruff.open()
@@ -90,7 +90,7 @@ async def _runs(folder: Path) -> None:
         Gateway.open(projects["with ruff"].config) as with_,
     ):
         took = await _in_turns({"without": lambda: without.execute(SHORT), "with": lambda: with_.execute(SHORT)})
-    print('\n### `Gateway.execute("1 + 1")`, ms (median / p95)')
+    print('\n### `Gateway.execute("1 + 1")` with and without ruff, ms (median / p95)')
     more_ratio = f"**{ratio(took['with'], took['without'])}**"
     more = (median(took["with"]) - median(took["without"])) * 1000
     table(("without ruff", "with ruff", "ratio", "ms more"),

@@ -153,7 +153,7 @@ async def complaint(binary: str, options: Mapping[str, Any]) -> str:
 
 
 async def _gone(process: asyncio.subprocess.Process, seconds: float) -> bool:
-    """Whether a process ends in time. `Process.wait` would wait for its output, too, which nobody reads any more."""
+    """Whether a process ends in this time. `Process.wait` would also wait for output that nobody reads."""
     for _ in range(int(seconds * 1000)):
         if process.returncode is not None:
             return True
