@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from doorward.cli.progress import progress
+from doorward.data.wording import clean
 from doorward.describe import additions
 from doorward.enhancing.enhancer import Done, Enhancer, source_that_enhances
 from doorward.model.errors import ConfigError, DoorwardError
@@ -130,7 +131,7 @@ class Told:
     def summary(self) -> str:
         done = self.done
         by = f" by {', '.join(sorted(filter(None, done.models)))}" if any(done.models) else ""
-        parts = [f"{done.answered} functions now{by}, for {done.cost:.4f} USD", f"{done.known} before"]
+        parts = [f"{done.answered} now{by}, for {done.cost:.4f} USD", f"{done.known} before"]
         parts += [f"{done.accepted} of them accepted now"] if done.accepted else []
         parts += [f"{len(done.failed)} failed"] if done.failed else []
         parts += [f"{done.left} left{f', because {done.why_left}' if done.why_left else ''}"] if done.left else []
@@ -140,8 +141,8 @@ class Told:
 def _changes(function: Function, added: Enhancement) -> Iterator[str]:
     for what in ("summary", "description"):
         if new := getattr(added, what):
-            before = " ".join(getattr(function, what).split())[:200]
-            yield from [f"- {what}: {before}"] * bool(before)
+            before = clean(getattr(function, what), 200)
+            yield from [f"  {what}: {before}"] * bool(before)
             yield f"+ {what}: {new}"
     for name, note in added.notes.items():
         yield f"+ {name}: {note}"
@@ -158,7 +159,8 @@ def remove(store: CatalogStore, servers: Iterable[str], names: Sequence[str]) ->
     `server.function` with wildcards. Returns: the functions. Raises: StateError, ConfigError."""
     if (reader := store.open()) is None:
         return []
-    wanted, removed = [*map(qualified, names)], list[str]()
+    wanted = [*map(qualified, names)]
+    removed: list[str] = []
     with contextlib.closing(reader):
         for server in sorted({*servers, *reader.servers()}):
             found = {name: f"{server}.{name}" for name, _ in reader.enhancements(server)}

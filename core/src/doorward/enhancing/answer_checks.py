@@ -41,7 +41,7 @@ _EXAMPLE_HOST = re.compile(r"(?:.+\.)?(?:example(?:\.\w+)?|test|invalid|localhos
 """Hosts that nobody has (RFC 2606)."""
 
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
-    **dict.fromkeys(("summary", "description", "model"), str),
+    **dict.fromkeys(("summary", "description", "model", "failure"), str),
     **dict.fromkeys(("examples", "questions"), (list, tuple)),
     "notes": Mapping,
     "probe": (Mapping, type(None)),
@@ -61,22 +61,22 @@ class Checked:
     dropped: list[str] = field(default_factory=list)
 
 
-def cost_of(answer: Any) -> float | None:
+def cost_of(answer: Enhancement) -> float | None:
     """What an answer cost, if that is known: a sum of money."""
-    cost = answer.cost if isinstance(answer, Enhancement) else None
+    cost = answer.cost
     return float(cost) if isinstance(cost, (int, float)) and math.isfinite(cost) and cost >= 0 else None
 
 
-def checked(answer: Any, function: Function, sent: str, catalog: Catalog) -> Checked:
+def checked(answer: Enhancement, function: Function, sent: str, catalog: Catalog) -> Checked:
     """What is taken of an answer to the text that was `sent`.
 
     Raises: Useless if it is of wrong types, huge or hostile, or if there is something in it and nothing of use.
     """
-    if not isinstance(answer, Enhancement):
-        raise Useless(f"the answer is a {type(answer).__name__}")
     for name, types in _TYPES.items():
         if not isinstance(getattr(answer, name), types):
             raise Useless(f"{name} of the answer is a {type(getattr(answer, name)).__name__}")
+    if answer.failure:
+        raise Useless(clean(answer.failure, 300))
     parts = [answer.summary, answer.description, answer.notes, answer.examples, answer.questions, answer.probe]
     whole = as_json(plain(parts))
     if len(whole) > MAX_ANSWER_CHARS:
@@ -89,8 +89,8 @@ def checked(answer: Any, function: Function, sent: str, catalog: Catalog) -> Che
         taken.text("summary", answer.summary, MAX_SUMMARY_CHARS, unlike=function.summary),
         taken.text("description", answer.description, MAX_DESCRIPTION_CHARS, unlike=function.description),
         taken.notes(answer.notes),
-        taken.several("example", answer.examples, MAX_EXAMPLES, taken.arguments),
-        taken.several("question", answer.questions, MAX_QUESTIONS, taken.question),
+        taken.several("an example", answer.examples, MAX_EXAMPLES, taken.arguments),
+        taken.several("a question", answer.questions, MAX_QUESTIONS, taken.question),
         taken.arguments("probe", answer.probe) if function.read_only and answer.probe else None,
         clean(answer.model, 100),
         cost_of(answer),
@@ -140,8 +140,8 @@ class _Taken:
 
     def several(self, what: str, given: Sequence[Any], most: int, take: Callable[[str, Any], Any]) -> tuple[Any, ...]:
         if len(given) > most:
-            self._drop(f"{len(given) - most} of {len(given)} {what}s", "are too many")
-        return tuple(taken for each in given[:most] if (taken := take(f"a {what}", each)))
+            self._drop(f"{what.partition(' ')[2]} {most + 1} and further", "are too many")
+        return tuple(taken for each in given[:most] if (taken := take(what, each)))
 
     def question(self, what: str, text: Any) -> str:
         return self.text(what, text, MAX_QUESTION_CHARS)
@@ -157,7 +157,7 @@ class _Taken:
             try:
                 return bind(self._function, (), values, self._catalog)
             except InvalidArguments as error:
-                self._drop(what, f"does not fit: {clean(str(error), 200)}")
+                self._drop(what, f"does not fit: {clean(str(error), 120)}")
         return None
 
     def _leads_nowhere(self, what: str, text: str) -> bool:

@@ -21,14 +21,13 @@ _SERVER = "api"
 
 
 def documentation(
-    function: Function, about: str, definitions: Definitions, scrub: Callable[[str], str]
+    function: Function, about: str, definitions: Definitions, cleared: Callable[[str], str]
 ) -> Documentation:
-    """What a model is told of a function of an API that says this `about` itself."""
+    """What a model is told of a function; the API says this `about` itself. `cleared` takes secrets out of a text."""
     function = replace(function, server=_SERVER)
     whole = cards.describe_class(function, definitions, cards.PARAMETERS) or ""
     result, classes = signatures.response(function, definitions, budget=_RESULT_TOKENS)
     text = "\n\n".join(filter(None, [whole, f"# The result is of the type {result}.\n{classes}".strip()]))
-    names = signatures.parameter_names(function, definitions)
     return Documentation(
-        scrub(function.name), scrub(text)[:MAX_TEXT_CHARS], scrub(clean(about, _MAX_ABOUT_CHARS)), tuple(names)
+        cleared(function.name), cleared(text)[:MAX_TEXT_CHARS], cleared(clean(about, _MAX_ABOUT_CHARS))
     )

@@ -21,6 +21,7 @@ from doorward.model.abilities import Enhances
 from doorward.model.enhancement import Documentation, Enhancement
 from doorward.model.errors import ConfigError, DoorwardError, ServerError
 from doorward.model.functions import Function
+from doorward.plugins.hook_answers import expected
 
 MAX_CONCURRENT_ASKS = 4
 ASK_SECONDS = 120.0
@@ -54,6 +55,7 @@ class Enhancer:
     def __init__(self, gate: Gateway, by: str, to: Catalog, *, budget: float | None, waits: bool) -> None:
         self._gate, self._by, self._to, self._waits = gate, by, to, waits
         self._source = source_that_enhances(gate, by)
+        self._outgoing = gate.servers.outgoing(by)
         self._budget = Budget(budget)
         self.done = Done()
 
@@ -126,7 +128,7 @@ class Enhancer:
     def _documentation(self, function: Function) -> Documentation:
         report = self._gate.catalog.report(function.server)
         definitions = self._gate.discovery.definitions(function.server)
-        return documentation(function, report.description if report else "", definitions, self._gate.secrets.scrub)
+        return documentation(function, report.description if report else "", definitions, self._outgoing)
 
     async def _answer(self, sent: Documentation) -> Enhancement:
         """Raises: DoorwardError."""
@@ -136,7 +138,7 @@ class Enhancer:
         )
         try:
             with gate.secrets.holds.of_call(self._by), anyio.fail_after(ASK_SECONDS), blamed:
-                return await self._source.enhance(sent)
+                return expected(Enhancement, await self._source.enhance(sent))
         except TimeoutError:
             raise ServerError(f"{server} did not answer within {ASK_SECONDS:g} s") from None
 

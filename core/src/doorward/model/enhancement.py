@@ -12,12 +12,11 @@ class Documentation:
     """All that a model is told of a function: what its document says, and nothing of results or configuration.
 
     `name` is the function's own, without its server's. `text` has its signature, its types and its description, as
-    agents read them. `about` is what the API says of itself. `parameters` are the names that it takes."""
+    agents read them. `about` is what the API says of itself."""
 
     name: str
     text: str
     about: str = ""
-    parameters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,8 @@ class Enhancement:
 
     `notes` are about parameters, by their names. `examples` are the arguments of calls. `questions` are what somebody
     may ask to whom this function is the answer. `probe` are the arguments of a call that finds something in any account
-    and changes nothing. `cost` is what the answer cost in US dollars, `None` if that is not known."""
+    and changes nothing. `cost` is what the answer cost in US dollars, `None` if that is not known. `failure` says why
+    an answer that came, and cost something, is of no use at all."""
 
     summary: str = ""
     description: str = ""
@@ -37,3 +37,4 @@ class Enhancement:
     probe: Mapping[str, Any] | None = None
     model: str = ""
     cost: float | None = None
+    failure: str = ""

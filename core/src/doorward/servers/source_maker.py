@@ -120,12 +120,12 @@ class SourceMaker:
             lambda: auth_suggestions.hint(server, self._catalog.report(module)),
             lambda definition: self._catalog.definition(module, definition),
             self._loaded.secrets.holds.of_connection,
-            self._outgoing(module),
+            self.outgoing(module),
         )
         made: Source = self._plugins.constructed("source", server.settings.source, context, server=name)
         return made
 
-    def _outgoing(self, module: str) -> Callable[[str], str]:
+    def outgoing(self, module: str) -> Callable[[str], str]:
         """See `ServerContext.outgoing`. Nothing is read before the first text."""
 
         @cache

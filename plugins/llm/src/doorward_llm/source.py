@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from doorward import Call, Compiled, Function, ServerContext, Settings
+from doorward import Call, Compiled, Documentation, Enhancement, Function, ServerContext, Settings
 
 from doorward_llm.functions import functions
 from doorward_llm.settings import LLMSettings
@@ -49,6 +49,15 @@ class LLM:
 
             self._asking = Asking(self._server, self.models())
         return await self._asking.answer(call)
+
+    async def enhance(self, documentation: Documentation) -> Enhancement:
+        """What the provider's model would add to a function's documentation, for `doorward compile --enhance`.
+
+        Raises: ServerError; ConfigError where the next request would fail as well.
+        """
+        from doorward_llm.enhancing import enhancement
+
+        return await enhancement(self.models(), documentation)
 
     def models(self) -> Models:
         """The models of the provider, for whatever else asks them."""
