@@ -37,7 +37,7 @@ hatchling and pip are started."""
 SEVERAL = {
     "auth_static": {"static", "bearer", "jwt", "basic", "api_key"},
     "clients": {"connect", "import", "setup"},
-    "mcp_server": {"serve", "token"},
+    "mcp_server": {"serve", "token", "health"},
     "mcp_upstream": {"mcp"},
     "secrets": {"cmd", "keyring"},
 }
@@ -225,7 +225,7 @@ def test_what_standard_brings() -> None:
     assert given == {
         "doorward.auth": {"static", "bearer", "jwt", "basic", "api_key", "oauth2"},
         "doorward.cache": {"sqlite"},
-        "doorward.command": {"serve", "token", "sandbox", "connect", "import", "setup"},
+        "doorward.command": {"serve", "token", "health", "sandbox", "connect", "import", "setup"},
         "doorward.executor": {"monty"},
         "doorward.plugins": {"ast", "audit_jsonl", "cmd", "keyring"},
         "doorward.source": {"openapi", "mcp"},

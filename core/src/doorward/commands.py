@@ -19,6 +19,7 @@ _EXPORTS = {
     "packages.pinned_files": ("BY_RECORD", "FileProblem", "file_problems", "hash_of_files", "recorded_files"),
     "config.settings": ("ServerSettings",),
     "config.validation": ("explain",),
+    "configuring.first_start": ("first_start",),
     "configuring.project": ("begin",),
     "configuring.servers": ("block", "put_server", "server_name", "servers_of"),
     "configuring.variables": ("Variables", "variable", "write_env"),
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from doorward.config.manifest import Manifest as Manifest
     from doorward.config.settings import ServerSettings as ServerSettings
     from doorward.config.validation import explain as explain
+    from doorward.configuring.first_start import first_start as first_start
     from doorward.configuring.project import begin as begin
     from doorward.configuring.servers import block as block
     from doorward.configuring.servers import put_server as put_server
