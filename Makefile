@@ -78,10 +78,11 @@ lock:
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
 	  requirements-dev.in $(DISTRIBUTIONS:%=%/pyproject.toml) | grep -v -e '^-e ' -e '^doorward' > requirements-dev.txt
 
-# The pages of docs/reference: a test compares them with the code.
+# The pages of docs/reference, and the lists of docs/troubleshooting: tests compare them with the code.
 .PHONY: reference
 reference: setup
 	$(BIN)/python docs/reference/generate.py
+	$(BIN)/python docs/troubleshooting/generate.py
 
 # What changes/ says, as the next release will: shown, or with VERSION=0.2.0 written into CHANGELOG.md.
 .PHONY: changelog

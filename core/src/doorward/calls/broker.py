@@ -189,7 +189,10 @@ class Broker:
         if refusal := self._policy.refusal(run.program, call.function):
             raise Refused(refusal)
         if not self._is_included(call.function):
-            raise Refused(f"{call.function.qualified} is left out by the configuration of {call.function.server}")
+            raise Refused(
+                f"{call.function.qualified} is left out by the configuration of {call.function.server}",
+                hint="Do without it: `include`, `exclude` and `read_only` of a server are the operator's.",
+            )
         if (refusal := self._plugins.hook.guard_call(call=call)) is not None:
             raise GuardRefused(f"{call.function.qualified}: {refusal}")
         if run.made > run.program.limits.calls:
@@ -237,7 +240,10 @@ class Broker:
                         return await source.call(call)
                 except DoorwardError as error:
                     raise self._checks.of_source(call, error) from None
-        raise LimitExceeded(f"{call.function.qualified} did not answer before the run's time was over")
+        raise LimitExceeded(
+            f"{call.function.qualified} did not answer before the run's time was over",
+            hint="Ask it for less, or ask for a longer `timeout`.",
+        )
 
     def _note_unlike(self, run: CallContext, function: Function, value: Any) -> None:
         """Note that a function answers another type than it declares, once: in a loop, each answer would give a

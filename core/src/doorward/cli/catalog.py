@@ -71,11 +71,15 @@ def search(project: Project, words: tuple[str, ...], server: str | None, read_on
 async def _search(project: Project, words: str, server: str | None, read_only: bool | None, limit: int) -> None:
     async with project.gateway() as gate:
         found = await gate.search_functions(words, server=server, read_only=read_only, limit=limit)
+        empty = not any(report.functions for report in gate.catalog.reports().values())
     _tell_functions(project, found)
     if project.json:
         return
     if not found["total"]:
-        say("no function fits; try other words, or `doorward list SERVER`", err=True)
+        advice = (
+            "the catalog is empty: `doorward list` says why" if empty else "try other words, or `doorward list SERVER`"
+        )
+        say(f"no function fits; {advice}", err=True)
     elif found["total"] > len(found["functions"]):
         say(f"{found['total']} functions fit; --limit shows more", err=True)
 

@@ -159,7 +159,8 @@ class Plugins:
                 self.manager.register(plugin, name, entry.given_by)
                 self.manager.check_pending()
             except (pluggy.PluginValidationError, ValueError) as error:
-                raise PluginError(f"{entry.id} does not fit its hooks: {error}") from None
+                hint = f"Upgrade {entry.distribution}, or leave it out of `plugins`."
+                raise PluginError(f"{entry.id} does not fit its hooks: {error}", hint=hint) from None
             self._hook_plugins.insert(0, HookPlugin(entry.id, plugin))
 
     def load_configured(self, loaded: Loaded, state: Path) -> None:

@@ -81,7 +81,8 @@ class Admission:
     ) -> Program:
         """A program whose time begins now. Raises: InvalidArguments."""
         if timeout is not None and not 0 < timeout <= self._limits.max_timeout:
-            raise InvalidArguments(f"timeout is {timeout:g} s; at most {self._limits.max_timeout:g} s are allowed")
+            told = f"timeout is {timeout:g} s; at most {self._limits.max_timeout:g} s are allowed"
+            raise InvalidArguments(told, hint="[limits] max_timeout of the configuration says how much.")
         limits = self._limits if timeout is None else replace(self._limits, timeout=float(timeout))
         run, deadline = secrets.token_hex(8), time.monotonic() + limits.timeout
         may_call = narrowing(functions)

@@ -131,7 +131,9 @@ class RunContext:
         self._made += 1
         try:
             if self._made > 10 * self._program.limits.calls:
-                raise LimitExceeded("the run makes nothing but calls that are refused")
+                raise LimitExceeded(
+                    "the run makes nothing but calls that are refused", hint="End the program when calls are refused."
+                )
             if not isinstance(function, str) or exceeds([args, kwargs], MAX_ARGUMENT_PARTS):
                 raise LimitExceeded(
                     f"the arguments of a call have more than {MAX_ARGUMENT_PARTS:,} parts", hint="Send less at once."

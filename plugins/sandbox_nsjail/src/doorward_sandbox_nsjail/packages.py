@@ -100,4 +100,7 @@ async def _do(command: list[str]) -> None:
             done.kill()
         raise
     if done.returncode:
-        raise ExecutorError(f"the packages could not be installed: {said.decode(errors='replace').strip()[-2000:]}")
+        raise ExecutorError(
+            f"the packages could not be installed: {said.decode(errors='replace').strip()[-2000:]}",
+            hint="Mend `packages` of [executors.nsjail], or the index that pip asks; or name an environment by `venv`.",
+        )

@@ -77,7 +77,8 @@ async def interpreter(executable: str | Path, packages: Path | None = None, *, n
     if name != "cpython" or version < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise ExecutorError(
-            f"{executable} is {name} {'.'.join(map(str, version))}; CPython {oldest} or newer is needed"
+            f"{executable} is {name} {'.'.join(map(str, version))}; CPython {oldest} or newer is needed",
+            hint="`python` of [executors.nsjail] names another.",
         )
     return _described(about, version, packages)
 
