@@ -26,7 +26,7 @@ from doorward import Gateway
 from doorward.cli import COMMANDS
 from doorward.config import config
 from doorward.config import settings as models
-from doorward.config.index import GROUPS, installed
+from doorward.packages.index import GROUPS, installed
 from doorward.plugins import hookspecs
 from doorward.results.outcome_schema import outcome_schema
 from doorward_dist.settings import check_tables
@@ -363,6 +363,7 @@ SECTIONS = {
     "## `[servers.NAME]`": (models.ServerSettings, "DOORWARD_SERVERS__NAME__"),
     "## `[policy]`": (models.PolicySettings, "DOORWARD_POLICY__"),
     "## `[principals.NAME]`": (models.PrincipalSettings, "DOORWARD_PRINCIPALS__NAME__"),
+    "## `[clients.NAME]`": (models.ClientSettings, "DOORWARD_CLIENTS__NAME__"),
     "## `[limits]`": (models.LimitSettings, "DOORWARD_LIMITS__"),
     "## `[http]`": (models.HttpSettings, "DOORWARD_HTTP__"),
     "## `[http.oauth]`": (models.OAuthSettings, "DOORWARD_HTTP__OAUTH__"),

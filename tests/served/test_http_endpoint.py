@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import ssl
 from contextlib import ExitStack
 from pathlib import Path
@@ -247,3 +248,44 @@ def test_tokens_and_the_file_around_them(tmp_path: Path) -> None:
         assert project.run("token", "revoke", one["id"]).returncode == 0
     assert "sha256" not in project.file.read_text()
     assert all(line in project.file.read_text() for line in before.splitlines())
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["http", "https"])
+def test_whoever_watches_is_told_that_it_answers(guarded: Project, files: Path, tls: bool) -> None:
+    """`/healthz` says so to anyone, by whatever name it is called, and nothing else; `doorward health` asks it where
+    the configuration has it listen."""
+    if tls:
+        certificate, key = str(files / "server.pem"), str(files / "server.key")
+        guarded.env |= {"DOORWARD_HTTP__CERTIFICATE": certificate, "DOORWARD_HTTP__KEY": key}
+    with guarded.http() as (url, _):
+        guarded.env["DOORWARD_HTTP__PORT"] = url.rpartition(":")[2].partition("/")[0]
+        answer = httpx2.get(url.replace("/mcp", "/healthz"), headers={"Host": "10.0.0.7"}, verify=False)
+        assert (answer.status_code, answer.text, answer.headers["cache-control"]) == (200, "ok\n", "no-store")
+        assert httpx2.get(url.replace("/mcp", "/healthz/"), verify=False).status_code == 401
+        asked = guarded.run("health", "--json")
+        assert (asked.returncode, json.loads(asked.stdout)["ok"]) == (0, True)
+    asked = guarded.run("health", "--json")
+    assert (asked.returncode, json.loads(asked.stdout)["ok"]) == (1, False)
+    assert "does not answer" in asked.stdout
+
+
+def test_the_first_start_writes_its_configuration(tmp_path: Path) -> None:
+    """`serve --init` writes what the environment says, and serves it; what is edited then is there at the second start,
+    without the environment. CONTRACT: DEP-03."""
+    project = Project(tmp_path, LIMITS)
+    secret = token(project, "alice")
+    hashes = re.findall(r"sha256:[0-9a-f]{64}", project.file.read_text())
+    project.file.unlink()
+    project.env |= {
+        "DOORWARD_PRINCIPALS__ALICE__TOKENS": json.dumps([{"id": secret["id"], "hash": hashes[0]}]),
+        "DOORWARD_LIMITS__CALLS": "17",
+    }
+    with project.http("--init") as (url, _):
+        assert (post(url, secret["token"])[0], post(url)[0]) == (200, 401)
+        assert f"wrote {project.file}" in project.said()
+    project.env = {"HOME": str(tmp_path)}
+    project.change("calls = 17", "calls = 18")
+    edited = project.file.read_bytes()
+    with project.http("--init") as (url, _):
+        assert (post(url, secret["token"])[0], post(url)[0]) == (200, 401)
+    assert project.file.read_bytes() == edited

@@ -101,7 +101,7 @@ class Broker:
         forbids = partial(self._policy.refusal_of_route, run.program, function)
         call = Call(
             *(function, {}, run.program.run, run.program.principal, run.program.deadline, client, run.clock),
-            *(allows, link, forbids),
+            *(allows, link, forbids, run.usage_of(function.server)),
         )
         error: BaseException | None = None
         said: DoorwardError | None = None
@@ -111,7 +111,8 @@ class Broker:
                 raise run.withheld
             self.withholding.admit(call.principal)
             self._check_unchanged(function, run)
-            bound = await done(arguments.bind, function, args, kwargs, self._catalog, large=is_large(args, kwargs))
+            bind = partial(arguments.bind, function, args, kwargs, self._catalog, run.program.language)
+            bound = await done(bind, large=is_large(args, kwargs))
             call = replace(call, arguments=bound)
             sent = len(await done(dump, bound, large=is_large(bound)))
             if sent > (most := run.program.limits.result_bytes):
@@ -137,7 +138,7 @@ class Broker:
                 run.withhold(said := withheld)
                 raise
             except Exception as raised:
-                said = await self._checks.error(call, raised, scope)
+                said = await self._checks.error(call, raised, scope, run.program.language)
                 raise said from None
             if is_open(function) and not self._servers.per_principal(function.server):  # others must not learn it
                 self.observed.learn(function, value)
@@ -159,7 +160,10 @@ class Broker:
             run.count(function.qualified, ok=error is None, ms=ms)
             self._plugins.hook.call_finished(
                 call=call,
-                record=CallRecord(error is None, round(ms, 3), sent, received, type(error).__name__ if error else ""),
+                record=CallRecord(
+                    *(error is None, round(ms, 3), sent, received, type(error).__name__ if error else ""),
+                    call.details,
+                ),
             )
 
     def _check_unchanged(self, function: Function, run: CallContext) -> None:
@@ -170,7 +174,8 @@ class Broker:
         """
         schema_hash = self._catalog.schema_hash(function.server, function.name)
         if run.same_schema(function.qualified, schema_hash) != schema_hash:
-            text = signature(function, partial(self._catalog.definition, function.server))
+            definitions = partial(self._catalog.definition, function.server)
+            text = signature(function, definitions, language=run.program.language)
             raise ServerError(
                 f"{function.qualified} has changed since this program called it first",
                 hint=f"Run the program anew. It is now:\n{text}",

@@ -94,14 +94,15 @@ def _tell_functions(project: Project, found: dict[str, Any]) -> None:
 @click.command()
 @common
 @click.argument("functions", nargs=-1, required=True, metavar="SERVER.FUNCTION...")
-def show(project: Project, functions: tuple[str, ...]) -> int:
+@click.option("--language", default="", metavar="NAME", help="Show them for programs of this language.")
+def show(project: Project, functions: tuple[str, ...], language: str) -> int:
     """Show one to five functions: import line, signature, types, documentation and an example."""
-    return anyio.run(_show, project, functions)
+    return anyio.run(_show, project, functions, language)
 
 
-async def _show(project: Project, functions: tuple[str, ...]) -> int:
+async def _show(project: Project, functions: tuple[str, ...], language: str) -> int:
     async with project.gateway(only=functions) as gate:
-        cards = await gate.get_functions(functions)
+        cards = await gate.get_functions(functions, language=language)
     unknown = [card for card in cards if "error" in card]
     if project.json:
         print_json({"functions": cards})

@@ -17,8 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from doorward import ExecutorError, own_folder
-
-from doorward_sandbox_nsjail.interpreter import Interpreter
+from doorward_jail import Interpreter
 
 _MARK = "doorward.json"
 """The file in a finished environment that says what it was made from."""
