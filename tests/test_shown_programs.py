@@ -98,7 +98,7 @@ class Api(Answering):
 @pytest.fixture
 def configuration(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "files.py").write_text(FILES)
-    text = f'state = "state"\ncache = "none"\nplugins = []\n[servers.files]\nsource = "mcp"\ncommand = "{sys.executable}"\nargs = ["files.py"]\n'
+    text = f'state = "state"\ncache = "none"\nplugins = ["ruff"]\n[servers.files]\nsource = "mcp"\ncommand = "{sys.executable}"\nargs = ["files.py"]\n'
     with web(Api) as url:
         for name, paths in PATHS.items():
             document = {"openapi": "3.1.0", "info": {"title": name, "version": "1"}, "paths": paths}
@@ -125,7 +125,7 @@ VALUES = {
 
 @pytest.mark.parametrize("snippet", PROGRAMS, ids=str)
 def test_a_program_runs(snippet: Snippet, configuration: Path) -> None:
-    """It succeeds, with the value that is told."""
+    """It succeeds, with the value that is told, and the guard `ruff` has nothing to say of it."""
     (value,) = [value for part, value in VALUES.items() if part in snippet.text]
 
     async def check() -> None:
@@ -133,6 +133,7 @@ def test_a_program_runs(snippet: Snippet, configuration: Path) -> None:
             outcome = await gate.execute(snippet.text)
             assert outcome.ok, outcome.error
             assert outcome.value == value
+            assert outcome.notes == ()
 
     anyio.run(check)
 

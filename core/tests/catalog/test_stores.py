@@ -144,7 +144,7 @@ def test_nothing_answers_as_an_empty_catalog_does(tmp_path: Path) -> None:
 
 START = """
 import asyncio, sys
-from doorward.config.index import Index
+from doorward.packages.index import Index
 from doorward.gateway import Gateway
 async def main():
     async with Gateway.open(sys.argv[1], index=Index([])) as gate:

@@ -264,6 +264,15 @@ gc.collect()
 """
 
 
+def test_another_language_is_named(tmp_path: Path) -> None:
+    """Lines of a run say its language where it is not Python."""
+    log = audit(tmp_path)
+    log.run_started(Program("1", language="typescript"))
+    log.run_finished(Program("1", language="typescript"), Outcome(True))
+    log.run_started(Program("1"))
+    assert [line.get("language") for line in lines(tmp_path)] == ["typescript", "typescript", None]
+
+
 @POSIX
 def test_lines_that_wait_are_written_at_the_end(tmp_path: Path) -> None:
     """Also those of a log that nobody has any more."""

@@ -1,4 +1,4 @@
-"""The commands `serve` and `token` as the command line has them."""
+"""The commands `serve`, `token` and `health` as the command line has them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from doorward_testing import Cli, check_light_import
 @pytest.fixture
 def commands(cli: Cli, doorward_host: Any) -> Cli:
     """The command line with this distribution's commands."""
-    doorward_host.install_real("serve", "token")
+    doorward_host.install_real("serve", "token", "health")
     return cli
 
 
@@ -27,7 +27,7 @@ def test_first_run_says_how_to_begin(commands: Cli) -> None:
         assert "Traceback" not in ended.err
 
 
-@pytest.mark.parametrize("words", [("serve",), ("token", "new"), ("token", "list"), ("token", "revoke")])
+@pytest.mark.parametrize("words", [("serve",), ("token", "new"), ("token", "list"), ("token", "revoke"), ("health",)])
 def test_every_command_explains_itself(commands: Cli, words: tuple[str, ...]) -> None:
     """Each command has help, and takes --config, --env-file and --json. CONTRACT: CLI-03."""
     ended = commands(*words, "--help")
@@ -39,6 +39,7 @@ def test_help_names_them(commands: Cli) -> None:
     """`--help` says what they do, in the words that it has for them where they are not installed."""
     out = commands("--help").out
     assert "  serve      Serve MCP clients\n" in out
+    assert "  health     Ask the HTTP server of this configuration whether it is well\n" in out
     assert "  token      Make, list and revoke tokens of HTTP clients\n" in out
 
 

@@ -1,9 +1,10 @@
-"""`serve` and `token` against the conformance class of commands, as any third party's command."""
+"""`serve`, `token` and `health` against the conformance class of commands, as any third party's command."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from doorward_mcp_server.health import health
 from doorward_mcp_server.serve import serve
 from doorward_mcp_server.tokens.command import token
 from doorward_testing import CommandConformance
@@ -24,3 +25,10 @@ class TestToken(CommandConformance):
 
     def fails(self, host: Any) -> list[list[str]]:
         return [["revoke", "none"], ["new", "alice", "--expires", "never"]]
+
+
+class TestHealth(CommandConformance):
+    command, name = health, "health"
+
+    def fails(self, host: Any) -> list[list[str]]:
+        return [["--config", "none.toml"]]

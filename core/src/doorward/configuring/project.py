@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection
-from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import click
 
 from doorward.cli.common import Project, common, print_json, say
+from doorward.configuring.first_start import first_start
+from doorward.configuring.starter import starter
 from doorward.configuring.variables import write_env
 from doorward.host import files
 from doorward.model.errors import ConfigError
@@ -19,13 +17,25 @@ from doorward.model.errors import ConfigError
 @click.command()
 @common
 @click.option("--force", is_flag=True, help="Overwrite the file if there is one.")
-def init(project: Project, force: bool) -> None:
+@click.option(
+    "--from-environment",
+    is_flag=True,
+    help="Also write what DOORWARD_* say, but no credential. A file that is there stays as it is.",
+)
+def init(project: Project, force: bool, from_environment: bool) -> None:
     """Write a commented doorward.toml, and a .env for the secrets."""
-    if project.config.exists() and not force:
+    if force and from_environment:
+        raise click.UsageError("--from-environment never overwrites: leave out --force.")
+    if from_environment:
+        written = first_start(project)
+    elif project.config.exists() and not force:
         raise ConfigError("the file is there already", place=str(project.config), hint="--force overwrites it.")
-    written = begin(project)
+    else:
+        written = begin(project)
     if project.json:
         print_json({"written": [str(file) for file in written]})
+    elif not written:
+        say(f"{project.config} is there already, and stays as it is")
     else:
         say("\n".join(f"wrote {file}" for file in written))
         say(
@@ -39,35 +49,3 @@ def begin(project: Project) -> list[Path]:
     ConfigError."""
     files.write(project.config, starter().encode())
     return [project.config, *write_env(project.config.parent / ".env")]
-
-
-def starter() -> str:
-    """The text of a file to start from. It names the default drivers that are installed."""
-    from doorward.config.distribution import find_distribution, find_index, layers
-    from doorward.secrets.store import Secrets
-
-    active, index = find_distribution(), find_index()
-    defaults = layers({}, Secrets(environ={}), active=active).data
-    keys = (
-        ("executor", "executor", "where programs run: the first that can run it"),
-        ("cache", "cache", "what keeps programs for run_cached_code"),
-        ("plugins", "plugin", "guards and observers, in this order"),
-    )
-    lines = [
-        f"# {key}: {active.given_by} locks it"
-        if active and active.locks.is_locked(key)
-        else _choice(key, defaults[key], [entry.name for entry in index.of(kind)], about)
-        for key, kind, about in keys
-    ]
-    template = resources.files("doorward.cli").joinpath("starter.toml").read_text(encoding="utf-8")
-    return template.replace("@drivers@", "\n".join(lines))
-
-
-def _choice(key: str, default: Any, installed: Collection[str], about: str) -> str:
-    """The line of one key, with the default drivers that are installed; a comment if none of them is."""
-    names = [default] if isinstance(default, str) else default
-    use = [name for name in names if name in installed]
-    value = json.dumps((use or names) if isinstance(default, list) else default)
-    others = [name for name in installed if name not in use]
-    notes = [about, *([] if use else ["not installed"]), *([f"installed too: {', '.join(others)}"] if others else [])]
-    return f"{'' if use else '# '}{key} = {value}  # {'; '.join(notes)}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from doorward.cli.common import Project
 from doorward.config.config import RESERVED_NAMES, module_name
 from doorward.config.settings import ServerSettings
-from doorward.configuring.project import starter
+from doorward.configuring.starter import starter
 from doorward.host import files
 from doorward.model.errors import ConfigError, MissingSecret, PluginError
 

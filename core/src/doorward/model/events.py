@@ -25,6 +25,7 @@ class RunStarted(Event):
     code_sha256: str
     code_bytes: int
     params: tuple[str, ...] = ()
+    language: str = "python"
 
 
 @dataclass(frozen=True, slots=True)

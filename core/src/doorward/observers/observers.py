@@ -72,7 +72,7 @@ class _Feed:
     @hookimpl
     def run_started(self, program: Program) -> None:
         params = tuple(str(name)[:MAX_NAME_CHARACTERS] for name in program.params)
-        self._put(RunStarted(time.time(), program.run, program.principal, *_digest(program), params))
+        self._put(RunStarted(time.time(), program.run, program.principal, *_digest(program), params, program.language))
 
     @hookimpl
     def run_finished(self, program: Program, outcome: Outcome) -> None:

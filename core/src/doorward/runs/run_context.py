@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from doorward.calls.arguments import MAX_ARGUMENT_PARTS
-from doorward.compat.aliases import aliases
+from doorward.compat.languages import aliases_in
 from doorward.data.json_writing import exceeds
 from doorward.data.values import beginning, size
 from doorward.model.calls import File, Reply
@@ -104,10 +104,11 @@ class RunContext:
         return self._modules.members(server, self._program.principal)
 
     def stub(self, server: str, names: Sequence[str]) -> str:
-        return self._modules.stub(server, names, self._program.principal)
+        return self._modules.stub(server, names, self._program.principal, self._program.language)
 
     def aliases(self, code: str, *, everything: bool = False) -> Aliases:
-        return aliases(code, self._modules.usable_by(self._program.principal), self._modules.has, everything=everything)
+        servers = self._modules.usable_by(self._program.principal)
+        return aliases_in(self._program.language, code, servers, self._modules.has, everything=everything)
 
     def absent(self, server: str) -> tuple[str, list[str]]:
         """See `Modules.absent`."""
@@ -130,7 +131,9 @@ class RunContext:
         self._made += 1
         try:
             if self._made > 10 * self._program.limits.calls:
-                raise LimitExceeded("the run makes nothing but calls that are refused")
+                raise LimitExceeded(
+                    "the run makes nothing but calls that are refused", hint="End the program when calls are refused."
+                )
             if not isinstance(function, str) or exceeds([args, kwargs], MAX_ARGUMENT_PARTS):
                 raise LimitExceeded(
                     f"the arguments of a call have more than {MAX_ARGUMENT_PARTS:,} parts", hint="Send less at once."

@@ -233,6 +233,7 @@ def _of_run(program: Program) -> dict[str, Any]:
         "principal": program.principal,
         "code_sha256": hashlib.sha256(code).hexdigest(),
         "code_bytes": len(code),
+        **({"language": program.language} if program.language != "python" else {}),
     }
 
 

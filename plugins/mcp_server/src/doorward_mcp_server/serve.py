@@ -25,8 +25,11 @@ class Serve(click.Command):
         from importlib.metadata import version
 
         from doorward_mcp_server.http.endpoint import Endpoint
+        from doorward_mcp_server.output import TO_INSTALL, lacks_toon
 
         yield f"mcp {version('mcp')}", True, ""
+        if lacks_toon(gateway):
+            yield "output: TOON is not installed, so answers are JSON", True, TO_INSTALL
         http = gateway.config.http
         tokens = {name: len(settings.tokens) for name, settings in gateway.config.principals.items() if settings.tokens}
         verifiers = [found.plugin_name for found in gateway.plugins.hook.token_verifier.get_hookimpls()]
@@ -57,8 +60,14 @@ class Serve(click.Command):
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="Where to listen; [http] port if not given. 0 is any free port."
 )
-def serve(project: Project, transport: str, host: str | None, port: int | None) -> None:
+@click.option("--init", is_flag=True, help="First `doorward init --from-environment`, if there is no configuration.")
+def serve(project: Project, transport: str, host: str | None, port: int | None, init: bool) -> None:
     """Serve MCP clients until they go, or until told to end."""
+    if init:
+        from doorward.commands import first_start
+
+        for file in first_start(project):
+            say(f"wrote {file}", err=True)
     asyncio.run(_until_told(_serve(project, transport, host, port)))
 
 

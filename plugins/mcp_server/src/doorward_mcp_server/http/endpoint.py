@@ -13,6 +13,9 @@ from doorward import ConfigError
 from doorward.serving import IN_URLS, Loaded, is_loopback, origin_of
 from starlette.datastructures import Headers
 
+HEALTH = "/healthz"
+"""The path at which anyone is told that the server answers, and nothing else. `[http] path` may not be the same."""
+
 
 @dataclass(frozen=True)
 class Endpoint:
@@ -35,6 +38,12 @@ class Endpoint:
         """The URL of the address itself."""
         http = self.loaded.config.http
         return f"{'https' if http.certificate else 'http'}://{_in_url(self.host)}:{self.port}{http.path}"
+
+    @property
+    def health(self) -> str:
+        """The URL at which the server of this address says that it is well, as this machine reaches it."""
+        host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
+        return f"{'https' if self.loaded.config.http.certificate else 'http'}://{_in_url(host)}:{self.port}{HEALTH}"
 
     def check(self, *, authenticated: bool) -> None:
         """Raises: ConfigError if somebody could come in without a token, or read a token on its way."""
@@ -102,7 +111,9 @@ class Endpoint:
             try:
                 file.read_bytes()
             except OSError as error:
-                raise ConfigError(f"{file} cannot be read: {error.strerror}", place=f"[http] {name}") from None
+                told = f"{file} cannot be read: {error.strerror}"
+                hint = "The user who runs Doorward must be able to read it."
+                raise ConfigError(told, place=f"[http] {name}", hint=hint) from None
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
         try:

@@ -16,7 +16,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from doorward_mcp_server.http.endpoint import Endpoint
+from doorward_mcp_server.http.endpoint import HEALTH, Endpoint
 from doorward_mcp_server.tokens.verifiers import Verifiers
 
 _WELL_KNOWN = "/.well-known/"
@@ -42,6 +42,8 @@ class Entrance:
             await JSONResponse({"error": "invalid_request"}, 400, {"Connection": "close"})(scope, receive, send)
         elif scope["type"] != "http" or (scope["path"].startswith(_WELL_KNOWN) and scope["path"] != self._path):
             await self._app(scope, receive, send)
+        elif scope["path"] == HEALTH != self._path:  # whoever asks calls us by an address, and has no token
+            await PlainTextResponse("ok\n", headers={"Cache-Control": "no-store"})(scope, receive, send)
         elif not (admitted := self._endpoint.admits(Headers(scope=scope))):
             why, status = ("Origin", 403) if admitted is None else ("Host", 421)
             await PlainTextResponse(f"Invalid {why} header", status)(scope, receive, send)

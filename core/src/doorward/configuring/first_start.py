@@ -1,0 +1,130 @@
+"""The configuration that a first start writes: the one to start from, with what `DOORWARD_*` say in it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from doorward.cli.common import Project
+from doorward.configuring.hidden import hidden
+from doorward.configuring.starter import starter
+from doorward.configuring.variables import write_env
+from doorward.host import files
+from doorward.model.errors import ConfigError
+
+_NOTE = "What the environment said when this file was written. What it still says is stronger than this file."
+
+
+def first_start(project: Project) -> list[Path]:
+    """Write a configuration to start from, with what the environment says, and its `.env`. If there is a configuration
+    already, nothing is read or written. Of several processes, one writes.
+
+    Returns: the files that were written. Raises: ConfigError; then no configuration is there.
+    """
+    try:
+        project.config.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"cannot be written: {error.strerror}", place=str(project.config)) from None
+    with files.alone(project.config):
+        if os.path.lexists(project.config):
+            return []
+        files.write(project.config, _text(os.environ).encode())
+        try:
+            project.load()
+        except ConfigError:  # or the next start would find it, and stop
+            project.config.unlink()
+            raise
+        return [project.config, *write_env(project.config.parent / ".env")]
+
+
+def _text(environ: Mapping[str, str]) -> str:
+    """Raises: ConfigError if a variable is wrong."""
+    import tomlkit
+
+    from doorward.config.environment import from_environment
+    from doorward.config.settings import Config
+    from doorward.secrets.store import Secrets
+
+    said = from_environment(Secrets(environ=_without_credentials(environ)))
+    said = _typed(said, Config().model_dump())
+    document = tomlkit.parse(starter())
+    try:
+        if any(key not in document for key in said):
+            document.add(tomlkit.nl())
+            document.add(tomlkit.comment(_NOTE))
+        for key in sorted(said, key=lambda key: isinstance(said[key], dict)):  # in TOML, tables come last
+            document[key] = said[key]
+        return tomlkit.dumps(document)
+    except (TypeError, ValueError) as error:  # null
+        raise ConfigError(f"what the variables DOORWARD_* say is no TOML: {error}") from None
+
+
+def _typed(said: Any, default: Any) -> Any:
+    """Numbers and switches, which are texts in an environment, as such."""
+    if isinstance(said, Mapping):
+        known = default if isinstance(default, Mapping) else {}
+        return {key: _typed(value, known.get(key)) for key, value in said.items()}
+    if isinstance(said, str) and isinstance(default, (bool, int, float)):
+        try:
+            value = json.loads(said)
+        except ValueError:
+            return said
+        return value if isinstance(value, (bool, int, float)) else said
+    return said
+
+
+def _without_credentials(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables without those that hold a credential: these stay where they are, and are written nowhere."""
+    from doorward.config.distribution import find_index
+    from doorward.config.environment import from_environment
+    from doorward.plugins.manager import Plugins
+    from doorward.secrets.detection import hide, hide_whole
+    from doorward.secrets.store import Secrets
+
+    found: set[str] = set()
+
+    def keep(name: str, secret: str) -> str:
+        found.add(secret)
+        return secret
+
+    said, plugins = from_environment(Secrets(environ=environ)), Plugins(find_index())
+    for key, text in _texts(said, ""):
+        hide(text, keep, name=key)
+    for table in _tables(said.get("servers")):
+        hidden(table, keep, plugins)
+    for table in _tables(said.get("principals")):
+        for _, text in _texts(table.get("secrets"), ""):
+            hide_whole(text, keep, name="secret")
+    return {
+        name: value
+        for name, value in environ.items()
+        if not any(secret in text for secret in found for _, text in _texts(_parsed(value), name))
+    }
+
+
+def _parsed(value: str) -> Any:
+    try:
+        return json.loads(value) if value.startswith(("[", "{")) else value
+    except ValueError:
+        return value  # of a variable that is none of ours
+
+
+def _tables(value: Any) -> list[Mapping[str, Any]]:
+    """The tables in a table; none if it is something else."""
+    return [each for each in value.values() if isinstance(each, Mapping)] if isinstance(value, Mapping) else []
+
+
+def _texts(value: Any, key: str) -> Iterator[tuple[str, str]]:
+    """All texts of a table, each with its key."""
+    match value:
+        case str():
+            yield key, value
+        case Mapping():
+            for name, each in value.items():
+                yield from _texts(each, str(name))
+        case list():
+            for each in value:
+                yield from _texts(each, key)
