@@ -123,9 +123,9 @@ def test_a_dry_run_shows_it_first(cli: Cli, model: type[Model]) -> None:
                 "  + summary: Tells how warm it gets in a city",
                 "  + description: Ask for up to seven days.",
                 "  + city: its English name",
-                '  + example: get_forecast(city="Oslo", days=3)',
+                '  + example: result = get_forecast(city="Oslo", days=3)',
                 "  + question: Do I need an umbrella tomorrow?",
-                '  + probe: get_forecast(city="Oslo")',
+                '  + probe: result = get_forecast(city="Oslo")',
             ]
         )
         in out
