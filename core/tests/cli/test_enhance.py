@@ -59,7 +59,7 @@ def test_a_model_adds_to_what_agents_read(cli: Cli, model: type[Model], doorward
     assert "#   city: its English name" in cli("show", "weather.get_forecast#parameters").out
     found = cli("search", "umbrella", "--json").json["functions"]
     assert "weather.get_forecast" in [each["function"] for each in found]
-    assert {each["summary"] for each in found} == {"(by a model: Tells how warm it gets in a city)"}
+    assert {each["summary"] for each in found} == {"by a model: Tells how warm it gets in a city"}
     why = told["dropped"]["weather.get_forecast"]
     assert any("'moon', which is no parameter" in each for each in why)
     assert any("an example does not fit" in each and "town" in each for each in why)
