@@ -1,5 +1,5 @@
-"""The gate of `make coverage`: prints the files with the most untested lines and branches, and fails where a group of files
-has fewer tested ones than it must have.
+"""The gate of `make coverage`: prints the files with the most untested lines and branches, and fails where a group of
+files has fewer tested ones than it must have.
 
 It looks at the `src` of every distribution, so a new one is held to it by itself. A file that no test imports counts as
 untested.
