@@ -16,7 +16,7 @@ from doorward_jail import bootstrap, seccomp
 from doorward_jail.connections.connection import SandboxConnection
 from doorward_jail.connections.local import LocalConnection
 from doorward_jail.connections.relayed import RelayedConnection
-from doorward_jail.inside.protocol import BadFrame, Frames, encode
+from doorward_jail.inside.protocol import Frames, encode
 from doorward_jail.inside.walls import PROGRAM
 from doorward_jail.isolated import Isolated
 from doorward_jail.not_started import not_started
@@ -235,8 +235,8 @@ class Jail(asyncio.Protocol):
         try:
             for message, blob in self._frames.feed(data):
                 self._heard(message, blob)
-        except (BadFrame, KeyError) as error:
-            log.warning("jail_killed", why=f"its zygote sent {error}")
+        except Exception as error:  # whatever comes from there, it ends this jail and nothing else
+            log.warning("jail_killed", why=f"its zygote sent what is no message: {type(error).__name__}: {error}")
             self._ending = self._ending or asyncio.ensure_future(self._end())
 
     def _heard(self, message: dict[str, Any], blob: bytes) -> None:
