@@ -148,8 +148,9 @@ def until() -> Until:
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Moves the clocks of this test on by so many seconds: whoever waits for less is done. Threads that were there before,
-    servers of other tests among them, keep theirs: what they began to wait for under this one would come after it."""
+    """Moves the clocks of this test on by so many seconds: whoever waits for less is done. Threads that were there
+    before, servers of other tests among them, keep theirs: what they began to wait for under this one would come after
+    it."""
     passed, monotonic, epoch = 0.0, time.monotonic, time.time
     others = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
 
