@@ -100,5 +100,21 @@ reference: setup
 changelog: setup
 	$(BIN)/python -m towncrier build $(if $(VERSION),--yes --version $(VERSION),--draft --version next)
 
+# An sdist and a wheel of every distribution in dist/, checked.
+.PHONY: dist
+dist: setup
+	$(BIN)/python release/build_distributions.py
+
+# Rehearses the publication of what is in dist/, in an index of this machine. With REALLY=1, and UV_PUBLISH_TOKEN, it is published.
+.PHONY: publish
+publish: setup
+	$(BIN)/python release/publish_distributions.py $(if $(REALLY),--really)
+
+# The server image, of what is in dist/. BASE=… is the image of a Python on which it is built.
+.PHONY: image
+image: dist
+	cp requirements-dev.txt dist/constraints.txt
+	docker build --file deploy/Dockerfile $(if $(BASE),--build-arg BASE=$(BASE)) --tag doorward dist
+
 clean:
 	rm -rf .venv .tox dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -85,7 +85,7 @@ def _asked(gate: Gateway, wanted: str) -> str:
         raise click.UsageError(f"several servers can be asked: say which by --enhance-with ({', '.join(able)})")
     raise ConfigError(
         "no server of the configuration has a model that could be asked",
-        hint='pip install "doorward[llm]", and add: [servers.llm] with source = "llm"',
+        hint="Add a server whose source asks a model: `pip install doorward[llm]` brings one.",
     )
 
 

@@ -33,14 +33,15 @@ def added(function: Function, enhancement: Enhancement, room: int, words: Dialec
 
 def in_a_hit(enhancement: Enhancement) -> str:
     """A summary for a search result; "" if the document's own is to stand there."""
-    return f"(by a model: {enhancement.summary})" if enhancement.summary else ""
+    return f"by a model: {enhancement.summary}" if enhancement.summary else ""
 
 
 def call(function: Function, arguments: Mapping[str, Any], words: Dialect = PYTHON) -> str:
-    """A call with these arguments, as a program writes it; "" if it would be very long."""
+    """A call with these arguments, as a program writes it; "" if it cannot, or if that would be very long."""
     given = [(name, words.literal(value, _MAX_LINE_CHARS)) for name, value in arguments.items()]
     text = words.example(function.server, function, [(name, value) for name, value in given if value])
-    return text if all(value for _, value in given) and len(text) <= _MAX_LINE_CHARS else ""
+    written = all(value and words.takes(name) for name, value in given)
+    return text if written and len(text) <= _MAX_LINE_CHARS else ""
 
 
 def _lines(function: Function, enhancement: Enhancement, words: Dialect) -> Iterator[str]:

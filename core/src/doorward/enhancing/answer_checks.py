@@ -3,7 +3,6 @@ arguments that fit the function's schema."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +24,9 @@ MAX_QUESTION_CHARS, MAX_QUESTIONS = 120, 6
 MAX_ARGUMENTS_CHARS, MAX_EXAMPLES = 1000, 2
 MAX_ANSWER_CHARS = 50_000
 """Characters of an answer as JSON. A longer one is refused as a whole."""
+
+MAX_COST_USD = 1e6
+"""A higher price of one answer is none."""
 
 _ORDER = re.compile(
     r"\b(?:ignore|disregard|forget|override)\s+(?:\w+\s+){0,3}?(?:previous|prior|earlier|above|preceding|system|all)\s+"
@@ -64,7 +66,7 @@ class Checked:
 def cost_of(answer: Enhancement) -> float | None:
     """What an answer cost, if that is known: a sum of money."""
     cost = answer.cost
-    return float(cost) if isinstance(cost, (int, float)) and math.isfinite(cost) and cost >= 0 else None
+    return float(cost) if isinstance(cost, (int, float)) and 0 <= cost < MAX_COST_USD else None
 
 
 def checked(answer: Enhancement, function: Function, sent: str, catalog: Catalog) -> Checked:
@@ -77,10 +79,9 @@ def checked(answer: Enhancement, function: Function, sent: str, catalog: Catalog
             raise Useless(f"{name} of the answer is a {type(getattr(answer, name)).__name__}")
     if answer.failure:
         raise Useless(clean(answer.failure, 300))
-    parts = [answer.summary, answer.description, answer.notes, answer.examples, answer.questions, answer.probe]
-    whole = as_json(plain(parts))
-    if len(whole) > MAX_ANSWER_CHARS:
-        raise Useless(f"the answer has {len(whole):,} characters; at most {MAX_ANSWER_CHARS:,} are read")
+    parts = plain([answer.summary, answer.description, answer.notes, answer.examples, answer.questions, answer.probe])
+    if (size := len(as_json(parts))) > MAX_ANSWER_CHARS:
+        raise Useless(f"the answer has {size:,} characters; at most {MAX_ANSWER_CHARS:,} are read")
     known = f"{sent}\n{function.summary}\n{function.description}"
     if any(order.lower() not in known.lower() for order in _ORDER.findall(" ".join(_texts(parts)))):
         raise Useless("the answer gives orders to its readers")
@@ -106,7 +107,7 @@ def _texts(value: Any) -> Iterable[str]:
     match value:
         case str():
             yield clean(value, MAX_ANSWER_CHARS)
-        case Mapping():
+        case dict():
             for pair in value.items():
                 yield from _texts(pair)
         case list() | tuple():

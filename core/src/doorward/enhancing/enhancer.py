@@ -19,7 +19,7 @@ from doorward.enhancing.documentation import documentation
 from doorward.gateway import Gateway
 from doorward.model.abilities import Enhances
 from doorward.model.enhancement import Documentation, Enhancement
-from doorward.model.errors import ConfigError, DoorwardError, ServerError
+from doorward.model.errors import ConfigError, DoorwardError, ServerError, StateError
 from doorward.model.functions import Function
 from doorward.plugins.hook_answers import expected
 
@@ -81,7 +81,7 @@ class Enhancer:
         return due
 
     async def ask(self, due: Sequence[Due], tell: Callable[[str], None]) -> None:
-        """Ask about each, as long as the budget lasts. A failure is told in `done`. Raises: StateError."""
+        """Ask about each, as long as the budget lasts. A failure is told in `done`."""
         todo = deque(due)
 
         async def work(most: int) -> None:
@@ -108,17 +108,18 @@ class Enhancer:
             answer = await self._answer(sent)
             self._budget.paid(cost_of(answer))
             found = checked(answer, function, sent.text, self._gate.catalog)
+            kept = enhancements.stored(found.enhancement, documented, waits=self._waits, scrub=self._gate.secrets.scrub)
+            await self._keep(function.server, {function.name: kept})
         except DoorwardError as error:
+            why = self._gate.secrets.scrub(str(error))[:500]
             if answer is None:
                 self._budget.lost()
             self._budget.judged(useful=False)
-            if isinstance(error, ConfigError):
-                self._budget.stopped = str(error)
-            self.done.failed[function.qualified] = self._gate.secrets.scrub(str(error))[:500]
+            if isinstance(error, (ConfigError, StateError)):
+                self._budget.stopped = why
+            self.done.failed[function.qualified] = why
             return
         self._budget.judged(useful=True)
-        kept = enhancements.stored(found.enhancement, documented, waits=self._waits, scrub=self._gate.secrets.scrub)
-        await self._keep(function.server, {function.name: kept})
         self.done.answered += 1
         self.done.changes[function.qualified] = function, enhancements.read(kept.record)
         self.done.models.add(found.enhancement.model)

@@ -1,4 +1,4 @@
-"""What a store of artefacts does, whatever engine it stands on."""
+"""Conformance tests of engines that store artefacts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 // The sandbox's end of its channel, at its standard input and output: frames of four bytes of length, a line of JSON, and
 // raw bytes if there are any. What a program prints goes to the standard error.
 
-import { captureStackTrace, create, decode, encode, Later, replace, set, stringify, subarray } from "./own.js";
+import { captureStackTrace, create, decode, encode, Later, replace, set, stringify, subarray, test } from "./own.js";
 import { incoming, outgoing } from "./values.js";
 
 const read = Deno.stdin.read.bind(Deno.stdin);
@@ -11,6 +11,8 @@ const shown = Deno.stderr.writeSync.bind(Deno.stderr);
 const HEADER_BYTES = 4;
 const CHUNK_BYTES = 65536;
 const NEWLINE = 10;
+const HALF = /\\ud[89a-f]/;
+const HALVES = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g;
 const MANY_PARTS = 1_000_000;
 const ESCAPES = { __proto__: null, ",": "\\u002c", "[": "\\u005b", "{": "\\u007b" };
 
@@ -66,7 +68,7 @@ function take(body, heard) {
 
 /** A message as a frame. `how` is what `JSON.stringify` calls for each part. Throws: TypeError for what JSON cannot say. */
 export function framed(message, blob, how) {
-  const text = encode(sparing(stringify(message, how)));
+  const text = encode(sparing(whole(stringify(message, how))));
   const size = text.length + (blob ? 1 + blob.length : 0);
   const frame = new Uint8Array(HEADER_BYTES + size);
   for (let at = 0; at < HEADER_BYTES; at++) frame[at] = (size >>> (24 - 8 * at)) & 255;
@@ -90,6 +92,11 @@ export function send(message, blob) {
     throw new RangeError(`${frame.length} bytes are more than can be sent at once (${limits.most}): send less`);
   }
   sendFrame(frame);
+}
+
+/** A text without halves of characters, which the host would not read: `JSON.stringify` escapes these alone. */
+function whole(json) {
+  return test(HALF, json) ? replace(json, HALVES, "$1\\ufffd") : json;
 }
 
 /** Escapes commas and brackets in texts where they are very many: the host counts them to bound the number of values. */

@@ -19,6 +19,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.request import urlopen
 
+from uv import find_uv_bin
+
 from distributions import ROOT, distributions
 
 PATIENCE_SECONDS = 60
@@ -36,7 +38,7 @@ def files(built: Path) -> list[tuple[Path, Path]]:
 def upload(built: Path, environ: Mapping[str, str], *options: str) -> None:
     """Upload all of it. Exits at the first that is refused."""
     for pair in files(built):
-        command = ["uv", "publish", "--no-progress", *options, *map(str, pair)]
+        command = [find_uv_bin(), "publish", "--no-progress", *options, *map(str, pair)]
         if subprocess.run(command, env=environ, check=False).returncode:
             sys.exit(f"{pair[1].name} was not published, nor was what comes after it.")
 
@@ -84,7 +86,7 @@ def rehearse(built: Path) -> None:
         to_local(built, url)
         to_local(built, url)  # once more: all is there
         environ = {**os.environ, "UV_INDEX": f"{url}/simple/", "UV_CACHE_DIR": f"{folder}/cache"}
-        launch = ["uvx", "--from", LAUNCHED, "doorward", "--version"]
+        launch = [find_uv_bin(), "tool", "run", "--from", LAUNCHED, "doorward", "--version"]
         if subprocess.run(launch, env=environ, check=False).returncode:
             sys.exit("What was published cannot be launched.")
     print(f"All {len(files(built))} distributions can be published. `make publish REALLY=1` does it.")
@@ -95,7 +97,6 @@ def main() -> None:
     parser.add_argument("built", type=Path, nargs="?", default=ROOT / "dist")
     parser.add_argument("--really", action="store_true", help="to the index that uv is configured for")
     options = parser.parse_args()
-    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     if options.really:
         upload(options.built, os.environ)
     else:

@@ -6,18 +6,14 @@ import json
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from doorward import Compiled, Enhancement, Function, ServerError
-from doorward.catalog.catalog import Catalog
-from doorward.catalog.sqlite_store import SqliteCatalog
-from doorward.catalog.store import StoredEnhancement
 
-from ..conftest import Cli, Weather, function, stored
+from ..conftest import Cli, Weather
 from .conftest import GOOD, NAMES, Model
 
 MARK = "# By a model, not by the API's document:"
@@ -63,7 +59,7 @@ def test_a_model_adds_to_what_agents_read(cli: Cli, model: type[Model], doorward
     assert "#   city: its English name" in cli("show", "weather.get_forecast#parameters").out
     found = cli("search", "umbrella", "--json").json["functions"]
     assert "weather.get_forecast" in [each["function"] for each in found]
-    assert {each["summary"] for each in found} == {"(by a model: Tells how warm it gets in a city)"}
+    assert {each["summary"] for each in found} == {"by a model: Tells how warm it gets in a city"}
     why = told["dropped"]["weather.get_forecast"]
     assert any("'moon', which is no parameter" in each for each in why)
     assert any("an example does not fit" in each and "town" in each for each in why)
@@ -127,9 +123,9 @@ def test_a_dry_run_shows_it_first(cli: Cli, model: type[Model]) -> None:
                 "  + summary: Tells how warm it gets in a city",
                 "  + description: Ask for up to seven days.",
                 "  + city: its English name",
-                '  + example: get_forecast(city="Oslo", days=3)',
+                '  + example: result = get_forecast(city="Oslo", days=3)',
                 "  + question: Do I need an umbrella tomorrow?",
-                '  + probe: get_forecast(city="Oslo")',
+                '  + probe: result = get_forecast(city="Oslo")',
             ]
         )
         in out
@@ -366,7 +362,7 @@ def test_who_is_asked(cli: Cli, model: type[Model], doorward_host: Any) -> None:
     assert enhanced(cli, "model", "--enhance-with", "other")["answered"] == 1
     doorward_host.write(config.partition("[servers.model]")[0])
     ended = cli("compile", "--enhance")
-    assert (ended.code, "pip install doorward-llm" in ended.err) == (2, True)
+    assert (ended.code, "doorward[llm]" in ended.err) == (2, True)
 
 
 WITHOUT = """
@@ -390,39 +386,3 @@ def test_who_does_not_ask_pays_nothing(doorward_host: Any, monkeypatch: pytest.M
     assert set(loaded) <= {
         "doorward.catalog.enhancements", "doorward.model.enhancement", "doorward.describe.additions",
     }  # fmt: skip
-
-
-def test_nobody_reads_what_was_said_of_another_text(tmp_path: Path) -> None:
-    """If a function changes between the question and the answer, the answer is kept, and not shown."""
-    catalog = stored(tmp_path, function("f", "Old"), function("g", "Same"))
-    old = {name: catalog.documented(found) for name in "fg" if (found := catalog.function("s", name))}
-    catalog.store("s", Compiled([function("f", "New"), function("g", "Same")]), fingerprint="f", settings="c", ms=1)
-    catalog.enhance("s", {name: StoredEnhancement(hash, '{"summary":"x"}', "x", False) for name, hash in old.items()})
-    catalog.refresh()
-    assert catalog.enhancement("s", "f") is None
-    assert catalog.enhancement("s", "g") == Enhancement("x")
-    assert Catalog(SqliteCatalog(tmp_path / "catalog.db")).enhancement("s", "none") is None
-
-
-Change = Callable[[Function], Function]
-
-
-@pytest.mark.parametrize(
-    ("change", "differs"),
-    [
-        (lambda f: replace(f, summary="x"), True),
-        (lambda f: replace(f, description="x"), True),
-        (lambda f: replace(f, route="GET /x"), True),
-        (lambda f: replace(f, read_only=True), True),
-        (lambda f: replace(f, parameters={"type": "object", "properties": {"a": {"description": "x"}}}), True),
-        (lambda f: replace(f, returns={"$ref": "#/$defs/Thing"}), True),
-        (lambda f: replace(f, data={"x": 1}), False),
-        (lambda f: replace(f, aliases=("x",)), False),
-    ],
-)
-def test_what_is_documented(tmp_path: Path, change: Change, differs: bool) -> None:
-    """The hash is that of texts and schemas, with what they refer to, and of nothing else."""
-    catalog = stored(tmp_path, function("f", "Summary"))
-    found = catalog.function("s", "f")
-    assert found is not None
-    assert (catalog.documented(change(found)) != catalog.documented(found)) is differs

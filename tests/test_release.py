@@ -1,0 +1,103 @@
+"""What is published: sdists and wheels of every distribution, and the order in which they go."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import publish_distributions as publishing
+import pytest
+from build_distributions import build, problems
+
+from distributions import Distribution, distributions
+
+pytestmark = pytest.mark.slow
+
+OURS = {one.name: one for one in distributions()}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sdist and the wheel of every distribution."""
+    folder = tmp_path_factory.mktemp("dist")
+    for one in OURS.values():
+        build(one, folder)
+    return folder
+
+
+@pytest.mark.parametrize("one", OURS.values(), ids=OURS)
+def test_every_distribution_is_fit_to_be_published(one: Distribution, built: Path) -> None:
+    """Its wheel has what git has below src, the licence and the README, no test, and is that of its sdist."""
+    assert list(problems(one, *(built / name for name in one.files))) == []
+
+
+def test_the_index_would_take_them(built: Path) -> None:
+    """`twine check --strict`: descriptions that can be shown, and metadata without warnings."""
+    command = [sys.executable, "-m", "twine", "--no-color", "check", "--strict", *map(str, built.iterdir())]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (checked.returncode, checked.stdout.count("PASSED")) == (0, 2 * len(OURS)), checked.stdout
+
+
+def test_what_is_built_again_is_the_same(built: Path, tmp_path: Path) -> None:
+    """Byte by byte, whatever the time and wherever it is built."""
+    again = build(OURS["doorward-jail"], tmp_path)
+    assert [file.read_bytes() for file in again] == [(built / file.name).read_bytes() for file in again]
+
+
+def test_what_is_wrong_is_found(built: Path, tmp_path: Path) -> None:
+    """A file that git does not have, a test, a licence that is another, and an sdist that makes another wheel."""
+    one = OURS["doorward-secrets"]
+    sdist, wheel = (Path(shutil.copy(built / name, tmp_path)) for name in one.files)
+    with zipfile.ZipFile(wheel) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    files |= {"doorward_secrets/.env": b"TOKEN=1", "doorward_secrets/test_x.py": b""}
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, b"mine" if name.endswith("/LICENSE") else content)
+    found = "\n".join(problems(one, sdist, wheel))
+    assert all(told in found for told in (".env", "has tests", "no licence", "sdist is another one"))
+
+
+def test_each_goes_after_what_it_needs() -> None:
+    """At no time is one there that cannot be installed."""
+    there: set[str] = set()
+    for one in distributions():
+        assert one.needs & OURS.keys() <= there, one.name
+        there.add(one.name)
+    assert there == OURS.keys()
+
+
+def test_all_can_be_published_and_again(built: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """To a real index, by the program that does it for the public one; what is there already is passed over."""
+    index = tmp_path / "index"
+    index.mkdir()
+    with publishing.local_index(index) as url:
+        publishing.to_local(built, url)
+        assert {file.name: file.read_bytes() for file in index.iterdir()} == {
+            file.name: file.read_bytes() for file in built.iterdir()
+        }
+        capfd.readouterr()
+        publishing.to_local(built, url)
+    assert capfd.readouterr().err.count("already exists") == 2 * len(OURS)
+
+
+def test_nothing_is_published_by_halves(built: Path, tmp_path: Path) -> None:
+    """Where a file is missing nothing is uploaded, and what to do is said."""
+    for file in built.iterdir():
+        shutil.copy(file, tmp_path)
+    (tmp_path / OURS["doorward-openapi"].files[1]).unlink()
+    with pytest.raises(SystemExit, match=r"First: make dist.*doorward_openapi"):
+        publishing.files(tmp_path)
+
+
+def test_an_sdist_has_what_git_has(built: Path) -> None:
+    """And the licence and its metadata, nothing that lies about in a folder."""
+    one = OURS["doorward"]
+    with tarfile.open(built / one.files[0]) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"LICENSE", "PKG-INFO", "README.md", "pyproject.toml"} <= names
+    assert not [name for name in names if name.endswith((".pyc", ".db", ".env"))]
