@@ -102,8 +102,7 @@ class Keys:
             if isinstance(where, str) and (where.startswith("https://") or (_is_local(issuer) and _is_local(where))):
                 return where
             raise ServerError(f"{url} names no https jwks_uri")
-        hint = "[http.oauth] issuer is the address below which its /.well-known/ stands."
-        raise ServerError(f"{issuer} has no metadata (RFC 8414, OpenID Connect Discovery)", hint=hint)
+        raise ServerError(f"{issuer} has no metadata (RFC 8414, OpenID Connect Discovery)")
 
 
 def _is_local(url: str) -> bool:
