@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import anyio
 import hypothesis
@@ -93,6 +95,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     one's long file."""
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
     items.sort(key=lambda item: -slow[item.path])
+
+
+PARTED = re.compile(r"tests/escape/test_escape\.py::.*?\[(?:monty|nsjail|docker)-")
+"""Tests of a file that is so long that workers share it, with a part for each executor and each of `PARTS`."""
+
+PARTS = 2
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Files stay together, but those that are parted."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Parted(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            part = PARTED.match(nodeid)
+            return f"{part[0]}{crc32(nodeid.encode()) % PARTS}" if part else super()._split_scope(nodeid)
+
+    return Parted(config, log)
 
 
 # A test and its process

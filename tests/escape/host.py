@@ -24,7 +24,6 @@ from .attack import Attack
 EVERYBODYS = "/usr/bin/python3"
 """A Python that every user may run."""
 
-SURVIVOR = "dw-survivor"
 VICTIM = "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *a: sys.exit(3))\nprint('up', flush=True)\nwhile True: time.sleep(1)"
 
 
@@ -90,6 +89,7 @@ class Host:
         self.victims = [self._victim(user) for user in (None, *others)]
         self._shared = self._segment()
         self.hostname = socket.gethostname()
+        self.survivor, self.nap = f"dw-{secrets.token_hex(5)}", str(10**6 + secrets.randbelow(10**6))
         self.executor = ""
 
     def close(self) -> None:
@@ -114,6 +114,8 @@ class Host:
             "address": _address(),
             "shared": self._shared,
             "hostname": self.hostname,
+            "survivor": self.survivor,
+            "nap": self.nap,
         }
 
     def touched(self, attack: Attack, outcome: Outcome) -> list[str]:
@@ -130,13 +132,27 @@ class Host:
         wrong += [f"the host is called {socket.gethostname()}"] * (socket.gethostname() != self.hostname)
         wrong += ["a canary of the host is in the outcome"] * (self.token in repr(outcome))
         wrong += [f"the run took {outcome.ms:.0f} ms"] * (outcome.ms > (attack.timeout + 20) * 1000)
-        if not gone(lambda: not survivors(), 20):
-            wrong.append(f"{len(survivors())} processes outlived the run")
-            for pid in survivors():
+        if not gone(lambda: not self.survivors(), 20):
+            wrong.append(f"{len(self.survivors())} processes outlived the run")
+            for pid in self.survivors():
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
         Vault.called.clear()
         return wrong
+
+    def survivors(self) -> list[int]:
+        """The processes on the host that attacks have marked, by name, or by what they wait for if they run another
+        program by now; those in sandboxes included. Zombies are none."""
+        found = []
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                text = stat.read_text()
+                words = (stat.parent / "cmdline").read_bytes()
+                name = text.partition("(")[2].rpartition(")")[0]
+                marked = name == self.survivor or words == f"sleep\0{self.nap}\0".encode()
+                if marked and text.rpartition(") ")[2][0] not in "ZX":
+                    found.append(int(stat.parent.name))
+        return found
 
     def _file(self, path: Path) -> Path:
         path.write_text(self.token)
@@ -183,20 +199,6 @@ class Host:
         ctypes.memmove(place, self.token.encode(), len(self.token))
         libc.shmdt(ctypes.c_void_p(place))
         return key
-
-
-def survivors() -> list[int]:
-    """The processes on the host that attacks have marked, by name, or by what they wait for if they run another program
-    by now; those in sandboxes included. Zombies are none."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            text = stat.read_text()
-            words = (stat.parent / "cmdline").read_bytes()
-            marked = text.partition("(")[2].rpartition(")")[0] == SURVIVOR or words == b"sleep\x00977\x00"
-            if marked and text.rpartition(") ")[2][0] not in "ZX":
-                found.append(int(stat.parent.name))
-    return found
 
 
 def gone(done: Callable[[], bool], seconds: float) -> bool:

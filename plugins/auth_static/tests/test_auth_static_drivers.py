@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import ssl
 import subprocess
 import sys
 import threading
@@ -17,6 +18,9 @@ from doorward import ConfigError, MissingSecret, PluginContext, ServerError
 from doorward.config.config import validate
 from doorward.secrets.store import Secrets
 from doorward_auth_static import ApiKeyAuth, BasicAuth, JwtAuth, StaticAuth, expiry
+
+NOBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""Whom clients on loopback trust: reading the authorities of this machine takes 20 ms for each client."""
 
 KEY = "k3y-of-the-door"
 
@@ -39,7 +43,7 @@ class Host:
 
 
 async def seen(url: str, auth: httpx2.Auth, **request: Any) -> dict[str, Any]:
-    async with httpx2.AsyncClient(auth=auth) as client:
+    async with httpx2.AsyncClient(auth=auth, verify=NOBODY) as client:
         answer = (await client.get(url, **request)).json()
     return {"path": answer["path"], **{k.lower(): v for k, v in answer["headers"].items()}}
 

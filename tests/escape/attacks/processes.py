@@ -163,10 +163,10 @@ for n in range(5):
     Attack("a daemon of subprocess", """
 survive()
 try:
-    subprocess.Popen(["sleep", "977"], start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.Popen(["sleep", HOST["nap"]], start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 except FAILURES:
     pass
-for words in (["nohup", "sh", "-c", "sleep 977 &"], ["setsid", "sleep", "977"]):
+for words in (["nohup", "sh", "-c", f"sleep {HOST['nap']} &"], ["setsid", "sleep", HOST["nap"]]):
     try:
         subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     except FAILURES:

@@ -17,7 +17,7 @@ from doorward import ConfigError, DoorwardError, SupportsClose
 
 from doorward_testing.conformance.base import fail, only, origin, require
 from doorward_testing.conformance.drivers import DriverConformance
-from doorward_testing.conformance.echo import AT_ONCE, Answer, Echo, EchoServer, Request
+from doorward_testing.conformance.echo import AT_ONCE, Answer, Echo, EchoServer, Request, no_authorities
 
 MIN_CREDENTIAL_CHARACTERS = 6
 """Shorter pieces of what an auth adds to a request are taken for words, not for credentials. Core does not scrub them
@@ -61,7 +61,7 @@ class AuthConformance(DriverConformance):
 
         self.server = EchoServer(self.answer)
         try:
-            httpx2.get(f"{self.server.url}/unsigned")
+            httpx2.get(f"{self.server.url}/unsigned", verify=no_authorities())
             require(not self.server.fault, self.server.fault)
             self._unsigned = self.server.seen.pop()
             yield
@@ -189,7 +189,7 @@ class AuthConformance(DriverConformance):
         """Make one request, with the auth. Returns: its status, and the last request that the server got."""
         import httpx2
 
-        async with httpx2.AsyncClient() as client:
+        async with httpx2.AsyncClient(verify=no_authorities()) as client:
             response = await client.get(url or f"{self.server.url}/echo", auth=auth)
         return response.status_code, self.server.calls[-1] if self.server.calls else Request("", "", "")
 
