@@ -48,6 +48,7 @@ PAGES = sorted(
         "distributions/*/README.md",
         "examples/**/*.md",
         "benchmarks/*.md",
+        "release/*.md",
     )
     for file in ROOT.glob(pattern)
     if ".venv" not in file.parts

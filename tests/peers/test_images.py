@@ -168,16 +168,9 @@ async def test_on_the_python_of_a_container(engine: Docker, wheels: Path, tmp_pa
     environ = {**os.environ, "UV_CACHE_DIR": str(tmp_path / "cache")}
     subprocess.run([*uv, *found, "--target", str(tmp_path / "site"), "doorward[standard]"], env=environ, check=True)
     project = Project(tmp_path, "", {name: engine.environ[name] for name in ("DOCKER_HOST", "DOCKER_CONFIG")})
-    given = [
-        "--volume",
-        f"{tmp_path}/site:/site:ro",
-        "--env",
-        "PYTHONPATH=/site",
-        "--env",
-        "HOME=/tmp",
-        "--workdir",
-        "/tmp",
-    ]
+    site = "/opt/doorward/lib/site"
+    variables = {"PYTHONPATH": site, "PATH": f"{site}/bin:/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp"}
+    given = [f"--volume={tmp_path}/site:{site}:ro", "--workdir=/tmp", *(f"--env={k}={v}" for k, v in variables.items())]
     command = [engine.program, "run", "--interactive", "--rm", *given, "--network", "none", base]
     async with project.stdio(command=[*command, "python3", "-m", "doorward", "serve", "--init"]) as agent:
         assert await agent.value("6 * 7") == 42

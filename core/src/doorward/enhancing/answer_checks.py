@@ -39,7 +39,7 @@ _ORDER = re.compile(
 _HOST = re.compile(r"(?:\w:/{1,2}|www\.|@)([\w-]+(?:\.[\w-]+)+)")
 """Where a link or an address leads."""
 
-_EXAMPLE_HOST = re.compile(r"(?:.+\.)?(?:example(?:\.\w+)?|test|invalid|localhost)", re.IGNORECASE)
+_EXAMPLE_HOST = re.compile(r"(?:.+\.)?(?:example\.(?:com|net|org)|example|test|invalid|localhost)", re.IGNORECASE)
 """Hosts that nobody has (RFC 2606)."""
 
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
