@@ -558,7 +558,7 @@ server.run()
 def test_the_quick_start_of_mcp_servers_works(tmp_path: Path) -> None:
     """`add mcp NAME -- COMMAND`, then its tools are functions like any other; `import` takes over another client's
     server.
-    CONTRACT: MCP-01, MCP-14, MCP-16."""
+    CONTRACT: MCP-01, MCP-16."""
     (tmp_path / "clock.py").write_text(CLOCK)
     entry = {"mcpServers": {"timer": {"command": sys.executable, "args": [str(tmp_path / "clock.py")]}}}
     (tmp_path / "theirs.json").write_text(json.dumps(entry))

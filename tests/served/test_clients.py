@@ -51,7 +51,7 @@ def project(tmp_path: Path) -> Project:
 
 async def test_a_clients_server_is_moved_behind_doorward(project: Project) -> None:
     """Cursor's server is taken over with its token in `.env`, compiled, taken out of Cursor's configuration, and
-    answers through the entry that stands there instead. CONTRACT: MCP-07, MCP-08, MCP-09, MCP-15, MCP-17, CLI-07,
+    answers through the entry that stands there instead. CONTRACT: MCP-07, MCP-08, MCP-09, MCP-14, MCP-15, MCP-17, CLI-07,
     SRC-19."""
     shown = json.loads(project.run("import", "--dry-run", "--json").stdout)
     assert [(each["server"], each["action"], each["name"]) for each in shown["found"]] == [

@@ -290,6 +290,9 @@ async def test_limits_of_a_run(project: Project) -> None:
         assert len(loud.get("printed", "")) < 2000
         refused = await error("import subprocess\nsubprocess.run(['ls'])", timeout=60)
         assert (refused["kind"], refused["line"]) == ("guard", 1)
+        for call in ("eval('1')", "exec('x = 1')", "compile('1', '', 'eval')", "__import__('os')"):
+            refused = await error(f"x = 1\ny = {call}", timeout=60)
+            assert (refused["kind"], refused["line"]) == ("guard", 2), call
         assert await agent.value("import shelf\nshelf.slow(ms=1200)", timeout=60)
         assert await agent.value("1 + 1", timeout=60) == 2
 
