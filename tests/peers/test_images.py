@@ -168,16 +168,9 @@ async def test_on_the_python_of_a_container(engine: Docker, wheels: Path, tmp_pa
     environ = {**os.environ, "UV_CACHE_DIR": str(tmp_path / "cache")}
     subprocess.run([*uv, *found, "--target", str(tmp_path / "site"), "doorward[standard]"], env=environ, check=True)
     project = Project(tmp_path, "", {name: engine.environ[name] for name in ("DOCKER_HOST", "DOCKER_CONFIG")})
-    given = [
-        "--volume",
-        f"{tmp_path}/site:/site:ro",
-        "--env",
-        "PYTHONPATH=/site",
-        "--env",
-        "HOME=/tmp",
-        "--workdir",
-        "/tmp",
-    ]
+    site = "/opt/doorward/lib/site"
+    variables = {"PYTHONPATH": site, "PATH": f"{site}/bin:/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp"}
+    given = [f"--volume={tmp_path}/site:{site}:ro", "--workdir=/tmp", *(f"--env={k}={v}" for k, v in variables.items())]
     command = [engine.program, "run", "--interactive", "--rm", *given, "--network", "none", base]
     async with project.stdio(command=[*command, "python3", "-m", "doorward", "serve", "--init"]) as agent:
         assert await agent.value("6 * 7") == 42
@@ -217,7 +210,7 @@ async def test_the_image_of_a_distribution(engine: Docker, wheels: Path, tmp_pat
     assert ended.returncode == 0, ended.stderr
     shutil.copytree(wheels, found, dirs_exist_ok=True)
     (out / "doorward.toml").write_text("")
-    image = engine.build("acme", out)
+    image = engine.build("acme", out, "--build-arg", "PIP_NO_INDEX=1")
     volume, healthy = ("--volume", "dw-acme:/var/lib/doorward"), ("--health-interval", "1s")
     command = ["serve", "--transport", "http", "--port", "0"]
     made = engine("run", "--detach", *LOCKED, *volume, *healthy, "--network", "host", image, *command)
@@ -225,6 +218,7 @@ async def test_the_image_of_a_distribution(engine: Docker, wheels: Path, tmp_pat
     async with client(port, "") as agent:
         assert await agent.value("6 * 7") == 42
         assert "acme-handbook" in str(await agent.call("list_servers"))
+    assert "health" in engine.about(image)["Config"]["Healthcheck"]["Test"]
     engine("stop", "--time", "20", made)
     assert engine.about(made)["State"]["ExitCode"] == 0
 
