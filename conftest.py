@@ -15,6 +15,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Iterator
@@ -147,15 +148,21 @@ def until() -> Until:
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Moves the clocks of this process on by so many seconds: whoever waits for less is done."""
+    """Moves the clocks of this test on by so many seconds: whoever waits for less is done. Threads that were there
+    before, servers of other tests among them, keep theirs: what they began to wait for under this one would come after
+    it."""
     passed, monotonic, epoch = 0.0, time.monotonic, time.time
+    others = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
 
     def later(seconds: float) -> None:
         nonlocal passed
         passed += seconds
 
-    monkeypatch.setattr(time, "monotonic", lambda: monotonic() + passed)
-    monkeypatch.setattr(time, "time", lambda: epoch() + passed)
+    def moved() -> float:
+        return 0.0 if threading.get_ident() in others else passed
+
+    monkeypatch.setattr(time, "monotonic", lambda: monotonic() + moved())
+    monkeypatch.setattr(time, "time", lambda: epoch() + moved())
     return later
 
 

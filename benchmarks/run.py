@@ -25,8 +25,10 @@ PARTS = (
     "peer",
     "sandbox",
     "upstream",
+    "guards",
     "scale",
     "sidechannels",
+    "tokens",
 )
 
 

@@ -33,6 +33,10 @@ class Side:
     def __init__(self, name: str, executor: str, settings: dict[str, Any], *, pandas: bool) -> None:
         self.name, self.executor, self.settings, self.pandas = name, executor, settings, pandas
 
+    def words(self, python: str, script: str) -> str:
+        """A program in the executor's language."""
+        return script if self.executor == "deno" else python
+
     def project(self, folder: Path, servers: str = "") -> Project:
         import tomli_w
 
@@ -45,7 +49,8 @@ class Side:
 
 async def run(folder: Path) -> None:
     with contextlib.ExitStack() as stack:
-        sides = [Side("monty", "monty", {}, pandas=False), *_nsjail(folder), *_docker(stack)]
+        deno = Side("deno", "deno", {"most": 32}, pandas=False)
+        sides = [Side("monty", "monty", {}, pandas=False), *_nsjail(folder), deno, *_docker(stack)]
         await _starting(folder, sides)
         await _warm(folder, sides)
         await _frames(folder, sides)
@@ -201,14 +206,16 @@ class _Stub:
 
 
 async def _frames(folder: Path, sides: list[Side]) -> None:
-    code = "import loop\nfor n in range(1000):\n    loop.item(n=n)\n"
     rows = []
     for side in sides:
+        script = 'import { item } from "loop";\nfor (let n = 0; n < 1000; n++) await item({ n });'
+        code = side.words("import loop\nfor n in range(1000):\n    loop.item(n=n)\n", script)
         async with Gateway.open(load(side.project(folder / f"frames-{side.name}").config), compile=False) as gate:
             executor = gate.executors.get(side.executor)
             took = []
             for _ in range(7):
-                program = Program(code, deadline=time.monotonic() + 60)
+                language = side.words("python", "typescript")
+                program = Program(code, deadline=time.monotonic() + 60, language=language)
                 sandbox = await executor.open(program)
                 started = time.perf_counter()
                 ended = await sandbox.run(program, _Stub())  # type: ignore[arg-type]
@@ -221,7 +228,8 @@ async def _frames(folder: Path, sides: list[Side]) -> None:
 
 
 async def _calls(folder: Path, sides: list[Side]) -> None:
-    code = "import loop\nfor n in range(1000):\n    got = loop.item(n=n)\nresult = got"
+    python = "import loop\nfor n in range(1000):\n    got = loop.item(n=n)\nresult = got"
+    script = 'import { item } from "loop";\nfor (let n = 0; n < 1000; n++) result = await item({ n });'
     rows = []
     with api(folder / "calls-api") as (url, spec):
         server = f'[servers.loop]\nsource = "openapi"\nspec = "{spec}"\nbase_url = "{url}"\n'
@@ -230,7 +238,7 @@ async def _calls(folder: Path, sides: list[Side]) -> None:
                 took = []
                 for _ in range(3):
                     started = time.perf_counter()
-                    await _execute(client, code, timeout=120)
+                    await _execute(client, side.words(python, script), timeout=120)
                     took.append(time.perf_counter() - started)
             rows.append([side.name, ms(took)])
     print("## 1,000 calls of a loopback API in one program, ms (median / p95 of 3)")
@@ -282,7 +290,7 @@ async def _memory(folder: Path, sides: list[Side]) -> None:
             async with _gate(changed, folder / f"memory-{side.name}-{ready}") as gate:
                 await gate.execute("1 + 1")
                 await asyncio.sleep(3)
-                sizes[ready] = sum(_pss(pid) for pid in set(_pids()) - before if _is_python(pid)) / 2**20
+                sizes[ready] = sum(_pss(pid) for pid in set(_pids()) - before if _is_ours(pid)) / 2**20
         rows.append([side.name, f"{sizes[1]:.1f}", f"{(sizes[5] - sizes[1]) / 4:.1f}"])
     print("## Memory of idle sandboxes, MiB (proportional set size)")
     table(["executor", "a jail with one sandbox ready", "each further one"], rows)
@@ -292,9 +300,10 @@ def _pids() -> list[int]:
     return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
 
 
-def _is_python(pid: int) -> bool:
+def _is_ours(pid: int) -> bool:
     with contextlib.suppress(OSError):
-        return b"doorward_jail.inside" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        line = Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"doorward_jail.inside" in line or b"/packages/inside/main.js" in line
     return False
 
 

@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import anyio
+import doorward
 import jsonschema_rs
 import pytest
 from doorward import Gateway
 from doorward.cli import COMMANDS
 from doorward.config import config
 from doorward.config import settings as models
-from doorward.config.index import GROUPS, installed
-import doorward
+from doorward.packages.index import GROUPS, installed
 from doorward.plugins import hookspecs
 from doorward.results.outcome_schema import outcome_schema
 from doorward_dist.settings import check_tables
@@ -126,6 +126,53 @@ def test_the_reference_is_what_the_code_says() -> None:
     assert there == pages, "run `make reference`"
 
 
+def test_the_lists_of_messages_are_what_the_code_says() -> None:
+    """The pages of `docs/troubleshooting` are those that `make reference` writes. CONTRACT: CLI-12."""
+    pages = runpy.run_path(str(ROOT / "docs/troubleshooting/generate.py"))["pages"]()
+    there = {file.name: file.read_text(encoding="utf-8") for file in (ROOT / "docs/troubleshooting").glob("*.md")}
+    assert there == pages, "run `make reference`"
+
+
+def test_every_hint_is_found_by_its_words() -> None:
+    """Each text that stands in the code as a hint, or is returned by the module of hints, is on a page; so is each message that
+    docs/troubleshooting.md shows. CONTRACT: CLI-12."""
+    lists = "\n".join(text_of(str(file.relative_to(ROOT))) for file in (ROOT / "docs/troubleshooting").glob("*.md"))
+    listed = " ".join(lists.replace("\\|", "|").replace("&lt;", "<").split())
+    missing = [
+        (file.name, words)
+        for folder in ("core/src", "libs/*/src", "plugins/*/src")
+        for file in ROOT.glob(f"{folder}/**/*.py")
+        for words in hints_of(file)
+        if words not in listed
+    ]
+    assert missing == []
+    assert "It has `status`, `body` and `retry_after`; str(error) is its message." in listed  # of hints.py
+    shown = re.findall(r"^```text\n(.*?)^```$", text_of("docs/troubleshooting.md"), re.DOTALL | re.MULTILINE)
+    sources = [
+        file.read_text(encoding="utf-8")
+        for folder in ("core", "libs", "plugins")
+        for file in ROOT.glob(f"{folder}/**/src/**/*.py")
+    ]
+    said = re.sub(r'"\s+f?"', "", "\n".join([*sources, text_of("Makefile")]))
+    parts = {part.strip(" '(){}\"") for block in shown for part in re.split(r"[…:;.(\n]|\d+", block)}
+    assert {part for part in parts if len(part) > 8 and part not in said} == {"invalid_token"}  # which the MCP SDK says
+    assert len(parts) > 50
+
+
+def hints_of(file: Path) -> Iterator[str]:
+    """The texts of a module that are hints where they stand, without what is put in at run time."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.keyword) and node.arg == "hint":
+            for part in node.value.values if isinstance(node.value, ast.JoinedStr) else [node.value]:
+                words = (
+                    " ".join(part.value.split())
+                    if isinstance(part, ast.Constant) and isinstance(part.value, str)
+                    else ""
+                )
+                if len(words) > 8:
+                    yield words
+
+
 def test_snippets_import_what_there_is() -> None:
     """What a snippet imports of Doorward's packages is there, and no name of yesterday."""
     missing = []
@@ -162,6 +209,8 @@ def test_commands_of_the_docs_exist() -> None:
         text = page.read_text(encoding="utf-8")
         called = re.findall(r"(?:`|\$ )make ([a-z-]+)", text)
         assert set(called) <= targets, page
+        if page.parent.name == "troubleshooting":
+            continue  # messages, of which one begins with the name
         named = re.findall(r"(?:`|\$ |-- )doorward ([A-Za-z]+)", text)
         assert set(named) <= commands, page
 
@@ -315,6 +364,7 @@ SECTIONS = {
     "## `[servers.NAME]`": (models.ServerSettings, "DOORWARD_SERVERS__NAME__"),
     "## `[policy]`": (models.PolicySettings, "DOORWARD_POLICY__"),
     "## `[principals.NAME]`": (models.PrincipalSettings, "DOORWARD_PRINCIPALS__NAME__"),
+    "## `[clients.NAME]`": (models.ClientSettings, "DOORWARD_CLIENTS__NAME__"),
     "## `[limits]`": (models.LimitSettings, "DOORWARD_LIMITS__"),
     "## `[http]`": (models.HttpSettings, "DOORWARD_HTTP__"),
     "## `[http.oauth]`": (models.OAuthSettings, "DOORWARD_HTTP__OAUTH__"),

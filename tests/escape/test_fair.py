@@ -15,9 +15,10 @@ from doorward import Outcome
 
 from .conftest import EXECUTORS, Gate
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.parametrize("executor", EXECUTORS)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.parametrize("executor", [*EXECUTORS, "deno"])]
 
 SLEEP = "import time\nprint('begun')\ntime.sleep(4)"
+SCRIPT = "console.log('begun');\nawait new Promise((done) => setTimeout(done, 4000));"
 MOST = 4
 
 
@@ -27,8 +28,9 @@ def gate(gates: Callable[..., Gate], executor: str) -> Gate:
 
 
 @contextmanager
-def flood(gate: Gate, count: int, principals: int = 1, code: str = SLEEP) -> Iterator[list[Future[Outcome]]]:
-    """So many runs at once, for the time of a block."""
+def flood(gate: Gate, count: int, principals: int = 1) -> Iterator[list[Future[Outcome]]]:
+    """So many runs that sleep at once, for the time of a block."""
+    code = SCRIPT if gate.executor == "deno" else SLEEP
     with ThreadPoolExecutor(count) as threads:
         begun = threading.Event()
 

@@ -50,7 +50,8 @@ class Docker:
             if not (root.parent / "ready").is_file():
                 absent(f"Debian with Python {version}")
             path = "ENV PATH=/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
-            self("import", "--change", path, "--change", 'CMD ["python3"]', str(root), name)
+            alone = "ENV PIP_NO_INDEX=1"  # builds have no network, and pip would try each package again and again
+            self("import", "--change", path, "--change", alone, "--change", 'CMD ["python3"]', str(root), name)
         return name
 
     def build(self, tag: str, folder: Path, *words: str) -> str:

@@ -4,6 +4,8 @@ protocol."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -73,3 +75,28 @@ async def stdio(anyio_backend: str, shelf: Project) -> AsyncIterator[Agent]:
 def project(tmp_path: Path, api: Api) -> Project:
     """A project of one test's own, with the server `shelf`."""
     return Project(tmp_path, LIMITS + SHELF.format(url=api.url))
+
+
+@pytest.fixture(scope="session")
+def tls_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a certificate for 127.0.0.1, its key, another key, and the key encrypted."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    pem, private = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    folder = tmp_path_factory.mktemp("tls")
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "doorward test")])
+    now = datetime.now(UTC)
+    built = x509.CertificateBuilder(
+        name, name, key.public_key(), x509.random_serial_number(), now, now + timedelta(days=1)
+    )
+    named = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
+    certificate = built.add_extension(named, critical=False).sign(key, hashes.SHA256())
+    (folder / "server.pem").write_bytes(certificate.public_bytes(pem))
+    none, some = serialization.NoEncryption(), serialization.BestAvailableEncryption(b"secret")
+    (folder / "server.key").write_bytes(key.private_bytes(pem, private, none))
+    (folder / "locked.key").write_bytes(key.private_bytes(pem, private, some))
+    (folder / "other.key").write_bytes(ec.generate_private_key(ec.SECP256R1()).private_bytes(pem, private, none))
+    return folder

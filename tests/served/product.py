@@ -38,6 +38,9 @@ needs_proc = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="finds processes in /proc, which only Linux has"
 )
 
+PASSED_ON = ("PATH", "TMPDIR", "LANG", "SYSTEMROOT", "COVERAGE_PROCESS_CONFIG")
+"""Of the environment of the tests, what the product gets: the last is there when `make coverage` measures."""
+
 BASE = """\
 state = "state"
 executor = "monty"
@@ -219,7 +222,7 @@ class Project:
         self.file.write_text(first + (text.replace(old, new, 1) if old else text) + last)
 
     def environment(self) -> dict[str, str]:
-        kept = {k: v for k, v in os.environ.items() if k in ("PATH", "TMPDIR", "LANG", "SYSTEMROOT")}
+        kept = {k: v for k, v in os.environ.items() if k in PASSED_ON}
         return {**kept, **self.env}
 
     def command(self, *words: str) -> list[str]:

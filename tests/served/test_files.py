@@ -112,7 +112,7 @@ async def test_an_image_is_shown_and_is_a_parameter(photos: Project) -> None:
         answer = await agent.client.call_tool("execute_code", {"code": "import photos\nresult = photos.get_image()"})
         text, image = answer.content
         assert (image.type, image.mime_type, base64.b64decode(image.data) == IMAGE) == ("image", "image/png", True)
-        assert '"type": "image/png", "bytes": 2568, "name": "cat.png"' in text.text
+        assert '"type":"image/png","bytes":2568,"name":"cat.png"' in text.text
         handle = answer.structured_content["value"]
         code = "import photos\nimage = ''\nresult = photos.upload(file=image)['parts'][0]"
         uploaded = await agent.run(code, params={"image": handle})

@@ -6,17 +6,12 @@ import json
 import re
 import ssl
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 import httpx2
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from doorward import ConfigError
 from doorward.config import config
 from doorward_mcp_server.http.endpoint import Endpoint
@@ -30,28 +25,6 @@ from .test_http_attacks import all_of, opened
 from .test_http_auth import post, token
 
 pytestmark = pytest.mark.anyio
-PEM = serialization.Encoding.PEM
-PRIVATE = serialization.PrivateFormat.PKCS8
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a certificate for 127.0.0.1, its key, another key, and the key encrypted."""
-    folder = tmp_path_factory.mktemp("tls")
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "doorward test")])
-    now = datetime.now(UTC)
-    built = x509.CertificateBuilder(
-        name, name, key.public_key(), x509.random_serial_number(), now, now + timedelta(days=1)
-    )
-    named = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
-    certificate = built.add_extension(named, critical=False).sign(key, hashes.SHA256())
-    (folder / "server.pem").write_bytes(certificate.public_bytes(PEM))
-    none, some = serialization.NoEncryption(), serialization.BestAvailableEncryption(b"secret")
-    (folder / "server.key").write_bytes(key.private_bytes(PEM, PRIVATE, none))
-    (folder / "locked.key").write_bytes(key.private_bytes(PEM, PRIVATE, some))
-    (folder / "other.key").write_bytes(ec.generate_private_key(ec.SECP256R1()).private_bytes(PEM, PRIVATE, none))
-    return folder
 
 
 @pytest.fixture
@@ -111,13 +84,13 @@ def test_every_address_behind_a_proxy(guarded: Project) -> None:
 
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])
-async def test_https(guarded: Project, files: Path, era: str) -> None:
+async def test_https(guarded: Project, tls_files: Path, era: str) -> None:
     """The SDK's client by TLS. CONTRACT: CLI-02."""
     guarded.env |= {
-        "DOORWARD_HTTP__CERTIFICATE": str(files / "server.pem"),
-        "DOORWARD_HTTP__KEY": str(files / "server.key"),
+        "DOORWARD_HTTP__CERTIFICATE": str(tls_files / "server.pem"),
+        "DOORWARD_HTTP__KEY": str(tls_files / "server.key"),
     }
-    trusting = ssl.create_default_context(cafile=str(files / "server.pem"))
+    trusting = ssl.create_default_context(cafile=str(tls_files / "server.pem"))
     with guarded.http() as (url, _):
         assert url.startswith("https://127.0.0.1:")
         async with (
@@ -133,11 +106,11 @@ async def test_https(guarded: Project, files: Path, era: str) -> None:
             urlopen(url.replace("https:", "http:"), timeout=10)
 
 
-async def test_half_of_tls_keeps_nobody_out(guarded: Project, files: Path) -> None:
+async def test_half_of_tls_keeps_nobody_out(guarded: Project, tls_files: Path) -> None:
     """Handshakes that do not go on, plain HTTP, half a request within TLS, and clients that would agree anew
     (CVE-2011-1473)."""
-    certificate = str(files / "server.pem")
-    guarded.env |= {"DOORWARD_HTTP__CERTIFICATE": certificate, "DOORWARD_HTTP__KEY": str(files / "server.key")}
+    certificate = str(tls_files / "server.pem")
+    guarded.env |= {"DOORWARD_HTTP__CERTIFICATE": certificate, "DOORWARD_HTTP__KEY": str(tls_files / "server.key")}
     guarded.env |= {"DOORWARD_HTTP__CONNECTIONS": "60", "DOORWARD_HTTP__HEADER_TIMEOUT": "5"}
     trusting = ssl.create_default_context(cafile=certificate)
     with guarded.http() as (url, _), ExitStack() as held:
@@ -175,8 +148,8 @@ async def test_half_of_tls_keeps_nobody_out(guarded: Project, files: Path) -> No
         ("server.pem", "", "belong together"),
     ],
 )
-def test_files_that_do_not_fit_are_said(files: Path, certificate: str, key: str, says: str) -> None:
-    file = files / "doorward.toml"
+def test_files_that_do_not_fit_are_said(tls_files: Path, certificate: str, key: str, says: str) -> None:
+    file = tls_files / "doorward.toml"
     file.write_text(f'[http]\ncertificate = "{certificate}"\n' + (f'key = "{key}"\n' if key else ""))
     with pytest.raises(ConfigError) as caught:
         Endpoint(config.load(file), "127.0.0.1", 0).tls()

@@ -74,7 +74,7 @@ async def servers(agent: Any) -> list[str]:
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 async def test_add_beside_serve(project: Project, api: str, transport: str) -> None:
     """What `doorward add` adds is there for a client that is connected, who is told; a session and its variables
-    stay."""
+    stay. CONTRACT: OBS-04."""
     notes: list[Any] = []
 
     async def told(message: Any) -> None:

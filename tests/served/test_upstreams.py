@@ -85,7 +85,7 @@ def _started() -> int:
 
 async def test_connected_by_the_first_call_and_kept(project: Project) -> None:
     """A start connects to nothing; the first call starts the server; the next runs find the same process. CONTRACT:
-    EXE-11, EXE-12."""
+    EXE-11, EXE-12, OBS-04."""
     others = _started()
     async with project.stdio() as agent:
         listed = await agent.call("list_servers")

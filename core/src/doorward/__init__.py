@@ -14,22 +14,24 @@ _EXPORTS = {
     "compat.aliases": ("aliases",),
     "config.config": ("module_name",),
     "config.validation": ("validate",),
-    "config.index": ("GROUPS", "Entry", "Index", "installed"),
+    "packages.index": ("GROUPS", "Entry", "Index", "installed"),
     "model.abilities": (
-        "HasBaseUrl", "HasOrigins", "HasPackages", "HasPaths", "HasSettings", "HasSlots", "HasUrl", "HasWait",
-        "HasWorkingFolder", "OffersFunctions", "SupportsBuild", "SupportsClose", "SupportsLogin", "SupportsLoginCheck",
-        "SupportsFlush", "SupportsLogout", "SupportsMachineCheck", "SupportsOpen", "TellsChanges", "TellsUpstreams",
+        "Enhances", "HasBaseUrl", "HasOrigins", "HasPackages", "HasPaths", "HasSettings", "HasSlots", "HasUrl",
+        "HasWait", "HasWorkingFolder", "OffersFunctions", "SupportsBuild", "SupportsClose", "SupportsLogin",
+        "SupportsLoginCheck", "SupportsFlush", "SupportsLogout", "SupportsMachineCheck", "SupportsOpen",
+        "TellsChanges", "TellsUpstreams",
     ),
     "model.contexts": ("PluginContext", "ServerContext"),
     "model.drivers": ("Auth", "Cache", "Observer", "Source"),
+    "model.enhancement": ("Documentation", "Enhancement"),
     "model.executors": ("Aliases", "Capabilities", "Door", "Executor", "Sandbox"),
     "model.events": ("AuthChosen", "CallFinished", "Event", "EventsDropped", "RunFinished", "RunStarted"),
     "model.interaction": ("Client", "LoginPrompt"),
     "data.error_bodies": ("error_text",),
     "model.errors": (
-        "ApiError", "Busy", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused", "InvalidArguments",
-        "InvalidProgram", "LimitExceeded", "LoginRefused", "MissingSecret", "PluginError", "Refused", "SandboxDied",
-        "ServerError", "ToolError", "UnknownName", "Unsupported",
+        "ApiError", "Busy", "CannotAsk", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused",
+        "InvalidArguments", "InvalidProgram", "LimitExceeded", "LoginRefused", "MissingSecret", "PluginError",
+        "Refused", "SandboxDied", "ServerError", "ToolError", "UnknownName", "Unsupported",
     ),
     "host.files": ("alone", "check_own", "flocked", "own_file", "own_folder", "write_own"),
     "gateway": ("Gateway",),
@@ -49,9 +51,9 @@ _EXPORTS = {
     "model.limits": ("Limits",),
     "model.names": ("is_plain", "python_name", "unique_names"),
     "host.guarded_transport": ("GuardedTransport",),
-    "runs.awaited_calls": ("awaited",),
-    "runs.parameters": ("bind", "parameters"),
-    "runs.program_text": ("sets_result",),
+    "programs.awaited_calls": ("awaited",),
+    "programs.parameters": ("bind", "parameters"),
+    "programs.program_text": ("sets_result",),
     "data.quoting": ("in_a_line", "quoted", "status"),
     "data.offload": ("aside", "write_json"),
     "data.json_reading": ("decoded", "read_json"),
@@ -65,6 +67,7 @@ _EXPORTS = {
     "model.outcomes": ("ARTEFACT_URI", "Artefact", "Outcome"),
     "model.principals": ("LOCAL",),
     "model.programs": ("CachedProgram", "Failure", "Finding", "Frame", "Program", "ProgramResult"),
+    "model.usage": ("Usage",),
     "host.watchdog": ("Watchdog",),
 }  # fmt: skip
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
@@ -93,10 +96,6 @@ if TYPE_CHECKING:
     from doorward.calls.items import items_of as items_of
     from doorward.compat.aliases import aliases as aliases
     from doorward.config.config import module_name as module_name
-    from doorward.config.index import GROUPS as GROUPS
-    from doorward.config.index import Entry as Entry
-    from doorward.config.index import Index as Index
-    from doorward.config.index import installed as installed
     from doorward.config.settings import Config as Config
     from doorward.config.validation import validate as validate
     from doorward.data.clean_text import clean_text as clean_text
@@ -142,6 +141,8 @@ if TYPE_CHECKING:
     from doorward.model.drivers import Cache as Cache
     from doorward.model.drivers import Observer as Observer
     from doorward.model.drivers import Source as Source
+    from doorward.model.enhancement import Documentation as Documentation
+    from doorward.model.enhancement import Enhancement as Enhancement
     from doorward.model.errors import *  # noqa: F403
     from doorward.model.events import AuthChosen as AuthChosen
     from doorward.model.events import CallFinished as CallFinished
@@ -178,18 +179,23 @@ if TYPE_CHECKING:
     from doorward.model.programs import ProgramResult as Ended  # noqa: F401
     from doorward.model.programs import ProgramResult as ProgramResult
     from doorward.model.settings import Settings as Settings
+    from doorward.model.usage import Usage as Usage
     from doorward.model.version import PLUGIN_API as PLUGIN_API
     from doorward.model.version import __version__ as __version__
+    from doorward.packages.index import GROUPS as GROUPS
+    from doorward.packages.index import Entry as Entry
+    from doorward.packages.index import Index as Index
+    from doorward.packages.index import installed as installed
     from doorward.plugins.hookspecs import hookimpl as hookimpl
     from doorward.plugins.manager import Plugins as Plugins
     from doorward.plugins.mcp_additions import RawPrompt as RawPrompt
     from doorward.plugins.mcp_additions import RawResource as RawResource
     from doorward.plugins.mcp_additions import RawTool as RawTool
     from doorward.plugins.mcp_additions import principal_of as principal_of
-    from doorward.runs.awaited_calls import awaited as awaited
-    from doorward.runs.parameters import bind as bind
-    from doorward.runs.parameters import parameters as parameters
-    from doorward.runs.program_text import sets_result as sets_result
+    from doorward.programs.awaited_calls import awaited as awaited
+    from doorward.programs.parameters import bind as bind
+    from doorward.programs.parameters import parameters as parameters
+    from doorward.programs.program_text import sets_result as sets_result
     from doorward.secrets.references import escaped as escaped
     from doorward.secrets.store import Secret as Secret
     from doorward.secrets.store import Secrets as Secrets

@@ -14,9 +14,9 @@ _EXPORTS = {
     "cli.common": ("CheckProvider", "Project", "common", "described", "plain", "print_json", "say", "table"),
     "cli.compile": ("client_command", "compile_now"),
     "config.distribution": ("Distribution", "find_distribution", "find_index"),
-    "config.index": ("canonical",),
+    "packages.index": ("canonical",),
     "config.manifest": ("Manifest",),
-    "config.pinned_files": ("BY_RECORD", "FileProblem", "file_problems", "hash_of_files", "recorded_files"),
+    "packages.pinned_files": ("BY_RECORD", "FileProblem", "file_problems", "hash_of_files", "recorded_files"),
     "config.settings": ("ServerSettings",),
     "config.validation": ("explain",),
     "configuring.first_start": ("first_start",),
@@ -56,13 +56,7 @@ if TYPE_CHECKING:
     from doorward.config.distribution import Distribution as Distribution
     from doorward.config.distribution import find_distribution as find_distribution
     from doorward.config.distribution import find_index as find_index
-    from doorward.config.index import canonical as canonical
     from doorward.config.manifest import Manifest as Manifest
-    from doorward.config.pinned_files import BY_RECORD as BY_RECORD
-    from doorward.config.pinned_files import FileProblem as FileProblem
-    from doorward.config.pinned_files import file_problems as file_problems
-    from doorward.config.pinned_files import hash_of_files as hash_of_files
-    from doorward.config.pinned_files import recorded_files as recorded_files
     from doorward.config.settings import ServerSettings as ServerSettings
     from doorward.config.validation import explain as explain
     from doorward.configuring.first_start import first_start as first_start
@@ -75,6 +69,12 @@ if TYPE_CHECKING:
     from doorward.configuring.variables import variable as variable
     from doorward.configuring.variables import write_env as write_env
     from doorward.host.files import beside as beside
+    from doorward.packages.index import canonical as canonical
+    from doorward.packages.pinned_files import BY_RECORD as BY_RECORD
+    from doorward.packages.pinned_files import FileProblem as FileProblem
+    from doorward.packages.pinned_files import file_problems as file_problems
+    from doorward.packages.pinned_files import hash_of_files as hash_of_files
+    from doorward.packages.pinned_files import recorded_files as recorded_files
     from doorward.secrets.detection import hide as hide
     from doorward.secrets.detection import hide_arguments as hide_arguments
     from doorward.secrets.detection import is_named_secret as is_named_secret

@@ -16,6 +16,7 @@ from doorward.catalog.store import (
     Only,
     Row,
     SearchIndex,
+    StoredEnhancement,
     StoredObservation,
 )
 from doorward.stores import Stores
@@ -33,6 +34,7 @@ __all__ = [
     "Row",
     "SearchIndex",
     "StoredArtefact",
+    "StoredEnhancement",
     "StoredObservation",
     "Stores",
 ]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,29 +24,26 @@ from doorward.compat.runtime import Runtime
 from doorward.config import config
 from doorward.config.config import Loaded
 from doorward.config.distribution import find_index
-from doorward.config.index import Index
 from doorward.host.background_tasks import background_tasks
 from doorward.model.calls import File
-from doorward.model.errors import DoorwardError
 from doorward.model.interaction import Client
 from doorward.model.limits import Limits
 from doorward.model.outcomes import Outcome
 from doorward.model.principals import LOCAL
-from doorward.model.programs import Program
 from doorward.observers.observers import Observers
+from doorward.packages.index import Index
 from doorward.plugins.manager import Plugins
 from doorward.program_api.discovery import Discovery
 from doorward.program_api.helper_cards import MODULE, HelperCards
 from doorward.program_api.helpers import HELPERS, Helpers
 from doorward.program_api.modules import Modules
-from doorward.runs import program_text
 from doorward.runs.admission import Admission
+from doorward.runs.execution import Execution
 from doorward.runs.executors import Executors
-from doorward.runs.outcomes import failure
-from doorward.runs.program_cache import ProgramCache, repeated
-from doorward.runs.run_context import RunContext
+from doorward.runs.languages import Languages
+from doorward.runs.program_cache import ProgramCache
 from doorward.runs.runner import Runs
-from doorward.runs.sessions import Session, Sessions
+from doorward.runs.sessions import Sessions
 from doorward.secrets import needles
 from doorward.servers.background_refresh import BackgroundRefresh, recover, steadily
 from doorward.servers.compiler import Compiler
@@ -80,6 +76,7 @@ class Gateway:
         self.servers = Servers(loaded, plugins, self.catalog, self.principals, self.state)
         self.compiler = Compiler(self.servers, self.catalog, self.skills, plugins, self.secrets)
         self.executors = Executors(loaded, plugins, self.state)
+        self.languages = Languages(self.executors)
         policy, cards = Policy(loaded, self.principals, self.servers.upstreams), HelperCards(HELPERS)
         self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets)
         self.discovery = Discovery(self.catalog, self.servers, self.broker, cards, self.executors.told, self.limits)
@@ -89,9 +86,19 @@ class Gateway:
         self.exposed = DirectTools(self.servers, self.catalog)
         self._artefacts = Artefacts(stores.artefacts, most=limits.kept, seconds=limits.kept_seconds)
         self._sessions = Sessions(most=limits.sessions, idle=limits.session_idle)
-        self._runs = Runs(self.executors, plugins, self.secrets)
-        self._admission = Admission(self.limits, self._artefacts, self.broker.withholding, plugins)
         self._kept = ProgramCache(loaded, plugins, self.catalog, self.state)
+        self._execution = Execution(
+            self.limits,
+            Admission(self.limits, self._artefacts, self.broker.withholding, plugins),
+            Runs(self.executors, plugins, self.secrets),
+            self._sessions,
+            self._kept,
+            self.broker,
+            self.modules,
+            self._artefacts,
+            self.languages,
+            self.ready,
+        )
         self._compiled = anyio.Event()
 
     @classmethod
@@ -166,17 +173,20 @@ class Gateway:
             query, principal=principal, server=server, read_only=read_only, limit=limit, cursor=cursor
         )
 
-    async def get_functions(self, names: Sequence[str], *, principal: str = LOCAL) -> list[dict[str, Any]]:
-        """One to five functions in full: `{"function", "import", "signature", "text"}`, or `{"function", "error"}`.
+    async def get_functions(
+        self, names: Sequence[str], *, principal: str = LOCAL, language: str = ""
+    ) -> list[dict[str, Any]]:
+        """One to five functions in full, as programs of a language declare them (see `execute`): `{"function",
+        "import", "signature", "text"}`, or `{"function", "error"}`.
 
-        Raises: InvalidArguments.
+        Raises: InvalidArguments; Unsupported if no executor runs this language.
         """
         await self.ready()
-        return self.discovery.describe(names, principal)
+        return self.discovery.describe(names, principal, self.languages.chosen(language))
 
     def capabilities(self, principal: str = LOCAL) -> str:
         """A paragraph about what a principal can do here."""
-        return self.discovery.capabilities(principal)
+        return self.discovery.capabilities(principal, self.languages.default)
 
     async def compile(
         self, *, force: bool = False, dry_run: bool = False, tell: Callable[[str], None] = lambda name: None
@@ -197,23 +207,25 @@ class Gateway:
         timeout: float | None = None,
         principal: str = LOCAL,
         client: Client | None = None,
+        language: str = "",
     ) -> Outcome:
         """Run a program. An error is in the outcome, never raised.
 
         `params` are values for its parameters, files by their handles; `functions` limits what it may call;
-        `session_id` is the id of an open session, or `"new"`; `client` gets progress and requests from its calls.
+        `session_id` is the id of an open session, or `"new"`; `client` gets progress and requests from its calls;
+        `language` is that of the program: Python if it is empty, where any executor runs Python.
         """
-        try:
-            self._admission.admit(principal)
-            await self.ready()
-            code = program_text.received(code, self.limits.code_bytes)
-            program, known = self._admission.prepared(
-                code, principal, params, description=description, functions=functions, timeout=timeout
-            )
-            session = await self._sessions.get(session_id, principal) if session_id else None
-        except DoorwardError as error:
-            return self._admission.refused(error, code, principal)
-        return await self._run(program, known, session, client)
+        return await self._execution.execute(
+            code,
+            params=params,
+            functions=functions,
+            description=description,
+            session_id=session_id,
+            timeout=timeout,
+            principal=principal,
+            client=client,
+            language=language,
+        )
 
     async def run_cached(
         self,
@@ -225,20 +237,11 @@ class Gateway:
         client: Client | None = None,
     ) -> Outcome:
         """Run a kept program with other values for its parameters, unless a function that it uses has changed."""
-        try:
-            self._admission.admit(principal)
-            await self.ready()
-            kept = await self._kept.get(cache_id, principal)
-            program = self._admission.cached(kept, principal, params, timeout)
-        except DoorwardError as error:
-            return self._admission.refused(error, "", principal)
-        outcome = await self._run(program, None, None, client)
-        return repeated(outcome, cache_id, {**kept.params, **(params or {})})
+        return await self._execution.run_cached(cache_id, params, timeout=timeout, principal=principal, client=client)
 
     async def call(self, function: str, arguments: Mapping[str, Any] | None = None, *, principal: str = LOCAL) -> Any:
         """Make one call through the door, without a sandbox. Raises: DoorwardError."""
-        await self.ready()
-        return await self._context(self._admission.program("", principal)).call(function, (), dict(arguments or {}))
+        return await self._execution.call(function, dict(arguments or {}), principal)
 
     async def answer(
         self,
@@ -249,13 +252,7 @@ class Gateway:
         client: Client | None = None,
     ) -> Outcome:
         """Make one call as a run: it counts as one, a large value is cut, and an error is in the outcome."""
-        try:
-            self._admission.admit(principal)
-            await self.ready()
-        except DoorwardError as error:
-            return Outcome(False, error=failure(error))
-        run = self._context(self._admission.program("", principal), client=client)
-        return await self._runs.answer(run, function, dict(arguments or {}))
+        return await self._execution.answer(function, dict(arguments or {}), principal=principal, client=client)
 
     def result(self, uri: str, *, principal: str = LOCAL) -> Page:
         """A page of an artefact. Raises: UnknownName."""
@@ -268,20 +265,6 @@ class Gateway:
     async def close_session(self, session_id: str, *, principal: str = LOCAL) -> None:
         """End a session, and a program that runs in it. Raises: UnknownName."""
         await self._sessions.end(self._sessions.find(session_id, principal))
-
-    def _context(self, program: Program, session: Session | None = None, client: Client | None = None) -> RunContext:
-        return RunContext(program, self.broker, self.modules, self._artefacts, session, client)
-
-    async def _run(
-        self, program: Program, known: Mapping[str, Any] | None, session: Session | None, client: Client | None
-    ) -> Outcome:
-        outcome = await self._runs.run(program, self._context(program, session, client), session)
-        if session is not None:
-            await self._sessions.leave(session)
-            outcome = replace(outcome, session_id="" if session.dead else session.id)
-        elif outcome.ok and known is not None:
-            outcome = await self._kept.keep(program, known, outcome)
-        return outcome
 
     async def ready(self) -> None:
         """Wait for the first compilation of all servers, but not for long: one may not answer at all."""

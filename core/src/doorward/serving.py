@@ -13,7 +13,7 @@ from doorward.config.config import Loaded
 from doorward.config.settings import HttpSettings, OAuthSettings, can_come_in
 from doorward.config.token_file import TokenFile
 from doorward.config.urls import origin_of
-from doorward.data.quoting import indented, told
+from doorward.data.quoting import apart, indented, told
 from doorward.describe.function_tool import FunctionTool, function_tool, tool_arguments
 from doorward.describe.validation_messages import mistakes
 from doorward.host.logs import seldom
@@ -21,7 +21,7 @@ from doorward.host.loopback import IN_URLS, is_loopback
 from doorward.model.names import some
 from doorward.plugins.mcp_additions import PRINCIPAL
 from doorward.results.outcome_schema import outcome_names
-from doorward.results.outcome_text import as_dict, as_text
+from doorward.results.outcome_text import as_dict, as_text, compact
 
 __all__ = [
     "IN_URLS",
@@ -31,9 +31,11 @@ __all__ = [
     "Loaded",
     "OAuthSettings",
     "TokenFile",
+    "apart",
     "as_dict",
     "as_text",
     "can_come_in",
+    "compact",
     "function_tool",
     "indented",
     "is_loopback",

@@ -88,7 +88,7 @@ def place(doorward_host: Any) -> Any:
 
 
 def door(gate: Gateway, principal: str) -> Any:
-    return gate._context(gate._admission.program("", principal))
+    return gate._execution.of_call(principal)
 
 
 async def said(work: Any) -> str:

@@ -200,6 +200,26 @@ def test_an_argument_that_another_parameter_takes_is_told() -> None:
     assert "optional = " in str(error(rrsets_body=[{"name": "x"}]))  # the document may be wrong
 
 
+def test_a_schema_that_is_wrong_disables_no_other_check() -> None:
+    """A pattern of another dialect is left out, and the rest holds; of a schema that is none, the names are left."""
+    odd = {"type": "array", "items": {"type": "integer"}, "allOf": [{"pattern": "(?<!"}]}
+    patterns = {
+        "type": "object",
+        "properties": {"n": odd, "pattern": {"type": "string"}},
+        "additionalProperties": False,
+    }
+    function = Function("shop", "odd", parameters=patterns)
+    assert bind(function, (), {"n": [1], "pattern": "("}, CATALOG) == {"n": [1], "pattern": "("}
+    for wrong in ({"n": ["x"]}, {"pattern": 3}, {"m": 1}):
+        with pytest.raises(InvalidArguments):
+            bind(function, (), wrong, CATALOG)
+    broken = {"type": "object", "properties": {"n": {"type": "numbre"}}, "additionalProperties": False}
+    broken_one = Function("shop", "broken", parameters=broken)
+    assert bind(broken_one, (), {"n": "anything"}, CATALOG) == {"n": "anything"}
+    with pytest.raises(InvalidArguments):
+        bind(broken_one, (), {"m": 1}, CATALOG)
+
+
 def test_what_tells_alternatives_apart_is_told_with_all_its_values() -> None:
     """Not only that of the alternative that fits best."""
     with pytest.raises(

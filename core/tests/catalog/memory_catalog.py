@@ -10,7 +10,7 @@ from typing import Literal
 
 from doorward.catalog.search.document import FIELDS, WEIGHTS
 from doorward.catalog.search.question import Phrase
-from doorward.catalog.store import CatalogReader, Contents, Only, Row, StoredObservation
+from doorward.catalog.store import CatalogReader, Contents, Only, Row, StoredEnhancement, StoredObservation
 
 Entry = tuple[Row, str, bool, tuple[str, ...]]
 _numbers = count(1)
@@ -24,6 +24,7 @@ class State:
     functions: dict[int, Entry] = field(default_factory=dict)
     definitions: dict[tuple[str, str], str] = field(default_factory=dict)
     seen: dict[tuple[str, str], StoredObservation] = field(default_factory=dict)
+    enhanced: dict[tuple[str, str], StoredEnhancement] = field(default_factory=dict)
     compiles: int = 0
 
 
@@ -63,14 +64,14 @@ class MemoryCatalog:
         there, self.place = self.place, None
         return ["memory"] if there else []
 
-    def replace(self, contents: Contents, lasts: Callable[[str, str], bool]) -> None:
-        state = without(self._state(), contents.server, lasts)
+    def replace(self, contents: Contents, lasts: Callable[[str, str], bool], holds: Callable[[str, str], bool]) -> None:
+        state = without(self._state(), contents.server, lasts, holds)
         first = max(state.functions, default=0) + 1
         self._commit(
             replace(
                 state,
                 servers=dict(sorted({**state.servers, contents.server: contents}.items())),
-                functions={**state.functions, **dict(enumerate(contents.functions, first))},
+                functions=indexed({**state.functions, **dict(enumerate(contents.functions, first))}, state.enhanced),
                 definitions={
                     **state.definitions,
                     **{(contents.server, name): text for name, text in contents.definitions},
@@ -81,8 +82,15 @@ class MemoryCatalog:
     def drop(self, servers: Iterable[str]) -> None:
         state = self._state()
         for server in servers:
-            state = without(state, server, lambda name, digest: False)
+            state = without(state, server, lambda name, digest: False, lambda name, documented: False)
         self._commit(state)
+
+    def enhance(self, server: str, given: Mapping[str, StoredEnhancement | None]) -> None:
+        state = self._state()
+        enhanced = state.enhanced | {(server, name): each for name, each in given.items()}
+        enhanced = {this: each for this, each in enhanced.items() if each}
+        functions = indexed(state.functions, enhanced)
+        self._commit(replace(state, enhanced=enhanced, functions=functions, compiles=state.compiles + 1))
 
     def merge_observations(
         self, seen: Mapping[tuple[str, str], Callable[[StoredObservation | None], StoredObservation]]
@@ -101,12 +109,23 @@ class MemoryCatalog:
         self.writes += 1
 
 
-def without(state: State, server: str, lasts: Callable[[str, str], bool]) -> State:
+def indexed(functions: Mapping[int, Entry], enhanced: Mapping[tuple[str, str], StoredEnhancement]) -> dict[int, Entry]:
+    """The functions, each with the words of what was added to it."""
+    found, at = {}, FIELDS.index("questions")
+    for number, (row, original, reads, texts) in functions.items():
+        added = enhanced.get((row.server, row.name))
+        words = added.words if added and not added.waits else ""
+        found[number] = row, original, reads, (*texts[:at], words, *texts[at + 1 :])
+    return found
+
+
+def without(state: State, server: str, lasts: Callable[[str, str], bool], holds: Callable[[str, str], bool]) -> State:
     return State(
         {name: contents for name, contents in state.servers.items() if name != server},
         {number: entry for number, entry in state.functions.items() if entry[0].server != server},
         {this: text for this, text in state.definitions.items() if this[0] != server},
         {this: seen for this, seen in state.seen.items() if this[0] != server or lasts(this[1], seen.digest)},
+        {this: each for this, each in state.enhanced.items() if this[0] != server or holds(this[1], each.documented)},
         state.compiles + 1,
     )
 
@@ -177,6 +196,10 @@ class Reader:
 
     def observation(self, server: str, name: str) -> StoredObservation | None:
         return self.place.state.seen.get((server, name))
+
+    def enhancements(self, server: str, name: str | None = None) -> list[tuple[str, StoredEnhancement]]:
+        kept = self.place.state.enhanced.items()
+        return [(its, each) for (of, its), each in kept if of == server and name in (None, its)]
 
     def functions_of(self, servers: Collection[str]) -> frozenset[int]:
         return frozenset(number for number, entry in self.place.state.functions.items() if entry[0].server in servers)

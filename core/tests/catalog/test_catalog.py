@@ -95,15 +95,16 @@ CREATE TABLE servers (name TEXT PRIMARY KEY, report TEXT, words TEXT);
 CREATE TABLE compiles (number INTEGER);
 INSERT INTO compiles VALUES (0);
 CREATE TABLE observed (server TEXT, name TEXT, digest TEXT, shape TEXT, times INTEGER, last REAL, PRIMARY KEY (server, name)) WITHOUT ROWID;
+CREATE TABLE enhancements (server TEXT, name TEXT, documented TEXT, record TEXT, words TEXT, waits INTEGER, PRIMARY KEY (server, name)) WITHOUT ROWID;
 CREATE TABLE definitions (server TEXT, name TEXT, schema TEXT, PRIMARY KEY (server, name)) WITHOUT ROWID;
 CREATE TABLE functions (id INTEGER PRIMARY KEY, server TEXT, name TEXT, original TEXT, read_only INTEGER, record TEXT);
 CREATE UNIQUE INDEX functions_by_name ON functions (server, name);
 CREATE INDEX functions_by_original ON functions (original, server);
 CREATE INDEX functions_called ON functions (name);
 CREATE VIRTUAL TABLE search USING fts5 (facts, server, name, noun, summary, route, tags, description, parameters,
-    tokenize = "unicode61 tokenchars '_'");
-INSERT INTO search (search, rank) VALUES ('rank', 'bm25(0, 0, 5, 3, 3, 2, 2, 1, 1)');
-PRAGMA user_version = 4;
+    questions, tokenize = "unicode61 tokenchars '_'");
+INSERT INTO search (search, rank) VALUES ('rank', 'bm25(0, 0, 5, 3, 3, 2, 2, 1, 1, 1)');
+PRAGMA user_version = 5;
 """
 """As files were made before sqlite-utils made them."""
 

@@ -134,7 +134,7 @@ def test_nothing_answers_as_an_empty_catalog_does(tmp_path: Path) -> None:
     empty = SqliteCatalog(tmp_path / "catalog.db").made()
     asked: dict[str, Any] = {
         "servers": (), "reports": (), "settings": (), "words": (["s"],), "function": ("s", "f"), "rows": ([1],), "named": ("s",),
-        "names": ("s", "name", None), "aliases": ("s",), "definition": ("s", "d"), "observation": ("s", "f"), "functions_of": (["s"],),
+        "names": ("s", "name", None), "aliases": ("s",), "definition": ("s", "d"), "observation": ("s", "f"), "enhancements": ("s",), "functions_of": (["s"],),
         "called": (["f"],),
     }  # fmt: skip
     for name, given in asked.items():
@@ -144,7 +144,7 @@ def test_nothing_answers_as_an_empty_catalog_does(tmp_path: Path) -> None:
 
 START = """
 import asyncio, sys
-from doorward.config.index import Index
+from doorward.packages.index import Index
 from doorward.gateway import Gateway
 async def main():
     async with Gateway.open(sys.argv[1], index=Index([])) as gate:

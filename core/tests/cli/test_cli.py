@@ -19,7 +19,8 @@ import pytest
 import structlog
 from doorward import Compiled, ConfigError, Function, Gateway, PluginContext, ServerError, Settings, Template, hookimpl
 from doorward.cli import COMMANDS
-from doorward.config.index import Index
+from doorward.packages.index import Index
+from doorward_testing.scripted import Scripted
 from pydantic import Field
 
 from ..conftest import CONFIG, Cli, CommandEnded, InProcess, Weather
@@ -645,6 +646,29 @@ def test_run_exit_codes(project: Cli, doorward_host: Any, code: str, options: li
     assert says in ended.out + ended.err
 
 
+def test_run_in_other_languages(project: Cli, doorward_host: Any) -> None:
+    """The name of the file says the language, or an option; parameters are those of its language. CONTRACT: EXE-02."""
+    doorward_host.install("executor", "scripted", Scripted)
+    doorward_host.write(CONFIG.replace('"inprocess"', '["inprocess", "scripted"]'))
+    (doorward_host.folder / "p.ts").write_text('const id: string = "7"\nconst n = 1\nid')
+    told = project("run", "p.ts", "--param", "id=12", "--param", "n=3", "--json").json
+    assert (told["executor"], told["value"]) == ("scripted", "12")
+    (doorward_host.folder / "p.txt").write_text("const n = 1\nn")
+    assert project("run", "p.txt", "--language", "js", "--param", "n=2", "--json").json["value"] == 2
+    none = project("run", "p.ts", "--language", "ruby")
+    assert none.code == 1
+    assert "no executor here runs 'ruby'" in none.out
+
+
+def test_show_in_other_languages(project: Cli, doorward_host: Any) -> None:
+    """A function as a program in TypeScript calls it, where an executor runs that."""
+    assert "no executor here runs 'typescript'" in project("show", "weather.get_forecast", "--language", "ts").err
+    doorward_host.install("executor", "scripted", Scripted)
+    doorward_host.write(CONFIG.replace('"inprocess"', '["inprocess", "scripted"]'))
+    assert "def get_forecast(" in project("show", "weather.get_forecast").out
+    assert "declare function get_forecast(" in project("show", "weather.get_forecast", "--language", "ts").out
+
+
 def test_run_narrowed(project: Cli, doorward_host: Any) -> None:
     """`--function` narrows what a program may call."""
     (doorward_host.folder / "p.py").write_text("result = len(await weather.big())")
@@ -817,7 +841,7 @@ def test_a_name_that_is_taken_gets_another(project: Cli) -> None:
 
 
 def test_doctor_when_not(project: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each thing that is wrong comes with what to do, and one that stops the start with its reason."""
+    """Each thing that is wrong comes with what to do, and one that stops the start with its reason. CONTRACT: OBS-04."""
     doorward_host.install("plugin", "moon", Checked)
     doorward_host.install("executor", "sick", type("Sick", (InProcess,), {"open": None}))
     fake = 'source = "fake"\ntoken = '

@@ -19,7 +19,7 @@ def test_help_imports_nothing(start_doorward: StartDoorward) -> None:
     code, out, err = ended(start_doorward("--help", python=("-X", "importtime")))
     assert (code, "poisoned" in out) == (0, True)
     imported = set(re.findall(r"\| +([\w.]+)$", err, re.MULTILINE))
-    assert "doorward.config.index" in imported
+    assert "doorward.packages.index" in imported
     heavy = {
         "click",
         "pydantic",

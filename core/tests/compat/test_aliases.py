@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from doorward import Call, Compiled, Function, Settings, ToolError
 from doorward.compat.aliases import PREDEFINED_NAMES, aliases, server_meant
+from doorward.compat.script_aliases import script_aliases
 
 from ..conftest import CONFIG
 
@@ -169,3 +170,29 @@ async def test_every_name_that_is_there_is_a_helper(box: Any) -> None:
 )
 def test_what_a_name_means(name: str, server: str) -> None:
     assert server_meant(name) == server
+
+
+def test_names_in_typescript() -> None:
+    """A server is imported by its configured name, or from a folder of wrappers; helpers of other systems are there
+    without an import. CONTRACT: EXE-08, SRC-20."""
+    servers = {"my_shelf": "my-shelf", "box": "box"}
+    code = """
+    import * as shelf from "my-shelf"; import { read } from './servers/box.ts';
+    import "box"; export { a } from "../mcp-wrappers/my-shelf/index.js"; const b = await import("@/servers/box");
+    import * as no from "./servers/none"; import * as other from "evil/box"; const text = "from './servers/my_shelf'";
+    """
+    found = script_aliases(code, servers)
+    assert found.modules == {
+        "my-shelf": "my_shelf",
+        "./servers/box.ts": "box",
+        "../mcp-wrappers/my-shelf/index.js": "my_shelf",
+        "@/servers/box": "box",
+        "./servers/my_shelf": "my_shelf",
+    }
+    assert found.before == ""
+    helped = script_aliases("await callMCPTool('mcp__box__read', {}); searchTools('x')", servers)
+    assert helped.modules == {"doorward.runtime": "doorward.runtime"}
+    assert helped.before == (
+        'import { callMCPTool, searchTools } from "doorward.runtime";\n'
+        "globalThis.callMCPTool ??= callMCPTool;\nglobalThis.searchTools ??= searchTools;\n"
+    )

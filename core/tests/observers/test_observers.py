@@ -24,8 +24,8 @@ from doorward import (
     RunStarted,
     Settings,
 )
-from doorward.config.index import PluginId
 from doorward.observers import event_queue
+from doorward.packages.index import PluginId
 from doorward.plugins.failures import Failures
 from doorward_testing import Cli
 

@@ -25,8 +25,8 @@ from doorward import (
     hookimpl,
     installed,
 )
-from doorward.config.index import GROUPS, near_group
 from doorward.configuring import doctor
+from doorward.packages.index import GROUPS, near_group
 from doorward.plugins import hookspecs
 from doorward.plugins.hook_answers import DECLARED, answers_many, fitting
 from doorward.plugins.hookspecs import SPECS

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import structlog
 from doorward import ConfigError, Finding, PluginError, RawTool, ServerError, hookimpl
-from doorward.config.index import Index
+from doorward.packages.index import Index
 from doorward.plugins.manager import Plugins
 
 from ..conftest import CONFIG

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import structlog
 from doorward import PLUGIN_API, PluginError, hookimpl
-from doorward.config.index import GROUPS, Entry, Index
+from doorward.packages.index import GROUPS, Entry, Index
 from doorward.plugins.install_hints import to_install
 from doorward.plugins.manager import Plugins
 

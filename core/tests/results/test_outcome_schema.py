@@ -21,6 +21,7 @@ FULL = Outcome(
     next="run_cached_code(…)",
     session_id="s",
     calls=({"function": "a.b", "ok": True, "count": 1, "ms": 0.5},),
+    usage={"a": {"tokens": 12, "cost": 0.5}},
     artefacts=(Artefact("doorward://results/a", "image/png", 0, "a.png"),),
     truncated={"shape": "list", "bytes": 5, "rest": "doorward://results/b", "read": "doorward.read(…)"},
     error=Failure("program", "KeyError", "'x'", 3, (Frame(3, "<module>"),), "Look."),
@@ -53,6 +54,7 @@ def test_what_is_left_out_is_not_required(outcome: Outcome) -> None:
         {"ok": True},
         {"ok": True, "ms": 1, "more": 1},
         {"ok": True, "ms": 1, "calls": [{"function": "a.b"}]},
+        {"ok": True, "ms": 1, "usage": {"a": {"tokens": "many"}}},
     ],
 )
 def test_what_is_no_answer_does_not_fit(wrong: Any) -> None:

@@ -55,7 +55,7 @@ def test_every_step_does_what_it_should(tmp_path: Path) -> None:
     assert (ran.returncode, told["failed"], ran.stderr) == (0, [], "")
     assert [step["name"] for step in told["steps"]] == STEPS
     assert all(step["checks"] and all(step["checks"].values()) for step in told["steps"])
-    assert '"overdue": 12' in told["steps"][4]["seen"]
+    assert '"overdue":12,' in told["steps"][4]["seen"]
     assert told["tokens"]["with_doorward"]["all"] < told["tokens"]["with_a_tool_for_each_operation"]["all"]
     assert 0 < told["seconds"]["first_output"] < told["seconds"]["all"]
     assert not KEY.search(ran.stdout)

@@ -145,7 +145,7 @@ MISTAKES = {
         GUARD,
         ("def guard_call", "async def guard_call"),
         "test_it_loads",
-        "asynchronous hooks: ['guard_call']. Core does not await hooks",
+        "asynchronous hooks: ['guard_call']. Core does not await these",
     ),
     "nothing to refuse": (GUARD, ("def refused", "def refuses"), "test_it_refuses", "Write in it: def refused(self)"),
     "lets a program pass": (

@@ -106,6 +106,16 @@ def test_names_that_an_agent_chooses_are_cut(tmp_path: Path) -> None:
     assert len(lines(tmp_path)[0]["error"]) == 200
 
 
+def test_details_of_a_call(tmp_path: Path) -> None:
+    """What a source tells of a call is in its line; a line without has no such field."""
+    log = audit(tmp_path)
+    log.call_finished(call({}), CallRecord(True, 1, details={"model": "m", "tokens": 12}))
+    log.call_finished(call({}), DONE)
+    first, second = lines(tmp_path)
+    assert first["details"] == {"model": "m", "tokens": 12}
+    assert "details" not in second
+
+
 def test_argument_hashes_are_keyed_and_lasting(tmp_path: Path) -> None:
     """Equal arguments have equal hashes, in any order and after a restart; without the key they cannot be guessed."""
     audit(tmp_path).call_finished(call({"a": 1, "b": 2}), DONE)
@@ -252,6 +262,15 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM
 del log
 gc.collect()
 """
+
+
+def test_another_language_is_named(tmp_path: Path) -> None:
+    """Lines of a run say its language where it is not Python."""
+    log = audit(tmp_path)
+    log.run_started(Program("1", language="typescript"))
+    log.run_finished(Program("1", language="typescript"), Outcome(True))
+    log.run_started(Program("1"))
+    assert [line.get("language") for line in lines(tmp_path)] == ["typescript", "typescript", None]
 
 
 @POSIX

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
@@ -249,6 +250,22 @@ async def test_a_file_of_before_is_used(tmp_path: Path) -> None:
         assert await kept.get("one", "ann") == program("one")
         assert await kept.put(program("two", digest="digest-one")) == "one"
     assert logs == []
+    await kept.close()
+
+
+async def test_a_program_of_before_is_python(tmp_path: Path) -> None:
+    """A row that was written when there was one language says none; a new one says its own, and it comes back."""
+    kept = cache(tmp_path)
+    await kept.put(program("one"))
+    await kept.put(program("two", language="typescript"))
+    with sqlite3.connect(tmp_path / "programs.db") as db:
+        [(text,)] = db.execute("SELECT program FROM programs WHERE cache_id = 'one'")
+        assert json.loads(text).pop("language") == "python"
+        before = {name: value for name, value in json.loads(text).items() if name != "language"}
+        db.execute("UPDATE programs SET program = ? WHERE cache_id = 'one'", [json.dumps(before)])
+    db.close()
+    assert await kept.get("one", "ann") == program("one")
+    assert (await kept.get("two", "ann")).language == "typescript"  # type: ignore[union-attr]
     await kept.close()
 
 

@@ -330,3 +330,27 @@ def test_hostile_text_takes_no_time(code: str) -> None:
     start = time.process_time()
     check(code)
     assert time.process_time() - start < 3
+
+
+SCRIPT = """import * as fs from "node:fs/promises";
+const { Socket } = await import('node:net');
+// Deno is only named here, and so is eval
+const evaluate = eval("1"), run = Deno["Command"], mine = x.eval(1);
+"""
+
+
+def script(code: str, **options: Any) -> list[Finding]:
+    guard = AstGuard(PluginContext("ast", AstGuard.Settings.model_validate(options), Path("unused")))
+    return guard.guard_program(Program(code, limits=Limits(code_bytes=1000), language="typescript"))
+
+
+def test_other_languages_are_not_read_as_python() -> None:
+    """Nothing is said of a program in TypeScript but what holds for any text, and what the operator refuses by name."""
+    assert script(SCRIPT) == script(SCRIPT, allow=["eval"]) == []
+    assert [f.line for f in script("\n\0")] == [2]
+    assert "1000 are allowed" in script("x" * 1001)[0].message.replace(",", "")
+    found = script(SCRIPT, refuse=["node:fs", "node:net", "eval", "Deno", "node:os"])
+    assert [(f.line, f.refuse) for f in found] == [(1, True), (2, True), (4, True), (4, True)]
+    assert [f.message for f in found] == [
+        f"`{name}`: the operator does not allow it" for name in ("node:fs", "node:net", "eval", "Deno")
+    ]

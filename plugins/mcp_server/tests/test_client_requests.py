@@ -88,10 +88,15 @@ class Asks:
 
 
 class Ends:
-    """A plugin that is told how runs end."""
+    """A plugin that is told how runs and calls end."""
 
     def __init__(self) -> None:
         self.errors: list[str | None] = []
+        self.calls: list[str] = []
+
+    @hookimpl
+    def call_finished(self, call: Any, record: Any) -> None:
+        self.calls.append(record.error)
 
     @hookimpl
     def run_finished(self, program: Any, outcome: Any) -> None:
@@ -163,9 +168,10 @@ async def test_calls_at_once_ask_at_once(gateway: Any, era: str) -> None:
 
 @ERAS
 async def test_a_client_that_cannot_be_asked(gateway: Any, era: str) -> None:
-    """What the client does not declare is not asked, nor what is no question."""
+    """What the client does not declare is not asked, nor what is no question; the former is told apart."""
     url = {"mode": "url", "message": "Log in", "url": "https://example.com/"}
     async with gateway() as gate:
+        gate.plugins.manager.register(ends := Ends())
         async with connected(gate, era) as client:
             for what, params, missing in (
                 ("elicitation/create", FORM, "does not declare elicitation (form)"),
@@ -179,6 +185,8 @@ async def test_a_client_that_cannot_be_asked(gateway: Any, era: str) -> None:
                 )
                 assert answer.is_error
                 assert missing in answer.content[0].text
+                kind = "CannotAsk" if "does not declare" in missing else "ServerError"
+                assert ends.calls[-1] == kind
         async with connected(gate, era, sampling_callback=hello) as client:
             tools = {**SAMPLE, "tools": [{"name": "x", "inputSchema": {"type": "object"}}]}
             answer = await client.call_tool(

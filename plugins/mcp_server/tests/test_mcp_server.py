@@ -67,7 +67,7 @@ async def test_the_main_job(doorward_host: Any, era: str) -> None:
             ("list_servers", {}, "weather: 8 functions"),
             ("search_functions", {"query": "forecast", "limit": 3}, "weather.get_forecast: The forecast"),
             ("get_functions", {"functions": ["weather.get_forecast"]}, "from weather import get_forecast"),
-            ("execute_code", {"code": "result = await weather.get_forecast('Oslo')"}, '"city": "Oslo"'),
+            ("execute_code", {"code": "result = await weather.get_forecast('Oslo')"}, '{"city":"Oslo",'),
         ]
         for name, arguments, said in calls:
             answer = await client.call_tool(name, arguments)

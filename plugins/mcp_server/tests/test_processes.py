@@ -115,7 +115,7 @@ def test_serve_http_for_others_is_refused(start_doorward: StartDoorward) -> None
 
 def test_serve_warns_and_serves_the_rest(start_doorward: StartDoorward, tmp_path: Path) -> None:
     """A broken server is a warning on standard error, in JSON lines without a secret; the others serve. CONTRACT:
-    OBS-01, OBS-03."""
+    OBS-01, OBS-03, OBS-04."""
     more = '[servers.bad]\nsource = "nope"\n[servers.worse]\nsorce = "x"\n'
     (tmp_path / "doorward.toml").write_text(CONFIG + 'token = "${WEATHER}"\n' + more)
     (tmp_path / ".env").write_text(f"WEATHER={TOKEN}")

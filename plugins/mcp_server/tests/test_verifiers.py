@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
 from doorward import PluginError, hookimpl
 from doorward.config.settings import OAuthSettings
 from doorward.plugins.mcp_additions import principal_of
 from doorward_mcp_server.tokens.issuer import Keys, Unavailable
 from doorward_mcp_server.tokens.verifiers import Verifiers
 from doorward_testing.samples import CONFIG
+from jwt.algorithms import ECAlgorithm
 from mcp.server.auth.provider import AccessToken
 
 pytestmark = pytest.mark.anyio
@@ -114,3 +120,89 @@ def test_a_request_that_nobody_named_is_nobodys() -> None:
     context.request = type("Request", (), {"scope": {"type": "http"}})()
     with pytest.raises(KeyError):
         principal_of(context)
+
+
+class Answers(BaseHTTPRequestHandler):
+    """An issuer that answers what it is told, by path: a status and content."""
+
+    told: ClassVar[dict[str, tuple[int, Any]]] = {}
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        status, value = self.told.get(self.path, (404, {}))
+        content = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def issuer(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Its URL; it has said nothing yet."""
+    monkeypatch.setattr(Answers, "told", {})
+    monkeypatch.setattr(Answers, "asked", [])
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def public_key(kid: str, **more: Any) -> dict[str, Any]:
+    """A key as an issuer publishes it."""
+    key = ec.generate_private_key(ec.SECP256R1()).public_key()
+    return {**json.loads(ECAlgorithm.to_jwk(key)), "kid": kid, **more}
+
+
+WELL_KNOWN = "/.well-known/oauth-authorization-server"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {WELL_KNOWN: (500, {})},
+        {WELL_KNOWN: (200, ["no object"])},
+        {WELL_KNOWN: (200, {"issuer": "https://other.example", "jwks_uri": "/keys"})},
+        {WELL_KNOWN: (200, {"issuer": "…", "jwks_uri": 3})},
+        {WELL_KNOWN: (200, {"issuer": "…", "jwks_uri": "…/keys"}), "/keys": (200, {"keys": "none"})},
+        {WELL_KNOWN: (200, {"issuer": "…", "jwks_uri": "…/keys"})},
+        {},
+    ],
+    ids=["fails", "list", "another issuer", "no address", "no keys", "keys are gone", "says nothing"],
+)
+async def test_keys_stay_valid_whatever_the_issuer_says_later(
+    issuer: str, said: dict[str, Any], later: Callable[[float], None]
+) -> None:
+    """An issuer that has never said its keys cannot be asked; keys that it has said once are good for those who have
+    them, and another one of its is asked for when it is well again."""
+    settings = OAuthSettings(issuer=issuer, audience="doorward")
+    Answers.told |= json.loads(json.dumps(said).replace("\\u2026", issuer))
+    keys = Keys(settings)
+    with pytest.raises(Unavailable, match="cannot be asked"):
+        await keys.named("one", "ES256")
+    well = {"issuer": issuer, "jwks_uri": f"{issuer}/keys"}
+    odd = [3, {"kty": "EC", "kid": "one"}, public_key("one", use="enc"), public_key("one", alg="ES384")]
+    Answers.told |= {WELL_KNOWN: (200, well), "/keys": (200, {"keys": [*odd, public_key("one")]})}
+    with pytest.raises(Unavailable):  # it is not asked again at once
+        await keys.named("one", "ES256")
+    later(3600)
+    assert len(await keys.named("one", "ES256")) == 1
+    assert await keys.named("one", "RS256") == []
+    Answers.told.clear()
+    Answers.told |= json.loads(json.dumps(said).replace("\\u2026", issuer))
+    later(86400)
+    for _ in range(3):
+        assert len(await keys.named("one", "ES256")) == 1
+        if keys._running is not None:
+            await keys._running
+    later(3600)
+    with pytest.raises(Unavailable):
+        await keys.named("two", "ES256")
+    assert len(await keys.named("one", "ES256")) == 1

@@ -16,6 +16,7 @@ from doorward import ConfigError, ServerContext
 from doorward.describe import cards, signatures
 from doorward_openapi import OpenAPI
 from doorward_openapi.document.document import decompress, parse
+from doorward_testing import typescript
 from doorward_testing.cards import faults
 
 SPECS = Path(os.environ.get("DOORWARD_SPECS", ""))
@@ -72,6 +73,24 @@ def cards_are_short_python(made):
     assert [fault for text in texts for fault in faults(text)] == []
     ast.parse(signatures.stub(some[:20], made.definitions.get))
     assert sum(len(text.encode()) > 2400 for text in texts) <= max(2, 0.05 * len(texts))
+
+
+@needs_specs
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(not typescript.HAS_DENO, reason="deno is absent: `pip install deno` brings the compiler")
+async def test_openapi_declarations_are_typescript(tmp_path):
+    """CONTRACT: EXE-02 What an agent reads of real documents' functions in TypeScript is taken by its compiler, and
+    what an executor gets of a whole server."""
+    texts = {}
+    for number, path in enumerate(SINGLE[::3]):
+        made = await compiled(path)
+        for function in made.functions[:: max(1, len(made.functions) // 20)]:
+            card = cards.describe(function, made.definitions.get, module="api", language="typescript")
+            texts[f"card{len(texts)}.d.ts"] = typescript.apart(card)[0]
+        stub = signatures.stub(made.functions[:300], made.definitions.get, language="typescript")
+        texts[f"server{number}.d.ts"] = stub
+    assert typescript.faults(texts, tmp_path) == ""
 
 
 def references(root):

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from doorward import ExecutorError
-from doorward_sandbox_nsjail import cgroups
-from doorward_sandbox_nsjail.cgroups import LEAF, Parents
+from doorward_jail.nsjail import cgroups
+from doorward_jail.nsjail.cgroups import LEAF, Parents
 
 
 class Machine:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from doorward import ExecutorError
-from doorward_sandbox_nsjail import NsjailSettings, cgroups
-from doorward_sandbox_nsjail.groups import Groups
-from doorward_sandbox_nsjail.prepared import groups
+from doorward_jail.nsjail import cgroups
+from doorward_jail.nsjail.groups import Groups
+from doorward_jail.nsjail.prepared import groups
+from doorward_sandbox_nsjail import NsjailSettings
 
 pytestmark = pytest.mark.slow
 

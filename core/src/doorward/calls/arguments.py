@@ -14,16 +14,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward.calls.artefacts import PREFIX, handle
+from doorward.calls.checked_schema import unfolded
 from doorward.data.json_writing import exceeds
 from doorward.data.near_names import nearest
 from doorward.data.values import MAX_DEPTH, plain
 from doorward.describe.cards import class_at, fields_at
-from doorward.describe.schemas import Definitions, unfolded
+from doorward.describe.schemas import Definitions
 from doorward.describe.signatures import parameter_lines, parameter_names, signature
 from doorward.describe.validation_messages import Mistakes, mistakes, of_null
 from doorward.model.calls import Call, File
 from doorward.model.errors import InvalidArguments
 from doorward.model.functions import Function
+from doorward.programs.languages import PYTHON, is_script
 from doorward.servers.corrections import advice
 
 if TYPE_CHECKING:
@@ -47,28 +49,38 @@ _MAX_PARTS_WITH_NULLS = 10_000
 _validators: OrderedDict[tuple[int, str], tuple[Function, Any]] = OrderedDict()
 
 
-def bind(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any], catalog: Catalog) -> dict[str, Any]:
-    """Positional and keyword arguments as one checked dictionary.
+def bind(
+    function: Function,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    catalog: Catalog,
+    language: str = PYTHON,
+) -> dict[str, Any]:
+    """Positional and keyword arguments as one checked dictionary. Where the language of the program has no keywords,
+    an object in the last place stands for them.
 
     Raises: InvalidArguments.
     """
     names = parameter_names(function, partial(catalog.definition, function.server))
+    last = args[-1] if is_script(language) and args and not kwargs else None
+    if isinstance(last, Mapping) and (len(args) == 1 or last.keys() <= {*names[len(args) - 1 :]}):
+        args, kwargs = args[:-1], last
     if len(args) > len(names):
-        raise _invalid(function, catalog, f"takes {len(names)} arguments, got {len(args)}")
+        raise _invalid(function, catalog, f"takes {len(names)} arguments, got {len(args)}", language)
     bound = dict(zip(names, args, strict=False))
     ours = {original: name for name, original in function.names.items() if original not in names}
     for name, value in kwargs.items():
         name = ours.get(name, name)
         if name in bound:
-            raise _invalid(function, catalog, f"got two values for {name!r}")
+            raise _invalid(function, catalog, f"got two values for {name!r}", language)
         bound[name] = value
     bound = {str(k): plain(v, keep=(int, bytes)) for k, v in bound.items()}
     given = {
         name: value for name, value in bound.items() if value is not None or not _omissible(function, name, catalog)
     }
-    told, how = _mistakes(function, given, names, catalog)
+    told, how = _mistakes(function, given, names, catalog, language)
     if told:
-        raise _invalid(function, catalog, "; ".join([*told, *how]), list(told.values()))
+        raise _invalid(function, catalog, "; ".join([*told, *how]), language, list(told.values()))
     return bound if function.sends_null else given
 
 
@@ -140,7 +152,7 @@ def _omissible(function: Function, name: str, catalog: Catalog) -> bool:
 
 
 def _mistakes(
-    function: Function, bound: Mapping[str, Any], names: Sequence[str], catalog: Catalog
+    function: Function, bound: Mapping[str, Any], names: Sequence[str], catalog: Catalog, language: str
 ) -> tuple[Mistakes, list[str]]:
     """The mistakes in arguments, and what the operator can do to have them accepted. JSON Schema sees bytes as text."""
     import jsonschema_rs
@@ -154,7 +166,9 @@ def _mistakes(
         else:
             errors = [e for e in validator.iter_errors(value) if not of_null(e, value)]
         told = mistakes(
-            errors, lambda place: fields_at(function, _definitions(function, catalog), place) if place else names
+            errors,
+            lambda place: fields_at(function, _definitions(function, catalog), place) if place else names,
+            language,
         )
         told = {_renamed(function, said, place, bound, catalog): place for said, place in told.items()}
         return told, [] if not told or any("did you mean" in said for said in told) else advice(function, errors)
@@ -207,17 +221,17 @@ def _without_patterns(schema: Any) -> Any:
 
 
 def _invalid(
-    function: Function, catalog: Catalog, why: str, places: Sequence[Sequence[Any]] = ((),)
+    function: Function, catalog: Catalog, why: str, language: str, places: Sequence[Sequence[Any]] = ((),)
 ) -> InvalidArguments:
     """The error with a hint: the classes of the wrong values, and the lines of parameters without a class; or the whole
     signature if it is unknown which parameter was meant."""
     definitions = partial(catalog.definition, function.server)
-    classes = {tuple(place): class_at(function, definitions, place) for place in places[:_MAX_CLASSES_SHOWN]}
+    classes = {tuple(place): class_at(function, definitions, place, language) for place in places[:_MAX_CLASSES_SHOWN]}
     bare = {next(iter(place), "") for place, text in classes.items() if not text}
-    lines = parameter_lines(function, definitions, bare)
+    lines = parameter_lines(function, definitions, bare, language)
     told = ["\n".join(["In the signature:", *lines]) if lines else ""]
     if len(lines) < len(bare):
-        told = [f"The right signature:\n{signature(function, definitions)}"]
+        told = [f"The right signature:\n{signature(function, definitions, language=language)}"]
     return InvalidArguments(
         f"{function.qualified} {why}", hint="\n\n".join(filter(None, dict.fromkeys([*told, *classes.values()])))
     )

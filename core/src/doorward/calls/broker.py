@@ -101,7 +101,7 @@ class Broker:
         forbids = partial(self._policy.refusal_of_route, run.program, function)
         call = Call(
             *(function, {}, run.program.run, run.program.principal, run.program.deadline, client, run.clock),
-            *(allows, link, forbids),
+            *(allows, link, forbids, run.usage_of(function.server)),
         )
         error: BaseException | None = None
         said: DoorwardError | None = None
@@ -111,7 +111,8 @@ class Broker:
                 raise run.withheld
             self.withholding.admit(call.principal)
             self._check_unchanged(function, run)
-            bound = await done(arguments.bind, function, args, kwargs, self._catalog, large=is_large(args, kwargs))
+            bind = partial(arguments.bind, function, args, kwargs, self._catalog, run.program.language)
+            bound = await done(bind, large=is_large(args, kwargs))
             call = replace(call, arguments=bound)
             sent = len(await done(dump, bound, large=is_large(bound)))
             if sent > (most := run.program.limits.result_bytes):
@@ -137,7 +138,7 @@ class Broker:
                 run.withhold(said := withheld)
                 raise
             except Exception as raised:
-                said = await self._checks.error(call, raised, scope)
+                said = await self._checks.error(call, raised, scope, run.program.language)
                 raise said from None
             if is_open(function) and not self._servers.per_principal(function.server):  # others must not learn it
                 self.observed.learn(function, value)
@@ -159,7 +160,10 @@ class Broker:
             run.count(function.qualified, ok=error is None, ms=ms)
             self._plugins.hook.call_finished(
                 call=call,
-                record=CallRecord(error is None, round(ms, 3), sent, received, type(error).__name__ if error else ""),
+                record=CallRecord(
+                    *(error is None, round(ms, 3), sent, received, type(error).__name__ if error else ""),
+                    call.details,
+                ),
             )
 
     def _check_unchanged(self, function: Function, run: CallContext) -> None:
@@ -170,7 +174,8 @@ class Broker:
         """
         schema_hash = self._catalog.schema_hash(function.server, function.name)
         if run.same_schema(function.qualified, schema_hash) != schema_hash:
-            text = signature(function, partial(self._catalog.definition, function.server))
+            definitions = partial(self._catalog.definition, function.server)
+            text = signature(function, definitions, language=run.program.language)
             raise ServerError(
                 f"{function.qualified} has changed since this program called it first",
                 hint=f"Run the program anew. It is now:\n{text}",
@@ -184,7 +189,10 @@ class Broker:
         if refusal := self._policy.refusal(run.program, call.function):
             raise Refused(refusal)
         if not self._is_included(call.function):
-            raise Refused(f"{call.function.qualified} is left out by the configuration of {call.function.server}")
+            raise Refused(
+                f"{call.function.qualified} is left out by the configuration of {call.function.server}",
+                hint="Do without it: `include`, `exclude` and `read_only` of a server are the operator's.",
+            )
         if (refusal := self._plugins.hook.guard_call(call=call)) is not None:
             raise GuardRefused(f"{call.function.qualified}: {refusal}")
         if run.made > run.program.limits.calls:
@@ -232,7 +240,10 @@ class Broker:
                         return await source.call(call)
                 except DoorwardError as error:
                     raise self._checks.of_source(call, error) from None
-        raise LimitExceeded(f"{call.function.qualified} did not answer before the run's time was over")
+        raise LimitExceeded(
+            f"{call.function.qualified} did not answer before the run's time was over",
+            hint="Ask it for less, or ask for a longer `timeout`.",
+        )
 
     def _note_unlike(self, run: CallContext, function: Function, value: Any) -> None:
         """Note that a function answers another type than it declares, once: in a loop, each answer would give a

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from doorward.model.errors import SecretWithheld
     from doorward.model.outcomes import Artefact
     from doorward.model.programs import Program
+    from doorward.model.usage import Usage
 
 
 class CallContext(Protocol):
@@ -54,6 +55,10 @@ class CallContext(Protocol):
 
     def count(self, function: str, *, ok: bool, ms: float) -> None:
         """Count a call that was made."""
+        ...
+
+    def usage_of(self, server: str) -> Usage:
+        """What the run has used of a server."""
         ...
 
     def open(self, uri: str) -> File:

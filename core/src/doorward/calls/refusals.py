@@ -23,7 +23,7 @@ _MAX_PLACES = 10
 """Places that are tried."""
 
 
-def class_refused(function: Function, error: DoorwardError, definitions: Definitions) -> str:
+def class_refused(function: Function, error: DoorwardError, definitions: Definitions, language: str = "python") -> str:
     """The class at the first place in the arguments that an error of status 4xx names; empty if there is none."""
     if not isinstance(error, ApiError) or not 400 <= error.status < 500:
         return ""
@@ -32,7 +32,7 @@ def class_refused(function: Function, error: DoorwardError, definitions: Definit
     ][:_MAX_PLACES]
     for path in places:
         place = _place(function, _SEPARATORS.split(path.rstrip("./[]"))[:MAX_NESTING], definitions)
-        if place and (text := class_at(function, definitions, place)):
+        if place and (text := class_at(function, definitions, place, language)):
             return text
     return ""
 

@@ -13,18 +13,27 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from pydantic_core import from_json
 
+from doorward.catalog import enhancements
 from doorward.catalog.empty_catalog import EMPTY_CATALOG
 from doorward.catalog.function_codec import Report, restored
 from doorward.catalog.search.document import access_fact, server_fact, tag_fact
 from doorward.catalog.search.question import read as read_question
 from doorward.catalog.search.ranking import Ranking, Words
-from doorward.catalog.store import Broken, CatalogReader, CatalogStore, Only, StoredObservation
+from doorward.catalog.store import (
+    Broken,
+    CatalogReader,
+    CatalogStore,
+    Only,
+    StoredEnhancement,
+    StoredObservation,
+)
 from doorward.catalog.writer import write
 from doorward.data.json_writing import digest
 from doorward.data.values import plain
 from doorward.data.words import stems
 from doorward.describe.schemas import closure
 from doorward.host.logs import log
+from doorward.model.enhancement import Enhancement
 from doorward.model.errors import DoorwardError, StateError
 from doorward.model.functions import Compiled, Function, Schema
 from doorward.model.names import Named, python_name
@@ -52,7 +61,7 @@ class Catalog:
     def __init__(self, store: CatalogStore) -> None:
         self._store = store
         self.drop, self.check, self.touched = store.drop, store.check, store.touched
-        self.merge_observations = store.merge_observations
+        self.merge_observations, self.enhance = store.merge_observations, store.enhance
         self._broken = False
         try:
             self._opened = store.open() or EMPTY_CATALOG
@@ -68,6 +77,7 @@ class Catalog:
         self.aliases = lru_cache(256)(self._aliases)
         self.first = lru_cache(1024)(self._first)
         self.schema_hash = lru_cache(4096)(self._schema_hash)
+        self.enhancement = lru_cache(4096)(self._enhancement)
         self._words = lru_cache(64)(self._read_words)
         self._ids = lru_cache(64)(lambda servers: self._reader.functions_of(servers))
         self._cached = [kept for kept in vars(self).values() if hasattr(kept, "cache_clear")]
@@ -208,6 +218,22 @@ class Catalog:
     def observation(self, server: str, name: str) -> StoredObservation | None:
         """What was observed of a function's results."""
         return self._reader.observation(server, name)
+
+    def enhancements(self, server: str) -> dict[str, StoredEnhancement]:
+        """What models would add to the functions of a server, by their names, whether it still holds or not."""
+        return dict(self._reader.enhancements(server))
+
+    def documented(self, function: Function) -> str:
+        """A hash of all that is documented of a function."""
+        return enhancements.documented(function, lambda name: self.definition(function.server, name))
+
+    def _enhancement(self, server: str, name: str) -> Enhancement | None:
+        """What a model adds to the documentation of a function as it is now, if that waits for nobody's yes."""
+        for _, stored in self._reader.enhancements(server, name):
+            function = self.function(server, name)
+            if function and not stored.waits and self.documented(function) == stored.documented:
+                return self._read(enhancements.read, stored.record)
+        return None
 
     def functions(self, server: str) -> Iterable[Function]:
         """All functions of a server, in the order of its document."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
-from doorward.catalog.store import CatalogReader, Only, Row, StoredObservation
+from doorward.catalog.store import CatalogReader, Only, Row, StoredEnhancement, StoredObservation
 from doorward.data.words import Phrase
 
 
@@ -52,6 +52,9 @@ class _EmptyCatalog:
 
     def observation(self, server: str, name: str) -> StoredObservation | None:
         return None
+
+    def enhancements(self, server: str, name: str | None = None) -> list[tuple[str, StoredEnhancement]]:
+        return []
 
     def functions_of(self, servers: Collection[str]) -> frozenset[int]:
         return frozenset()

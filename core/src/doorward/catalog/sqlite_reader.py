@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from doorward.catalog.store import Broken, Only, Row, StoredObservation
+from doorward.catalog.store import Broken, Only, Row, StoredEnhancement, StoredObservation
 from doorward.data.json_writing import dump
 from doorward.data.words import Phrase
 from doorward.host.sqlite_file import SqliteFile
@@ -111,6 +111,14 @@ class SqliteReader:
             "SELECT digest, shape, times, last FROM observed WHERE server = ? AND name = ?", (server, name)
         )
         return StoredObservation(*rows[0]) if rows else None
+
+    def enhancements(self, server: str, name: str | None = None) -> list[tuple[str, StoredEnhancement]]:
+        of_one, values = ("", [server]) if name is None else (" AND name = ?", [server, name])
+        stored = f"SELECT name, documented, record, words, waits FROM enhancements WHERE server = ?{of_one}"  # noqa: S608
+        return [
+            (name, StoredEnhancement(documented, record, words, bool(waits)))
+            for name, documented, record, words, waits in self._rows(stored, values)
+        ]
 
     # The search
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from doorward.catalog.search.document import FIELDS, WEIGHTS
 from doorward.catalog.sqlite_reader import SqliteReader, state_errors
-from doorward.catalog.store import Contents, StoredObservation
+from doorward.catalog.store import Contents, StoredEnhancement, StoredObservation
 from doorward.host.sqlite_file import SqliteFile
 from doorward.host.sqlite_layout import SqliteLayout
 from doorward.model.errors import StateError
@@ -34,6 +34,8 @@ def _tables(db: Database) -> None:
     db.table("compiles").insert({"number": 0})
     seen = {"server": str, "name": str, "digest": str, "shape": str, "times": int, "last": float}
     db.table("observed").create(seen, pk=("server", "name"))
+    enhanced = {"server": str, "name": str, "documented": str, "record": str, "words": str, "waits": int}
+    db.table("enhancements").create(enhanced, pk=("server", "name"))
     db.table("definitions").create({"server": str, "name": str, "schema": str}, pk=("server", "name"))
     columns = {"id": int, "server": str, "name": str, "original": str, "read_only": int, "record": str}
     functions = db.table("functions").create(columns, pk="id")
@@ -44,8 +46,8 @@ def _tables(db: Database) -> None:
     db.execute(f"INSERT INTO search (search, rank) VALUES ('rank', 'bm25({', '.join(map(str, WEIGHTS))})')")  # noqa: S608
 
 
-LAYOUT = SqliteLayout((_tables,), "SELECT number FROM compiles", first=4)
-"""All of it can be compiled again: a change of the tables may raise `first` instead of migrating them."""
+LAYOUT = SqliteLayout((_tables,), "SELECT number FROM compiles", first=5)
+"""What models wrote was paid for, and cannot be compiled again: a change of the tables is a further step."""
 
 
 class SqliteCatalog:
@@ -81,11 +83,11 @@ class SqliteCatalog:
     def remove(self) -> list[str]:
         return [str(file) for file in self._file.remove()]
 
-    def replace(self, contents: Contents, lasts: Callable[[str, str], bool]) -> None:
+    def replace(self, contents: Contents, lasts: Callable[[str, str], bool], holds: Callable[[str, str], bool]) -> None:
         server, columns = contents.server, ", ".join(FIELDS)
 
         def write(db: sqlite3.Connection) -> None:
-            _forget(db, server, lasts)
+            _forget(db, server, lasts, holds)
             first = db.execute("SELECT coalesce(max(id), 0) + 1 FROM functions").fetchone()[0]
             db.executemany(
                 "INSERT INTO functions VALUES (?, ?, ?, ?, ?, ?)",
@@ -103,13 +105,27 @@ class SqliteCatalog:
                 ((server, name, text) for name, text in contents.definitions),
             )
             db.execute("INSERT INTO servers VALUES (?, ?, ?)", (server, contents.report, contents.words))
+            shown = "SELECT name, words FROM enhancements WHERE server = ? AND NOT waits"
+            _index(db, server, db.execute(shown, [server]).fetchall())
 
         self._write(write)
 
     def drop(self, servers: Iterable[str]) -> None:
         def write(db: sqlite3.Connection) -> None:
             for server in servers:
-                _forget(db, server, lambda name, digest: False)
+                _forget(db, server, lambda name, digest: False, lambda name, documented: False)
+
+        self._write(write)
+
+    def enhance(self, server: str, given: Mapping[str, StoredEnhancement | None]) -> None:
+        def write(db: sqlite3.Connection) -> None:
+            db.execute("UPDATE compiles SET number = number + 1")
+            _remove(db, "enhancements", server, given)
+            db.executemany(
+                "INSERT INTO enhancements VALUES (?, ?, ?, ?, ?, ?)",
+                [(server, name, *enhancement) for name, enhancement in given.items() if enhancement],
+            )
+            _index(db, server, [(name, e.words if e and not e.waits else "") for name, e in given.items()])
 
         self._write(write)
 
@@ -149,11 +165,26 @@ class SqliteCatalog:
                 db.execute("INSERT OR REPLACE INTO observed VALUES (?, ?, ?, ?, ?, ?)", (*this, *new))
 
 
-def _forget(db: sqlite3.Connection, server: str, lasts: Callable[[str, str], bool]) -> None:
+def _forget(
+    db: sqlite3.Connection, server: str, lasts: Callable[[str, str], bool], holds: Callable[[str, str], bool]
+) -> None:
     db.execute("UPDATE compiles SET number = number + 1")
     db.execute("DELETE FROM search WHERE rowid IN (SELECT id FROM functions WHERE server = ?)", [server])
     for table, column in (("functions", "server"), ("definitions", "server"), ("servers", "name")):
         db.execute(f"DELETE FROM {table} WHERE {column} = ?", [server])  # noqa: S608
     seen = db.execute("SELECT name, digest FROM observed WHERE server = ?", [server]).fetchall()
-    gone = [(server, name) for name, digest in seen if not lasts(name, digest)]
-    db.executemany("DELETE FROM observed WHERE server = ? AND name = ?", gone)
+    _remove(db, "observed", server, [name for name, digest in seen if not lasts(name, digest)])
+    enhanced = db.execute("SELECT name, documented FROM enhancements WHERE server = ?", [server]).fetchall()
+    _remove(db, "enhancements", server, [name for name, documented in enhanced if not holds(name, documented)])
+
+
+def _remove(db: sqlite3.Connection, table: str, server: str, names: Iterable[str]) -> None:
+    db.executemany(f"DELETE FROM {table} WHERE server = ? AND name = ?", [(server, name) for name in names])  # noqa: S608
+
+
+def _index(db: sqlite3.Connection, server: str, words: Iterable[tuple[str, str]]) -> None:
+    """Find functions of a server by these words, too."""
+    db.executemany(
+        "UPDATE search SET questions = ? WHERE rowid = (SELECT id FROM functions WHERE server = ? AND name = ?)",
+        [(text, server, name) for name, text in words],
+    )

@@ -44,6 +44,17 @@ class StoredObservation(NamedTuple):
     last: float
 
 
+class StoredEnhancement(NamedTuple):
+    """What a model would add to one function's documentation, as JSON text: the hash of what was documented at that
+    time, the words by which the function is found, and whether it still waits for a person's yes. Nobody but whoever
+    says yes is shown what waits."""
+
+    documented: str
+    record: str
+    words: str
+    waits: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Contents:
     """A server's compile as it is stored. Functions are in the order of their document, each with its original id,
@@ -140,6 +151,9 @@ class CatalogReader(SearchIndex, Protocol):
     def observation(self, server: str, name: str) -> StoredObservation | None:
         """What was observed of a function's results."""
 
+    def enhancements(self, server: str, name: str | None = None) -> list[tuple[str, StoredEnhancement]]:
+        """What models would add to all functions of a server, or to one, by the functions' names."""
+
     def discard(self, why: object) -> None:
         """Put this useless catalog aside, if it is still stored. For threads. Raises: StateError, ConfigError."""
 
@@ -170,12 +184,17 @@ class CatalogStore(Protocol):
     def check(self) -> None:
         """Check all of it, and put it aside if it is broken."""
 
-    def replace(self, contents: Contents, lasts: Callable[[str, str], bool]) -> None:
+    def replace(self, contents: Contents, lasts: Callable[[str, str], bool], holds: Callable[[str, str], bool]) -> None:
         """Replace everything of a server in one transaction: readers see the old or the new, a kill leaves the old.
-        Observed results are kept if `lasts` says so, by the function's name and digest."""
+        Observed results are kept if `lasts` says so, by the function's name and digest; enhancements if `holds` says
+        so, by the function's name and `documented`. The words of those that wait for nobody are found again."""
 
     def drop(self, servers: Iterable[str]) -> None:
-        """Forget servers and what was observed of their results, in one transaction."""
+        """Forget servers, what was observed of their results, and their enhancements, in one transaction."""
+
+    def enhance(self, server: str, given: Mapping[str, StoredEnhancement | None]) -> None:
+        """Put these enhancements in the place of those that functions had, in one transaction; `None` leaves a function
+        without one. The words of those that wait for nobody are the text of the field `questions` from then on."""
 
     def merge_observations(
         self, seen: Mapping[tuple[str, str], Callable[[StoredObservation | None], StoredObservation]]

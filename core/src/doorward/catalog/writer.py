@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
 
+from doorward.catalog.enhancements import holds
 from doorward.catalog.function_codec import Report, as_json, scrubbed
 from doorward.catalog.schema_inference import lasts
 from doorward.catalog.search.document import BRIEF_FIELDS, document
@@ -51,5 +52,6 @@ def write(
             (name, scrub(as_json(s))) for name, s in {scrub(n): s for n, s in compiled.definitions.items()}.items()
         ],
     )
-    to.replace(contents, lasts(f for f, _ in functions))
+    rows = [row for row, *_ in contents.functions]
+    to.replace(contents, lasts(f for f, _ in functions), holds(rows, contents.definitions))
     return report

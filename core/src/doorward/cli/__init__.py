@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from doorward.config.index import Entry
+    from doorward.packages.index import Entry
 
 COMMANDS = {
     "init": ("configuring.project", "Write a doorward.toml to start from"),
@@ -116,9 +116,9 @@ def _help() -> str:
 def _version() -> str:
     """The version, below that of the installed distribution."""
     from doorward.config.distribution import find_active, raw_manifest
-    from doorward.config.index import installed
     from doorward.model.errors import ConfigError
     from doorward.model.version import __version__
+    from doorward.packages.index import installed
 
     own = f"doorward {__version__}\n"
     try:

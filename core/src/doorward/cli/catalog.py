@@ -71,11 +71,15 @@ def search(project: Project, words: tuple[str, ...], server: str | None, read_on
 async def _search(project: Project, words: str, server: str | None, read_only: bool | None, limit: int) -> None:
     async with project.gateway() as gate:
         found = await gate.search_functions(words, server=server, read_only=read_only, limit=limit)
+        empty = not any(report.functions for report in gate.catalog.reports().values())
     _tell_functions(project, found)
     if project.json:
         return
     if not found["total"]:
-        say("no function fits; try other words, or `doorward list SERVER`", err=True)
+        advice = (
+            "the catalog is empty: `doorward list` says why" if empty else "try other words, or `doorward list SERVER`"
+        )
+        say(f"no function fits; {advice}", err=True)
     elif found["total"] > len(found["functions"]):
         say(f"{found['total']} functions fit; --limit shows more", err=True)
 
@@ -90,14 +94,15 @@ def _tell_functions(project: Project, found: dict[str, Any]) -> None:
 @click.command()
 @common
 @click.argument("functions", nargs=-1, required=True, metavar="SERVER.FUNCTION...")
-def show(project: Project, functions: tuple[str, ...]) -> int:
+@click.option("--language", default="", metavar="NAME", help="Show them for programs of this language.")
+def show(project: Project, functions: tuple[str, ...], language: str) -> int:
     """Show one to five functions: import line, signature, types, documentation and an example."""
-    return anyio.run(_show, project, functions)
+    return anyio.run(_show, project, functions, language)
 
 
-async def _show(project: Project, functions: tuple[str, ...]) -> int:
+async def _show(project: Project, functions: tuple[str, ...], language: str) -> int:
     async with project.gateway(only=functions) as gate:
-        cards = await gate.get_functions(functions)
+        cards = await gate.get_functions(functions, language=language)
     unknown = [card for card in cards if "error" in card]
     if project.json:
         print_json({"functions": cards})

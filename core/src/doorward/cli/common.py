@@ -23,8 +23,8 @@ from doorward.model.errors import DoorwardError
 
 if TYPE_CHECKING:
     from doorward.config.config import Loaded
-    from doorward.config.index import Entry
     from doorward.gateway import Gateway
+    from doorward.packages.index import Entry
 
 EXIT_CODES = {"config": 2, "policy": 3, "guard": 3, "limit": 3}
 """Exit codes by the kind of an error. The exit code of every other kind is 1."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from doorward.data.quoting import indented
 
 if TYPE_CHECKING:
     from doorward.catalog.function_codec import Report
+    from doorward.cli.enhance import Asking, Told
     from doorward.config.config import Loaded
     from doorward.gateway import Gateway
     from doorward.model.errors import DoorwardError
@@ -46,33 +48,71 @@ class Advice(Protocol):
 @click.option("--force", is_flag=True, help="Compile also what has not changed.")
 @click.option("--verbose", is_flag=True, help="List all warnings, and everything that was skipped.")
 @click.option(
-    "--probe", is_flag=True, help="Call what only reads and needs no arguments, to learn what its results look like."
+    "--probe",
+    is_flag=True,
+    help="Call what only reads and needs no arguments, or has some by --enhance, to learn what its results are like.",
 )
-def compile(project: Project, servers: tuple[str, ...], dry_run: bool, force: bool, verbose: bool, probe: bool) -> int:
+@click.option("--enhance", is_flag=True, help="Ask a model for better documentation; with --dry-run, show it first.")
+@click.option("--enhance-with", metavar="SERVER", default="", help="The server whose model is asked.")
+@click.option("--budget", metavar="USD|none", default="1", show_default=True, help="What --enhance may cost.")
+def compile(
+    project: Project,
+    servers: tuple[str, ...],
+    dry_run: bool,
+    force: bool,
+    verbose: bool,
+    probe: bool,
+    enhance: bool,
+    enhance_with: str,
+    budget: str,
+) -> int:
     """Turn the documents of all SERVERS (or of those named) into functions.
 
-    What has not changed is not compiled again. Ends with 1 if any server is broken.
+    What has not changed is not compiled again. Ends with 1 if any server is broken, or if --enhance did not get an
+    answer for every function: the same command then goes on.
     """
     if probe and dry_run:
         raise click.UsageError("--probe makes calls, --dry-run does nothing: choose one")
-    return compile_now(project, servers, dry_run=dry_run, force=force, verbose=verbose, probe=probe)
+    asking = None
+    if enhance:
+        from doorward.cli.enhance import Asking, dollars
+
+        asking = Asking(enhance_with, dollars(budget), dry_run, verbose)
+    elif enhance_with:
+        raise click.UsageError("--enhance-with says who is asked by --enhance: give both")
+    return compile_now(project, servers, dry_run=dry_run, force=force, verbose=verbose, probe=probe, asking=asking)
 
 
 @click.command()
 @common
+@click.argument("names", nargs=-1)
 @click.option("--compile", "again", is_flag=True, help="Compile everything anew.")
-def clean(project: Project, again: bool) -> int:
-    """Remove the catalog: everything that was compiled."""
+@click.option("--enhancements", is_flag=True, help="Remove only what models wrote: of all, or of these NAMES.")
+def clean(project: Project, names: tuple[str, ...], again: bool, enhancements: bool) -> int:
+    """Remove the catalog: everything that was compiled, and what models wrote about it.
+
+    With --enhancements NAMES are servers, or functions as `server.function`.
+    """
 
     from doorward.stores import Stores
 
-    removed = Stores.in_folder(project.load().state_folder()).catalog.remove()
+    if names and not enhancements:
+        raise click.UsageError("the whole catalog is removed: leave out the names, or give --enhancements as well")
+    loaded = project.load()
+    catalog = Stores.in_folder(loaded.state_folder()).catalog
+    if enhancements:
+        from doorward.cli.enhance import remove
+        from doorward.config.config import module_name
+
+        removed = remove(catalog, map(module_name, loaded.servers), names)
+    else:
+        removed = catalog.remove()
     if again:
         return compile_now(project, ())
     if project.json:
         print_json({"removed": removed})
     else:
-        say("\n".join(f"removed {file}" for file in removed) or "nothing to remove")
+        say("\n".join(f"removed {each}" for each in removed) or "nothing to remove")
     return 0
 
 
@@ -84,39 +124,53 @@ def compile_now(
     force: bool = False,
     verbose: bool = False,
     probe: bool = False,
+    asking: Asking | None = None,
     advise: Callable[[Gateway], Advice | None] = lambda gate: None,
 ) -> int:
     """Compile, and tell the results and what `advise` finds in them. Returns: the exit code."""
-    loaded = project.load()
+    loaded, options = project.load(), _Options(servers, dry_run, force, verbose, probe, asking)
     if not dry_run:
-        return anyio.run(_compile, project, loaded, servers, False, force, verbose, probe, advise)
+        return anyio.run(_compile, project, loaded, options, None, advise)
+    kept = loaded.state_folder()
     with tempfile.TemporaryDirectory(prefix="doorward-") as folder:  # a gateway writes to its state folder
         loaded = replace(loaded, config=loaded.config.model_copy(update={"state": Path(folder)}))
-        return anyio.run(_compile, project, loaded, servers, True, force, verbose, False, advise)
+        return anyio.run(_compile, project, loaded, options, kept, advise)
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    servers: tuple[str, ...]
+    dry_run: bool
+    force: bool
+    verbose: bool
+    probe: bool
+    asking: Asking | None
 
 
 async def _compile(
     project: Project,
     loaded: Loaded,
-    servers: tuple[str, ...],
-    dry_run: bool,
-    force: bool,
-    verbose: bool,
-    probe: bool,
+    options: _Options,
+    kept: Path | None,
     advise: Callable[[Gateway], Advice | None],
 ) -> int:
-    began = time.time()
+    """`kept` is the state folder for what is kept all the same, if the gateway's own is not the configured one."""
+    began, dry_run = time.time(), options.dry_run
     async with project.gateway(loaded, ready=False) as gate:
-        results = await _results(gate, servers, dry_run, force)
-        probed = await _probed(gate, results) if probe else None
+        results = await _results(gate, options.servers, dry_run and options.asking is None, options.force)
+        enhanced = await _enhanced(gate, options.asking, results, kept) if options.asking else None
+        probed = await _probed(gate, results) if options.probe else None
         advice = advise(gate)
         if project.json:
             told: dict[str, Any] = {"servers": {name: result.as_dict() for name, result in results.items()}}
             told |= {"suggested": advice.as_dict()} if advice else {}
+            told |= {"enhanced": enhanced.as_dict()} if enhanced else {}
             print_json(told if probed is None else told | {"probed": probed})
         else:
             for name, result in results.items():
-                _tell(name, result, verbose, began)
+                _tell(name, result, options.verbose, began)
+            for line in enhanced.lines() if enhanced else ():
+                say(line)
             for function, learnt in (probed or {}).items():
                 say(f"probed {function}: {' '.join(learnt)} {plain(' '.join(learnt.values()))}")
             if probed == {}:
@@ -124,7 +178,8 @@ async def _compile(
             for line in advice.told() if advice else ():
                 say(line)
             _tell_all(results, project.config, dry_run)
-    return 1 if any(result.error for result in results.values()) else 0
+    unfinished = enhanced is not None and not enhanced.complete
+    return 1 if unfinished or any(result.error for result in results.values()) else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +217,24 @@ async def _results(gate: Gateway, wanted: tuple[str, ...], dry_run: bool, force:
         reports = await gate.compiler.compile(wanted or None, force=force, dry_run=dry_run, tell=tell)
     wrong = gate.servers.broken | gate.servers.outdated
     return {name: _Result(reports.get(name), wrong.get(name)) for name in names}
+
+
+async def _enhanced(gate: Gateway, asking: Asking, results: Mapping[str, _Result], kept: Path | None) -> Told:
+    from doorward.cli.enhance import enhance
+    from doorward.config.config import module_name
+
+    gate.catalog.refresh()
+    servers = [module_name(name) for name, result in results.items() if result.report is not None]
+    with contextlib.ExitStack() as stack:
+        to = gate.catalog
+        if kept is not None:
+            from doorward.catalog.catalog import Catalog
+            from doorward.stores import Stores
+
+            to = stack.enter_context(contextlib.closing(Catalog(Stores.in_folder(kept).catalog)))
+        told = await enhance(gate, asking, servers, to)
+    gate.catalog.refresh()
+    return told
 
 
 async def _probed(gate: Gateway, results: Mapping[str, _Result]) -> dict[str, dict[str, str]]:

@@ -10,7 +10,7 @@ import click
 from doorward.cli.common import Project, common, print_json, table
 
 if TYPE_CHECKING:
-    from doorward.config.index import Entry
+    from doorward.packages.index import Entry
 
 
 @click.command()
@@ -36,7 +36,7 @@ def plugins(project: Project) -> None:
 
 
 def _meant(entry: Entry) -> str:
-    from doorward.config.index import near_group
+    from doorward.packages.index import near_group
 
     near = near_group(entry.kind)
     return f"{near} was meant" if near else ""

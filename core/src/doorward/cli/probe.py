@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -20,18 +21,18 @@ _PARALLEL_CALLS = 4
 
 
 async def probe(gate: Gateway, servers: Collection[str]) -> dict[str, dict[str, str]]:
-    """Call each function of these servers that declares to be read-only, needs no arguments, and has results of unknown
-    shape. Policy, guards and limits hold for these calls as for any other.
+    """Call each function of these servers that declares to be read-only, and has results of unknown shape: without
+    arguments, or with those that a model made for it. Policy, guards and limits hold for these calls as for any other.
 
     Returns: by function, `{"result": ANNOTATION}` or `{"failed": WHY}`.
     """
     told: dict[str, dict[str, str]] = {}
     slots = anyio.CapacityLimiter(_PARALLEL_CALLS)
 
-    async def ask(function: Function) -> None:
+    async def ask(function: Function, given: Mapping[str, Any]) -> None:
         async with slots:
             try:
-                await gate.call(function.qualified)
+                await gate.call(function.qualified, given)
             except DoorwardError as error:
                 told[function.qualified] = {"failed": str(error)[:500]}
                 return
@@ -40,15 +41,19 @@ async def probe(gate: Gateway, servers: Collection[str]) -> dict[str, dict[str, 
             told[function.qualified] = {"result": signatures.response(known, lambda name: None, depth=0)[0]}
 
     async with anyio.create_task_group() as calls:
-        for function in [f for server in servers for f in gate.catalog.functions(server) if _wanted(gate, f)]:
-            calls.start_soon(ask, function)
+        for function in [function for server in servers for function in gate.catalog.functions(server)]:
+            if (given := _arguments(gate, function)) is not None:
+                calls.start_soon(ask, function, given)
     return dict(sorted(told.items()))
 
 
-def _wanted(gate: Gateway, function: Function) -> bool:
+def _arguments(gate: Gateway, function: Function) -> Mapping[str, Any] | None:
+    """Arguments to call a function with; `None` if it is not to be called."""
     if not function.read_only or function.returns is not None or gate.broker.observed.of(function) is not None:
-        return False
-    try:
-        return not arguments.bind(function, (), {}, gate.catalog)
-    except InvalidArguments:
-        return False
+        return None
+    added = gate.catalog.enhancement(function.server, function.name)
+    for given in ({}, added.probe if added else None):
+        with suppress(InvalidArguments):
+            if given is not None:
+                return arguments.bind(function, (), given, gate.catalog)
+    return None

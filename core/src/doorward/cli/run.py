@@ -38,6 +38,12 @@ if TYPE_CHECKING:
     metavar="PATTERN",
     help="Functions that the program may call; all if not given.",
 )
+@click.option(
+    "--language",
+    default="",
+    metavar="NAME",
+    help="The language of the program; by default that of FILE's name (.py, .ts, .mts, .js, .mjs), else Python.",
+)
 @click.option("--timeout", type=float, metavar="SECONDS", help="The most that it may take.")
 @click.option(
     "--artefacts",
@@ -45,14 +51,18 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, file_okay=False),
     help="Save the files that it leaves.",
 )
-def run(project: Project, file: str, artefacts: Path | None, **options: Any) -> int:
-    """Run the Python program FILE (- is standard input) in a sandbox, where it can import the servers as modules.
+def run(project: Project, file: str, artefacts: Path | None, language: str, **options: Any) -> int:
+    """Run the program FILE (- is standard input) in a sandbox, where it can import the servers as modules. Python, or
+    TypeScript and JavaScript where an executor runs these.
 
     Ends with 0 if it succeeded, 1 if it failed, 2 if the configuration is wrong, 3 if policy, a guard or a limit
     stopped it.
     """
+    from doorward.programs.languages import named, of_file
+
     made(artefacts)
-    return anyio.run(partial(_run, project, _read(file), artefacts, **options))
+    language = named(language) or of_file(file)
+    return anyio.run(partial(_run, project, _read(file), artefacts, language=language, **options))
 
 
 async def _run(
@@ -63,6 +73,7 @@ async def _run(
     params: tuple[str, ...],
     functions: tuple[str, ...],
     timeout: float | None,
+    language: str,
 ) -> int:
     from doorward.results import outcome_text
 
@@ -72,7 +83,10 @@ async def _run(
         whole = limits.model_copy(update={"inline": limits.of_run().result_bytes})
         loaded = replace(loaded, config=loaded.config.model_copy(update={"limits": whole}))
     async with project.gateway(loaded) as gate:
-        outcome = await gate.execute(code, params=_values(code, params), functions=functions or None, timeout=timeout)
+        values = _values(code, params, language or gate.languages.default)
+        outcome = await gate.execute(
+            code, params=values, functions=functions or None, timeout=timeout, language=language
+        )
         outcome = replace(outcome, notes=(*outcome.notes, *saved(gate, outcome.artefacts, folder)))
     if project.json:
         print_json(outcome_text.as_dict(outcome))
@@ -121,13 +135,13 @@ def _new(folder: Path, name: str, number: int) -> BinaryIO:
     return (folder / f"{path.stem}-{secrets.token_hex(8)}{path.suffix}").open("xb")
 
 
-def _values(code: str, params: tuple[str, ...]) -> dict[str, Any]:
+def _values(code: str, params: tuple[str, ...], language: str) -> dict[str, Any]:
     """The parameters. A value stays text if the default of its parameter is text: `--param id=12` fits `id = "7"`."""
     from doorward.model.errors import InvalidProgram
-    from doorward.runs.parameters import parameters
+    from doorward.programs.parameters import parameters
 
     try:
-        known = parameters(code)
+        known = parameters(code, language)
     except InvalidProgram:
         known = {}
     return {name: parsed(text, partial(_fits, known.get(name))) for name, text in pairs(params).items()}

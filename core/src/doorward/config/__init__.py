@@ -1,4 +1,4 @@
-"""`doorward.toml`, the environment, a distribution's defaults, and what is installed.
+"""`doorward.toml`, the environment, and a distribution's defaults.
 
 Never anything that acts on them.
 """

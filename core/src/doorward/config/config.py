@@ -238,7 +238,7 @@ def read(file: Path) -> tuple[dict[str, Any], dict[str, ConfigError]]:
         )
         raise ConfigError("there is no such file", place=str(file), hint=hint) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot be read: {error}", place=str(file)) from None
+        raise ConfigError(f"cannot be read: {error}", place=str(file), hint="It must be a text in UTF-8.") from None
     repeated: dict[str, ConfigError] = {}
     while True:
         try:

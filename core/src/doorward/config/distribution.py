@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from importlib.metadata import distribution
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from doorward.config.index import Entry, Index, canonical, installed
 from doorward.model.errors import ConfigError
+from doorward.packages.index import Entry, Index, canonical, installed
 
 if TYPE_CHECKING:
     from doorward.config.locks import Locks
@@ -91,7 +91,7 @@ def find_index() -> Index:
         return Index(entries)
     from packaging.requirements import Requirement
 
-    from doorward.config import pinned_files
+    from doorward.packages import pinned_files
 
     pins = [Requirement(text) for text in distribution(active.distribution).requires or ()]
     manifest = raw_manifest(active)
@@ -139,7 +139,7 @@ def find_active(entries: list[Entry]) -> Entry | None:
         )
     if not found:
         return None
-    from doorward.config import pinned_files
+    from doorward.packages import pinned_files
 
     pinned_files.check({canonical(found[0].distribution): pinned_files.BY_RECORD}, entries)
     return found[0]

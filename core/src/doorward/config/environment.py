@@ -33,7 +33,7 @@ def from_environment(secrets: Secrets, below: Mapping[str, Any] | None = None) -
                 at, known = at.setdefault(parent, {}), known.get(parent) if isinstance(known, Mapping) else None
             at[_spelt(key, known)] = json.loads(value) if value.startswith(("[", "{")) else value
         except ValueError as error:
-            raise ConfigError(f"is no JSON: {error}", place=variable) from None
+            raise ConfigError(f"is no JSON: {error}", place=variable, hint='Write it like ["a", "b"].') from None
         except (AttributeError, TypeError):
             raise ConfigError("goes below a variable that is no table", place=variable) from None
     return table

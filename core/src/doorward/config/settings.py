@@ -210,10 +210,21 @@ class ServerSettings(Settings):
         return found if isinstance(found, list) else [found] if found else []
 
 
+OutputForm = Literal["auto", "json", "toon", "text"]
+"""Forms of the text of answers; structured content is JSON in each."""
+
+
+class ClientSettings(Settings):
+    """`[clients.NAME]`: the MCP clients that call themselves so; wildcards work, the first table that fits counts."""
+
+    output: OutputForm = Field(description="The form of their answers, in place of `output` at the top")
+
+
 class Config(Settings):
     """The whole file."""
 
     surface: Literal["standard", "minimal"] = "standard"
+    output: OutputForm = Field("auto", description="The form of the text of MCP answers")
     executor: list[str] = []
     observer: list[str] = []
     cache: str | None = None
@@ -227,6 +238,7 @@ class Config(Settings):
     policy: PolicySettings = PolicySettings()
     http: HttpSettings = HttpSettings()
     principals: dict[str, PrincipalSettings] = {}
+    clients: dict[str, ClientSettings] = {}
     vault_key: Secret | None = Field(
         None, description="Encrypts logins and tokens in the state folder; without it tokens stay in memory"
     )

@@ -28,8 +28,8 @@ from doorward.plugins.install_hints import to_install
 from doorward.servers import auth_suggestions
 
 if TYPE_CHECKING:
-    from doorward.config.index import Entry
     from doorward.gateway import Gateway
+    from doorward.packages.index import Entry
 
 PROBE_COMMAND = "sandbox"
 """The command of a plugin that checks whether executors isolate."""
@@ -94,8 +94,8 @@ def _wrong(what: str, error: DoorwardError) -> Check:
 
 def _versions() -> Iterator[Check]:
     from doorward.config.distribution import find_distribution, find_index
-    from doorward.config.index import GROUPS, near_group
     from doorward.model.version import __version__
+    from doorward.packages.index import GROUPS, near_group
 
     brought: set[str] = set()
     strays: list[Entry] = []

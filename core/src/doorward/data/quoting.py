@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from http import HTTPStatus
+from typing import Any
 
 from doorward.model.errors import DoorwardError
 
@@ -21,7 +22,13 @@ _BREAKS = {ord(character): f"\\u{ord(character):04x}" for character in "\x85\u20
 def quoted(text: str) -> str:
     """Text of somebody else for a message of ours: in quotation marks, on one line. It is a JSON string, because the
     scrubber finds every secret in JSON strings."""
-    return json.dumps(text, ensure_ascii=False).translate(_BREAKS)
+    return in_one_line(text)
+
+
+def in_one_line(value: Any, separators: tuple[str, str] | None = None) -> str:
+    """A value as JSON in which no text breaks the line."""
+    written = json.dumps(value, ensure_ascii=False, separators=separators)
+    return written if written.isascii() else written.translate(_BREAKS)
 
 
 def status(code: int) -> str:

@@ -41,10 +41,10 @@ def clean(text: Any, limit: int) -> str:
     return f"{line[: ends[-1]]}…" if ends else f"{line[: limit - 1].rsplit(' ', 1)[0]}…"[:limit]
 
 
-def commented(code: str, about: str, note: str) -> str:
-    """A line of code with a comment."""
+def commented(code: str, about: str, note: str, mark: str = "#") -> str:
+    """A line of code with a comment, which begins with `mark`."""
     comment = f"{about} ({note})" if about and note else about or note
-    return f"{code}  # {comment}" if comment else code
+    return f"{code}  {mark} {comment}" if comment else code
 
 
 def literal(value: Any, limit: int = 60, nesting: int = 4) -> str | None:
@@ -80,9 +80,9 @@ def enumerated(keys: Iterable[str], limit: int) -> str:
     return clean(", ".join(key[:MAX_KEY_CHARACTERS] for key in islice(keys, limit // 2 + 2)), limit)
 
 
-def more_fields(keys: Collection[str]) -> str:
+def more_fields(keys: Collection[str], mark: str = "#") -> str:
     """The last line of a class that has more fields than fit."""
-    return f"    # … {len(keys)} more field{'s' * (len(keys) > 1)}: {enumerated(keys, _MAX_NAMES_CHARACTERS)}"
+    return f"    {mark} … {len(keys)} more field{'s' * (len(keys) > 1)}: {enumerated(keys, _MAX_NAMES_CHARACTERS)}"
 
 
 def examples(values: Sequence[str]) -> str:
@@ -96,11 +96,11 @@ def examples(values: Sequence[str]) -> str:
     return f"{', '.join(shown)}, ... {rest} more" if rest else ", ".join(shown)
 
 
-def as_above(keys: Sequence[str], above: Collection[str], how: str) -> str:
+def as_above(keys: Sequence[str], above: Collection[str], how: str, mark: str = "#") -> str:
     """The line that replaces fields which the text has shown before: it names them, or all others if shorter."""
     listed, others = ", ".join(keys), ", ".join(key for key in above if key not in set(keys))
     which = f", all but {others}" if others else ", all of them"
-    return f"    # {clean(how + (which if len(which) < len(listed) else f': {listed}'), 600)}"
+    return f"    {mark} {clean(how + (which if len(which) < len(listed) else f': {listed}'), 600)}"
 
 
 def size(lines: Iterable[str]) -> int:

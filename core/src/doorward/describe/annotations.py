@@ -1,6 +1,6 @@
-"""JSON Schema → Python annotations and TypedDicts: text for an agent to read, never code for the host to run.
+"""JSON Schema → annotations and classes of a dialect: text for an agent to read, never code for the host to run.
 
-A schema is hostile input. Whatever it holds, the text is valid Python of bounded size: every class takes up room, and
+A schema is hostile input. Whatever it holds, the text is valid code of bounded size: every class takes up room, and
 where the room or the reader's fuel ends, the annotation is `Any` or `dict[str, Any]`.
 """
 
@@ -12,16 +12,15 @@ from typing import Any
 
 from doorward.data.wording import (
     MAX_KEY_CHARACTERS,
-    PYTHON_TYPES,
     as_above,
     clean,
     commented,
     enumerated,
-    literal,
     more_fields,
     size,
 )
 from doorward.describe.classes import Above, Class, Classes, Field
+from doorward.describe.dialect import PYTHON, Dialect
 from doorward.describe.schemas import MAX_NESTING, Reader, kinds, listed, strings, table, variants
 from doorward.describe.unions import union, value_of
 from doorward.model.functions import Schema
@@ -40,13 +39,12 @@ _MIN_REPEATED_FIELDS = 3
 
 
 class Types:
-    """The annotations of one text, and the TypedDicts that they name.
+    """The annotations of one text, and the classes that they name.
 
     `depth` is how deeply classes may be nested, `room` how many characters all of them may take together; objects
     beyond that are `dict[str, Any]`, with their keys in a note. `sending` marks parameters, which have required fields
-    and no readOnly ones; otherwise these are results. `comments` is the width of the fields' descriptions. `loose` is
-    for type checkers: a plain mapping may be given for a class, and lists may hold subtypes. Types that are shown
-    `above` are not repeated. `names` is how many characters the names of `cut` classes may take.
+    and no readOnly ones; otherwise these are results. `comments` is the width of the fields' descriptions. Types that
+    are shown `above` are not repeated. `names` is how many characters the names of `cut` classes may take.
     """
 
     def __init__(
@@ -57,7 +55,7 @@ class Types:
         room: int = 0,
         sending: bool = False,
         comments: int = 0,
-        loose: bool = False,
+        dialect: Dialect = PYTHON,
         above: Above | None = None,
         names: int = 10**9,
     ) -> None:
@@ -66,11 +64,10 @@ class Types:
         self.sending = sending
         self._hidden = "readOnly" if sending else "writeOnly"
         self._comments = comments
-        self._loose = loose
+        self.dialect = dialect
         self._above = above or Above({}, {}, {})
-        self._classes = Classes(room, names)
+        self._classes = Classes(room, names, {*dialect.taken})
         self._brief = False
-        self._list, self._dict = ("Sequence", "Mapping") if loose else ("list", "dict")
         self._open: set[str] = set()
         self._level = 0
         self._notes: dict[str, str] = {}
@@ -108,31 +105,31 @@ class Types:
     def _members(self, schema: Any, hint: str, nesting: int) -> list[str]:
         """The members of an annotation's union. A reference that is already being read adds nothing."""
         if nesting < 0 or not self._reader.burn():
-            return ["Any"]
+            return [self.dialect.any]
         name, resolved = self._reader.resolve(schema)
         if name in self._open:
             return []
         self._open |= {name} - {""}
         members = self._alternatives(resolved, name, hint, nesting)
         self._open -= {name}
-        return [*dict.fromkeys(members), *(["None"] if resolved.get("nullable") is True else [])]
+        return [*dict.fromkeys(members), *([self.dialect.null] if resolved.get("nullable") is True else [])]
 
     def _alternatives(self, schema: Schema, name: str, hint: str, nesting: int) -> list[str]:
         if "const" in schema:
-            return [value_of(schema["const"])]
+            return [value_of(schema["const"], self.dialect)]
         if isinstance(schema.get("enum"), (list, tuple)):
             return self._values(schema["enum"])
         # The values of a discriminator are shown to readers; a type checker does not check them.
-        if not self._loose and (meant := listed(schema.get("x-values"), 1000)):
+        if not self.dialect.loose and (meant := listed(schema.get("x-values"), 1000)):
             return self._values(meant)
         if (offered := variants(schema)) and not table(schema.get("properties")):
             return [m for v in offered for m in self._members(v, hint, nesting - 1)]
-        return [self._one(kind, schema, name, hint, nesting) for kind in kinds(schema)] or ["Any"]
+        return [self._one(kind, schema, name, hint, nesting) for kind in kinds(schema)] or [self.dialect.any]
 
     def _values(self, values: Sequence[Any]) -> list[str]:
         """The values of an enum, as far as the fuel lasts."""
         return [
-            value_of(v)
+            value_of(v, self.dialect)
             for place, v in enumerate(listed(values, 1000))
             if (place + 1) % _VALUES_PER_FUEL or self._reader.burn()
         ]
@@ -143,13 +140,12 @@ class Types:
         if kind == "array":
             parts = [*listed(schema.get("prefixItems"), 20), *([schema["items"]] if table(schema.get("items")) else [])]
             hint = hint if self.sending or self._level else f"{hint}Item"
-            return f"{self._list}[{self._join([m for part in parts for m in self._members(part, hint, nesting - 1)])}]"
+            return self.dialect.array(self._join([m for part in parts for m in self._members(part, hint, nesting - 1)]))
         form = schema.get("format")
         if kind == "string" and form == "binary":
-            if not self.sending:
-                return "bytes"
-            self._notes[form] = 'a file: bytes, text, handle, {"content", "name", "type"}'
-            return f"bytes | str | {self._dict}[str, Any]"
+            if self.sending:
+                self._notes[form] = 'a file: bytes, text, handle, {"content", "name", "type"}'
+            return self.dialect.bytes(sending=self.sending)
         if (
             kind == "string"
             and isinstance(form, str)
@@ -157,14 +153,14 @@ class Types:
             and re.fullmatch(r"[\w-]{1,24}", form)
         ):
             self._notes[form] = form
-        return PYTHON_TYPES.get(kind, "Any")
+        return self.dialect.types.get(kind, self.dialect.any)
 
     def _object(self, schema: Schema, name: str, hint: str, nesting: int) -> str:
         properties = self._reader.properties(schema, hidden=self._hidden)
         if not properties:
             extra = table(schema.get("additionalProperties"))
-            value = self._join(self._members(extra, hint, nesting - 1)) if extra else "Any"
-            return f"{self._dict}[str, {value}]"
+            value = self._join(self._members(extra, hint, nesting - 1)) if extra else self.dialect.any
+            return self.dialect.record(value)
         itself = nesting == MAX_NESTING and not self._level and not self.sending
         title = hint if itself else name or hint  # the result itself is named after its function
         known = (
@@ -174,8 +170,8 @@ class Types:
         )
         if known is None:
             self._leave_out(class_name(title), schema, properties)
-            return f"{self._dict}[str, Any]"
-        return f"{known} | {self._dict}[str, Any]" if self._loose else known
+            return self.dialect.record(self.dialect.any)
+        return f"{known} | {self.dialect.record(self.dialect.any)}" if self.dialect.loose else known
 
     def _shown(self, ref: str, schema: Schema) -> str | None:
         """The name of a class that is shown above, if it is received in the form in which it is sent."""
@@ -198,16 +194,18 @@ class Types:
         """Add a class to the text, and return its name; `None` if it is too deep or there is no room."""
         if self._brief or self._level >= self._depth:
             return None
+        if name in self._above.classes and not self.dialect.may_repeat:
+            title = f"{title}Received"
         return self._classes.add(class_name(title), name, schema, self._level, fields)
 
     def _join(self, members: Iterable[str]) -> str:
-        text, values = union(members)
+        text, values = union(members, self.dialect)
         if values:
             self._notes["values"] = values
         return text
 
     def classes(self) -> str:
-        """The text of the TypedDicts that the annotations have named so far, and of those that they name in turn."""
+        """The text of the classes that the annotations have named so far, and of those that they name in turn."""
         texts = []
         while made := self._classes.next():
             self._level = made.level + 1
@@ -224,27 +222,26 @@ class Types:
             if len(k) <= MAX_KEY_CHARACTERS
         }
         plain = all(is_plain(k) and not k.startswith("__") and k not in self._classes.taken for k in found)
-        start, end = f"class {made.name}(TypedDict, total=False):", ""
-        if not plain:
-            start, end = f'{made.name} = TypedDict("{made.name}", {{', "}, total=False)"
+        words = self.dialect
+        start, end = words.class_frame(made.name, plain=plain)
         sent = self._above.classes.get(made.ref)
-        start += f"  # {'' if sent == made.name else f'{sent} '}as received" if sent else ""
+        start = words.comment(start, f"{'' if sent == made.name else f'{sent} '}as received" if sent else "", "")
 
         def field(key: str) -> Field:
             text, note = self.annotate(found[key], f"{made.name[:40]}{class_name(key)}")
             said = self._reader.resolve(found[key])[1].get("description")
             about = clean(said, self._comments)
             self.is_shortened |= about.endswith("…") or (bool(said) and not about)
-            written = f"Required[{text}]" if key in required else text
-            code = f"    {key}: {written}" if plain else f"    {literal(key, 10 * MAX_KEY_CHARACTERS)}: {written},"
-            return Field(code, commented(text, "", note), about, note)
+            code = words.field(key, text, required=key in required, sending=self.sending, plain=plain)
+            bare = words.comment(code, "", note)
+            return Field(words.comment(code, about, note), bare, commented(text, "", note), about)
 
         before = self._classes.copy()
         fields = {key: field(key) for key in sorted(found, key=lambda key: key not in required)}
         above = self._above.types.get(sent, {}) if sent else self._above.fields
         again = [key for key, each in fields.items() if above.get(key) == each.type]
         told = (
-            [as_above(again, above, "as sent" if sent else "as the parameters")]
+            [as_above(again, above, "as sent" if sent else "as the parameters", words.mark)]
             if len(again) >= _MIN_REPEATED_FIELDS
             else []
         )
@@ -265,8 +262,8 @@ class Types:
         else:
             self.types[made.name] = {key: each.type for key, each in fields.items()}
         body = [*lines, *told]
-        if plain and all(line.startswith("    #") for line in body):
-            body.append("    ...")
+        if plain and all(line.startswith(f"    {words.mark}") for line in body):
+            body += words.no_fields
         text = "\n".join(filter(None, [start, *body, end]))
         self._classes.room += made.reserved - len(text) - 2
         return text
@@ -277,9 +274,9 @@ class Types:
         for number, key in enumerate(keys):
             before, rest = self._classes.copy(), keys[number + 1 :]
             lines.append(line(key))
-            if number >= least and size([*lines, *([more_fields(rest)] if rest else [])]) > room:
+            if number >= least and size([*lines, *([more_fields(rest, self.dialect.mark)] if rest else [])]) > room:
                 self._classes = before
-                lines[-1] = more_fields(keys[number:])
+                lines[-1] = more_fields(keys[number:], self.dialect.mark)
                 break
         self._brief = False
         return lines

@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any
 from doorward.data.wording import commented
 from doorward.describe.annotations import Types
 from doorward.describe.classes import Above
+from doorward.describe.dialect import PYTHON, Dialect
+from doorward.describe.dialects import dialect_of
 from doorward.describe.schemas import MAX_NESTING, Definitions, Reader
 from doorward.describe.signatures import (
     ANY_OTHERS,
     MAX_CARD_CHARS,
     MAX_STUB_PARAMETERS,
     define,
-    docstring,
     example_call,
-    name_of,
+    paragraphs,
     response_name,
     result_of,
     shown_parameters,
@@ -93,22 +94,30 @@ class _Sent:
         return len(self.head) + len(self.classes) + sum(len(name) + 3 for name in self.types.cut)
 
 
-def describe(function: Function, definitions: Definitions, *, module: str, seen: Observation | None = None) -> str:
+def describe(
+    function: Function,
+    definitions: Definitions,
+    *,
+    module: str,
+    seen: Observation | None = None,
+    language: str = "python",
+) -> str:
     """The card of one function: import line, signature with docstring, the types of parameters and result, and an
-    example call. It is valid Python, and at most `MAX_CARD_CHARS` long except for huge signatures. A result type that
+    example call. It is valid code, and at most `MAX_CARD_CHARS` long except for huge signatures. A result type that
     was only observed (`seen`) is marked as such."""
-    note = f"# The result: {seen.told()}." if seen is not None else ""
+    words = dialect_of(language)
+    note = f"{words.mark} The result: {seen.told()}." if seen is not None else ""
     note += f" It is {as_text(seen.text)}." if seen is not None and seen.text else ""
     function, reader = with_result(function, seen), Reader(definitions)
-    start, end = f"from {module} import {name_of(function)}", example_call(function, reader)
-    answer = result_of(function, reader, depth=2, room=MAX_CARD_CHARS)[1].classes()
+    start, end = words.imported(module, PYTHON.name(function)), example_call(function, reader, module, words)
+    answer = result_of(function, reader, depth=2, room=MAX_CARD_CHARS, dialect=words)[1].classes()
     room = MAX_CARD_CHARS - sum(map(len, [start, end, note, function.qualified])) - _FRAME_CHARS
     for number, (most, about, comments, for_result) in enumerate(_CARD_WIDTHS):
         if reader.spent > _MAX_SCHEMAS_TRIED and number < len(_CARD_WIDTHS) - 1:
             continue
         for_classes, least = 0, min(len(answer), for_result)
         for _ in range(3):  # the `def` depends on the room for classes, which is what the `def` leaves
-            sent = _sent(function, reader, most, about, comments, for_classes)
+            sent = _sent(function, reader, words, most, about, comments, for_classes)
             before, for_classes = for_classes, max(room - least - sent.size + len(sent.classes), _MIN_CLASSES_CHARS)
             if for_classes == before or reader.spent > _MAX_SCHEMAS_TRIED:
                 break
@@ -119,25 +128,31 @@ def describe(function: Function, definitions: Definitions, *, module: str, seen:
     reader.refuel()
     left = max(room - sent.size, 300)
     names = min(_MAX_CUT_NAMES_CHARS, left // 4)
-    received = result_of(function, reader, depth=2, room=left - names, above=sent.above, names=names - 30)[1]
+    received = result_of(
+        function, reader, depth=2, room=left - names, above=sent.above, names=names - 30, dialect=words
+    )[1]
     results = "\n".join(filter(None, [note, received.classes()]))
     more = _rest(
-        f"{module}.{name_of(function)}", [*([] if sent.is_whole else [PARAMETERS]), *sent.types.cut, *received.cut]
+        f"{module}.{PYTHON.name(function)}",
+        [*([] if sent.is_whole else [PARAMETERS]), *sent.types.cut, *received.cut],
+        words,
     )
     return "\n\n".join(filter(None, [start, sent.head, sent.classes, results, more, end]))
 
 
-def _sent(function: Function, reader: Reader, most: int, about: int, comments: int, room: int) -> _Sent:
+def _sent(function: Function, reader: Reader, words: Dialect, most: int, about: int, comments: int, room: int) -> _Sent:
     reader.refuel()
+    names = _MAX_CUT_NAMES_CHARS
     types = Types(
-        reader, room=room, depth=_MAX_CLASS_DEPTH, sending=True, comments=comments, names=_MAX_CUT_NAMES_CHARS
+        reader, room=room, depth=_MAX_CLASS_DEPTH, sending=True, comments=comments, names=names, dialect=words
     )
     parameters, others = shown_parameters(function, reader, types, most)
     classes = types.classes()
     fields = {each.name: commented(each.annotation, "", each.note) for each in parameters}
     above = Above(types.references, types.types, fields, types.cut)
-    returns = result_of(function, reader, depth=1, room=0, above=above)[0]
-    head = f"{define(function, parameters, others, returns, about=about)}:\n{docstring(function, 120 + 3 * about)}"
+    returns = result_of(function, reader, depth=1, room=0, above=above, dialect=words)[0]
+    head = define(function, parameters, others, returns, words, about=about)
+    head = words.documented(head, paragraphs(function, 120 + 3 * about))
     is_whole = (
         others in ("", ANY_OTHERS)
         and not types.is_shortened
@@ -147,26 +162,34 @@ def _sent(function: Function, reader: Reader, most: int, about: int, comments: i
     return _Sent(head, classes, types, above, bool(is_whole))
 
 
-def _rest(name: str, cut: Iterable[str]) -> str:
+def _rest(name: str, cut: Iterable[str], words: Dialect) -> str:
     """The line of a card that says how to ask for what it leaves out."""
     first, *others = dict.fromkeys(cut) or [""]
-    return first and ", ".join([f'# In full: get_functions(["{name}#{first}"])', *(f"#{part}" for part in others)])
+    return first and ", ".join(
+        [f'{words.mark} In full: get_functions(["{name}#{first}"])', *(f"#{part}" for part in others)]
+    )
 
 
-def describe_class(function: Function, definitions: Definitions, name: str) -> str | None:
+def describe_class(function: Function, definitions: Definitions, name: str, language: str = "python") -> str | None:
     """One of the classes that a function's card names, with all of its fields, and the classes that it uses; `None` if
     the function has no class of that name. `parameters` is the full signature."""
+    words = dialect_of(language)
     if name == PARAMETERS:
-        return _whole(function, definitions)
+        return _whole(function, definitions, words)
     texts: list[str] = []
     above, cut = Above({}, {}, {}), dict[str, None]()
-    for types in _all(function, definitions):
+    for types in _all(function, definitions, words):
         if name not in types.made:
             continue
         made = types.made[name]
         for comments in _DESCRIPTION_WIDTHS:
             full = Types(
-                Reader(definitions), room=_MAX_FULL_CHARS, sending=types.sending, comments=comments, above=above
+                Reader(definitions),
+                room=_MAX_FULL_CHARS,
+                sending=types.sending,
+                comments=comments,
+                above=above,
+                dialect=words,
             )
             full.annotate({**made.schema, "$ref": f"#/$defs/{made.ref}"} if made.ref else made.schema, name)
             text = full.classes()
@@ -175,39 +198,42 @@ def describe_class(function: Function, definitions: Definitions, name: str) -> s
         above = Above(full.references, full.types, {})
         texts.append(text)
         cut |= dict.fromkeys(full.cut)
-    more = _rest(function.qualified, cut)
+    more = _rest(function.qualified, cut, words)
     return "\n\n".join(filter(None, [*texts, more])) or None
 
 
 def class_names(function: Function, definitions: Definitions) -> list[str]:
     """The names that `describe_class` knows, the least nested classes first."""
-    return list(dict.fromkeys(name for types in _all(function, definitions) for name in types.made))
+    return list(dict.fromkeys(name for types in _all(function, definitions, PYTHON) for name in types.made))
 
 
-def _all(function: Function, definitions: Definitions) -> Iterator[Types]:
+def _all(function: Function, definitions: Definitions, words: Dialect) -> Iterator[Types]:
     """The types of the parameters, then those of the result, all of them."""
+    above = None
     for sending in (True, False):
         reader = Reader(definitions, _DEEP_FUEL)
-        types = Types(reader, depth=8, room=100 * MAX_CARD_CHARS, sending=sending)
+        types = Types(reader, depth=8, room=100 * MAX_CARD_CHARS, sending=sending, dialect=words, above=above)
         if sending:
             shown_parameters(function, reader, types, MAX_STUB_PARAMETERS)
         else:
             types.annotate(function.returns, response_name(function))
         types.classes()
         yield types
+        above = None if words.may_repeat else Above(types.references, types.types, {})
 
 
-def _whole(function: Function, definitions: Definitions) -> str:
+def _whole(function: Function, definitions: Definitions, words: Dialect) -> str:
     """The signature with the function's full description, and the classes of its parameters."""
     for width in _DESCRIPTION_WIDTHS:
         reader = Reader(definitions, _DEEP_FUEL)
-        types = Types(reader, room=_MAX_FULL_CHARS, sending=True, comments=width)
+        types = Types(reader, room=_MAX_FULL_CHARS, sending=True, comments=width, dialect=words)
         parameters, others = shown_parameters(function, reader, types, MAX_STUB_PARAMETERS, width)
-        text = define(function, parameters, others, result_of(function, reader, depth=1, room=0)[0], about=width)
-        parts = [f"{text}:\n{docstring(function, 10 * width)}", types.classes()]
+        returns = result_of(function, reader, depth=1, room=0, dialect=words)[0]
+        text = define(function, parameters, others, returns, words, about=width)
+        parts = [words.documented(text, paragraphs(function, 10 * width)), types.classes()]
         if sum(map(len, parts)) < _MAX_FULL_CHARS and not types.is_crowded:
             break
-    return "\n\n".join(filter(None, [*parts, _rest(function.qualified, types.cut)]))
+    return "\n\n".join(filter(None, [*parts, _rest(function.qualified, types.cut, words)]))
 
 
 def fields_at(function: Function, definitions: Definitions, place: Sequence[Any]) -> list[str]:
@@ -219,9 +245,10 @@ def fields_at(function: Function, definitions: Definitions, place: Sequence[Any]
     return list(reader.properties(reader.resolve(schema)[1]))
 
 
-def class_at(function: Function, definitions: Definitions, place: Sequence[Any]) -> str:
+def class_at(function: Function, definitions: Definitions, place: Sequence[Any], language: str = "python") -> str:
     """The class that a part of the arguments should be of, or else the class around it; "" if that is only the
     arguments as a whole."""
+    words = dialect_of(language)
     for end in range(min(len(place), MAX_NESTING), 0, -1):
         reader = Reader(definitions)
         schema: Any = function.parameters
@@ -231,10 +258,10 @@ def class_at(function: Function, definitions: Definitions, place: Sequence[Any])
                 name = f"{class_name(name)[:40]}{class_name(step)}"
             schema = reader.part(schema, step)
             name = reader.resolve(schema)[0] or name
-        types = Types(reader, room=_MAX_ARGUMENT_CHARS, depth=1, sending=True, comments=60)
+        types = Types(reader, room=_MAX_ARGUMENT_CHARS, depth=1, sending=True, comments=60, dialect=words)
         annotation = types.annotate(schema, name)[0]
         if text := types.classes():
             where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place[:end]).lstrip(".")
-            parts = [f"{where[:200]} is of the type {annotation}:\n{text}", _rest(function.qualified, types.cut)]
+            parts = [f"{where[:200]} is of the type {annotation}:\n{text}", _rest(function.qualified, types.cut, words)]
             return "\n\n".join(filter(None, parts))
     return ""

@@ -7,14 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, count
 
-from doorward.data.wording import commented
 from doorward.model.functions import Schema
-
-_USED_NAMES = (
-    *("Any", "Literal", "Mapping", "None", "Required", "Sequence", "TypedDict"),
-    *("bool", "bytes", "dict", "float", "int", "list", "str"),
-)
-"""Names that a class cannot have, because annotations use them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +24,13 @@ class Class:
 @dataclass(slots=True)
 class Classes:
     """The classes of a text, and how many characters are left: `room` for their text, `name_room` for the names of the
-    classes that are `cut`, that is left out or shortened."""
+    classes that are `cut`, that is left out or shortened. `taken` are names that no class can have."""
 
     room: int
     name_room: int
+    taken: set[str]
     by_ref: dict[str, str] = field(default_factory=dict)
     made: dict[str, Class] = field(default_factory=dict)
-    taken: set[str] = field(default_factory=lambda: set(_USED_NAMES))
     cut: dict[str, None] = field(default_factory=dict)
     _waiting: deque[Class] = field(default_factory=deque)
 
@@ -73,9 +66,9 @@ class Classes:
         return Classes(
             self.room,
             self.name_room,
+            self.taken.copy(),
             by_ref=self.by_ref.copy(),
             made=self.made.copy(),
-            taken=self.taken.copy(),
             cut=self.cut.copy(),
             _waiting=self._waiting.copy(),
         )
@@ -94,17 +87,10 @@ class Above:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a class: its line of code, its type, its description, and a note on what its type cannot express."""
+    """A field of a class: its line of code, with its description and without; its type, with a note on what this cannot
+    express; and whether it has a description."""
 
-    code: str
+    line: str
+    bare: str
     type: str
     about: str
-    note: str
-
-    @property
-    def bare(self) -> str:
-        return commented(self.code, "", self.note)
-
-    @property
-    def line(self) -> str:
-        return commented(self.code, self.about, self.note)

@@ -1,4 +1,4 @@
-"""Functions as Python that an agent reads: signatures, result types, examples, and stubs for type checkers.
+"""Functions as code that an agent reads: signatures, result types, examples, and stubs for type checkers.
 
 The texts are made on demand from `Function` and its schemas, and never run. `annotations` keeps them valid and small,
 whatever a specification says.
@@ -9,16 +9,18 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from doorward.data.wording import clean, commented, literal
+from doorward.data.wording import clean
 from doorward.describe.annotations import Types
 from doorward.describe.classes import Above
+from doorward.describe.dialect import PYTHON, Dialect, Parameter
+from doorward.describe.dialects import dialect_of
 from doorward.describe.schemas import Definitions, Reader, strings
 from doorward.model.functions import Function, Schema
-from doorward.model.names import class_name, is_plain, python_name
+from doorward.model.names import class_name, is_plain
 
 if TYPE_CHECKING:
     from doorward.results.observation import Observation
@@ -47,19 +49,6 @@ _QUOTE = re.compile(r"^ {0,3}>+ ?(?:\[!\w{1,20}\])?", re.MULTILINE)
 _LINK = re.compile(r"\[([^\[\]]{1,200})\]\([^()\s]{1,500}\)")
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    name: str
-    annotation: str
-    default: str
-    about: str
-    note: str
-
-    @property
-    def written(self) -> str:
-        return f"{self.name}: {self.annotation}{f' = {self.default}' if self.default else ''}"
-
-
 def parameter_names(function: Function, definitions: Definitions) -> list[str]:
     """The parameters in the order of the signature, which is the order of positional arguments: required ones first,
     each group as declared. A name that cannot be written as a parameter is left out."""
@@ -68,20 +57,28 @@ def parameter_names(function: Function, definitions: Definitions) -> list[str]:
 
 
 def signature(
-    function: Function, definitions: Definitions, *, width: int = 100, seen: Observation | None = None
+    function: Function,
+    definitions: Definitions,
+    *,
+    width: int = 100,
+    seen: Observation | None = None,
+    language: str = "python",
 ) -> str:
-    """The `def` line of a function, without a colon.
+    """The head of a function in a language: in Python its `def` line, without a colon.
 
     Required parameters come first. An optional one has its schema's default, or `...`, which means that it is left
     out. A signature longer than `width` has one parameter a line, each with a short comment. Objects are
     `dict[str, Any]` here; `describe` gives their fields. A result type that was only observed is marked as such.
     """
+    words = dialect_of(language)
     if seen is not None:
-        return f"{signature(with_result(function, seen), definitions, width=width)}  # {seen.told()}"
+        known = signature(with_result(function, seen), definitions, width=width, language=language)
+        return words.comment(known, seen.told(), "")
     reader = Reader(definitions)
-    parameters, others = shown_parameters(function, reader, Types(reader, depth=0, sending=True), _MAX_SHOWN_PARAMETERS)
-    returns = result_of(function, reader, depth=1, room=0)[0]
-    texts = [define(function, parameters, others, returns, about=about, width=width) for about in (80, 40, 0)]
+    types = Types(reader, depth=0, sending=True, dialect=words)
+    parameters, others = shown_parameters(function, reader, types, _MAX_SHOWN_PARAMETERS)
+    returns = result_of(function, reader, depth=1, room=0, dialect=words)[0]
+    texts = [define(function, parameters, others, returns, words, about=about, width=width) for about in (80, 40, 0)]
     return next((text for text in texts if len(text) < MAX_CARD_CHARS), texts[-1])
 
 
@@ -100,29 +97,27 @@ def stub(
     functions: Iterable[Function],
     definitions: Definitions,
     seen: Callable[[Function], Observation | None] = lambda function: None,
+    language: str = "python",
 ) -> str:
-    """The `.pyi` text that declares functions for a type checker.
+    """The text of a `.pyi` or `.d.ts` file that declares functions for a type checker.
 
     It refuses only what is surely wrong: results are `Any`, optional parameters `name: T = ...`, and objects may be
-    plain dictionaries. It is valid Python whatever the schemas are. Observed result types are comments.
+    plain dictionaries. It is valid code whatever the schemas are. Observed result types are comments.
     """
-    reader = Reader(definitions)
-    types = Types(reader, room=10**9, sending=True, loose=True)
+    reader, shown = Reader(definitions), dialect_of(language)
+    words = type(shown)(loose=True)
+    types = Types(reader, room=10**9, sending=True, dialect=words)
     heads: dict[str, str] = {}
     for function in functions:
         reader.refuel()
         parameters, others = shown_parameters(function, reader, types, MAX_STUB_PARAMETERS)
-        written = [f"{p.name}: {p.annotation}{' = ...' if p.default else ''}" for p in parameters]
-        written += ["**kwargs: Any"] if others else []
-        observed = seen(function)
-        result = ""
+        observed, result = seen(function), ""
         if observed:
-            annotation = result_of(with_result(function, observed), reader, depth=0, room=0)[0]
-            result = f"  # {annotation}, {observed.told()}"
-        heads[name_of(function)] = f"def {name_of(function)}({', '.join(written)}) -> Any: ...{result}"
+            annotation = result_of(with_result(function, observed), reader, depth=0, room=0, dialect=shown)[0]
+            result = f"{annotation}, {observed.told()}"
+        heads[words.name(function)] = words.stub(function, parameters, others, result)
     reader.refuel()
-    imports = "from collections.abc import Mapping, Sequence\nfrom typing import Any, Literal, Required, TypedDict"
-    return "\n\n".join(filter(None, [imports, types.classes(), "\n".join(heads.values())])) + "\n"
+    return "\n\n".join(filter(None, [words.stub_head, types.classes(), "\n".join(heads.values())])) + "\n"
 
 
 def example(schema: Schema | None, definitions: Definitions, *, name: str = "string") -> Any:
@@ -142,10 +137,6 @@ def prose(text: Any, limit: int) -> str:
     return line if len(text) <= 4 * limit + 400 or line.endswith("…") else f"{line[: limit - 2]} …"
 
 
-def name_of(function: Function) -> str:
-    return function.name if is_plain(function.name) else python_name(function.name)
-
-
 def response_name(function: Function) -> str:
     return f"{class_name(function.name)}Response"
 
@@ -155,10 +146,17 @@ def with_result(function: Function, seen: Observation | None) -> Function:
 
 
 def result_of(
-    function: Function, reader: Reader, *, depth: int, room: int, above: Above | None = None, names: int = 10**9
+    function: Function,
+    reader: Reader,
+    *,
+    depth: int,
+    room: int,
+    above: Above | None = None,
+    names: int = 10**9,
+    dialect: Dialect = PYTHON,
 ) -> tuple[str, Types]:
     """The annotation of a function's result, and the `Types` with the classes that it names."""
-    types = Types(reader, depth=depth, room=room, above=above, names=names)
+    types = Types(reader, depth=depth, room=room, above=above, names=names, dialect=dialect)
     return types.annotate(function.returns, response_name(function))[0], types
 
 
@@ -173,7 +171,8 @@ def shown_parameters(
     """The parameters of a signature, required ones first, and a text for the rest: the names for which there is no
     place, or `ANY_OTHERS` if the function takes more than it names."""
     properties, required = declared(function, reader)
-    ordered = sorted(filter(is_plain, properties), key=lambda name: name not in required)
+    takes = types.dialect.takes
+    ordered = sorted(filter(takes, properties), key=lambda name: name not in required)
     prefix, found = class_name(function.name)[:40], {}
 
     def rank(name: str) -> tuple[bool, ...]:
@@ -185,11 +184,12 @@ def shown_parameters(
     for name in ordered[:most]:
         annotation, note = found[name]
         schema = reader.resolve(properties[name])[1]
-        default = "" if name in required else (literal(schema["default"], 40) if "default" in schema else None) or "..."
+        given = types.dialect.literal(schema["default"], 40) if "default" in schema else None
+        default = "" if name in required else given or "..."
         about = "deprecated. " if schema.get("deprecated") is True else ""
         about += prose(schema.get("description"), about_width)
         shown.append(Parameter(name, annotation, default, about, note))
-    others = [*ordered[most:], *(name for name in properties if not is_plain(name))]
+    others = [*ordered[most:], *(name for name in properties if not takes(name))]
     if others:
         return shown, f"{len(others)} more: {', '.join(other[:80] for other in islice(others, 50))}"
     return shown, ANY_OTHERS if function.parameters.get("additionalProperties", False) is not False else ""
@@ -200,34 +200,38 @@ def _rank(function: Function, name: str, required: bool, needs: bool) -> tuple[b
     return not required, name != "body", not needs, name not in function.name
 
 
-def parameter_lines(function: Function, definitions: Definitions, names: Collection[str]) -> list[str]:
+def parameter_lines(
+    function: Function, definitions: Definitions, names: Collection[str], language: str = "python"
+) -> list[str]:
     """The lines of some parameters of a signature."""
-    reader = Reader(definitions)
-    shown, _ = shown_parameters(function, reader, Types(reader, depth=0, sending=True), MAX_STUB_PARAMETERS)
-    return [_line(each, 80) for each in shown if each.name in names]
+    reader, words = Reader(definitions), dialect_of(language)
+    types = Types(reader, depth=0, sending=True, dialect=words)
+    shown, _ = shown_parameters(function, reader, types, MAX_STUB_PARAMETERS)
+    return [_line(each, words, 80) for each in shown if each.name in names]
 
 
-def _line(parameter: Parameter, about: int) -> str:
+def _line(parameter: Parameter, words: Dialect, about: int) -> str:
     about = about or (_LIMIT_DESCRIPTION_CHARS if _LIMIT_NAME.search(parameter.name) else 0)
-    return commented(f"    {parameter.written},", clean(parameter.about, about) if about else "", parameter.note)
+    return words.parameter_line(parameter, clean(parameter.about, about) if about else "")
 
 
 def define(
-    function: Function, parameters: list[Parameter], others: str, returns: str, *, about: int, width: int = 0
+    function: Function,
+    parameters: list[Parameter],
+    others: str,
+    returns: str,
+    words: Dialect,
+    *,
+    about: int,
+    width: int = 0,
 ) -> str:
-    """The `def` line, split where it is longer than `width`; `about` is the width of the comments."""
-    name = name_of(function)
-    line = f"def {name}({', '.join(p.written for p in parameters)}) -> {returns}"
-    if not others and (len(line) <= width or not parameters):
-        return line
-    lines = [_line(p, about) for p in parameters]
-    if others:
-        lines.append(commented("    **kwargs: Any", clean(others, 400), ""))
-    return "\n".join([f"def {name}(", *lines, f") -> {returns}"])
+    """The head of a function, split where it is longer than `width`; `about` is the width of the comments."""
+    one, many = words.signature(function, parameters, [_line(p, words, about) for p in parameters], others, returns)
+    return one if one and (len(one) <= width or not parameters) else many
 
 
-def docstring(function: Function, limit: int) -> str:
-    """The docstring of a function: what it does, what it may change, and what its server calls it."""
+def paragraphs(function: Function, limit: int) -> list[str]:
+    """The documentation of a function: what it does, what it may change, and what its server calls it."""
     summary, description = prose(function.summary, 200), prose(function.description, limit)
     effect = "read-only" if function.read_only else "destructive" if function.destructive else "writes"
     headers = f"headers by doorward.reply: {', '.join(function.headers)}" if function.headers else ""
@@ -239,17 +243,16 @@ def docstring(function: Function, limit: int) -> str:
         clean(headers, 400),
     ]
     parts = [summary, description if description != summary else "", " · ".join(filter(None, facts))]
-    text = "\n\n    ".join(filter(None, parts)).replace("\\", "\\\\").replace('"""', "'''")
-    return f'    """{text}\n    """'
+    return [*filter(None, parts)]
 
 
-def example_call(function: Function, reader: Reader) -> str:
+def example_call(function: Function, reader: Reader, module: str, words: Dialect) -> str:
     """An example call with the required arguments."""
     properties, required = declared(function, reader)
-    names = [name for name in properties if name in required and is_plain(name)][:20]
-    values = [literal(reader.example(properties[name], name, _short), 120) or "..." for name in names]
-    return f"result = {name_of(function)}({', '.join(f'{n}={v}' for n, v in zip(names, values, strict=True))})"
+    names = [name for name in properties if name in required and words.takes(name)][:20]
+    values = [words.literal(reader.example(properties[name], name, _short), 120) or words.unknown for name in names]
+    return words.example(module, function, zip(names, values, strict=True))
 
 
 def _short(value: Any) -> bool:
-    return literal(value, 80) is not None
+    return PYTHON.literal(value, 80) is not None

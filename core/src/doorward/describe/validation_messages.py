@@ -11,7 +11,8 @@ from typing import Any
 
 from doorward.data.clean_text import visible
 from doorward.data.near_names import nearest
-from doorward.data.wording import python_types
+from doorward.describe.dialect import Dialect
+from doorward.describe.dialects import dialect_of
 
 _CHECKER_ERRORS = {"backtrackLimitExceeded", "regexEngineFailure"}
 """Errors of the checker itself: they are ignored, and the API checks."""
@@ -30,11 +31,12 @@ Known = Callable[[Sequence[Any]], Collection[str]]
 """The names of the fields that an object at a place in the arguments may have; at the empty place, the parameters."""
 
 
-def mistakes(errors: Iterable[Any], known: Known) -> Mistakes:
-    """The errors of jsonschema_rs about the arguments of a function, as sentences.
+def mistakes(errors: Iterable[Any], known: Known, language: str = "python") -> Mistakes:
+    """The errors of jsonschema_rs about the arguments of a function, as sentences for programs of a language.
 
     Mistakes in the arguments as a whole come first. Empty if only the checker itself failed.
     """
+    terms = _Terms(dialect_of(language))
     real = sorted(
         (e for e in errors if e.kind.name not in _CHECKER_ERRORS), key=lambda e: (len(e.instance_path), e.kind.name)
     )
@@ -46,7 +48,7 @@ def mistakes(errors: Iterable[Any], known: Known) -> Mistakes:
     # A list of allowed values shows the type, too.
     real = [e for e in real if e.kind.name != "type" or _path(e.instance_path) not in listed]
     meant = [
-        (visible(_sentence(error, options, known, missing)), _place(error, known))
+        (visible(_sentence(error, options, known, missing, terms)), _place(error, known))
         for error, options in map(_meant, real)
     ]
     told = dict(reversed(meant))
@@ -89,11 +91,13 @@ def _pair(error: Any, name: str, known: Known) -> str:
     return name if nearest(name, unknown, 1) else ""
 
 
-def _sentence(error: Any, options: Sequence[Any], known: Known, missing: Mapping[str, Sequence[str]]) -> str:
+def _sentence(
+    error: Any, options: Sequence[Any], known: Known, missing: Mapping[str, Sequence[str]], terms: _Terms
+) -> str:
     path, kind = _path(error.instance_path), error.kind
     if len(options) > 1:
-        near = _near(error.instance, options)
-        return f"argument {path}: expected {_one_of(options)}, got {_given(error.instance)}{near}"
+        near = terms.near(error.instance, options)
+        return f"argument {path}: expected {terms.one_of(options)}, got {terms.given(error.instance)}{near}"
     if kind.name == "required":
         needed = missing.get(path, [kind.property])
         more = f" … ({len(needed) - _MAX_NAMES} more)" if len(needed) > _MAX_NAMES else ""
@@ -111,7 +115,7 @@ def _sentence(error: Any, options: Sequence[Any], known: Known, missing: Mapping
             else f"has no parameter {_listed(unknown[:_MAX_COMPARED_NAMES])}"
         )
         return what + _did_you_mean(pairs)
-    told = _told(error)
+    told = terms.told(error)
     return f"argument {path}: {told}" if path else told
 
 
@@ -155,68 +159,74 @@ def _tags(errors: Sequence[Any]) -> int:
     return sum(map(_is_tag, errors))
 
 
-def _told(error: Any) -> str:
-    kind, given = error.kind, _given(error.instance)
-    match kind.name:
-        case "type":
-            return f"expected {python_types(kind.types)}, got {given}"
-        case "enum":
-            return f"expected {_one_of(kind.options)}, got {given}{_near(error.instance, kind.options)}"
-        case "const":
-            return f"expected {_short(kind.expected_value)}, got {given}"
-        case "pattern":
-            return f"expected a str that matches {kind.pattern[:200]}, got {given}"
-        case "anyOf" | "oneOf" if getattr(kind, "context", None):
-            return f"expected {_alternatives(kind.context)}, got {given}"
-        case "falseSchema" | "not":
-            return f"{given} is not allowed"
-    return str(error.message)[:300]
+class _Terms:
+    """What a value is and should be, in the words of a language."""
 
+    def __init__(self, words: Dialect) -> None:
+        self._words = words
 
-def _alternatives(context: Sequence[Sequence[Any]]) -> str:
-    """The types and values that alternatives want, where the value has none of them."""
-    types: list[str] = []
-    values: list[Any] = []
-    for errors in context[:50]:
-        for error in errors:
-            if error.kind.name == "type":
-                types += error.kind.types
-            elif _is_tag(error):
-                values += _options(error)
-    return (
-        " or ".join(filter(None, [_one_of(values) if values else "", python_types(types) if types else ""]))
-        or "another form"
-    )
+    def told(self, error: Any) -> str:
+        kind, given = error.kind, self.given(error.instance)
+        match kind.name:
+            case "type":
+                return f"expected {self._types(kind.types)}, got {given}"
+            case "enum":
+                return f"expected {self.one_of(kind.options)}, got {given}{self.near(error.instance, kind.options)}"
+            case "const":
+                return f"expected {self._short(kind.expected_value)}, got {given}"
+            case "pattern":
+                return f"expected a {self._words.types['string']} that matches {kind.pattern[:200]}, got {given}"
+            case "anyOf" | "oneOf" if getattr(kind, "context", None):
+                return f"expected {self._alternatives(kind.context)}, got {given}"
+            case "falseSchema" | "not":
+                return f"{given} is not allowed"
+        return str(error.message)[:300]
 
+    def _alternatives(self, context: Sequence[Sequence[Any]]) -> str:
+        """The types and values that alternatives want, where the value has none of them."""
+        types: list[str] = []
+        values: list[Any] = []
+        for errors in context[:50]:
+            for error in errors:
+                if error.kind.name == "type":
+                    types += error.kind.types
+                elif _is_tag(error):
+                    values += _options(error)
+        wanted = [self.one_of(values) if values else "", self._types(types) if types else ""]
+        return " or ".join(filter(None, wanted)) or "another form"
 
-def _one_of(options: Sequence[Any]) -> str:
-    shown = [_short(option) for option in options[:12]]
-    rest = len(options) - len(shown)
-    return ("one of " if len(options) > 1 else "") + ", ".join(shown) + (f" … ({rest} more)" if rest else "")
+    def one_of(self, options: Sequence[Any]) -> str:
+        shown = [self._short(option) for option in options[:12]]
+        rest = len(options) - len(shown)
+        return ("one of " if len(options) > 1 else "") + ", ".join(shown) + (f" … ({rest} more)" if rest else "")
 
+    def near(self, value: Any, options: Sequence[Any]) -> str:
+        texts = {str(o).lower(): o for o in options if isinstance(o, str)}
+        asked = str(value)[:_MAX_VALUE_CHARS].lower()
+        near = difflib.get_close_matches(asked, list(texts)[:2000], n=1) if texts else []
+        return f"; did you mean {self._short(texts[near[0]])}?" if near else ""
 
-def _near(value: Any, options: Sequence[Any]) -> str:
-    texts = {str(o).lower(): o for o in options if isinstance(o, str)}
-    near = difflib.get_close_matches(str(value)[:_MAX_VALUE_CHARS].lower(), list(texts)[:2000], n=1) if texts else []
-    return f"; did you mean {_short(texts[near[0]])}?" if near else ""
+    def given(self, value: Any) -> str:
+        match value:
+            case None:
+                return self._words.null
+            case bool() | int() | float() | str():
+                kind = {bool: "boolean", int: "integer", float: "number", str: "string"}[type(value)]
+                return f"{self._words.types[kind]} {self._short(value)}"
+            case list():
+                return f"{self._words.a_list} of {len(value)}"
+            case dict():
+                return f"{self._words.a_dict} with {_listed(list(value)[:6]) or 'nothing'}"
+        return type(value).__name__
 
+    def _types(self, types: Iterable[str]) -> str:
+        """Types of JSON as an annotation: their union."""
+        names = dict.fromkeys(self._words.types.get(each, each) for each in types)
+        return " | ".join(sorted(names, key=lambda name: name == self._words.null))
 
-def _given(value: Any) -> str:
-    match value:
-        case None:
-            return "None"
-        case bool() | int() | float() | str():
-            return f"{type(value).__name__} {_short(value)}"
-        case list():
-            return f"a list of {len(value)}"
-        case dict():
-            return f"a dict with {_listed(list(value)[:6]) or 'nothing'}"
-    return type(value).__name__
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= _MAX_VALUE_CHARS else f"{text[:_MAX_VALUE_CHARS]}…"
+    def _short(self, value: Any) -> str:
+        text = self._words.shown(value)
+        return text if len(text) <= _MAX_VALUE_CHARS else f"{text[:_MAX_VALUE_CHARS]}…"
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -39,7 +39,8 @@ def write(file: Path, content: bytes, *, private: bool = False, follow: bool = T
         file.parent.mkdir(parents=True, exist_ok=True)
         _replace(file, content, private=private)
     except OSError as error:
-        raise ConfigError(f"cannot be written: {error.strerror}", place=str(file)) from None
+        hint = "Check the owner of its folder, and the room on its disk."
+        raise ConfigError(f"cannot be written: {error.strerror}", place=str(file), hint=hint) from None
 
 
 def write_own(file: Path, content: bytes) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from doorward.model.clock import Clock
 from doorward.model.functions import Function
 from doorward.model.principals import LOCAL
+from doorward.model.usage import Usage
 
 if TYPE_CHECKING:
     from doorward.model.interaction import Client
@@ -20,7 +21,9 @@ class Call:
     `clock`, which stands still while the client is asked something; `client` is the MCP client that asked for the run,
     if one did. `allows` says whether the run may also call another function of the server, by its original id and
     route; `forbids` why it may not send a method and whole path (`GET /v1/users`): for a source that finds out what the
-    call really is. `link` is the `Reply.link` of the page before; no program can set it."""
+    call really is. `link` is the `Reply.link` of the page before; no program can set it. `usage` is what the run has
+    used of this server, and `details` what observers are told of this call besides: names, digests and counts, never
+    contents. A source adds to both."""
 
     function: Function
     arguments: Mapping[str, Any]
@@ -32,6 +35,8 @@ class Call:
     allows: Callable[[str, str], bool] = field(default=lambda id, route: True, repr=False, compare=False)
     link: str = field(default="", repr=False)
     forbids: Callable[[str], str] = field(default=lambda route: "", repr=False, compare=False)
+    usage: Usage = field(default_factory=Usage, repr=False, compare=False)
+    details: dict[str, str | float] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def time_left(self) -> float:
@@ -77,10 +82,12 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """How a call went: its size and duration, never its content."""
+    """How a call went: its size and duration, never its content. `details` are what its source says of it, see
+    `Call`."""
 
     ok: bool
     ms: float
     bytes_in: int = 0
     bytes_out: int = 0
     error: str = ""
+    details: Mapping[str, str | float] = field(default_factory=dict)

@@ -34,8 +34,9 @@ class ServerContext(Generic[SettingsT]):
     source may create. A source calls `changed` when it learns that its functions have changed: they are compiled anew
     in the background, and clients are told. `scrub` takes secrets out of a text that the source keeps. `suggest` is the
     hint for a call that lacks credentials; it is empty if an auth is configured. `definition` gives a definition of the
-    last compile by its name. `holding()` is a block for a connection that outlives the call which opens it: credentials
-    that are revealed in it stay scrubbed until it ends, and not only until that call has ended.
+    last compile by its name. `outgoing` clears a text that leaves for somebody who may have no credential at all of
+    whatever is one, or looks like one. `holding()` is a block for a connection that outlives the call which opens it:
+    credentials that are revealed in it stay scrubbed until it ends, and not only until that call has ended.
     """
 
     name: str
@@ -48,6 +49,7 @@ class ServerContext(Generic[SettingsT]):
     suggest: Callable[[], str] = str
     definition: Callable[[str], Schema | None] = lambda name: None
     holding: Callable[[], AbstractContextManager[None]] = nullcontext
+    outgoing: Callable[[str], str] = str
 
 
 @dataclass(frozen=True)

@@ -133,6 +133,11 @@ class LoginRefused(ServerError):
     """The issuer of credentials refused, or no person has logged in yet: a new try with the same secrets is useless."""
 
 
+class CannotAsk(ServerError):
+    """The client cannot be asked such a thing at all: it does not declare that it can, or there is no way to it. Nobody
+    was asked."""
+
+
 class ToolError(ServerError):
     """A tool of an upstream MCP server says that it failed (`isError`); the message is its text."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from doorward.model.programs import Kind
 
@@ -24,6 +25,7 @@ class RunStarted(Event):
     code_sha256: str
     code_bytes: int
     params: tuple[str, ...] = ()
+    language: str = "python"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,8 @@ class RunFinished(Event):
 @dataclass(frozen=True, slots=True)
 class CallFinished(Event):
     """A call has ended, or was refused. `function` is `server.function`; `error` is the name of the error, empty if it
-    succeeded; sizes are those of its arguments and its result."""
+    succeeded; sizes are those of its arguments and its result; `details` are names, digests and counts that the source
+    of the server tells (its README says which)."""
 
     run: str
     principal: str
@@ -59,6 +62,7 @@ class CallFinished(Event):
     bytes_in: int = 0
     bytes_out: int = 0
     error: str = ""
+    details: Mapping[str, str | float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,8 +43,9 @@ class Aliases:
     """The names of other systems that one program uses.
 
     `modules` are import names, dotted ones too, each with the server that it means (as `Door.members` knows it; empty
-    for a package that only holds others). `before` is Python code that defines the names which a program uses without
-    importing them; names that the program defines itself are left alone.
+    for a package that only holds others). `before` is code that defines the names which a program uses without
+    importing them; names that the program defines itself are left alone. For Python it runs in the program's scope; for
+    TypeScript and JavaScript it is a module of its own, which is evaluated first.
     """
 
     modules: Mapping[str, str] = field(default_factory=dict)
@@ -63,7 +64,8 @@ class Door(Protocol):
         ...
 
     async def call(self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Make one call; `function` is `server.name`. Many may be in flight.
+        """Make one call; `function` is `server.name`. Many may be in flight. A program without keywords (TypeScript,
+        JavaScript) gives one object for them: it comes as the only one of `args`, or for `doorward` as the last.
 
         Returns: a plain JSON value; bytes where `doorward.read` reads a file that is neither JSON nor text.
         Raises: DoorwardError, to be raised with this message in the program, at the place of the call.
@@ -71,7 +73,8 @@ class Door(Protocol):
         ...
 
     def stub(self, server: str, names: Sequence[str]) -> str:
-        """The text of a `.pyi` stub that declares these functions of the server."""
+        """The text of a stub that declares these functions of the server: `.pyi`, for a program in TypeScript or
+        JavaScript `.d.ts`."""
         ...
 
     def aliases(self, code: str, *, everything: bool = False) -> Aliases:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from doorward.model.programs import Failure
@@ -42,7 +43,8 @@ class Truncated(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The answer of `execute_code`, `run_cached_code`, `doorward run --json` and `Gateway.execute`."""
+    """The answer of `execute_code`, `run_cached_code`, `doorward run --json` and `Gateway.execute`. `usage` is what the
+    run has used of servers that count it, by server and name: `{"llm": {"rounds": 3, "tokens": 812}}`."""
 
     ok: bool
     value: Any = None
@@ -51,6 +53,7 @@ class Outcome:
     next: str = ""
     session_id: str = ""
     calls: tuple[CallCount, ...] = ()
+    usage: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     artefacts: tuple[Artefact, ...] = ()
     truncated: Truncated | None = None
     error: Failure | None = None

@@ -17,7 +17,8 @@ Kind = Literal["program", "guard", "policy", "limit", "executor", "server", "con
 class Program:
     """A program that an agent wants to run. `params` are values for its parameters; `functions` narrows by names and
     wildcards what it may call (`None`: all that the policy allows); `deadline` is a `time.monotonic()`, which moves on
-    while the client is asked something. `language` is one of `Capabilities.languages`.
+    while the client is asked something. `language` is one of `Capabilities.languages`. `continues`: earlier runs of its
+    session may have left names.
     """
 
     code: str
@@ -29,6 +30,7 @@ class Program:
     run: str = ""
     deadline: float = float("inf")
     language: str = "python"
+    continues: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,8 @@ class ProgramResult:
 @dataclass(frozen=True, slots=True)
 class CachedProgram:
     """A program kept for `run_cached_code`. `params` are its parameters, with the values of that run; `uses` maps each
-    function that it called to the hash of its schema at that time. `digest` is the same for the same code and
-    `functions`, so that a program kept twice keeps its id."""
+    function that it called to the hash of its schema at that time. `digest` is the same for the same code,
+    language and `functions`, so that a program kept twice keeps its id."""
 
     cache_id: str
     principal: str
@@ -88,3 +90,4 @@ class CachedProgram:
     uses: Mapping[str, str]
     digest: str
     created: float
+    language: str = "python"

@@ -72,7 +72,7 @@ class _Feed:
     @hookimpl
     def run_started(self, program: Program) -> None:
         params = tuple(str(name)[:MAX_NAME_CHARACTERS] for name in program.params)
-        self._put(RunStarted(time.time(), program.run, program.principal, *_digest(program), params))
+        self._put(RunStarted(time.time(), program.run, program.principal, *_digest(program), params, program.language))
 
     @hookimpl
     def run_finished(self, program: Program, outcome: Outcome) -> None:
@@ -98,7 +98,8 @@ class _Feed:
     def call_finished(self, call: Call, record: CallRecord) -> None:
         function, error = call.function.qualified, record.error[:MAX_NAME_CHARACTERS]
         sizes = record.bytes_in, record.bytes_out
-        self._put(CallFinished(time.time(), call.run, call.principal, function, record.ok, record.ms, *sizes, error))
+        ended = record.ok, record.ms, *sizes, error, record.details
+        self._put(CallFinished(time.time(), call.run, call.principal, function, *ended))
 
     def _put(self, event: Event) -> None:
         for queue in self._queues:

@@ -21,7 +21,7 @@ from doorward.model.abilities import (
 )
 from doorward.model.drivers import Auth, Cache, Observer, Source
 from doorward.model.executors import Executor
-from doorward.plugins.hookspecs import hookimpl
+from doorward.plugins.hookspecs import MAY_WAIT, hookimpl
 
 PROTOCOLS: Mapping[str, tuple[Any, ...]] = {
     "source": (Source,),
@@ -111,7 +111,7 @@ def _hook_faults(
         yield f"{name} is {_a(function)} and no function"
     elif hook not in hooks:
         yield f"there is no hook {hook}{in_place_of(hook, hooks)}"
-    elif is_async(function):
+    elif is_async(function) and not (hook in MAY_WAIT and inspect.iscoroutinefunction(function)):
         yield f"{hook} is async; hooks are synchronous, and input and output belong in drivers"
     elif inspect.isgeneratorfunction(function) and not (marks.get("wrapper") or marks.get("hookwrapper") or many(hook)):
         yield f"{hook} has a yield, so that calling it runs nothing"

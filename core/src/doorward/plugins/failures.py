@@ -11,9 +11,9 @@ from typing import Any
 
 import anyio
 
-from doorward.config.index import PluginId
 from doorward.host.logs import log
 from doorward.model.errors import DoorwardError, PluginError
+from doorward.packages.index import PluginId
 from doorward.plugins.hook_answers import Unfit
 
 CLOSE_SECONDS = 30.0

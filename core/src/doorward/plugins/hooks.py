@@ -3,15 +3,16 @@ others are still called, and whatever it should have judged does not pass."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+import inspect
+from collections.abc import Awaitable, Callable, Generator
 from functools import partial
 from typing import Any
 
 import pluggy
 
-from doorward.config.index import PluginId
 from doorward.model.errors import ConfigError, DoorwardError, PluginError
 from doorward.model.programs import Finding
+from doorward.packages.index import PluginId
 from doorward.plugins.failures import Failures, contained, failed
 from doorward.plugins.hook_answers import fitting, unfit
 from doorward.plugins.hookspecs import ADDITIONS, OBSERVERS, SECONDS, SPECS
@@ -51,6 +52,8 @@ class Hooks(pluggy.PluginManager):
         in_its_place = partial(_in_its_place, self.failures, plugin, hook)
         if implementation.wrapper:
             implementation.function = _isolated_wrapper(implementation.function, in_its_place, hook, is_first)
+        elif inspect.iscoroutinefunction(implementation.function):
+            implementation.function = _isolated_later(implementation.function, in_its_place, hook)
         else:
             adding = plugin if hook in ADDITIONS else None
             implementation.function = _isolated(implementation.function, in_its_place, hook, adding)
@@ -60,6 +63,16 @@ class Answer(list[Any]):
     """The objects that one plugin adds."""
 
     plugin = PluginId("plugin", "a hook wrapper")
+
+
+class Waiting(Awaitable[Any]):
+    """What an implementation that is `async def` will answer. Nothing of it runs before this is awaited."""
+
+    def __init__(self, ask: Callable[[], Awaitable[Any]]) -> None:
+        self._ask = ask
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return self._ask().__await__()
 
 
 def _in_its_place(failures: Failures, plugin: PluginId, hook: str, error: Exception) -> Any:
@@ -116,6 +129,24 @@ def _isolated(
     return called
 
 
+def _isolated_later(
+    run: Callable[..., Awaitable[Any]], in_its_place: Callable[[Exception], Any], hook: str
+) -> Callable[..., Waiting]:
+    """The same for an implementation that is `async def`."""
+
+    def called(*given: Any, **named: Any) -> Waiting:
+        async def ask() -> Any:
+            try:
+                with contained():
+                    return fitting(hook, await run(*given, **named))
+            except Exception as error:
+                return in_its_place(error)
+
+        return Waiting(ask)
+
+    return called
+
+
 def _isolated_wrapper(
     wrap: Callable[..., Any], in_its_place: Callable[[Exception], Any], hook: str, is_first: bool
 ) -> Callable[..., Any]:
@@ -158,7 +189,7 @@ def _all_fitting(hook: str, answers: Any) -> Any:
         return answers
     if not isinstance(answers, list):  # it has not returned what it was given
         raise unfit(answers, "the list of all answers")
-    return [each if isinstance(each, (Answer, DoorwardError)) else fitting(hook, each) for each in answers]
+    return [each if isinstance(each, (Answer, DoorwardError, Waiting)) else fitting(hook, each) for each in answers]
 
 
 def _of_new_style(wrap: Callable[..., Any]) -> Callable[..., Any]:

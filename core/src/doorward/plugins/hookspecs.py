@@ -1,4 +1,5 @@
-"""Every hook, grouped by subject. A hook is synchronous and short; input and output belong in drivers.
+"""Every hook, grouped by subject. A hook is synchronous and short; input and output belong in drivers. Only those in
+`MAY_WAIT` may be `async def`.
 
 A hook plugin is a module with functions (or a class whose instance has methods) marked `@doorward.hookimpl`,
 found under its name in the entry-point group `doorward.plugins` and loaded in the order of the configuration's
@@ -41,7 +42,8 @@ class AuthHooks:
 class GuardHooks:
     @hookspec
     def guard_program(self, program: Program) -> Sequence[Finding] | None:
-        """What is wrong with a program. Any finding with `refuse` stops it. Fires before a sandbox is opened."""
+        """What is wrong with a program. Any finding with `refuse` stops it. Fires before a sandbox is opened. An `async
+        def`, for a guard that asks another process, is awaited if no other guard refuses."""
 
     @hookspec(firstresult=True)
     def guard_call(self, call: Call) -> str | None:
@@ -120,6 +122,9 @@ OBSERVERS = ("auth_chosen", "run_started", "run_finished", "call_finished")
 
 ADDITIONS = ("mcp_tools", "mcp_prompts", "mcp_resources", "mcp_server", "doctor_checks")
 """Hooks that add something. Without it, everything else still works."""
+
+MAY_WAIT = ("guard_program",)
+"""Hooks that may be `async def`, within the time of the run."""
 
 SECONDS = {"doctor_checks": 30.0}
 """Hooks that are called in a thread, and the seconds after which one has failed."""

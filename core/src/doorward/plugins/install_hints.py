@@ -29,3 +29,13 @@ def to_install(kind: str, name: str, installed: Sequence[str]) -> str:
     if near := difflib.get_close_matches(name, [*installed, *ours], n=1, cutoff=0.7):
         return f"Did you mean {near[0]!r}?" + ("" if near[0] in installed else f" {to_install(kind, near[0], ())}")
     return "Install the distribution that brings it; `pip install doorward[standard]` brings the usual ones."
+
+
+def executors_of(extra: str = "") -> dict[str, str]:
+    """The executors that an extra of core brings (all, if none is named), each with its distribution. Those that run
+    another language than Python are in an extra of its name."""
+    before = f"doorward-{_NAME_PREFIXES['executor']}-"
+    wanted = re.compile(r"([\w-]+).*; extra == ['\"]([^'\"]+)['\"]")
+    found = (match for requirement in requires("doorward") or () if (match := wanted.fullmatch(requirement)))
+    packages = [match[1] for match in found if extra in ("", match[2])]
+    return {package.removeprefix(before): package for package in packages if package.startswith(before)}

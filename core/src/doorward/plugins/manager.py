@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import pluggy
 from stevedore import DriverManager
 
-from doorward.config.index import GROUPS, Entry, Index, PluginId, near_group
 from doorward.host.logs import log
 from doorward.model.abilities import HasSettings
 from doorward.model.contexts import PluginContext
@@ -23,6 +22,7 @@ from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, Plu
 from doorward.model.executors import Executor
 from doorward.model.functions import Function
 from doorward.model.version import PLUGIN_API
+from doorward.packages.index import GROUPS, Entry, Index, PluginId, near_group
 from doorward.plugins.checks import PROTOCOLS, driver_faults, hook_faults
 from doorward.plugins.failures import Failures, contained, said
 from doorward.plugins.hook_answers import DECLARED, answers_many, conforming
@@ -159,7 +159,8 @@ class Plugins:
                 self.manager.register(plugin, name, entry.given_by)
                 self.manager.check_pending()
             except (pluggy.PluginValidationError, ValueError) as error:
-                raise PluginError(f"{entry.id} does not fit its hooks: {error}") from None
+                hint = f"Upgrade {entry.distribution}, or leave it out of `plugins`."
+                raise PluginError(f"{entry.id} does not fit its hooks: {error}", hint=hint) from None
             self._hook_plugins.insert(0, HookPlugin(entry.id, plugin))
 
     def load_configured(self, loaded: Loaded, state: Path) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from doorward.config.index import Index
 from doorward.data.near_names import in_place_of
 from doorward.model.errors import ConfigError
+from doorward.packages.index import Index
 from doorward.plugins.install_hints import to_install
 
 if TYPE_CHECKING:

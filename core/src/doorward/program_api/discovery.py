@@ -13,13 +13,15 @@ from doorward.config.config import module_name
 from doorward.data.cursors import cursor_at, offset_of, page
 from doorward.data.quoting import in_a_line
 from doorward.data.wording import clean
-from doorward.describe import cards, signatures
+from doorward.describe import additions, cards, signatures
+from doorward.describe.dialects import dialect_of
 from doorward.describe.schemas import Definitions
 from doorward.model.errors import DoorwardError, InvalidArguments, UnknownName
 from doorward.model.functions import Function
 from doorward.model.limits import Limits
 from doorward.model.names import some
 from doorward.program_api.helper_cards import MODULE, HelperCards
+from doorward.programs.languages import PYTHON, is_script
 
 if TYPE_CHECKING:
     from doorward.calls.broker import Broker
@@ -41,6 +43,12 @@ FIRST_NAMES, FIRST_NAMES_OF_MANY = 10, 3
 
 ABOUT_CHARS, ABOUT_CHARS_OF_MANY = 200, 80
 """Characters of the description that a server gives of itself, likewise."""
+
+_CALLS = (
+    "`import SERVER` and call SERVER.FUNCTION(name=value)",
+    '`import * as SERVER from "SERVER"` and `await SERVER.FUNCTION({ name: value })`',
+)
+"""How Python calls a function, and how a module of JavaScript does."""
 
 _ERROR_CHARS = 1000
 """Characters of a server's error."""
@@ -66,13 +74,13 @@ class Discovery:
         self._executors = executors
         self._limits = limits
 
-    def capabilities(self, principal: str) -> str:
-        """A paragraph about what a principal can do here."""
+    def capabilities(self, principal: str, language: str = PYTHON) -> str:
+        """A paragraph about what a principal can do here, in programs of a language."""
         return (
             f"Programs run in a sandbox without network and credentials "
             f"({self._executors() or 'no executor is installed'}). "
             f"What they may call are the functions of these servers: {some(self._servers.names(principal))}. "
-            "`import SERVER` and call SERVER.FUNCTION(name=value); find functions with search, see one with describe. "
+            f"{_CALLS[is_script(language)]}; find functions with search, see one with describe. "
             f"Limits of a run: {self._limits.timeout:g} s, {self._limits.calls} calls, {self._limits.output_bytes} "
             f"bytes of output. "
             "The value of a program is `result`, or its last expression. "
@@ -124,15 +132,23 @@ class Discovery:
         usable = self._servers.names(principal) if server is None else [self.module(server, principal)]
         limit, offset = max(1, min(limit, 50)), offset_of(cursor)
         functions, total = self._catalog.search(query, servers=usable, read_only=read_only, limit=limit, offset=offset)
-        answer: dict[str, Any] = {"functions": [_hit(f) for f in functions], "total": total}
+        answer: dict[str, Any] = {"functions": [self._hit(f) for f in functions], "total": total}
         if offset + len(functions) < total:
             answer["cursor"] = cursor_at(offset + len(functions))
         return answer
 
-    def describe(self, names: Sequence[str], principal: str) -> list[dict[str, Any]]:
-        """One to five functions in full: `{"function", "import", "signature", "text"}`, or `{"function", "error"}`.
-        A name like `github.issues_create#Issue` asks for one class of a function's types in full: `{"function",
-        "text"}`; the name of a server asks for a description of it.
+    def _hit(self, function: Function) -> dict[str, Any]:
+        enhancement = self._catalog.enhancement(function.server, function.name)
+        summary = " ".join((function.summary or function.description)[:400].split())[:160]
+        better = additions.in_a_hit(enhancement) if enhancement else ""
+        hit: dict[str, Any] = {"function": function.qualified, "summary": better or summary}
+        hit |= {"read_only": True} if function.read_only else {}
+        return hit | ({"deprecated": True} if function.deprecated else {})
+
+    def describe(self, names: Sequence[str], principal: str, language: str = PYTHON) -> list[dict[str, Any]]:
+        """One to five functions in full, as programs of a language declare them: `{"function", "import", "signature",
+        "text"}`, or `{"function", "error"}`. A name like `github.issues_create#Issue` asks for one class of a
+        function's types in full: `{"function", "text"}`; the name of a server asks for a description of it.
 
         Raises: InvalidArguments for none or more than five.
         """
@@ -141,26 +157,33 @@ class Discovery:
                 f"one to {MAX_DESCRIBED} functions at a time, got {len(names)}",
                 hint='For example ["github.issues_create"].',
             )
-        return [self._card(name, principal) for name in names]
+        return [self._card(name, principal, language) for name in names]
 
-    def _card(self, name: str, principal: str) -> dict[str, Any]:
+    def _card(self, name: str, principal: str, language: str) -> dict[str, Any]:
         try:
             function = self._broker.functions.find(name, principal)
         except DoorwardError as error:
             if (
-                part := self.cards.card(str(name))
-                or self._part(str(name), principal)
-                or self._about(str(name), principal)
+                part := self.cards.card(str(name), language)
+                or self._part(str(name), principal, language)
+                or self._about(str(name), principal, language)
             ):
                 return part
             return {"function": str(name)[:200], "error": in_a_line(error)}
         definitions, seen = self.definitions(function.server), self.seen(function)
+        text = cards.describe(function, definitions, module=function.server, seen=seen, language=language)
         return {
             "function": function.qualified,
-            "import": f"from {function.server} import {function.name}",
-            "signature": signatures.signature(function, definitions, seen=seen),
-            "text": cards.describe(function, definitions, module=function.server, seen=seen),
+            "import": dialect_of(language).imported(function.server, function.name),
+            "signature": signatures.signature(function, definitions, seen=seen, language=language),
+            "text": text + self._added(function, additions.MAX_CARD_CHARS, language),
         }
+
+    def _added(self, function: Function, room: int, language: str) -> str:
+        """What a model adds to a function's documentation, as the end of a text."""
+        enhancement = self._catalog.enhancement(function.server, function.name)
+        text = additions.added(function, enhancement, room, dialect_of(language)) if enhancement else ""
+        return f"\n\n{text}" if text else ""
 
     def list_in(self, name: str, principal: str) -> tuple[str, ...]:
         """The key of the only list in a function's result schema; empty if there are none or several.
@@ -175,7 +198,7 @@ class Discovery:
         seen = self._broker.observed.of(function) if is_open(function) else None
         return seen if seen and (function.returns is None or seen.text) else None
 
-    def _part(self, name: str, principal: str) -> dict[str, Any] | None:
+    def _part(self, name: str, principal: str, language: str) -> dict[str, Any] | None:
         """The answer for `server.function#Class`: one class of a function's types in full."""
         name, mark, asked = name.rpartition("#")
         try:
@@ -188,12 +211,13 @@ class Discovery:
         if (seen := self.seen(function)) is not None:
             function = replace(function, returns=seen.schema)
         found = {"function": f"{function.qualified}#{asked[:100]}"}
-        if text := cards.describe_class(function, definitions, asked):
-            return found | {"text": text}
+        if text := cards.describe_class(function, definitions, asked, language):
+            whole = self._added(function, additions.MAX_FULL_CHARS, language) if asked == cards.PARAMETERS else ""
+            return found | {"text": text + whole}
         known = ", ".join(cards.class_names(function, definitions)[:30]) or "none"
         return found | {"error": f"{function.qualified} has no class {asked[:100]!r}. Its classes: {known}"}
 
-    def _about(self, name: str, principal: str) -> dict[str, Any] | None:
+    def _about(self, name: str, principal: str, language: str) -> dict[str, Any] | None:
         """The description of a server, if this is the name of one."""
         try:
             module = self.module(name, principal)
@@ -210,7 +234,8 @@ class Discovery:
             if (cwd := self._servers.cwd(module, principal)) and cwd not in lines[0]
             else []
         )
-        return {"function": module, "text": "\n".join([*lines, f"Write `import {module}`."])}
+        written = dialect_of(language).imported(module, "")
+        return {"function": module, "text": "\n".join([*lines, f"Write `{written}`."])}
 
     def definitions(self, server: str) -> Definitions:
         """The definitions that the functions of a server refer to."""
@@ -238,10 +263,3 @@ def _broken(name: str, error: DoorwardError) -> dict[str, Any]:
 def told(error: DoorwardError) -> str:
     """The error of a server in one line."""
     return in_a_line(error)[:_ERROR_CHARS]
-
-
-def _hit(function: Function) -> dict[str, Any]:
-    summary = " ".join((function.summary or function.description)[:400].split())
-    hit: dict[str, Any] = {"function": function.qualified, "summary": summary[:160]}
-    hit |= {"read_only": True} if function.read_only else {}
-    return hit | ({"deprecated": True} if function.deprecated else {})

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from doorward.data.near_names import nearest
+from doorward.describe.dialects import dialect_of
+from doorward.programs.languages import PYTHON, is_script
 
 if TYPE_CHECKING:
     from doorward.program_api.helper_context import Helper
@@ -23,6 +25,12 @@ ERRORS = {
     "ToolError": "A tool of an MCP server says that it failed; str(e) is its text, and there is nothing else to it.",
 }
 """Descriptions of the error classes, which sandboxes define themselves."""
+
+
+_IN_SCRIPTS = """\
+// As Python writes it. In TypeScript: import * as doorward from "doorward"; await each call; what are keywords here go
+// into an object at the end: await doorward.pages("server.function", { state: "open" }, { most: 3 })"""
+"""What the author of a program in TypeScript or JavaScript must know to read the cards."""
 
 
 class _Bare(str):
@@ -44,14 +52,14 @@ class HelperCards:
         self._about = {name: inspect.getdoc(helper) or "" for name, helper in helpers.items()} | ERRORS
         self.names = list(self._about)
 
-    def card(self, asked: str) -> dict[str, Any] | None:
+    def card(self, asked: str, language: str = PYTHON) -> dict[str, Any] | None:
         """The card of `doorward` or `doorward.NAME`: `{"function", "import", "signature", "text"}`, or `{"function",
         "error"}` with similar names. `None` for anything else."""
         module, _, name = asked.partition(".")
         if module != MODULE:
             return None
         if not name:
-            return {"function": MODULE, "text": self._listed()}
+            return {"function": MODULE, "text": (_IN_SCRIPTS + "\n" if is_script(language) else "") + self._listed()}
         if name not in self._about:
             near = nearest(name, self.names, 3)
             others = (
@@ -60,7 +68,9 @@ class HelperCards:
             return {"function": asked[:200], "error": f"there is no {asked[:200]}. {others}"}
         about = textwrap.indent(self._about[name], "    ").strip()
         text = f'import doorward\n\n{self._heads[name]}:\n    """{about}\n    """'
-        return {"function": asked, "import": "import doorward", "signature": self._heads[name], "text": text}
+        text = f"{_IN_SCRIPTS}\n\n{text}" if is_script(language) else text
+        imported = dialect_of(language).imported(MODULE, "")
+        return {"function": asked, "import": imported, "signature": self._heads[name], "text": text}
 
     def _listed(self) -> str:
         """All helpers, each with the first sentence of its description."""

@@ -56,7 +56,7 @@ class Helpers:
         """What get_functions shows: of one to five functions ("server.function"), servers, or helpers
         ("doorward.pages")."""
         flat = [n for name in names for n in ([name] if isinstance(name, str) else name)]
-        cards = self._discovery.describe(flat, run.program.principal)
+        cards = self._discovery.describe(flat, run.program.principal, run.program.language)
         return "\n\n".join(card.get("text") or f"{card['function']}: {card['error']}" for card in cards)
 
     async def call(
@@ -192,7 +192,7 @@ class Helpers:
 
     async def capabilities(self, run: HelperContext) -> str:
         """What can be done here, in a paragraph: servers, executors, limits."""
-        return self._discovery.capabilities(run.program.principal)
+        return self._discovery.capabilities(run.program.principal, run.program.language)
 
     async def skills(self, run: HelperContext, server: str | None = None) -> Any:
         """The guide to a server, as Markdown. Without one: the servers that have a guide."""

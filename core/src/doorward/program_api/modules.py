@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.config.config import module_name
 from doorward.describe import signatures
+from doorward.describe.dialects import dialect_of
 from doorward.model.errors import InvalidArguments, UnknownName
 from doorward.model.names import is_plain
 from doorward.program_api.discovery import told
 from doorward.program_api.helper_cards import ERRORS, MODULE, written
+from doorward.programs.languages import PYTHON, is_script
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
@@ -25,6 +27,14 @@ _ERRORS_STUB = """class ApiError(Exception):
     body: Any
     retry_after: float | None
 class ToolError(Exception): ...
+"""
+
+_ERRORS_DECLARED = """export class ApiError extends Error {
+    status: number;
+    body: any;
+    retry_after: number | null;
+}
+export class ToolError extends Error {}
 """
 
 
@@ -63,16 +73,21 @@ class Modules:
             known = self._members[server] = names, ids, (*names, *(name for name in others if name not in taken))
         return known[2]
 
-    def stub(self, server: str, names: Sequence[str], principal: str) -> str:
-        """The text of a `.pyi` file for some functions of a server; empty if the principal cannot use it."""
-        if (helpers := self.helpers.get(server)) is not None:
+    def stub(self, server: str, names: Sequence[str], principal: str, language: str = PYTHON) -> str:
+        """The text of a `.pyi` or `.d.ts` file for some functions of a server; empty if the principal cannot use it."""
+        scripts = is_script(language)
+        if (helpers := self.helpers.get(server)) is not None and scripts:
+            head = _ERRORS_DECLARED if server == MODULE else ""
+            return head + "".join(f"export function {n}(...args: any[]): Promise<any>;\n" for n in helpers)
+        if helpers is not None:
             head = f"from typing import Any\n{_ERRORS_STUB if server == MODULE else ''}"
             return head + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in helpers)
         names = names if self._servers.usable(server, principal) else ()
         functions = {n: f for n in names if (f := self._catalog.function(server, n)) is not None}
-        again = "".join(f"{n} = {f.name}\n" for n, f in functions.items() if n != f.name)
+        also = "export {{ {1} as {0} }};\n" if scripts else "{0} = {1}\n"
+        again = "".join(also.format(n, dialect_of(language).name(f)) for n, f in functions.items() if n != f.name)
         known = {f.name: f for f in functions.values()}.values()
-        return signatures.stub(known, self._discovery.definitions(server), self._discovery.seen) + again
+        return signatures.stub(known, self._discovery.definitions(server), self._discovery.seen, language) + again
 
     async def help(self, run: HelperContext, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The answer of `doorward.name(…)` to a program.
@@ -80,8 +95,11 @@ class Modules:
         Raises: UnknownName; InvalidArguments; DoorwardError of a call that the helper makes.
         """
         helper = self._helper(name)
+        written_as = inspect.signature(helper)
+        if is_script(run.program.language) and not kwargs:
+            args, kwargs = _with_options(written_as, args)
         try:
-            inspect.signature(helper).bind(run, *args, **kwargs)
+            written_as.bind(run, *args, **kwargs)
         except TypeError as error:
             hint = f"It is written {MODULE}.{name}{written(helper)}."
             raise InvalidArguments(f"{MODULE}.{name}: {error}", hint=hint) from None
@@ -104,3 +122,13 @@ class Modules:
         if error := wrong.get(server):
             return told(error), []
         return "", difflib.get_close_matches(server, [*self._servers.names(principal), *wrong], n=3)
+
+
+def _with_options(written_as: inspect.Signature, args: Sequence[Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """The arguments of a helper from a language without keywords: an object at the end whose fields are all parameters
+    for which there is no value yet holds these. Where a helper takes `arguments`, the object there is just that."""
+    free = [p.name for p in written_as.parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)][1:]
+    free = free[len(args) - 1 :]
+    last = args[-1] if args else None
+    is_options = isinstance(last, Mapping) and last and free[:1] != ["arguments"] and last.keys() <= {*free}
+    return (args[:-1], last) if isinstance(last, Mapping) and is_options else (args, {})

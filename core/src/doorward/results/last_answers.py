@@ -42,6 +42,10 @@ _LIST_INDEX_ERROR = re.compile(r"list indices must be integer")
 _METHOD_ERROR = re.compile(
     r"'(?:builtin_function_or_method|method)' object is not (?:subscriptable|iterable)|argument of type '\w*method'"
 )
+_READING_ERROR = re.compile(r"Cannot read properties of (?:undefined|null) \(reading '([^']*)'\)")
+_NO_METHOD_ERROR = re.compile(r"\S+ is not (?:a function|iterable)")
+"""These two are JavaScript's."""
+
 _NONE_ERROR = re.compile(r"'NoneType' object is not (?:subscriptable|iterable)")
 
 
@@ -88,6 +92,10 @@ class LastAnswers:
                 advice = 'write value["items"], not value.items, for a field'
                 return f"Dictionaries have methods: {advice}. {self._shapes(dict)}"
             case "TypeError" if _NONE_ERROR.search(error.message):
+                return self._shapes()
+            case "TypeError" if match := _READING_ERROR.search(error.message):
+                return self._of_key(match[1])
+            case "TypeError" if _NO_METHOD_ERROR.match(error.message):
                 return self._shapes()
         return None
 

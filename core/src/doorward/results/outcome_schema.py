@@ -39,4 +39,4 @@ def _schema(kind: Any) -> dict[str, Any]:
         own = {name: _schema(part) for name, part in get_type_hints(kind).items()}
         return {"type": "object", "properties": own} | ({"required": [*own]} if is_typeddict(kind) else {})
     assert get_origin(kind) is Mapping, kind
-    return {"type": "object"}
+    return {"type": "object", "additionalProperties": _schema(get_args(kind)[1])}

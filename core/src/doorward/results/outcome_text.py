@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from doorward.data.quoting import apart, indented
+from doorward.data.quoting import apart, in_one_line, indented
 from doorward.model.outcomes import Outcome
+from doorward.programs.languages import is_script
 
 
 def as_dict(outcome: Outcome) -> dict[str, Any]:
@@ -28,9 +28,9 @@ def _filled(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in fields.items() if v not in (None, "", ())}
 
 
-def reading(uri: str) -> str:
-    """How a program reads an artefact."""
-    return f'doorward.read("{uri}")'
+def reading(uri: str, language: str) -> str:
+    """How a program of a language reads an artefact."""
+    return f'{"await " if is_script(language) else ""}doorward.read("{uri}")'
 
 
 def _summary(calls: Sequence[Mapping[str, Any]]) -> str:
@@ -44,8 +44,19 @@ def _summary(calls: Sequence[Mapping[str, Any]]) -> str:
     return "; ".join(told)
 
 
-def as_text(outcome: Outcome) -> str:
-    """The answer for a reader who gets no structured content: the same content, most important first."""
+def _used(server: str, amounts: Mapping[str, float]) -> str:
+    """What was used of a server: `llm: rounds 3, tokens 812`."""
+    return f"{server}: {', '.join(f'{name} {amount:.10g}' for name, amount in amounts.items())}"
+
+
+def compact(value: Any) -> str:
+    """A value as JSON without spaces, which has the fewest tokens."""
+    return in_one_line(value, (",", ":"))
+
+
+def as_text(outcome: Outcome, written: Callable[[Any], str] = in_one_line) -> str:
+    """The answer for a reader who gets no structured content: the same content, most important first. `written` makes
+    text of a value that is none; the lines of it stand as they are."""
     parts = []
     if outcome.error:
         error = outcome.error
@@ -57,17 +68,19 @@ def as_text(outcome: Outcome) -> str:
     elif isinstance(outcome.value, str):
         parts.append(apart(outcome.value))
     else:
-        parts.append(json.dumps(outcome.value, ensure_ascii=False, separators=(", ", ": ")))
+        parts.append(written(outcome.value))
     if cut := outcome.truncated:
         parts.append(f"[cut: {cut['shape']}, {cut['bytes']} bytes; all of it, in a program: {cut['read']}]")
     if outcome.printed:
         parts.append(f"printed:\n{apart(outcome.printed.rstrip())}")
+    named = in_one_line(outcome.value) if outcome.artefacts else ""
     parts += [
         f"artefact: {a.uri} ({f'{a.name}, ' if a.name else ''}{a.type}, {a.bytes} bytes)"
         for a in outcome.artefacts
-        if f'"artefact": "{a.uri}"' not in parts[0]  # the handle in the value says the same
+        if f'"artefact": "{a.uri}"' not in named  # the handle in the value says the same
     ]
     parts += [f"calls: {_summary(outcome.calls)}"] if outcome.calls else []
+    parts += [f"used: {'; '.join(_used(*each) for each in outcome.usage.items())}"] if outcome.usage else []
     parts += [f"note: {note}" for note in outcome.notes]
     parts += [f"session: {outcome.session_id}"] if outcome.session_id else []
     parts += [f"again: {outcome.next}"] if outcome.next else []

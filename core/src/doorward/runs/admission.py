@@ -14,8 +14,9 @@ from doorward.model.errors import DoorwardError, InvalidArguments
 from doorward.model.limits import Limits
 from doorward.model.outcomes import Outcome
 from doorward.model.programs import CachedProgram, Program
+from doorward.programs.languages import PYTHON, named
+from doorward.programs.parameters import check, check_names, parameters_if_readable
 from doorward.runs.outcomes import failure
-from doorward.runs.parameters import check, check_names, parameters_if_readable
 
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
@@ -39,17 +40,17 @@ class Admission:
         self._withholding.admit(principal)
 
     def prepared(
-        self, code: str, principal: str, params: Mapping[str, Any] | None, **more: Any
+        self, code: str, principal: str, params: Mapping[str, Any] | None, *, language: str = PYTHON, **more: Any
     ) -> tuple[Program, dict[str, Any]]:
         """A new program, and all its parameters with their values; `more` as for `program`.
 
         Raises: InvalidProgram, InvalidArguments.
         """
-        known = parameters_if_readable(code)
+        known = parameters_if_readable(code, language)
         values = self._artefacts.in_params(params or {}, principal)
         check({name: value for name, value in values.items() if name in known}, known)
         check_names(values)
-        return self.program(code, principal, params=values, **more), {**known, **values}
+        return self.program(code, principal, params=values, language=language, **more), {**known, **values}
 
     def cached(
         self, kept: CachedProgram, principal: str, params: Mapping[str, Any] | None, timeout: float | None
@@ -64,6 +65,7 @@ class Admission:
             description=kept.description,
             functions=kept.functions,
             timeout=timeout,
+            language=kept.language,
         )
 
     def program(
@@ -75,16 +77,21 @@ class Admission:
         description: str = "",
         functions: Sequence[str] | None = None,
         timeout: float | None = None,
+        language: str = PYTHON,
     ) -> Program:
         """A program whose time begins now. Raises: InvalidArguments."""
         if timeout is not None and not 0 < timeout <= self._limits.max_timeout:
-            raise InvalidArguments(f"timeout is {timeout:g} s; at most {self._limits.max_timeout:g} s are allowed")
+            told = f"timeout is {timeout:g} s; at most {self._limits.max_timeout:g} s are allowed"
+            raise InvalidArguments(told, hint="[limits] max_timeout of the configuration says how much.")
         limits = self._limits if timeout is None else replace(self._limits, timeout=float(timeout))
         run, deadline = secrets.token_hex(8), time.monotonic() + limits.timeout
-        return Program(code, params or {}, description, narrowing(functions), principal, limits, run, deadline)
+        may_call = narrowing(functions)
+        return Program(code, params or {}, description, may_call, principal, limits, run, deadline, language)
 
-    def refused(self, error: DoorwardError, code: str, principal: str) -> Outcome:
+    def refused(self, error: DoorwardError, code: str, principal: str, language: str = "") -> Outcome:
         """The outcome of a run that did not begin; observers get it, too."""
         outcome = Outcome(False, error=failure(error))
-        self._plugins.hook.run_finished(program=Program(code, principal=principal), outcome=outcome)
+        self._plugins.hook.run_finished(
+            program=Program(code, principal=principal, language=named(language) or PYTHON), outcome=outcome
+        )
         return outcome

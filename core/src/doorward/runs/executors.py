@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,8 @@ from doorward.model.errors import DoorwardError, ExecutorError, PluginError, San
 from doorward.model.executors import Capabilities, Executor, Sandbox
 from doorward.model.settings import Settings
 from doorward.plugins.hook_answers import conforming, expected
+from doorward.plugins.install_hints import executors_of
+from doorward.programs.languages import JAVASCRIPT, PYTHON, TYPESCRIPT
 
 if TYPE_CHECKING:
     from doorward.model.programs import Program
@@ -47,19 +49,27 @@ def _told(executor: Mapping[str, Any]) -> str:
     return ", ".join(words)
 
 
+@cache
+def _of_python_alone() -> Mapping[str, str]:
+    """The executors in core's extras that run nothing but Python, each with its distribution."""
+    others = {**executors_of(TYPESCRIPT), **executors_of(JAVASCRIPT)}
+    return {name: package for name, package in executors_of().items() if name not in others}
+
+
 class Executors:
     """Executors by name, in the order in which programs try them."""
 
     def __init__(self, loaded: Loaded, plugins: Plugins, state: Path) -> None:
         config: Config = loaded.config
-        installed = {e.name for e in plugins.index.of("executor")}
+        self.installed: Collection[str] = {e.name for e in plugins.index.of("executor")}
         chosen = "executor" in loaded.named
-        self.names: Sequence[str] = [n for n in config.executor if chosen or n in installed]
+        self.names: Sequence[str] = [n for n in config.executor if chosen or n in self.installed]
         self._loaded = loaded
         self._plugins = plugins
         self._state = state
         self._made: dict[str, Executor] = {}
         self._slots: dict[str, Slots] = {}
+        self._languages: dict[str, Sequence[str]] = {}
 
     def get(self, name: str) -> Executor:
         """The executor, made at its first use; nothing is started yet.
@@ -79,6 +89,24 @@ class Executors:
         executor = self.get(name)
         with self._blamed(name, "capabilities"):
             return expected(Capabilities, executor.capabilities())
+
+    def languages(self, name: str) -> Sequence[str]:
+        """The languages that the executor runs; it is not imported if core's metadata says that it is Python alone.
+
+        Raises: ExecutorError, ConfigError.
+        """
+        if name not in self._languages:
+            given_by = [entry.distribution for entry in self._plugins.index.named("executor", name)]
+            is_plain = given_by == [_of_python_alone().get(name)]
+            self._languages[name] = (PYTHON,) if is_plain else tuple(self.capabilities(name).languages)
+        return self._languages[name]
+
+    def may_run(self, name: str, language: str) -> bool:
+        """Whether to try the executor with a program of this language; also if it is broken, since trying tells why."""
+        try:
+            return language in self.languages(name)
+        except DoorwardError:
+            return True
 
     def _blamed(
         self, name: str, method: str, raising: type[DoorwardError] = ExecutorError
@@ -106,10 +134,11 @@ class Executors:
             slots.give_back(program.principal)
             raise
 
-    def advice(self, name: str = "", *, session: bool = False) -> str:
+    def advice(self, name: str = "", *, session: bool = False, language: str = PYTHON) -> str:
         """A hint for a program that no executor could run. `name` is the executor that has begun it and cannot go on;
         `session` says that the program belongs to a session there."""
-        if name and (elsewhere := [n for n in self.names if n != name] if session else self._after(name)):
+        others = [n for n in self.names if n != name] if session else self._after(name)
+        if name and (elsewhere := [n for n in others if self.may_run(n, language)]):
             if session:
                 takers = " or ".join(elsewhere)
                 return f'Open a new session (session_id="new") whose first program needs this: {takers} may take it.'
@@ -122,7 +151,8 @@ class Executors:
             return f"Installed but not configured: {', '.join(others)}; the operator can add it to `executor`."
         if not self.names:
             return "The operator must install one: `pip install doorward[standard]` brings one."
-        return "Or ask the operator for an executor that runs full CPython and packages."
+        more = "full CPython and packages" if language == PYTHON else f"more of {language}"
+        return f"Or ask the operator for an executor that runs {more}."
 
     def told(self) -> str:
         """The abilities of each executor, in a few words."""
@@ -161,6 +191,7 @@ class Executors:
                     {
                         "executor": name,
                         "language": can.language,
+                        "languages": list(can.languages),
                         "isolation": can.isolation,
                         "packages": list(can.packages),
                         "sessions": can.sessions,

@@ -12,6 +12,8 @@ from doorward.config.config import module_name
 from doorward.data.near_names import nearest
 from doorward.model.names import qualified
 from doorward.model.programs import Failure, Frame, Program
+from doorward.programs.languages import is_script
+from doorward.runs.script_hints import script_hint
 
 if TYPE_CHECKING:
     from doorward.runs.executors import Executors
@@ -50,6 +52,8 @@ def complete(error: Failure, run: RunContext, program: Program, executors: Execu
         return replace(error, kind="limit", type="LimitExceeded", message=told, hint="Work on smaller pieces.")
     if error.hint:
         return error
+    if is_script(program.language):
+        return replace(error, hint=script_hint(error, run, program, _near, no_server) or _hint(error, run))
     hint = _hint(error, run)
     if error.kind == "program" and executor in executors.names:
         hint = " ".join(filter(None, [hint, _of_the_sandbox(error, program, executors, executor)]))

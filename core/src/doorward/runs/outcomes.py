@@ -29,7 +29,7 @@ def succeeded(value: Any, written: Written, run: RunContext, **more: Any) -> Out
             "shape": values.shape(value),
             "bytes": whole.bytes,
             "rest": whole.uri,
-            "read": outcome_text.reading(whole.uri),
+            "read": outcome_text.reading(whole.uri, run.program.language),
         }
         value = values.cut(value, run.program.limits.inline_bytes)
     return Outcome(True, value=value, truncated=truncated, artefacts=run.left(named), **more)

@@ -18,7 +18,8 @@ from doorward.model.errors import InvalidProgram, UnknownName
 from doorward.model.outcomes import Outcome
 from doorward.model.programs import CachedProgram, Program
 from doorward.plugins.hook_answers import Unfit, expected
-from doorward.runs.parameters import json_type
+from doorward.programs.languages import PYTHON
+from doorward.programs.parameters import json_type
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
@@ -63,8 +64,9 @@ class ProgramCache:
                 params=dict(known),
                 functions=program.functions,
                 uses={c["function"]: self._hash(c["function"]) for c in outcome.calls},
-                digest=digest(program.code, program.functions, sorted(known)),
+                digest=digest(*_same(program), sorted(known)),
                 created=time.time(),
+                language=program.language,
             )
             cache_id = await self._put(cache, kept)
         except Exception as error:  # the run has succeeded: a failing cache must not undo that
@@ -146,6 +148,11 @@ class ProgramCache:
                 return None
             self._cache = self._plugins.made("cache", name, self._loaded, self._state)
         return self._cache
+
+
+def _same(program: Program) -> tuple[Any, ...]:
+    """What makes a program the same as another one. Python, which was the only language once, is not named."""
+    return program.code, program.functions, *([] if program.language == PYTHON else [program.language])
 
 
 def repeated(outcome: Outcome, cache_id: str, params: Mapping[str, Any]) -> Outcome:

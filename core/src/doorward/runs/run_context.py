@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from doorward.calls.arguments import MAX_ARGUMENT_PARTS
-from doorward.compat.aliases import aliases
+from doorward.compat.languages import aliases_in
 from doorward.data.json_writing import exceeds
 from doorward.data.values import beginning, size
 from doorward.model.calls import File, Reply
@@ -14,6 +14,7 @@ from doorward.model.clock import Clock
 from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded
 from doorward.model.outcomes import Artefact, CallCount
 from doorward.model.programs import Failure, Program
+from doorward.model.usage import Usage
 from doorward.results.last_answers import LastAnswers
 from doorward.runs.run_files import RunFiles
 
@@ -46,7 +47,8 @@ class RunContext:
 
     __slots__ = (
         "_answers", "_broker", "_client", "_clock", "_counts", "_executor", "_failures", "_files", "_made", "_modules",
-        "_noted", "_notes", "_printed", "_program", "_room", "_schema_hashes", "_session", "_slots", "_withheld",
+        "_noted", "_notes", "_printed", "_program", "_room", "_schema_hashes", "_session", "_slots", "_usage",
+        "_withheld",
     )  # fmt: skip
 
     def __init__(
@@ -74,6 +76,7 @@ class RunContext:
         self._made = 0
         self._counts: dict[tuple[str, bool], list[float]] = {}
         self._schema_hashes: dict[str, str] = {}
+        self._usage: dict[str, Usage] = {}
         self._failures: dict[str, DoorwardError] = {}
         self._answers = LastAnswers()
         self._withheld: SecretWithheld | None = None
@@ -101,10 +104,11 @@ class RunContext:
         return self._modules.members(server, self._program.principal)
 
     def stub(self, server: str, names: Sequence[str]) -> str:
-        return self._modules.stub(server, names, self._program.principal)
+        return self._modules.stub(server, names, self._program.principal, self._program.language)
 
     def aliases(self, code: str, *, everything: bool = False) -> Aliases:
-        return aliases(code, self._modules.usable_by(self._program.principal), self._modules.has, everything=everything)
+        servers = self._modules.usable_by(self._program.principal)
+        return aliases_in(self._program.language, code, servers, self._modules.has, everything=everything)
 
     def absent(self, server: str) -> tuple[str, list[str]]:
         """See `Modules.absent`."""
@@ -127,7 +131,9 @@ class RunContext:
         self._made += 1
         try:
             if self._made > 10 * self._program.limits.calls:
-                raise LimitExceeded("the run makes nothing but calls that are refused")
+                raise LimitExceeded(
+                    "the run makes nothing but calls that are refused", hint="End the program when calls are refused."
+                )
             if not isinstance(function, str) or exceeds([args, kwargs], MAX_ARGUMENT_PARTS):
                 raise LimitExceeded(
                     f"the arguments of a call have more than {MAX_ARGUMENT_PARTS:,} parts", hint="Send less at once."
@@ -179,6 +185,13 @@ class RunContext:
         return tuple(
             {"function": f, "ok": ok, "count": int(n), "ms": round(ms, 1)} for (f, ok), (n, ms) in self._counts.items()
         )
+
+    def usage_of(self, server: str) -> Usage:
+        return self._usage.setdefault(server, Usage())
+
+    def usage(self) -> dict[str, Mapping[str, float]]:
+        """What its calls have used, by server."""
+        return {server: amounts for server, usage in self._usage.items() if (amounts := usage.amounts())}
 
     # What its calls answered
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,7 +17,7 @@ from doorward.data.offload import done, is_large
 from doorward.host.logs import log
 from doorward.model.errors import DoorwardError, ExecutorError, LimitExceeded, SandboxDied, Unsupported
 from doorward.model.outcomes import Outcome
-from doorward.model.programs import Failure, Kind, Program, ProgramResult
+from doorward.model.programs import Failure, Finding, Kind, Program, ProgramResult
 from doorward.plugins.failures import kind_of
 from doorward.results import outcome_text
 from doorward.runs import hints
@@ -55,11 +56,13 @@ class Runs:
     async def run(self, program: Program, run: RunContext, session: Session | None = None) -> Outcome:
         """Guards, then the first executor that can run it, then the value made plain, scrubbed and cut."""
         started = time.perf_counter()
+        if session is not None:
+            program = session.begin(program)
         try:
             outcome = await self._outcome(program, run, session, started)
         except asyncio.CancelledError:
             why = Failure("limit", "Cancelled", "the client is gone")
-            cancelled = Outcome(False, error=why, calls=run.calls(), ms=_ms_since(started))
+            cancelled = Outcome(False, error=why, calls=run.calls(), usage=run.usage(), ms=_ms_since(started))
             self._plugins.hook.run_finished(program=program, outcome=cancelled)
             raise
         self._plugins.hook.run_finished(program=program, outcome=outcome)
@@ -69,14 +72,15 @@ class Runs:
         """One call as a run, without a program."""
         try:
             value = await run.call(function, (), arguments)
-            return succeeded(value, await done(written, value, large=is_large(value)), run, notes=run.notes)
+            read = await done(written, value, large=is_large(value))
+            return succeeded(value, read, run, notes=run.notes, usage=run.usage())
         except DoorwardError as error:
-            return Outcome(False, error=failure(error))
+            return Outcome(False, error=failure(error), usage=run.usage())
 
     async def _outcome(self, program: Program, run: RunContext, session: Session | None, started: float) -> Outcome:
         notes: list[str] = []
         try:
-            refused = self._guard(program, notes)
+            refused = await self._guard(program, run, notes)
             if refused:
                 ended = ProgramResult(error=refused)
             else:
@@ -91,20 +95,26 @@ class Runs:
         except Exception as error:  # the result is none that anybody could read
             return await self._finish(program, run, _defect(run, error), notes, started)
 
-    def _guard(self, program: Program, notes: list[str]) -> Failure | None:
-        findings = [f for found in self._plugins.hook.guard_program(program=program) for f in found or ()]
-        for finding in findings:
-            if finding.refuse:
-                kind: Kind = "program" if finding.error else "guard"
-                return Failure(
-                    kind, finding.error or "GuardRefused", finding.message, finding.line, hint=finding.instead or None
-                )
-            notes.append(
-                f"line {finding.line}: {finding.message}. {finding.instead}".strip()
-                if finding.line
-                else f"{finding.message}. {finding.instead}".strip()
-            )
-        return None
+    async def _guard(self, program: Program, run: RunContext, notes: list[str]) -> Failure | None:
+        """The first refusal of a guard; what the guards found besides becomes notes. Guards that wait for something
+        are asked last, and only if no other refuses."""
+        refusal: Failure | None = None
+        for answer in sorted(self._plugins.hook.guard_program(program=program), key=inspect.isawaitable):
+            found = answer
+            if inspect.isawaitable(answer):
+                if refusal:
+                    break
+                with run.clock.until(program.deadline) as scope:
+                    found = await answer
+                if scope.cancelled_caught:
+                    return failure(_late(program), type="TimeoutError")
+            for finding in found or ():
+                if finding.refuse and not refusal:
+                    refusal = _refusal(finding)
+                else:
+                    where = f"line {finding.line}: " if finding.line else ""
+                    notes.append(f"{where}{finding.message}. {finding.instead}".strip())
+        return refusal
 
     async def _execute(self, program: Program, run: RunContext, session: Session | None) -> ProgramResult:
         """The result of the program in the first executor that can run it.
@@ -113,6 +123,8 @@ class Runs:
         """
         declined: list[tuple[str, ExecutorError]] = []
         for name in [session.executor] if session and session.executor else self._executors.names:
+            if not self._executors.may_run(name, program.language):
+                continue
             run.begin(name)
             try:
                 with run.clock.until(program.deadline) as scope:
@@ -150,7 +162,9 @@ class Runs:
         message = "; ".join(f"{name}: {error}" for name, error in declined) or "no executor is configured"
         bound = session.executor if session else ""
         advice = self._executors.advice(
-            bound or (declined[-1][0] if run.made and declined else ""), session=bool(bound)
+            bound or (declined[-1][0] if run.made and declined else ""),
+            session=bool(bound),
+            language=program.language,
         )
         raise Unsupported(message, hint=" ".join([*hints_given, advice]), line=lines[0] if lines else None)
 
@@ -158,7 +172,7 @@ class Runs:
         self, program: Program, run: RunContext, ended: ProgramResult, notes: list[str], started: float
     ) -> Outcome:
         """The outcome of a run, made within the run's time; a large value is read in a thread."""
-        common: dict[str, Any] = {"calls": run.calls(), "executor": run.executor}
+        common: dict[str, Any] = {"calls": run.calls(), "usage": run.usage(), "executor": run.executor}
         redactor = self._secrets.redactor(made_by(program.principal, run.reached))
         readable = _READABLE_SHARE * program.limits.inline_bytes
         printed, error, read = run.printed, ended.error, ProgramValue()
@@ -177,7 +191,8 @@ class Runs:
         short = await done(shortened, printed, large=is_large(printed)) if values.size(printed) > readable else printed
         if short != printed or values.size(short) > program.limits.inline_bytes:
             whole = run.hold(printed, "text/plain")
-            end = f"… all of it ({len(printed)} characters), in a program: {outcome_text.reading(whole.uri)}"
+            how = outcome_text.reading(whole.uri, program.language)
+            end = f"… all of it ({len(printed)} characters), in a program: {how}"
             printed = f"{values.beginning(short, program.limits.inline_bytes)}\n{end}"
         common |= {
             "printed": printed,
@@ -211,6 +226,12 @@ class Runs:
                 program.principal, "what the program made", ", ".join(sorted(run.reached)[:5])
             )
         return run.withheld
+
+
+def _refusal(finding: Finding) -> Failure:
+    kind: Kind = "program" if finding.error else "guard"
+    error, hint = finding.error or "GuardRefused", finding.instead or None
+    return Failure(kind, error, finding.message, finding.line, hint=hint)
 
 
 def _defect(run: RunContext, error: Exception) -> ProgramResult:

@@ -7,6 +7,7 @@ import contextlib
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio
@@ -21,6 +22,7 @@ from doorward.model.errors import (
     UnknownName,
     Unsupported,
 )
+from doorward.programs.languages import PYTHON
 
 if TYPE_CHECKING:
     from doorward.model.executors import Door, Sandbox
@@ -39,19 +41,26 @@ def gone(hint: str | None) -> str:
 class Session:
     """One sandbox for the runs of one principal, one run at a time."""
 
-    def __init__(self, principal: str) -> None:
+    def __init__(self, principal: str, language: str = PYTHON) -> None:
+        self.language = language
         self.id = secrets.token_urlsafe(16)
         self.principal = principal
         self.executor = ""
         self.used = 0.0
         self.dead = False
         self.used_before = False
+        self._begun = False
         self._sandbox: Sandbox | None = None
         self._lock = anyio.Lock()
 
     @property
     def busy(self) -> bool:
         return self._lock.locked()
+
+    def begin(self, program: Program) -> Program:
+        """A program as the next of this session: only the first has its names for itself."""
+        program, self._begun = replace(program, continues=self._begun), True
+        return program
 
     async def run(self, executors: Executors, name: str, program: Program, door: Door) -> ProgramResult:
         """Run in this session's sandbox, which the first run opens. A run that is cancelled, meets a limit or loses its
@@ -133,8 +142,12 @@ class Sessions:
         self._clock = clock
         self._open: dict[str, Session] = {}
 
-    async def get(self, session_id: str, principal: str) -> Session:
-        """The session of this id, or a new one for `"new"`.
+    def language(self, session_id: str, principal: str) -> str:
+        """The language of the session of this id; "" for none and for a new one. Raises: UnknownName."""
+        return "" if not session_id or session_id == "new" else self.find(session_id, principal).language
+
+    async def get(self, session_id: str, principal: str, language: str = PYTHON) -> Session:
+        """The session of this id, or a new one for `"new"`, whose programs are of this language.
 
         Raises: UnknownName; LimitExceeded if the principal has too many.
         """
@@ -146,7 +159,7 @@ class Sessions:
             if len(mine) >= self._most:
                 hint = f"Go on with one of them; each ends when it is unused for {self._idle:g} s."
                 raise LimitExceeded(f"{len(mine)} sessions are open, no more are allowed", hint=hint)
-            session = Session(principal)
+            session = Session(principal, language)
             self._open[session.id] = session
         session.used = self._clock()
         return session

@@ -36,9 +36,10 @@ _HARMLESS = re.compile(
 
 _KNOWN_TOKENS = (
     r"gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{16,}|[srp]k_(live|test)_\w{10,}|xox[abeprs]-[\w-]{10,}|xapp-[\w-]{10,}"
-    r"|A[KS]IA[A-Z0-9]{16}|AIza[\w-]{30,}|ya29\.[\w-]{20,}|hf_\w{20,}|npm_\w{20,}|py" r"pi-[\w-]{20,}|figd_[\w-]{20,}"
-    r"|lin_api_\w{20,}|ntn_\w{20,}|secret_\w{20,}|dop_v1_\w{20,}|SG\.[\w-]{16,}\.[\w-]{16,}|shp(at|ss|ca|pa)_\w{16,}|tvly-[\w-]{16,}|pplx-\w{20,}|BSA\w{20,}|gsk_\w{20,}"
-    r"|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|sbp_\w{20,}|dapi[0-9a-f]{32}|ATATT[\w=-]{20,}"
+    r"|A[KS]IA[A-Z0-9]{16}|AIza[\w-]{30,}|ya29\.[\w-]{20,}|hf_[A-Za-z0-9]{20,}|npm_[A-Za-z0-9]{20,}"
+    r"|py" r"pi-[\w-]{20,}|figd_[\w-]{20,}"
+    r"|lin_api_[A-Za-z0-9]{20,}|ntn_[A-Za-z0-9]{20,}|secret_[A-Za-z0-9]{20,}|dop_v1_\w{20,}|SG\.[\w-]{16,}\.[\w-]{16,}|shp(at|ss|ca|pa)_\w{16,}|tvly-[\w-]{16,}|pplx-\w{20,}|xai-\w{20,}|BSA\w{20,}"
+    r"|gsk_[A-Za-z0-9]{20,}|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|sbp_[A-Za-z0-9]{20,}|dapi[0-9a-f]{32}|ATATT[\w=-]{20,}"
 )  # fmt: skip
 """Tokens of known services, by their beginnings."""
 
@@ -150,6 +151,18 @@ def hide_arguments(words: Sequence[str], keep: Keep) -> Iterator[str]:
             yield hide(word, keep)
         named = re.fullmatch(r"-{1,2}([A-Za-z][\w.-]*)", word)
         option = named[1] if named and is_named_secret(named[1]) and not re.search(r"(?i)^no-|auth$", named[1]) else ""
+
+
+def mask_tokens(text: str, mask: str) -> str:
+    """A text with `mask` in place of tokens of known services, and of users and passwords in URLs. References are text
+    like any other."""
+    text = _USERINFO.sub(lambda found: _userinfo(found, lambda name, secret: mask), text)
+    return _TOKEN.sub(mask, text)
+
+
+def is_harmless(value: str) -> bool:
+    """Whether a value is no secret, whatever its name: a switch, a number, a path, a plain URL."""
+    return bool(_HARMLESS.fullmatch(value))
 
 
 def _userinfo(found: re.Match[str], keep: Keep) -> str:

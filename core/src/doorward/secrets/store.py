@@ -94,6 +94,10 @@ class Secrets(Scrubber):
         fetched = {r.text: await self._fetch(r) for r in references.find(template) if self._takes_time(r)}
         return self.expand(template, remember=True, credential=credential, fetched=fetched)
 
+    def at_hand(self, reference: Reference) -> str | None:
+        """The value of a reference if no plugin has to fetch it; the scrubber is not told."""
+        return None if self._takes_time(reference) else (self._value(reference) or reference.default)
+
     def _takes_time(self, reference: Reference) -> bool:
         return reference.scheme not in ("", "file")
 

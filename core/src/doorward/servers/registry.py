@@ -158,6 +158,10 @@ class Servers:
         name = self.modules.get(module)
         return str(self._plugins.id("source", self.configured[name].settings.source)) if name else "its source"
 
+    def outgoing(self, module: str) -> Callable[[str], str]:
+        """What clears a text that leaves for the upstream of a server; see `ServerContext.outgoing`."""
+        return self._makers.outgoing(module)
+
     def cwd(self, module: str, principal: str) -> str:
         """The working folder of a server's process, if its source's settings name one (`cwd`); else ""."""
         server = self.configured[self.modules[module]]

@@ -120,6 +120,20 @@ class SourceMaker:
             lambda: auth_suggestions.hint(server, self._catalog.report(module)),
             lambda definition: self._catalog.definition(module, definition),
             self._loaded.secrets.holds.of_connection,
+            self.outgoing(module),
         )
         made: Source = self._plugins.constructed("source", server.settings.source, context, server=name)
         return made
+
+    def outgoing(self, module: str) -> Callable[[str], str]:
+        """See `ServerContext.outgoing`. Nothing is read before the first text."""
+
+        @cache
+        def clear() -> Callable[[str], str]:
+            from doorward.secrets.outgoing import Outgoing
+
+            loaded = self._loaded
+            tables = {"servers": loaded.config.servers, "principals": loaded.principals, "rest": loaded.rest}
+            return Outgoing(loaded.secrets, lambda: tables, answers_of(module))
+
+        return lambda text: clear()(text)

@@ -6,32 +6,59 @@ a sandbox (`inside/`). `doorward_jail.probes` tests whether an executor isolates
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from doorward_jail.executor import JailExecutor, JailSettings
 from doorward_jail.isolated import Account, Isolated
 from doorward_jail.owner import may_run, start_time
 from doorward_jail.seccomp import docker_profile, kafel_policy
+from doorward_jail.speech import Speech
 
 if TYPE_CHECKING:
+    from doorward_jail.nsjail.executor import NsjailedExecutor as NsjailedExecutor
+    from doorward_jail.nsjail.interpreter import Interpreter as Interpreter
+    from doorward_jail.nsjail.interpreter import default_python as default_python
+    from doorward_jail.nsjail.interpreter import interpreter as interpreter
+    from doorward_jail.nsjail.settings import NsjailedSettings as NsjailedSettings
+    from doorward_jail.nsjail.settings import Place as Place
+    from doorward_jail.nsjail.shows import Shows as Shows
     from doorward_jail.probes import probe as probe
 
 __all__ = [
     "Account",
+    "Interpreter",
     "Isolated",
     "JailExecutor",
     "JailSettings",
+    "NsjailedExecutor",
+    "NsjailedSettings",
+    "Place",
+    "Shows",
+    "Speech",
+    "default_python",
     "docker_profile",
+    "interpreter",
     "kafel_policy",
     "may_run",
     "probe",
     "start_time",
 ]
 
+_ELSEWHERE = {
+    "Interpreter": "nsjail.interpreter",
+    "NsjailedExecutor": "nsjail.executor",
+    "NsjailedSettings": "nsjail.settings",
+    "Place": "nsjail.settings",
+    "Shows": "nsjail.shows",
+    "default_python": "nsjail.interpreter",
+    "interpreter": "nsjail.interpreter",
+    "probe": "probes",
+}
+"""What is imported when it is asked for: who starts jails of another kind needs none of it."""
+
 
 def __getattr__(name: str) -> Any:
-    if name == "probe":  # who only starts jails needs none
-        from doorward_jail.probes import probe
-
-        return probe
+    if name in _ELSEWHERE:
+        return getattr(import_module(f"doorward_jail.{_ELSEWHERE[name]}"), name)
     raise AttributeError(f"module 'doorward_jail' has no attribute {name!r}")

@@ -14,6 +14,7 @@ from doorward_jail.jail import Jail, zygote_config
 from doorward_jail.not_started import not_started
 from doorward_jail.pool import Pool
 from doorward_jail.sandbox import JailSandbox
+from doorward_jail.speech import Speech
 
 
 class JailSettings(Settings):
@@ -46,6 +47,9 @@ class JailExecutor(Generic[SettingsT]):
 
     Settings: ClassVar[type[Settings]] = JailSettings
 
+    speaks = Speech()
+    """How a sandbox is told of a program, and what its death means."""
+
     def __init__(self, context: PluginContext[SettingsT]) -> None:
         self.context = context
         self.settings = context.settings
@@ -70,7 +74,7 @@ class JailExecutor(Generic[SettingsT]):
             self._pool = Pool(
                 self._jail, ready=settings.pool, most=settings.most, wait=settings.wait, idle=settings.idle
             )
-        return JailSandbox(await self._pool.take(program.limits), program.limits, self._pool)
+        return JailSandbox(await self._pool.take(program.limits), program.limits, self._pool, self.speaks)
 
     async def close(self) -> None:
         """End all sandboxes."""

@@ -16,7 +16,8 @@ from doorward_jail import bootstrap, seccomp
 from doorward_jail.connections.connection import SandboxConnection
 from doorward_jail.connections.local import LocalConnection
 from doorward_jail.connections.relayed import RelayedConnection
-from doorward_jail.inside.protocol import BadFrame, Frames, encode
+from doorward_jail.inside.protocol import Frames, encode
+from doorward_jail.inside.walls import PROGRAM
 from doorward_jail.isolated import Isolated
 from doorward_jail.not_started import not_started
 
@@ -47,14 +48,22 @@ def zygote_config(config: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
     * `scratch` (bytes), `inodes`, `files` (open at once), `processes`: limits of a sandbox.
     * `memory`: bytes of address space in addition to the preloaded packages; 0 for no such limit.
     * `one_process`: a sandbox may start no process, where nothing else counts memory.
+    * `program`: what a sandbox executes once its walls stand, instead of running Python: `path`, `words` (its command
+      line) and `env`. It finds its channel at its standard input and output.
     * `relayed`: the host cannot pass file descriptors.
     """
     given: dict[str, Any] = {"path": [], "preload": [], "env": {}, "fresh": True, "network": False}
-    given |= {"files": 1024, "memory": 0, "one_process": False, "relayed": True, **defaults, **config}
+    given |= {"files": 1024, "memory": 0, "one_process": False, "program": None, "relayed": True}
+    given |= {**defaults, **config}
     given["env"] = ENVIRONMENT | given["env"]
     given["bpf"] = {}
     for machine in seccomp.ARCHITECTURES:
-        program = seccomp.bpf(machine, one_process=given["one_process"], network=given["network"])
+        program = seccomp.bpf(
+            machine,
+            one_process=given["one_process"],
+            network=given["network"],
+            executes=PROGRAM if given["program"] else None,
+        )
         given["bpf"][machine] = base64.b64encode(program).decode()
     return given
 
@@ -226,8 +235,8 @@ class Jail(asyncio.Protocol):
         try:
             for message, blob in self._frames.feed(data):
                 self._heard(message, blob)
-        except (BadFrame, KeyError) as error:
-            log.warning("jail_killed", why=f"its zygote sent {error}")
+        except Exception as error:  # whatever comes from there, it ends this jail and nothing else
+            log.warning("jail_killed", why=f"its zygote sent what is no message: {type(error).__name__}: {error}")
             self._ending = self._ending or asyncio.ensure_future(self._end())
 
     def _heard(self, message: dict[str, Any], blob: bytes) -> None:

@@ -25,7 +25,8 @@ from doorward import (
 from doorward_jail.connections.connection import SandboxConnection, first_of
 from doorward_jail.errors import failure, text_in, told
 from doorward_jail.pool import Pool
-from doorward_jail.program_message import file_name, program_message
+from doorward_jail.program_message import file_name
+from doorward_jail.speech import Speech
 
 _FLOOD_FACTOR = 64
 """Output over the limit is dropped; a program that prints so many times the limit is ended."""
@@ -34,14 +35,18 @@ _CALL_LESS = "Make fewer calls: end the program when they are refused, and ask f
 
 _MAX_NAME_CHARACTERS = 200
 
+_LAST_BYTES = 2000
+"""Of the output, in which an interpreter may say why it died."""
+
 
 class JailSandbox:
     """A `Sandbox` in a jail: one connection to one sandbox."""
 
-    def __init__(self, connection: SandboxConnection, limits: Limits, pool: Pool) -> None:
+    def __init__(self, connection: SandboxConnection, limits: Limits, pool: Pool, speaks: Speech) -> None:
         self._connection = connection
         self._limits = limits
         self._pool = pool
+        self._speaks = speaks
         self._ending: asyncio.Future[None] | None = None
         self._clean = False
         self._untouched = True  # no program has sent anything from it
@@ -50,6 +55,7 @@ class JailSandbox:
         self._done: asyncio.Future[dict[str, Any]]
         self._room = 0
         self._decoder: codecs.IncrementalDecoder
+        self._last = b""
         self._left_to_ask = 0
 
     async def run(self, program: Program, door: Door) -> ProgramResult:
@@ -61,7 +67,7 @@ class JailSandbox:
         self._left_to_ask = self._limits.questions  # refused calls count: they cost the host time as well
         connection.begin(self._limits.result_bytes + 2**20)
         try:
-            message, blob = program_message(program, door)
+            message, blob = await self._speaks.program(program, door)
             connection.send(message, blob)
             await first_of(self._done, connection.gone)
             await connection.all_read()
@@ -154,6 +160,7 @@ class JailSandbox:
     def _print(self, data: bytes) -> None:
         self._untouched = False
         self._room -= len(data)
+        self._last = (self._last + data)[-_LAST_BYTES:]
         if self._room < 0:
             self._connection.break_off(
                 f"the program printed more than {_FLOOD_FACTOR} times the limit of {self._limits.output_bytes} bytes",
@@ -190,6 +197,8 @@ class JailSandbox:
             return LimitExceeded(self._connection.why, hint=self._connection.hint)
         if self._connection.why:
             return SandboxDied(f"the sandbox was ended: {self._connection.why}")
+        if self._speaks.died_of_memory(code, self._last):
+            return _too_much_memory(limits)
         if code < 0:
             with contextlib.suppress(ValueError):
                 name = signal.Signals(-code).name

@@ -21,11 +21,12 @@ ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _EPERM, _EINVAL, _ENOSYS, _EAFNOSUPPORT = 1, 22, 38, 97
 _LOAD, _JEQ, _JGT, _JGE, _JSET, _RET = 0x20, 0x15, 0x25, 0x35, 0x45, 0x06
-_NR, _ARCH, _ARG0, _ARG1, _ARG2 = 0, 4, 16, 24, 32
+_NR, _ARCH, _ARG0, _ARG1, _ARG2, _ARG4 = 0, 4, 16, 24, 32, 48
 _X32 = 0x40000000
 
 _NEW_NAMESPACES = 0x7E020000
 _CLONE_THREAD = 0x00010000
+_AT_EMPTY_PATH = 0x1000
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _SO_SNDBUF = 7
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
@@ -59,11 +60,12 @@ def calls() -> tuple[Call, ...]:
     return tuple(found)
 
 
-def bpf(machine: str, *, one_process: bool = False, network: bool = False) -> bytes:
+def bpf(machine: str, *, one_process: bool = False, network: bool = False, executes: int | None = None) -> bytes:
     """The filter of a sandbox, as an array of `struct sock_filter`.
 
     `one_process`: no further process, and no memory outside of its address space, where only rlimits bound memory.
     `network`: allow Internet sockets too, for a sandbox to which the operator gives a network.
+    `executes`: the descriptor of the only file that may be executed.
     """
     numbers = {call.name: call.numbers[machine] for call in calls() if not call.zygote and machine in call.numbers}
     newest = max(number for call in calls() for number in call.numbers.values())
@@ -81,6 +83,9 @@ def bpf(machine: str, *, one_process: bool = False, network: bool = False) -> by
         narrowed["setsockopt"] = _unless(_ARG2, _JEQ, [_SO_SNDBUF], _EPERM)
         for name in ("fork", "vfork", "memfd_create"):
             numbers.pop(name, None)
+    if executes is not None:
+        numbers.pop("execve")
+        narrowed["execveat"] = [*_only(_ARG0, [executes], _EPERM), *_only(_ARG4, [_AT_EMPTY_PATH], _EPERM)]
     program: list[Instruction] = [
         (_LOAD, 0, 0, _ARCH),
         (_JEQ, 1, 0, ARCHITECTURES[machine]),

@@ -11,7 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _MODULE_OF = {
-    "ArtefactStoreConformance": "stores",
+    "ArtefactStoreConformance": "artefact_stores",
     "AuthConformance": "conformance.auths",
     "CacheConformance": "conformance.caches",
     "CatalogStoreConformance": "stores",
@@ -45,6 +45,7 @@ def __getattr__(name: str) -> Any:
 
 
 if TYPE_CHECKING:
+    from doorward_testing.artefact_stores import ArtefactStoreConformance as ArtefactStoreConformance
     from doorward_testing.checks import check_driver as check_driver
     from doorward_testing.checks import check_light_import as check_light_import
     from doorward_testing.command_line import Cli as Cli
@@ -66,5 +67,4 @@ if TYPE_CHECKING:
     from doorward_testing.door import Door as Door
     from doorward_testing.executors import ExecutorConformance as ExecutorConformance
     from doorward_testing.host import Host as Host
-    from doorward_testing.stores import ArtefactStoreConformance as ArtefactStoreConformance
     from doorward_testing.stores import CatalogStoreConformance as CatalogStoreConformance

@@ -40,7 +40,7 @@ class FullPythonConformance(ExecutorConformance):
     @pytest.mark.parametrize("what", STUBBORN)
     async def test_stubborn_programs_are_over(self, host: Any, what: str) -> None:
         """If cancelled, they end like any other program."""
-        await self.cancelled(host, STUBBORN[what])
+        await self.cancelled(host, f"print('begun')\n{STUBBORN[what]}")
 
     @pytest.mark.anyio
     async def test_files_that_a_program_leaves(self, host: Any) -> None:

@@ -19,6 +19,12 @@ from doorward import (
     aliases,
 )
 
+_NAMED = {
+    "calc.add", "calc.fail", "calc.refuse", "calc.wait", "calc.meet",
+    "doorward.items", "doorward.pages", "doorward.reply",
+}  # fmt: skip
+"""Functions whose last argument may be an object of named ones."""
+
 MEET_SECONDS = 60.0
 """How long `calc.meet` waits for the other calls."""
 
@@ -29,10 +35,11 @@ class Door:
     there (`meet`).
 
     It records what went through: `printed`, `made` (calls), `kept` (files: name, type, content). `files` can be opened
-    by their URI.
+    by their URI. `language` is that of the programs.
     """
 
     def __init__(self) -> None:
+        self.language = "python"
         self.printed = ""
         self.made = 0
         self.kept: list[tuple[str, str, bytes]] = []
@@ -46,10 +53,18 @@ class Door:
         calc = ["add", "echo", "fail", "complain", "refuse", "wait", "meet"]
         helpers = ["call", "pages", "items", "reply", "read", "path", "server", "describe", "close_session"]
         ours = [*helpers, "ApiError", "ToolError"]
-        return {"calc": calc, "doorward": ours, "doorward.runtime": ["call_mcp_tool", "discovered_servers"]}.get(server)
+        return {
+            "calc": calc,
+            "doorward": ours,
+            "doorward.runtime": ["call_mcp_tool", "callMCPTool", "discovered_servers"],
+        }.get(server)
 
     def aliases(self, code: str, *, everything: bool = False) -> Aliases:
         """See `doorward.Door.aliases`."""
+        if self.language != "python":
+            names = {"calc-1": "calc", "./servers/calc": "calc", "./servers/calc.ts": "calc"}
+            before = 'import { callMCPTool } from "doorward.runtime";\nglobalThis.callMCPTool ??= callMCPTool;\n'
+            return Aliases(names, before if "callMCPTool" in code else "")
         return aliases(
             code, {"calc": "calc-1"}, lambda server, name: name in self.members(server), everything=everything
         )
@@ -64,6 +79,8 @@ class Door:
     async def call(self, function: str, args: Any, kwargs: Any) -> Any:
         """See `doorward.Door.call`."""
         self.made += 1
+        if function in _NAMED and args and isinstance(args[-1], dict):  # as scripts give named arguments
+            args, kwargs = args[:-1], {**args[-1], **kwargs}
         match function:
             case "calc.add":
                 return sum(args) + sum(kwargs.values())
@@ -99,7 +116,7 @@ class Door:
                 return {"value": value, "status": 201, "headers": {"location": "/sums/7", "etag": '"7"'}}
             case "doorward.server" if args[0] in ("calc", "calc-1"):
                 return "calc"
-            case "doorward.runtime.call_mcp_tool":
+            case "doorward.runtime.call_mcp_tool" | "doorward.runtime.callMCPTool":
                 return await self.call(args[0].removeprefix("mcp__").replace("__", "."), (), args[1])
             case "doorward.runtime.discovered_servers":
                 return ["calc-1"]

@@ -10,30 +10,24 @@ import pytest
 from doorward import File, LimitExceeded, Limits, Unsupported
 
 from doorward_testing.door import Door
-from doorward_testing.program_runner import ProgramRunner, program_of
-from doorward_testing.programs import errors, other_systems, program_api
+from doorward_testing.program_runner import ProgramRunner
 
 
 class ExecutorConformance(ProgramRunner):
-    """For executors. Override `executor`: a fresh instance. For one of CPython, with files and threads, inherit
-    `FullPythonConformance`."""
+    """For executors. Override `executor`: a fresh instance; and `language`, if its programs are not Python:
+    `typescript` or `javascript`. For one of CPython, with files and threads, inherit `FullPythonConformance`."""
 
     @pytest.mark.anyio
     async def test_value(self, host: Any) -> None:
         """The value is `result` if it is set, else the last expression."""
-        values = {"1 + 1": 2, "result = [1]\n2": [1], "x = 1": None, "{'a': (1, 2)}['a'][1]": 2}
+        values = self.programs.values
         for (code, value), (ended, _) in zip(values.items(), await self.each(host, list(values)), strict=True):
             assert (ended.error, ended.value) == (None, value), code
 
     @pytest.mark.anyio
     async def test_calls(self, host: Any) -> None:
         """Catalog functions are called plainly or awaited, imported as module or by name."""
-        codes = [
-            "import calc\ncalc.add(1, b=2)",
-            "from calc import add\nadd(1, 2)",
-            "import calc\nawait calc.add(1, 2)",
-            "import asyncio, calc\nsum(await asyncio.gather(calc.add(1), calc.add(2)))",
-        ]
+        codes = self.programs.calls
         for code, (ended, door) in zip(codes, await self.each(host, codes), strict=True):
             assert (ended.error, ended.value) == (None, 3), code
             assert door.made >= 1, code
@@ -42,7 +36,7 @@ class ExecutorConformance(ProgramRunner):
     async def test_the_error_of_an_api_can_be_caught(self, host: Any) -> None:
         """As `doorward.ApiError`, under any name, with status, body and retry_after. Other errors are not caught so."""
         for code, (ended, _) in zip(
-            errors.CATCHING_API_ERRORS, await self.each(host, errors.CATCHING_API_ERRORS), strict=True
+            self.programs.catching_api_errors, await self.each(host, self.programs.catching_api_errors), strict=True
         ):
             assert (ended.error, ended.value) == (None, [429, 1.5]), code
 
@@ -50,7 +44,7 @@ class ExecutorConformance(ProgramRunner):
     async def test_an_error_of_an_api_that_is_not_handled(self, host: Any) -> None:
         """The failure is an ApiError with the agent's lines, also if it was caught and raised again."""
         for code, (ended, _) in zip(
-            errors.RAISING_API_ERRORS, await self.each(host, errors.RAISING_API_ERRORS), strict=True
+            self.programs.raising_api_errors, await self.each(host, self.programs.raising_api_errors), strict=True
         ):
             assert (ended.error.type, ended.error.message) == ("ApiError", "calc.fail answered 404"), code
             assert code.splitlines()[ended.error.line - 1].startswith("    "), code
@@ -59,9 +53,9 @@ class ExecutorConformance(ProgramRunner):
     @pytest.mark.anyio
     async def test_the_error_of_a_tool(self, host: Any) -> None:
         """It is a `doorward.ToolError` with the tool's text, and no ApiError; an ApiError is no ToolError."""
-        codes = [*errors.CATCHING_TOOL_ERRORS, *errors.RAISING_TOOL_ERRORS]
+        codes = [*self.programs.catching_tool_errors, *self.programs.raising_tool_errors]
         for code, (ended, _) in zip(codes, await self.each(host, codes), strict=True):
-            if code in errors.CATCHING_TOOL_ERRORS:
+            if code in self.programs.catching_tool_errors:
                 assert (ended.error, ended.value) == (None, "the tool says no"), code
             else:
                 assert (ended.error.type, ended.error.message) == ("ToolError", "the tool says no"), code
@@ -70,68 +64,62 @@ class ExecutorConformance(ProgramRunner):
     @pytest.mark.anyio
     async def test_programs_of_other_systems(self, host: Any) -> None:
         """The names of other systems for servers, functions and helpers work, unless a program defines them itself."""
-        for code, (ended, _) in zip(
-            other_systems.CALL_STYLES, await self.each(host, other_systems.CALL_STYLES), strict=True
-        ):
+        if not (codes := self.programs.other_systems):
+            pytest.skip(f"other systems have no names for {self.language}")
+        for code, (ended, _) in zip(codes, await self.each(host, codes), strict=True):
             assert (ended.error, ended.value) == (None, 3), code
 
     @pytest.mark.anyio
     async def test_a_function_can_be_handed_to_pages(self, host: Any) -> None:
         """As itself or by its name."""
-        ended, _ = await self.run(
-            host, "import calc, doorward\n[doorward.pages(f, x=1)[0] for f in (calc.add, calc.add, 'calc.add')]"
-        )
-        assert ended.value == ["calc.add"] * 3
+        assert await self.value_of(host, self.programs.handing) == ["calc.add"] * 3
 
     @pytest.mark.anyio
     async def test_a_program_can_ask_what_there_is(self, host: Any) -> None:
-        """By `__doc__`, `dir` and `help`: of a server, its functions, `doorward` and what is in it."""
+        """Of servers, their functions, `doorward` and what is in it, by the means of the language."""
         for (code, value), (ended, _) in zip(
-            program_api.DESCRIBING.items(), await self.each(host, list(program_api.DESCRIBING)), strict=True
+            self.programs.describing.items(), await self.each(host, list(self.programs.describing)), strict=True
         ):
             assert (ended.error, ended.value) == (None, value), code
-        ended, door = await self.run(host, program_api.HELP)
-        told = [f"what {name} is" for name in ("doorward.pages", "doorward.path", "calc.add", "doorward")]
-        assert (ended.error, door.printed.splitlines()) == (None, told)
+        code, names = self.programs.helping
+        ended, door = await self.run(host, code)
+        assert (ended.error, door.printed.splitlines()) == (None, [f"what {name} is" for name in names])
 
     @pytest.mark.anyio
     async def test_a_file_is_read_without_files(self, host: Any) -> None:
         """`doorward.read` answers with a value, or with bytes as they are, called or awaited."""
         door = Door()
         door.files = {"doorward://results/1": File(bytes(range(256)), "image/png")}
-        code = (
-            "import doorward\nfile = {'artefact': 'doorward://results/1'}\n"
-            "[doorward.read(file), (await doorward.read(file))[:3]]"
-        )
-        ended, _ = await self.run(host, code, door=door)
+        ended, _ = await self.run(host, self.programs.reading, door=door)
         assert (ended.error, ended.value) == (None, [bytes(range(256)), b"\0\1\2"])
 
     @pytest.mark.anyio
     async def test_items_and_pages_in_loops(self, host: Any) -> None:
         """Plain loops and `async for` both work."""
-        for code, (ended, _) in zip(program_api.PAGING, await self.each(host, program_api.PAGING), strict=True):
+        for code, (ended, _) in zip(self.programs.paging, await self.each(host, self.programs.paging), strict=True):
             assert (ended.error, ended.value) == (None, 2), code
 
     @pytest.mark.anyio
     async def test_a_reply_has_value_status_and_headers(self, host: Any) -> None:
         """Read as attributes or by keys; as the value of a program it is an object of the three."""
-        for code, (ended, _) in zip(program_api.REPLYING, await self.each(host, program_api.REPLYING), strict=True):
+        for code, (ended, _) in zip(self.programs.replying, await self.each(host, self.programs.replying), strict=True):
             assert (ended.error, ended.value) == (None, [3, 201, "/sums/7"]), code
-        whole = await self.value_of(host, "import calc, doorward\ndoorward.reply(calc.add, a=1)")
+        whole = await self.value_of(host, self.programs.reply)
         assert whole == {"value": 1, "status": 201, "headers": {"location": "/sums/7", "etag": '"7"'}}
 
     @pytest.mark.anyio
     async def test_parameters_are_data(self, host: Any) -> None:
         """New values reach the program unchanged, whatever characters they hold."""
         value = 'C:\\new\n\'"""{x}'
-        ended, _ = await self.run(host, 'city: str = "London"\nresult = city', params={"city": value})
+        ended, _ = await self.run(host, self.programs.parameter, params={"city": value})
         assert ended.value == value
 
     @pytest.mark.anyio
     async def test_error_has_the_agents_line(self, host: Any) -> None:
         """An uncaught error says its type, message and line in the agent's own code; what was printed is kept."""
-        ended, door = await self.run(host, "print('before')\n\ndef f():\n    return 1 / 0\n\nf()")
-        assert (ended.error.type, ended.error.line) == ("ZeroDivisionError", 4)
+        code, type, line = self.programs.failing
+        ended, door = await self.run(host, code)
+        assert (ended.error.type, ended.error.line) == (type, line)
         assert "before" in door.printed
 
     @pytest.mark.anyio
@@ -139,9 +127,9 @@ class ExecutorConformance(ProgramRunner):
         """Neither environment nor files of the host can be read."""
         monkeypatch.setenv("HOST_CANARY", "x")
         (secret := host.folder / "secret.txt").write_text("x")
-        for code in ("import os\nresult = os.environ['HOST_CANARY']", f"result = open({str(secret)!r}).read()"):
+        for code in self.programs.reaching:
             with contextlib.suppress(Unsupported):  # it has no files at all
-                assert (await self.run(host, code))[0].error is not None
+                assert (await self.run(host, code.replace("PATH", repr(str(secret)))))[0].error is not None, code
 
     unprobed: ClassVar[Mapping[str, str]] = {}
     """Probes that say nothing about this executor, by name, each with the reason."""
@@ -170,15 +158,13 @@ class ExecutorConformance(ProgramRunner):
     async def test_memory_is_limited(self, host: Any) -> None:
         """A program that takes all memory ends itself and nothing else."""
         with pytest.raises(LimitExceeded, match="the program needed more memory than its limit of 64 MiB"):
-            await self.run(host, "x = [0] * 10\nwhile True:\n    x = x + x", limits=Limits(memory_bytes=64 * 2**20))
+            await self.run(host, self.programs.filling, limits=Limits(memory_bytes=64 * 2**20))
 
     @pytest.mark.anyio
     async def test_calls_are_made_at_the_same_time(self, host: Any) -> None:
-        """Calls handed to `asyncio.gather` are all under way before one is answered; values come in order."""
-        code = "import asyncio, calc\nresult = await asyncio.gather(*[calc.meet(n=50) for _ in range(50)])"
-        assert await self.value_of(host, code) == [50] * 50
-        code = "import asyncio, calc\nresult = await asyncio.gather(*[calc.wait(ms=ms) for ms in (60, 1, 30)])"
-        assert await self.value_of(host, code) == [60, 1, 30]
+        """Calls that are awaited together are all under way before one is answered; values come in order."""
+        assert await self.value_of(host, self.programs.meeting) == [50] * 50
+        assert await self.value_of(host, self.programs.waiting) == [60, 1, 30]
 
     @pytest.mark.anyio
     async def test_arguments_and_answers_are_what_they_are(self, host: Any) -> None:
@@ -196,23 +182,18 @@ class ExecutorConformance(ProgramRunner):
             "x" * 300_000,
             list(range(10_000)),
         ]
-        came = await self.value_of(host, "import calc\nx = 0\n[calc.echo(one) for one in x]", params={"x": sent})
+        came = await self.value_of(host, self.programs.echoing, params={"x": sent})
         assert [(type(value), value) for value in came] == [(type(value), value) for value in sent]
 
     @pytest.mark.anyio
     async def test_whole_numbers_are_numbers_of_any_size(self, host: Any) -> None:
         """A number beyond 64 bits is a number to a program, and passes the door unchanged."""
-        code = (
-            "import calc\nn = calc.echo(-12 * 10**40)\n[n == -12 * 10**40, calc.echo([n]) == [n], calc.add(n, 1) - n]"
-        )
-        assert await self.value_of(host, code) == [True, True, 1]
+        assert await self.value_of(host, self.programs.numbers) == [True, True, 1]
 
     @pytest.mark.anyio
     async def test_prints_come_in_order(self, host: Any) -> None:
         """All output comes, also many lines, and text without an end of line."""
-        ended, door = await self.run(
-            host, "import calc\nfor i in range(2000):\n    print(i)\ncalc.add(1)\nprint('ä', 'b', sep='-', end='.')"
-        )
+        ended, door = await self.run(host, self.programs.printing)
         assert ended.error is None
         assert door.printed == "".join(f"{i}\n" for i in range(2000)) + "ä-b."
 
@@ -221,25 +202,22 @@ class ExecutorConformance(ProgramRunner):
         """Output beyond the limit is dropped, not what came before it; the program ends as usual."""
         door = Door()
         door.room = 1000
-        ended, _ = await self.run(
-            host, "for i in range(3000): print(i)\n5", door=door, limits=Limits(output_bytes=1000)
-        )
+        ended, _ = await self.run(host, self.programs.flooding, door=door, limits=Limits(output_bytes=1000))
         assert ended.value == 5
         assert door.printed.startswith("".join(f"{i}\n" for i in range(250)))
 
     @pytest.mark.anyio
     async def test_a_syntax_error_has_its_line(self, host: Any) -> None:
         """No part of the program has run."""
-        ended, door = await self.run(host, "print('x')\nx = = 1")
-        assert (ended.error.type, ended.error.line, door.printed) == ("SyntaxError", 2, "")
+        code, line = self.programs.misspelt
+        ended, door = await self.run(host, code)
+        assert (ended.error.type, ended.error.line, door.printed) == ("SyntaxError", line, "")
 
     @pytest.mark.anyio
-    @pytest.mark.parametrize(
-        "code", ["while True: pass", "import time\ntime.sleep(1000)", "import calc\ncalc.wait(ms=100000)"]
-    )
-    async def test_a_cancelled_run_is_over(self, host: Any, code: str) -> None:
+    async def test_a_cancelled_run_is_over(self, host: Any) -> None:
         """It is over soon, whatever it does. Its output has come, and the next sandbox works."""
-        await self.cancelled(host, code)
+        for code in self.programs.endless.values():
+            await self.cancelled(host, code)
 
     @pytest.mark.anyio
     async def test_sessions(self, host: Any) -> None:
@@ -249,17 +227,16 @@ class ExecutorConformance(ProgramRunner):
         if not executor.capabilities().sessions:
             pytest.skip("it keeps no sessions")
         try:
-            one, other = [await executor.open(program_of("1"), session=True) for _ in range(2)]
-            first = await one.run(
-                program_of("import calc, json\nx = 40\ndef f(y): return calc.add(x, y)\nresult = 1"), Door()
-            )
-            assert first.value == 1
-            assert (await one.run(program_of("1 / 0"), Door())).error.type == "ZeroDivisionError"
-            assert (await one.run(program_of("x = x + 1\njson.dumps(f(1))"), Door())).value == "42"
-            assert (await one.run(program_of("y = 5"), Door())).value is None
-            assert (await other.run(program_of("x"), Door())).error.type == "NameError"
+            begins, fails, goes_on, has_none, is_unknown = map(self.program, self.programs.session)
+            failed, unknown = self.programs.session_errors
+            one, other = [await executor.open(begins, session=True) for _ in range(2)]
+            assert (await one.run(begins, Door())).value == 1
+            assert (await one.run(fails, Door())).error.type == failed
+            assert (await one.run(goes_on, Door())).value == "42"
+            assert (await one.run(has_none, Door())).value is None
+            assert (await other.run(is_unknown, Door())).error.type == unknown
             await one.close()
-            assert (await other.run(program_of("2"), Door())).value == 2
+            assert (await other.run(self.program("2"), Door())).value == 2
             await other.close()
         finally:
             await executor.close()

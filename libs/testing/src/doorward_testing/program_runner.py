@@ -5,16 +5,30 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from doorward import Program
 
 from doorward_testing.door import Door
+from doorward_testing.programs.languages import SUITES
+from doorward_testing.programs.suite import Suite
 
 
 class ProgramRunner:
-    """The base of conformance classes of executors. Override `executor`: a fresh instance."""
+    """The base of conformance classes of executors. Override `executor`: a fresh instance. `language` is that of the
+    programs."""
+
+    language: ClassVar[str] = "python"
+
+    @property
+    def programs(self) -> Suite:
+        """The programs of the tests, in this language."""
+        return SUITES[self.language]
+
+    def program(self, code: str, **more: Any) -> Program:
+        """A program in this language, with half a minute of time."""
+        return program_of(code, language=self.language, **more)
 
     @pytest.fixture
     def anyio_backend(self) -> str:
@@ -23,10 +37,16 @@ class ProgramRunner:
     def executor(self, host: Any) -> Any:
         raise NotImplementedError
 
+    def door(self, door: Door | None = None) -> Door:
+        """A door for programs in this language."""
+        door = door or Door()
+        door.language = self.language
+        return door
+
     async def run(self, host: Any, code: str, *, door: Door | None = None, **program: Any) -> tuple[Any, Door]:
         """Run a program in a fresh sandbox. Returns: its result, and the door that it had."""
-        executor, door = self.executor(host), door or Door()
-        asked = program_of(code, **program)
+        executor, door = self.executor(host), self.door(door)
+        asked = self.program(code, **program)
         try:
             sandbox = await executor.open(asked)
             try:
@@ -42,7 +62,7 @@ class ProgramRunner:
 
         async def one(code: str) -> tuple[Any, Door]:
             async with slots:
-                asked, door = program_of(code, **program), Door()
+                asked, door = self.program(code, **program), self.door()
                 sandbox = await executor.open(asked)
                 try:
                     return await sandbox.run(asked, door), door
@@ -61,8 +81,9 @@ class ProgramRunner:
         return ended.value
 
     async def cancelled(self, host: Any, code: str) -> None:
-        """Assert that a cancelled program is over within a few seconds, and that the next one runs."""
-        executor, door, program = self.executor(host), Door(), program_of(f"print('begun')\n{code}")
+        """Assert that a cancelled program, which prints `begun` first, is over within a few seconds, and that the next
+        one runs."""
+        executor, door, program = self.executor(host), Door(), self.program(code)
         try:
             sandbox = await executor.open(program)
             running = asyncio.ensure_future(sandbox.run(program, door))
@@ -78,8 +99,8 @@ class ProgramRunner:
             await sandbox.close()
             assert time.monotonic() - cancelled < 20
             assert "begun" in door.printed
-            again = await executor.open(program_of("1 + 1"))
-            assert (await again.run(program_of("1 + 1"), Door())).value == 2
+            again = await executor.open(self.program("1 + 1"))
+            assert (await again.run(self.program("1 + 1"), Door())).value == 2
             await again.close()
             await again.close()
         finally:

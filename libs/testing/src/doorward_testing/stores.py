@@ -1,4 +1,4 @@
-"""Conformance tests of engines that store the catalog or artefacts."""
+"""Conformance tests of engines that store the catalog."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 from doorward.engines import (
     FIELDS,
-    ArtefactStore,
     CatalogReader,
     CatalogStore,
     Contents,
     Only,
     Row,
-    StoredArtefact,
+    StoredEnhancement,
     StoredObservation,
 )
 
@@ -58,6 +57,10 @@ def _seen(digest: str, times: int) -> StoredObservation:
     return StoredObservation(digest, "{}", times, 12.5)
 
 
+def _added(documented: str, words: str, *, waits: bool = False) -> StoredEnhancement:
+    return StoredEnhancement(documented, "{}", words, waits)
+
+
 class CatalogStoreConformance:
     """For engines that store the catalog. Override `store`: an empty store in the folder; two stores of one folder
     share their contents."""
@@ -74,7 +77,7 @@ class CatalogStoreConformance:
         """A reader that was open before `one` and `two` were stored."""
         reader = kept.made()
         for server in ("two", "one"):
-            kept.replace(_contents(server), _none)
+            kept.replace(_contents(server), _none, _none)
         yield reader
         reader.close()
 
@@ -84,7 +87,7 @@ class CatalogStoreConformance:
         assert not kept.touched()
         kept.check()
         assert kept.remove() == []
-        self.store(tmp_path).replace(_contents("one"), _none)
+        self.store(tmp_path).replace(_contents("one"), _none, _none)
         assert kept.touched()
         reader = kept.open()
         assert reader is not None
@@ -117,7 +120,7 @@ class CatalogStoreConformance:
     def test_a_compile_replaces_its_server(self, kept: CatalogStore, reader: CatalogReader) -> None:
         """It replaces the whole server and no other. An open reader sees the change, and a new version."""
         before = reader.version()
-        kept.replace(_contents("one", ["get_cow"], definitions=[]), _none)
+        kept.replace(_contents("one", ["get_cow"], definitions=[]), _none, _none)
         assert reader.version() != before
         assert reader.names("one", "name", None) == ("get_cow",)
         assert reader.definition("one", "Thing") is None
@@ -139,12 +142,12 @@ class CatalogStoreConformance:
         kept.merge_observations({("one", "get_cat"): lambda before: _seen("a", 1)})
         before = reader.version()
         with pytest.raises(ZeroDivisionError):
-            kept.replace(_contents("one", ["get_cow"], definitions=failing()), _none)
+            kept.replace(_contents("one", ["get_cow"], definitions=failing()), _none, _none)
         assert reader.version() == before
         assert reader.names("one", "name", None) == _NAMES
         assert reader.definition("one", "Thing") == '{"type":"object"}'
         assert reader.observation("one", "get_cat") == _seen("a", 1)
-        kept.replace(_contents("one"), _none)
+        kept.replace(_contents("one"), _none, _none)
 
     def test_what_was_seen_is_merged(self, kept: CatalogStore, reader: CatalogReader) -> None:
         """They are merged with the stored ones, all or none; the version of the catalog stays."""
@@ -180,12 +183,60 @@ class CatalogStoreConformance:
             asked.append((name, digest))
             return name == "get_cat"
 
-        kept.replace(_contents("one"), lasts)
+        kept.replace(_contents("one"), lasts, _none)
         assert sorted(asked) == [("get_cat", "of get_cat"), ("list_dogs", "of list_dogs")]
         assert reader.observation("one", "get_cat") is not None
         assert reader.observation("one", "list_dogs") is None
         kept.drop(["two"])
         assert reader.observation("two", "get_cat") is None
+
+    def test_what_models_wrote_is_kept(self, kept: CatalogStore, reader: CatalogReader) -> None:
+        """It is stored and removed by function, apart from the functions, and makes another version."""
+        before, rows = reader.version(), [*reader.functions("one")]
+        kept.enhance("one", {"get_cat": _added("a", "purr"), "list_dogs": _added("b", "bark", waits=True)})
+        assert reader.version() != before
+        assert [*reader.functions("one")] == rows
+        assert dict(reader.enhancements("one")) == {
+            "get_cat": _added("a", "purr"),
+            "list_dogs": _added("b", "bark", waits=True),
+        }
+        assert reader.enhancements("one", "get_cat") == [("get_cat", _added("a", "purr"))]
+        assert reader.enhancements("one", "cat") == reader.enhancements("two") == []
+        kept.enhance("one", {"get_cat": _added("c", "mew"), "list_dogs": None, "none": None})
+        assert reader.enhancements("one") == [("get_cat", _added("c", "mew"))]
+        kept.drop(["one"])
+        assert reader.enhancements("one") == []
+
+    def test_functions_are_found_by_what_models_wrote(self, kept: CatalogStore, reader: CatalogReader) -> None:
+        """Its words are a field of their own, unless it waits; a compile keeps them."""
+
+        def found(word: str) -> list[str]:
+            return [row.name for row in reader.rows(reader.having(("questions",), [(word,)], Only()))]
+
+        kept.enhance("one", {"get_cat": _added("a", "purr"), "list_dogs": _added("b", "bark", waits=True)})
+        assert (found("purr"), found("bark"), found("cat")) == (["get_cat"], [], [])
+        kept.enhance("one", {"get_cat": None, "list_dogs": _added("b", "bark")})
+        assert (found("purr"), found("bark")) == ([], ["list_dogs"])
+        kept.replace(_contents("one"), _none, lambda name, documented: True)
+        assert found("bark") == ["list_dogs"]
+        (row,) = reader.rows(reader.having(("name",), [("dogs",)], Only((), ("server_one",))))
+        assert row.name == "list_dogs"
+
+    def test_what_models_wrote_lasts_as_long_as_it_holds(self, kept: CatalogStore, reader: CatalogReader) -> None:
+        """A compile says of each whether it stays, and of no other server's."""
+        kept.enhance("one", {name: _added(f"of {name}", "purr") for name in _NAMES})
+        kept.enhance("two", {"get_cat": _added("a", "purr")})
+        asked = []
+
+        def holds(name: str, documented: str) -> bool:
+            asked.append((name, documented))
+            return name == "get_cat"
+
+        kept.replace(_contents("one"), _none, holds)
+        assert sorted(asked) == sorted((name, f"of {name}") for name in _NAMES)
+        assert [name for name, _ in reader.enhancements("one")] == ["get_cat"]
+        assert [name for name, _ in reader.enhancements("two")] == ["get_cat"]
+        assert len(reader.having(("questions",), [("purr",)], Only())) == 2
 
     def test_functions_are_found_by_words(self, reader: CatalogReader) -> None:
         """A function is found if all words of a phrase are in one of the fields; and by facts."""
@@ -244,45 +295,3 @@ class CatalogStoreConformance:
         assert new.servers() == set()
         assert new.version() != reader.version()
         new.close()
-
-
-class ArtefactStoreConformance:
-    """For engines that store artefacts. Override `store`: an empty store."""
-
-    def store(self) -> ArtefactStore:
-        raise NotImplementedError
-
-    def artefact(self, content: bytes, until: float = 10.0) -> StoredArtefact:
-        return StoredArtefact(content, "text/plain", until, "a.txt", True)
-
-    def test_what_is_put_is_got(self) -> None:
-        """An artefact is found by its principal and its id only."""
-        store = self.store()
-        kept = self.artefact(b"abc")
-        store.put("alice", "1", kept)
-        assert store.get("alice", "1") == kept
-        assert store.get("mallory", "1") is None
-        assert store.get("alice", "2") is None
-
-    def test_room_is_counted_and_made(self) -> None:
-        """Bytes are counted by principal, and the oldest artefact goes first. Principals without artefacts are left
-        out."""
-        store = self.store()
-        for id, who, size in (("1", "alice", 3), ("2", "alice", 5), ("3", "bob", 7)):
-            store.put(who, id, self.artefact(b"x" * size))
-        assert dict(store.held()) == {"alice": 8, "bob": 7}
-        assert store.drop_oldest("alice") == 3
-        assert store.get("alice", "1") is None
-        assert store.get("alice", "2") is not None
-        assert store.drop_oldest("bob") == 7
-        assert dict(store.held()) == {"alice": 5}
-
-    def test_what_is_over_goes(self) -> None:
-        """Artefacts of all principals end at their time."""
-        store = self.store()
-        for id, until in (("1", 10.0), ("2", 20.0)):
-            store.put("alice", id, self.artefact(b"abc", until))
-        store.put("bob", "3", self.artefact(b"abc", 5.0))
-        store.drop_until(10.0)
-        assert dict(store.held()) == {"alice": 3}
-        assert store.get("alice", "2") is not None

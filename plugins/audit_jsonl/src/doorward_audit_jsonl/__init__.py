@@ -133,6 +133,7 @@ class AuditLog:
             arguments_hmac=self._hmac(_canonical(call.arguments)),
             bytes_in=record.bytes_in,
             bytes_out=record.bytes_out,
+            **({"details": dict(record.details)} if record.details else {}),
         )
 
     def _hmac(self, text: bytes) -> str:
@@ -232,6 +233,7 @@ def _of_run(program: Program) -> dict[str, Any]:
         "principal": program.principal,
         "code_sha256": hashlib.sha256(code).hexdigest(),
         "code_bytes": len(code),
+        **({"language": program.language} if program.language != "python" else {}),
     }
 
 

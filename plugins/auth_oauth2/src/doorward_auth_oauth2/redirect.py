@@ -113,7 +113,8 @@ class Redirect:
 def checked(query: dict[str, str]) -> dict[str, str]:
     """The parameters, if they are not a refusal. Raises: ServerError."""
     if "error" in query or not query.get("code"):
-        raise ServerError(f"the login was refused: {said(dict[str, Any](query))}")
+        told = said(dict[str, Any](query))
+        raise ServerError(f"the login was refused: {told}", hint="Start the login again, and agree to it.")
     return query
 
 

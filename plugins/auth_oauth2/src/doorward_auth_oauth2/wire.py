@@ -26,6 +26,7 @@ from doorward_auth_kit import EXCHANGE_SECONDS, exchange, is_loopback, parsed, p
 
 MAX_REQUESTS = 4
 """Requests of one exchange, redirects included."""
+_UNREACHABLE_HINT = "Is it up, and is its address right?"
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 SECRET = re.compile(r"(?i)token$|^code|^device_code|secret|assertion$|password")
 """Names of form fields and of members of answers that hold secrets: access_token, code_verifier, client_secret …"""
@@ -147,10 +148,12 @@ class Wire:
                     return response
         except TimeoutError:
             raise ServerError(
-                f"{place(url)} cannot be reached: no answer within {EXCHANGE_SECONDS:.0f} seconds"
+                f"{place(url)} cannot be reached: no answer within {EXCHANGE_SECONDS:.0f} seconds",
+                hint=_UNREACHABLE_HINT,
             ) from None
         except httpx2.HTTPError as error:
-            raise ServerError(f"{place(url)} cannot be reached: {str(error) or 'the connection was lost'}") from None
+            why = str(error) or "the connection was lost"
+            raise ServerError(f"{place(url)} cannot be reached: {why}", hint=_UNREACHABLE_HINT) from None
 
     def _conceal_request(self, request: httpx2.Request) -> None:
         scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")

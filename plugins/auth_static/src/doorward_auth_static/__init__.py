@@ -232,7 +232,7 @@ async def _header_value(secret: Secret) -> str:
     """
     value = await secret.get()
     if not value.strip():
-        raise ConfigError("the credential is empty", place=secret.place)
+        raise ConfigError("the credential is empty", place=secret.place, hint="Give it a value, or leave out `auth`.")
     if re.search(r"[\r\n]", value):
         raise ConfigError("the credential holds a line break, which would start another header", place=secret.place)
     if value != value.strip() or not re.fullmatch(r"[\x20-\x7e\t]+", value):

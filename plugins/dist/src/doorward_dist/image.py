@@ -53,7 +53,7 @@ COPY {wheel} requirements.txt wheel[s] /wheels/
 RUN python -m venv /opt/doorward \\
  && /opt/doorward/bin/python -m pip install --no-cache-dir --require-hashes --no-deps --only-binary :all: \\
     --find-links /wheels --requirement /wheels/requirements.txt \\
- && /opt/doorward/bin/python -m pip uninstall --yes pip
+ && (grep -q '^pip==' /wheels/requirements.txt || /opt/doorward/bin/python -m pip uninstall --yes pip)
 
 FROM ${{BASE}}
 COPY --from=install /opt/doorward /opt/doorward

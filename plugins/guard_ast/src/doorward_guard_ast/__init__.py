@@ -29,6 +29,7 @@ from doorward_guard_ast.rules import (
     SYNTAX,
     Rule,
 )
+from doorward_guard_ast.scripts import refused
 
 if TYPE_CHECKING:
     from doorward import PluginContext, Program
@@ -77,6 +78,8 @@ class AstGuard:
         unreadable = _too_large(program) or _no_text(program.code)
         if unreadable:
             return [unreadable]
+        if program.language != "python":
+            return refused(program.code, self._refuse)
         tree = _parse(program.code)
         if isinstance(tree, Finding):
             return [tree] if tree.refuse else []

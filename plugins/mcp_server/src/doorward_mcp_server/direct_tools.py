@@ -8,16 +8,17 @@ from typing import Any
 
 import mcp_types as t
 from doorward import Client, Function, Gateway, Outcome, principal_of
-from doorward.serving import as_text, function_tool, tool_arguments
+from doorward.serving import as_text, compact, function_tool, tool_arguments
 
+from doorward_mcp_server.output import Output, outcome_text
 from doorward_mcp_server.suspended_calls import SuspendedCalls
 
 
 class DirectTools:
     """Lists and calls the exposed functions. A call takes the same way as the call of a program."""
 
-    def __init__(self, gate: Gateway, suspended: SuspendedCalls) -> None:
-        self._gate, self._suspended = gate, suspended
+    def __init__(self, gate: Gateway, suspended: SuspendedCalls, output: Output) -> None:
+        self._gate, self._suspended, self._output = gate, suspended, output
         self._made: dict[str, tuple[Function, t.Tool]] = {}
 
     async def listed(self, principal: str) -> Sequence[t.Tool]:
@@ -54,16 +55,20 @@ class DirectTools:
     async def _call(self, function: Function, ctx: Any, params: t.CallToolRequestParams) -> Any:
         arguments = tool_arguments(function, params.arguments or {})
         return await self._suspended.call(
-            ctx, params.request_state, partial(self._answer, function, arguments, principal_of(ctx))
+            ctx,
+            params.request_state,
+            partial(self._answer, function, arguments, principal_of(ctx), self._output.form(ctx)),
         )
 
     async def _answer(
-        self, function: Function, arguments: Mapping[str, Any], principal: str, client: Client
+        self, function: Function, arguments: Mapping[str, Any], principal: str, form: str, client: Client
     ) -> t.CallToolResult:
         outcome = await self._gate.answer(function.qualified, arguments, principal=principal, client=client)
         if not outcome.ok:
             return t.CallToolResult(content=[t.TextContent(text=as_text(outcome))], is_error=True)
-        return t.CallToolResult(content=[t.TextContent(text=as_text(outcome))], structured_content=_structured(outcome))
+        structured = _structured(outcome)
+        text = compact(structured) if form == "json" else outcome_text(outcome, form)
+        return t.CallToolResult(content=[t.TextContent(text=text)], structured_content=structured)
 
 
 def _structured(outcome: Outcome) -> dict[str, Any]:

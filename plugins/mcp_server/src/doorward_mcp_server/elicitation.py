@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import mcp_types as t
-from doorward import ServerError
+from doorward import CannotAsk, ServerError
 from mcp import MCPError
+from mcp.shared.exceptions import NoBackChannelError
 from mcp.shared.message import ServerMessageMetadata
 from pydantic import ValidationError
 
@@ -19,7 +20,7 @@ _HINT = "Use a client that can be asked, or a function that asks nothing."
 def question(ctx: Any, method: str, params: Mapping[str, Any]) -> t.ElicitRequest | t.CreateMessageRequest:
     """The request, if the client declares that it takes requests of this kind.
 
-    Raises: ServerError if it does not, or if the parameters do not fit the method.
+    Raises: CannotAsk if it does not; ServerError if the parameters do not fit the method.
     """
     kind = t.ElicitRequest if method == "elicitation/create" else t.CreateMessageRequest
     given = dict(params)
@@ -30,7 +31,7 @@ def question(ctx: Any, method: str, params: Mapping[str, Any]) -> t.ElicitReques
     except ValidationError as error:
         raise ServerError(f"what the client should be asked is no {method}: {_first(error)}") from None
     if missing := _missing(ctx.session.client_capabilities or t.ClientCapabilities(), given, method):
-        raise ServerError(f"the client cannot be asked: it does not declare {missing}", hint=_HINT)
+        raise CannotAsk(f"the client cannot be asked: it does not declare {missing}", hint=_HINT)
     return asked
 
 
@@ -62,13 +63,15 @@ def answer(asked: t.ElicitRequest | t.CreateMessageRequest, raw: Any) -> Mapping
 async def send(ctx: Any, asked: t.ElicitRequest | t.CreateMessageRequest) -> Mapping[str, Any]:
     """Send a request on the connection of the request that is being served, and return the answer (until 2025-11-25).
 
-    Raises: ServerError if the client refuses, or cannot be reached that way.
+    Raises: CannotAsk if it cannot be reached that way, ServerError if the client refuses.
     """
     related = ServerMessageMetadata(related_request_id=ctx.request_id)
     try:
         result: t.Result = await ctx.session.send_request(asked, _kind(asked), metadata=related)
-    except MCPError as error:  # also NoBackChannelError
-        raise ServerError(f"the client cannot be asked: {error}"[:1000], hint=_HINT) from None
+    except MCPError as error:
+        no_way = isinstance(error, NoBackChannelError) or error.code == t.METHOD_NOT_FOUND
+        kind = CannotAsk if no_way else ServerError
+        raise kind(f"the client cannot be asked: {error}"[:1000], hint=_HINT) from None
     except ValidationError as error:
         raise ServerError(
             f"the client answered {asked.method} with something that is not an answer to it: {_first(error)}"

@@ -18,6 +18,9 @@ MAX_GUIDES_SHOWN = 10
 MAX_GUIDES_NAMED = 50
 """Guides that the instructions may name: to check that one can be read takes time."""
 
+PYTHON = "python"
+"""The language of programs about which nothing is said."""
+
 STANDARD = """\
 Doorward gives you functions of APIs and MCP servers to use from Python, in a sandbox without network or credentials.
 1. search_functions(query) finds functions (list_servers shows what there is).
@@ -38,6 +41,31 @@ doorward.search("words"), doorward.describe("server.function"), doorward.call("s
 doorward.pages("server.function", {...}), doorward.capabilities(), help(doorward); doorward.ApiError has status, body. \
 Files are handles: pass them on, or doorward.read(handle); ./out and figures are kept. Search and describe first, then \
 `import server` and call server.function(name=value). Set `result` to what you need, small."""
+
+STANDARD_TYPESCRIPT = """\
+Doorward gives you functions of APIs and MCP servers to use from TypeScript, in a sandbox without network or \
+credentials.
+1. search_functions(query) finds functions (list_servers shows what there is).
+2. get_functions(["server.function"]) shows declaration, response type and example. Always look before you call.
+3. execute_code runs TypeScript: `import * as server from "server"`, `await server.function({ name: value })`, loop, \
+filter, combine; Promise.all runs calls in parallel. Set `const result`, small. \
+`import * as doorward from "doorward"`: doorward.pages("server.function", { name: value }) gives whole answers, one a \
+page, doorward.items what is in them, doorward.reply value, status and headers; doorward.ApiError has status and body; \
+get_functions(["doorward"]) lists all helpers.
+4. Files are handles, {"artefact": …}: pass them on, or {"content", "name", "type"}. doorward.read(handle) is the \
+content.
+5. The answer has a cache_id: run_cached_code(cache_id, params) runs the program again with other values for its \
+top-level literals, so write inputs as such: `const city = "Oslo"`.
+Do many steps in one program rather than many."""
+"""The same where no executor runs Python."""
+
+MINIMAL_TYPESCRIPT = """\
+execute_code runs TypeScript in a sandbox without network or credentials. In it, \
+`import * as doorward from "doorward"`, and await doorward.servers(), doorward.search("words"), \
+doorward.describe("server.function"), doorward.call("server.function", {...}), \
+doorward.pages("server.function", {...}), doorward.capabilities(); doorward.ApiError has status, body. Files are \
+handles: pass them on, or doorward.read(handle). Search and describe first, then `import * as server from "server"` \
+and `await server.function({ name: value })`. Set `const result` to what you need, small."""
 
 REUSE = """\
 # Writing programs that can be run again
@@ -71,13 +99,19 @@ Then: `run_cached_code("<cache_id>", {"city": "Rome", "days": 5})`.
 """
 
 
+def in_words_of(gate: Gateway, text: str) -> str:
+    """One of our texts for agents; that of the same sense for TypeScript where no executor runs Python."""
+    others = {STANDARD: STANDARD_TYPESCRIPT, MINIMAL: MINIMAL_TYPESCRIPT}
+    return text if gate.languages.default == PYTHON else others.get(text, text.replace("Python", "TypeScript"))
+
+
 def instructions(gate: Gateway, principal: str) -> str | None:
     """The first thing that the agent of a principal reads. Guides that owners of servers wrote are quoted if there is
     room for them, and named in any case."""
     standard = gate.config.surface == "standard"
     active = gate.loaded.distribution
     parts = [active.branding.instructions] if active and active.branding.instructions else []
-    parts += [STANDARD] if standard else []
+    parts += [in_words_of(gate, STANDARD)] if standard else []
     if tools := gate.exposed.tools(principal):
         parts.append(
             f"# Direct API Tools\nFor a single call there are tools: {some(list(tools), 400)}. Prefer execute_code "

@@ -25,8 +25,11 @@ class Serve(click.Command):
         from importlib.metadata import version
 
         from doorward_mcp_server.http.endpoint import Endpoint
+        from doorward_mcp_server.output import TO_INSTALL, lacks_toon
 
         yield f"mcp {version('mcp')}", True, ""
+        if lacks_toon(gateway):
+            yield "output: TOON is not installed, so answers are JSON", True, TO_INSTALL
         http = gateway.config.http
         tokens = {name: len(settings.tokens) for name, settings in gateway.config.principals.items() if settings.tokens}
         verifiers = [found.plugin_name for found in gateway.plugins.hook.token_verifier.get_hookimpls()]

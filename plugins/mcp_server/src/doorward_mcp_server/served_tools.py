@@ -4,7 +4,7 @@ first one counts."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import mcp_types as t
@@ -12,6 +12,7 @@ from doorward import DoorwardError, Gateway, principal_of
 from doorward.serving import told
 
 from doorward_mcp_server.direct_tools import DirectTools
+from doorward_mcp_server.output import Output
 from doorward_mcp_server.plugin_tools import Additions, PluginTools
 from doorward_mcp_server.suspended_calls import SuspendedCalls
 from doorward_mcp_server.tool import Caller, OwnTool
@@ -36,9 +37,14 @@ class Tools:
     def __init__(self, gate: Gateway, additions: Additions) -> None:
         gate.exposed.reserve(tool.name for tool in TOOLS)
         self.suspended = SuspendedCalls(gate.limits.asking)
-        self._own = OwnTools(gate, self.suspended)
+        output = Output(gate)
+        self._own = OwnTools(gate, self.suspended, output)
         self._additions = additions
-        self._makers: tuple[ToolMaker, ...] = (self._own, DirectTools(gate, self.suspended), PluginTools(additions))
+        self._makers: tuple[ToolMaker, ...] = (
+            self._own,
+            DirectTools(gate, self.suspended, output),
+            PluginTools(additions),
+        )
 
     async def listed(self, principal: str) -> list[t.Tool]:
         """The tools of a principal, in the order of their origins."""
@@ -70,10 +76,15 @@ class Tools:
 class OwnTools:
     """The tools of `TOOLS` that belong to the surface of a gateway."""
 
-    def __init__(self, gate: Gateway, suspended: SuspendedCalls) -> None:
-        self._gate, self._suspended = gate, suspended
-        surface = gate.config.surface
-        self.tools = {tool.name: (tool, shown) for tool in TOOLS if (shown := tool.on(surface, gate)) is not None}
+    def __init__(self, gate: Gateway, suspended: SuspendedCalls, output: Output) -> None:
+        self._gate, self._suspended, self._output = gate, suspended, output
+
+    @cached_property
+    def tools(self) -> Mapping[str, tuple[OwnTool, t.Tool]]:
+        """The tools by their names, each also as clients see it. Found when first needed: they say what the executors
+        run, so these are imported for it."""
+        surface = self._gate.config.surface
+        return {tool.name: (tool, shown) for tool in TOOLS if (shown := tool.on(surface, self._gate)) is not None}
 
     async def listed(self, principal: str) -> Sequence[t.Tool]:
         """See `ToolMaker.listed`."""
@@ -81,12 +92,13 @@ class OwnTools:
 
     def find(self, name: str, principal: str) -> Callable[[Any, t.CallToolRequestParams], Awaitable[Any]] | None:
         """See `ToolMaker.find`."""
-        return partial(self._call, self.tools[name][0]) if name in self.tools else None
+        return partial(self._call, *self.tools[name]) if name in self.tools else None
 
-    async def _call(self, tool: OwnTool, ctx: Any, params: t.CallToolRequestParams) -> Any:
-        arguments, principal = tool.checked(params.arguments or {}), principal_of(ctx)
+    async def _call(self, tool: OwnTool, shown: t.Tool, ctx: Any, params: t.CallToolRequestParams) -> Any:
+        arguments, principal = tool.checked(params.arguments or {}, shown), principal_of(ctx)
+        form = self._output.form(ctx)
         return await self._suspended.call(
-            ctx, params.request_state, lambda client: tool.call(arguments, Caller(self._gate, principal, client))
+            ctx, params.request_state, lambda client: tool.call(arguments, Caller(self._gate, principal, client, form))
         )
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 import mcp_types as t
 from doorward import Client, Gateway, InvalidArguments
-from doorward.serving import mistakes
+from doorward.serving import compact, mistakes
 
 Answer = tuple[str, Any, bool, *tuple[t.ImageContent, ...]]
 """The text, which must do without the rest; the structured content; whether it is an error; and images."""
@@ -28,16 +28,23 @@ _CHECKED_BY_GATEWAY = ("minItems", "maxItems")
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The caller of a tool: on which gateway, as which principal, and the client that can be asked."""
+    """The caller of a tool: on which gateway, as which principal, the client that can be asked, and the form in which
+    it gets the text of answers."""
 
     gate: Gateway
     principal: str
     client: Client
+    form: str
 
 
 def always(gate: Gateway) -> bool:
     """For tools that every gateway offers."""
     return True
+
+
+def unchanged(gate: Gateway, tool: t.Tool) -> t.Tool:
+    """For tools that are the same on every gateway."""
+    return tool
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,8 @@ class OwnTool:
     """Its description in the surface `minimal`; empty if it is not part of that."""
     offered: Callable[[Gateway], bool] = always
     """Whether a gateway has anything that the tool is for."""
+    adapted: Callable[[Gateway, t.Tool], t.Tool] = unchanged
+    """The tool in the words of a gateway: without arguments for which that has no use."""
 
     @property
     def name(self) -> str:
@@ -75,27 +84,31 @@ class OwnTool:
         description = self.minimal if surface == "minimal" else self.description
         if not description or not self.offered(gate):
             return None
-        return t.Tool(
+        tool = t.Tool(
             name=self.name, title=self.title, annotations=self.annotations, description=description,
             input_schema=self.input_schema, output_schema=self.output_schema,
         )  # fmt: skip
+        return self.adapted(gate, tool)
 
     async def call(self, arguments: Mapping[str, Any], caller: Caller) -> t.CallToolResult:
         """The answer of the tool to checked arguments."""
         text, structured, is_error, *images = await self.handler(caller, **arguments)
+        if caller.form == "json":
+            text = compact(structured)
         return t.CallToolResult(
             content=[t.TextContent(text=text), *images], structured_content=structured, is_error=is_error
         )
 
-    def checked(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments, if they fit the schema; what they mean is checked by the gateway. Raises: InvalidArguments,
-        written for the agent."""
+    def checked(self, arguments: Mapping[str, Any], shown: t.Tool | None = None) -> dict[str, Any]:
+        """The arguments, if they fit the schema; what they mean is checked by the gateway. `shown` is the tool as the
+        client sees it. Raises: InvalidArguments, written for the agent."""
         if not self._fits_plainly(arguments):
-            known = self.input_schema["properties"]
+            schema = shown.input_schema if shown else self.input_schema
+            known = schema["properties"]
             found = self._validator.iter_errors(_outline(arguments))
             errors = [e for e in found if e.kind.name not in _CHECKED_BY_GATEWAY]
             if told := mistakes(errors, lambda place: () if place else known):
-                raise InvalidArguments(f"{self.name} {'; '.join(told)}", hint=self._usage)
+                raise InvalidArguments(f"{self.name} {'; '.join(told)}", hint=self._usage(schema))
         # To JSON 10.0 is an integer too.
         return {name: int(value) if name in self._whole else value for name, value in arguments.items()}
 
@@ -120,9 +133,8 @@ class OwnTool:
 
         return jsonschema_rs.Draft202012Validator(self.input_schema | {"additionalProperties": False})
 
-    @property
-    def _usage(self) -> str:
-        known, required = self.input_schema["properties"], self.input_schema.get("required", ())
+    def _usage(self, schema: Mapping[str, Any]) -> str:
+        known, required = schema["properties"], schema.get("required", ())
         parameters = [f"{name}{'' if name in required else '?'}: {of['type']}" for name, of in known.items()]
         return f"{self.name}({', '.join(parameters)})"
 

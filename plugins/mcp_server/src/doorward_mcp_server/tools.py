@@ -7,10 +7,12 @@ from typing import Annotated, Any
 
 import mcp_types as t
 from doorward import Gateway, Outcome, module_name
-from doorward.serving import as_dict, as_text, indented, outcome_names
+from doorward.serving import as_dict, indented, outcome_names
 
 from doorward_mcp_server.guides import MINIMAL
 from doorward_mcp_server.images import shown
+from doorward_mcp_server.languages import declaring, running
+from doorward_mcp_server.output import outcome_text
 from doorward_mcp_server.tool import Answer, Caller, OwnTool
 
 SERVERS_PER_PAGE = 50
@@ -68,9 +70,11 @@ async def search_functions(
 
 
 async def get_functions(
-    caller: Caller, functions: Annotated[list[str], {"minItems": 1, "maxItems": 5}, '["server.function"]']
+    caller: Caller,
+    functions: Annotated[list[str], {"minItems": 1, "maxItems": 5}, '["server.function"]'],
+    language: str = "",
 ) -> Answer:
-    cards = await caller.gate.get_functions(functions, principal=caller.principal)
+    cards = await caller.gate.get_functions(functions, principal=caller.principal, language=language)
     text = "\n\n".join(card.get("text") or f"{card['function']}: {card['error']}" for card in cards)
     structured = [{k: v for k, v in card.items() if k in ("function", "text", "error")} for card in cards]
     return text, {"functions": structured}, all("error" in card for card in cards)
@@ -84,10 +88,11 @@ async def execute_code(
     functions: Annotated[list[str] | None, "Narrow what it may call; wildcards work"] = None,
     session_id: Annotated[str, '"new" keeps variables for further runs'] = "",
     timeout: _Seconds = None,
+    language: str = "",
 ) -> Answer:
     outcome = await caller.gate.execute(
         code, description=description, params=params, functions=functions, session_id=session_id, timeout=timeout,
-        principal=caller.principal, client=caller.client,
+        principal=caller.principal, client=caller.client, language=language,
     )  # fmt: skip
     return _answer(caller, outcome)
 
@@ -114,7 +119,7 @@ async def get_server_skills(caller: Caller, server: str) -> Answer:
 
 def _answer(caller: Caller, outcome: Outcome) -> Answer:
     outcome, images = shown(caller.gate, outcome, caller.principal)
-    return as_text(outcome), as_dict(outcome), not outcome.ok, *images
+    return outcome_text(outcome, caller.form), as_dict(outcome), not outcome.ok, *images
 
 
 def _server_line(server: Mapping[str, Any]) -> str:
@@ -145,12 +150,12 @@ TOOLS = (
     OwnTool(
         get_functions, "Get functions",
         "Signature, response type, docs, import line and an example of 1 to 5 functions.",
-        _object("functions", functions={"type": "array", "items": _CARD}), _READS,
+        _object("functions", functions={"type": "array", "items": _CARD}), _READS, adapted=declaring,
     ),
     OwnTool(
         execute_code, "Execute code",
         "Run a Python program in the sandbox. Its value is `result`, or the last expression.",
-        _OUTCOME, _RUNS, minimal=MINIMAL,
+        _OUTCOME, _RUNS, minimal=MINIMAL, adapted=running,
     ),
     OwnTool(
         run_cached_code, "Run cached code",

@@ -17,8 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from doorward import ExecutorError, own_folder
-
-from doorward_sandbox_nsjail.interpreter import Interpreter
+from doorward_jail import Interpreter
 
 _MARK = "doorward.json"
 """The file in a finished environment that says what it was made from."""
@@ -101,4 +100,7 @@ async def _do(command: list[str]) -> None:
             done.kill()
         raise
     if done.returncode:
-        raise ExecutorError(f"the packages could not be installed: {said.decode(errors='replace').strip()[-2000:]}")
+        raise ExecutorError(
+            f"the packages could not be installed: {said.decode(errors='replace').strip()[-2000:]}",
+            hint="Mend `packages` of [executors.nsjail], or the index that pip asks; or name an environment by `venv`.",
+        )

@@ -10,11 +10,11 @@ from typing import Any
 from doorward.data.words import split_words, stems
 from doorward.model.functions import Function
 
-FIELDS = ("facts", "server", "name", "noun", "summary", "route", "tags", "description", "parameters")
+FIELDS = ("facts", "server", "name", "noun", "summary", "route", "tags", "description", "parameters", "questions")
 """The columns of the index. Each word counts once in a field, and each field holds a limited number of words: repeating
 words gains nothing."""
 
-WEIGHTS = (0, 0, 5, 3, 3, 2, 2, 1, 1)
+WEIGHTS = (0, 0, 5, 3, 3, 2, 2, 1, 1, 1)
 """How much a word counts in each of the fields when functions are ranked by BM25."""
 
 BRIEF_FIELDS = slice(1, 7)
@@ -28,7 +28,7 @@ _KIND_OF_VERB = {
 
 
 def document(function: Function) -> tuple[str, ...]:
-    """The texts of `FIELDS`."""
+    """The texts of `FIELDS`. `questions` has the words of models, and none of the function's document."""
     route = function.route.partition(" ")[2]
     return (
         " ".join(_facts(function)),
@@ -40,6 +40,7 @@ def document(function: Function) -> tuple[str, ...]:
         _stems(" ".join(function.tags), 20),
         " ".join(stems(function.description[:700], 70)),
         " ".join(_parameters(function.parameters.get("properties", {}))),
+        "",
     )
 
 

@@ -29,8 +29,8 @@ UBIQUITOUS_SHARE = 0.5
 """A word of a larger share of all functions than this does not stand for another word: it says nothing."""
 
 LONG_FIELD_WEIGHT, TYPO_WEIGHT = 0.25, 0.7
-"""How much a word counts in a description or a parameter, and how much one that was meant by a typo; in a name, a
-summary or a path a word counts 1."""
+"""How much a word counts in a description, a parameter or a model's question, and how much one that was meant by a
+typo; in a name, a summary or a path a word counts 1."""
 
 NAME_WEIGHT, NOUN_WEIGHT, SUMMARY_WEIGHT = 0.42, 0.07, 0.12
 """What it adds if the query explains all of a function's name, of the last word of its path, of its summary."""
@@ -58,7 +58,8 @@ VERB_WEIGHT = 0.5
 """How much a verb such as `list` weighs, compared with equally rare words."""
 
 _NAME_FIELDS, _FACT_FIELDS, _SERVER_FIELDS = ("name", "noun", "route", "tags"), ("facts",), ("server",)
-_BRIEF_FIELDS, _LONG_FIELDS = ("server", "name", "noun", "summary", "route", "tags"), ("description", "parameters")
+_BRIEF_FIELDS = ("server", "name", "noun", "summary", "route", "tags")
+_LONG_FIELDS = ("description", "parameters", "questions")
 _FREE_WORDS = STOP_WORDS | {
     stem(verb) for verb in ("list", "get", "read", "show", "retrieve", "create", "add", "update", "replace", "patch")
 }

@@ -30,6 +30,10 @@ _FILTER = 2
 _ARENA_MAX = -8
 _CAPABILITY_VERSION_3 = 0x20080522
 
+PROGRAM = 9
+"""The descriptor of the program that a sandbox executes, if it is no Python: the filter of system calls allows to
+execute this one and nothing else."""
+
 SCRATCH = "/tmp"  # noqa: S108 (of a namespace of its own)
 WORK = "/work"
 

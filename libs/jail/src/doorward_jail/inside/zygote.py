@@ -88,11 +88,14 @@ class Zygote:
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            os.dup2(out, 1)
+            program = config["program"]
+            channel = walls.PROGRAM if program else 3
+            os.dup2(link.fileno() if program else out, 1)
             os.dup2(out, 2)
-            os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
-            channel = os.dup2(link.fileno(), 3, inheritable=False)
+            os.dup2(link.fileno() if program else os.open("/dev/null", os.O_RDONLY), 0)
+            os.dup2(os.open(program["path"], os.O_RDONLY) if program else link.fileno(), channel, inheritable=False)
             link.detach()
+            os.closerange(3, channel)
             os.closerange(channel + 1, 65536)
             os.setsid()
             walls.first_to_die()
@@ -112,6 +115,8 @@ class Zygote:
             walls.privileges(config["bpf"][os.uname().machine])
             if config["fresh"] and pid:
                 _wait(pid)
+            if program:
+                os.execve(channel, program["words"], program["env"])  # noqa: S606
             runner.serve(socket.socket(fileno=channel))
         except BaseException as error:
             with contextlib.suppress(OSError):
@@ -144,7 +149,7 @@ def _wait(pid: int) -> None:
     The second one is made by libc's own fork and has another process id than the zygote. By these, libraries notice
     that they are in a new process, and draw other random numbers and keys.
     """
-    os.closerange(0, 4)
+    os.closerange(0, walls.PROGRAM + 1)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     while (ended := os.wait())[0] != pid:
         pass

@@ -1,8 +1,8 @@
 """Runs the probes, small programs that show whether an executor isolates on this machine.
 
 Each probe opens something on the host while it runs (a listener, a file, a process), and its program tries to reach it
-with all the means of Python. The verdict follows from what the host sees, and only then from what the program says. A
-probe takes milliseconds; all of them take seconds, even if nothing holds.
+with all the means of its language. The verdict follows from what the host sees, and only then from what the program
+says. A probe takes milliseconds; all of them take seconds, even if nothing holds.
 """
 
 from __future__ import annotations
@@ -65,16 +65,19 @@ async def probe(executor: Executor, limits: Limits) -> list[Probed]:
     Raises: ExecutorError if it cannot run any program.
     """
     results = []
-    asked = Asked(f"doorward-{secrets.token_hex(8)}", limits, network=executor.capabilities().network)
+    can = executor.capabilities()
+    language = "python" if "python" in can.languages else can.languages[0]
+    asked = Asked(f"doorward-{secrets.token_hex(8)}", limits, network=can.network, language=language)
     if isinstance(room := getattr(getattr(executor, "settings", None), "scratch", None), int):
         asked = replace(asked, scratch=room)
     # What a sandbox may have inherited must be there before the first one.
     with _environment(asked.token), TRIALS["open files"](asked) as inherited:
-        await _run(executor, Program("1 + 1", description="probe", limits=limits), limits.timeout)
+        first = Program("1 + 1", description="probe", limits=limits, language=language)
+        await _run(executor, first, limits.timeout)
         for name, make in TRIALS.items():
             started = time.perf_counter()
             with contextlib.nullcontext(inherited) if name == "open files" else make(asked) as trial:
-                held, says = await _try(executor, trial, limits)
+                held, says = await _try(executor, trial, limits, language)
             results.append(Probed(name, held, says, round((time.perf_counter() - started) * 1000, 1)))
     return results
 
@@ -90,10 +93,11 @@ def summary(results: Sequence[Probed]) -> str:
     return "; ".join(filter(None, parts))
 
 
-async def _try(executor: Executor, trial: Trial, limits: Limits) -> tuple[bool | None, str]:
+async def _try(executor: Executor, trial: Trial, limits: Limits, language: str) -> tuple[bool | None, str]:
     value: Any = None
     error: DoorwardError | Failure | None = None
-    program = Program(trial.code, trial.params, "probe", limits=replace(limits, timeout=trial.seconds))
+    limited = replace(limits, timeout=trial.seconds)
+    program = Program(trial.code, trial.params, "probe", limits=limited, language=language)
     try:
         ended = await _run(executor, program, trial.seconds)
         value, error = ended.value, ended.error

@@ -20,12 +20,18 @@ TRIAL_SECONDS = 5.0
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What a trial is made for. `token` is in the names of all that it leaves to be found; `scratch` are the bytes of
-    files that a sandbox may have, `network` says that the operator gives programs one."""
+    files that a sandbox may have, `network` says that the operator gives programs one, `language` is that of the
+    programs."""
 
     token: str
     limits: Limits
     scratch: int = 256 * 2**20
     network: bool = False
+    language: str = "python"
+
+    def written(self, python: str, javascript: str) -> str:
+        """The program of a trial in the executor's language."""
+        return python if self.language == "python" else javascript
 
 
 @dataclass(frozen=True, slots=True)

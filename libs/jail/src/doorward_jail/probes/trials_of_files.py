@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from doorward_jail.probes import in_javascript
 from doorward_jail.probes.trial import Asked, Trial, listed, open_folder, told
 
 _READ = """
@@ -29,7 +30,12 @@ def read(asked: Asked) -> Iterator[Trial]:
         def judge(value: Any, error: Any) -> str:
             return wrong if asked.token in str(value) else ""
 
-        yield Trial(_READ, {"PATH": str(canary)}, judge, "a file that all may read cannot be read")
+        yield Trial(
+            asked.written(_READ, in_javascript.READ),
+            {"PATH": str(canary)},
+            judge,
+            "a file that all may read cannot be read",
+        )
 
 
 _LOOK = """
@@ -78,7 +84,12 @@ def look(asked: Asked) -> Iterator[Trial]:
             return ""
 
         given = {"PATHS": paths, "FOLDERS": folders}
-        yield Trial(_LOOK, given, judge, "neither files of the system nor of this user can be read")
+        yield Trial(
+            asked.written(_LOOK, in_javascript.LOOK),
+            given,
+            judge,
+            "neither files of the system nor of this user can be read",
+        )
 
 
 def _identity(path: str) -> list[int]:
@@ -145,7 +156,7 @@ def write(asked: Asked) -> Iterator[Trial]:
             return told("could open for writing:", listed(value))
 
         given = {"FOLDERS": folders, "SPECIAL": list(_SPECIAL), "NAME": asked.token, "PATH": str(canary)}
-        yield Trial(_WRITE, given, judge, "nothing of the host can be written")
+        yield Trial(asked.written(_WRITE, in_javascript.WRITE), given, judge, "nothing of the host can be written")
 
 
 _DESCRIPTORS = """
@@ -180,7 +191,9 @@ def descriptors(asked: Asked) -> Iterator[Trial]:
             return told("has open files of the gateway:", listed(value))
 
         where = {"WHERE": [found.st_dev, found.st_ino]}
-        yield Trial(_DESCRIPTORS, where, judge, "no open file of the gateway is there")
+        yield Trial(
+            asked.written(_DESCRIPTORS, in_javascript.DESCRIPTORS), where, judge, "no open file of the gateway is there"
+        )
     finally:
         os.close(reads)
         os.close(writes)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from doorward_jail.probes import in_javascript
 from doorward_jail.probes.trial import TRIAL_SECONDS, Asked, Trial
 
 DEADLINE_SECONDS = 0.4
@@ -38,7 +39,13 @@ def memory(asked: Asked) -> Iterator[Trial]:
     def judge(value: Any, error: Any) -> str:
         return f"a program took {value} MiB, and its limit is {mib} MiB" if error is None else ""
 
-    yield Trial(_MEMORY, {"MIB": mib * 5 // 4 + 16}, judge, f"a program ends at its limit of {mib} MiB", "memory")
+    yield Trial(
+        asked.written(_MEMORY, in_javascript.MEMORY),
+        {"MIB": mib * 5 // 4 + 16},
+        judge,
+        f"a program ends at its limit of {mib} MiB",
+        "memory",
+    )
 
 
 _PROCESSES = """
@@ -76,7 +83,13 @@ def processes(asked: Asked) -> Iterator[Trial]:
         return f"{left} processes of a program lived on after its end" if left else ""
 
     given = {"MOST": most + 16, "NAME": name, "SECONDS": 2 * TRIAL_SECONDS}
-    yield Trial(_PROCESSES, given, judge, f"a program gets no more than {most} processes", "processes")
+    yield Trial(
+        asked.written(_PROCESSES, in_javascript.PROCESSES),
+        given,
+        judge,
+        f"a program gets no more than {most} processes",
+        "processes",
+    )
 
 
 _SCRATCH = """
@@ -109,10 +122,17 @@ def scratch(asked: Asked) -> Iterator[Trial]:
         return f"a program made files of {value} MiB, and its limit is {most} MiB" if is_over else ""
 
     if asked.scratch > MAX_SCRATCH_BYTES:
-        code = f"raise NotImplementedError('a sandbox may have {most} MiB of files')"
+        many = f"a sandbox may have {most} MiB of files"
+        code = asked.written(f"raise NotImplementedError('{many}')", f"throw new TypeError('{many}')")
         yield Trial(code, {}, judge, "")
     else:
-        yield Trial(_SCRATCH, {"MIB": most + 64}, judge, f"a program gets no more than {most} MiB of files", "memory")
+        yield Trial(
+            asked.written(_SCRATCH, in_javascript.SCRATCH),
+            {"MIB": most + 64},
+            judge,
+            f"a program gets no more than {most} MiB of files",
+            "memory",
+        )
 
 
 _DEADLINE = """
@@ -147,7 +167,7 @@ def deadline(asked: Asked) -> Iterator[Trial]:
         return f"a program ended {late:.1f} s late" if late > 1 else ""
 
     yield Trial(
-        _DEADLINE,
+        asked.written(_DEADLINE, in_javascript.DEADLINE),
         {"NAME": name},
         judge,
         "a program that swallows every error is gone, with its children",

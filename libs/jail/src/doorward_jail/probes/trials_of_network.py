@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from doorward_jail.probes import in_javascript
 from doorward_jail.probes.trial import Asked, Trial, listed, open_folder, told
 
 _NETWORK = """
@@ -83,4 +84,9 @@ def network(asked: Asked) -> Iterator[Trial]:
             return told("found", listed(value))
 
         routes = "" if asked.network else " nor a route"
-        yield Trial(_NETWORK, names, judge, f"neither a listener of the host{routes} is reached")
+        yield Trial(
+            asked.written(_NETWORK, in_javascript.NETWORK),
+            names,
+            judge,
+            f"neither a listener of the host{routes} is reached",
+        )

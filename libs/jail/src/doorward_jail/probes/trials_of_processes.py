@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from doorward_jail.probes import in_javascript
 from doorward_jail.probes.trial import Asked, Trial, listed, told
 
 _PROCESS = """
@@ -56,7 +57,10 @@ def others(asked: Asked) -> Iterator[Trial]:
 
         try:
             yield Trial(
-                _PROCESS, {"PID": process.pid, "TOKEN": other}, judge, "other processes are neither seen nor signalled"
+                asked.written(_PROCESS, in_javascript.PROCESS),
+                {"PID": process.pid, "TOKEN": other},
+                judge,
+                "other processes are neither seen nor signalled",
             )
         finally:
             process.kill()
@@ -79,7 +83,9 @@ def variables(asked: Asked) -> Iterator[Trial]:
     def judge(value: Any, error: Any) -> str:
         return "a program read a variable of the gateway" if asked.token in str(value) else ""
 
-    yield Trial(_ENVIRONMENT, {}, judge, "no variable of the gateway is there")
+    yield Trial(
+        asked.written(_ENVIRONMENT, in_javascript.ENVIRONMENT), {}, judge, "no variable of the gateway is there"
+    )
 
 
 _PRIVILEGES = """
@@ -118,4 +124,6 @@ def privileges(asked: Asked) -> Iterator[Trial]:
     def judge(value: Any, error: Any) -> str:
         return told("has", listed(value))
 
-    yield Trial(_PRIVILEGES, {}, judge, "a program has no capability, and gets none")
+    yield Trial(
+        asked.written(_PRIVILEGES, in_javascript.PRIVILEGES), {}, judge, "a program has no capability, and gets none"
+    )

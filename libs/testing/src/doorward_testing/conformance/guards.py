@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -24,6 +25,7 @@ class GuardConformance(HookConformance):
     """For guards. Say `plugin`; override `refused` and `passed`, and `settings`, where it needs any."""
 
     hooks = ("guard_program", "guard_call", "guard_result")
+    may_wait = ("guard_program",)
 
     def refused(self) -> Sequence[Guarded]:
         """What it refuses: programs, calls, and calls with their results."""
@@ -39,7 +41,7 @@ class GuardConformance(HookConformance):
         async with self.opened(host) as plugin:
             require(self.refused(), "`refused` is empty: say at least one thing that the guard refuses")
             for given in self.refused():
-                reasons = self._reasons(plugin, given)
+                reasons = await self._reasons(plugin, given)
                 require(reasons, f"it let pass {_shown(given)}")
                 empty = [reason for reason in reasons if not reason.strip()]
                 require(
@@ -52,7 +54,7 @@ class GuardConformance(HookConformance):
         async with self.opened(host) as plugin:
             require(self.passed(), "`passed` is empty: say at least one thing that the guard lets pass")
             for given in self.passed():
-                reasons = self._reasons(plugin, given)
+                reasons = await self._reasons(plugin, given)
                 require(not reasons, f"it refused {_shown(given)}: {'; '.join(reasons)}")
 
     @pytest.mark.anyio
@@ -65,7 +67,7 @@ class GuardConformance(HookConformance):
             for given in [*odd_programs(), *calls, *results]:
                 began = time.monotonic()
                 with only((), f"the guard, given {_shown(given)},", "Never raise: answer a reason, or None."):
-                    self._reasons(plugin, given)
+                    await self._reasons(plugin, given)
                 took = time.monotonic() - began
                 require(
                     took < GUARD_SECONDS, f"it took {took:.0f} s for {_shown(given)}, and nothing else ran meanwhile"
@@ -77,7 +79,7 @@ class GuardConformance(HookConformance):
         async with self.opened(host) as plugin:
             for given in [*self.refused(), *self.passed()]:
                 before = copy.deepcopy(_parts(given))
-                self._reasons(plugin, given)
+                await self._reasons(plugin, given)
                 require(repr(before) == repr(_parts(given)), f"it changed {_shown(given)}: a guard only answers")
 
     @pytest.mark.anyio
@@ -95,13 +97,14 @@ class GuardConformance(HookConformance):
                 error = outcome.error
                 require(error and error.kind in ("guard", "program"), f"a gateway ran {_shown(program)}: {outcome}")
 
-    def _reasons(self, plugin: Any, given: Guarded) -> list[str]:
+    async def _reasons(self, plugin: Any, given: Guarded) -> list[str]:
         """Why the guard refuses something; empty if it does not."""
         match given:
             case str() | Program():
                 if "guard_program" not in self.implemented:
                     return []
-                found = ask(plugin, "guard_program", program=_program(given)) or ()
+                answer = ask(plugin, "guard_program", program=_program(given))
+                found = (await answer if inspect.isawaitable(answer) else answer) or ()
                 odd = [one for one in found if not isinstance(one, Finding)]
                 require(not odd, f"guard_program answered {odd[:1]}: it answers doorward.Finding objects")
                 return [f"{one.message} {one.instead}" for one in found if one.refuse]

@@ -33,6 +33,8 @@ class HookConformance(Conformance):
     needs any."""
 
     hooks: ClassVar[tuple[str, ...]]
+    may_wait: ClassVar[tuple[str, ...]] = ()
+    """Those of them that may be `async def`."""
     plugin: Any = None
     """The module or the class under test."""
 
@@ -71,9 +73,12 @@ class HookConformance(Conformance):
         )
 
     def test_it_loads(self, host: Any) -> None:
-        """It is loaded as core loads it: each hook exists, has these arguments, and is not asynchronous."""
-        waits = [name for name in self.implemented if inspect.iscoroutinefunction(hooks_of(self.plugin)[name])]
-        require(not waits, f"asynchronous hooks: {waits}. Core does not await hooks: write `def`")
+        """It is loaded as core loads it: each hook exists, has these arguments, and is `async def` only where it may
+        be."""
+        hooks = hooks_of(self.plugin)
+        must_not = [name for name in self.implemented if name not in self.may_wait]
+        waits = [name for name in must_not if inspect.iscoroutinefunction(hooks[name])]
+        require(not waits, f"asynchronous hooks: {waits}. Core does not await these: write `def`")
         self.loaded(host)
 
     def loaded(self, host: Any) -> Plugins:
@@ -99,7 +104,8 @@ def hooks_of(plugin: Any) -> dict[str, Callable[..., Any]]:
 
 
 def ask(plugin: Any, hook: str, **given: Any) -> Any:
-    """The answer of one hook, which gets the arguments that it takes. Whatever it raises is raised."""
+    """The answer of one hook, which gets the arguments that it takes; to be awaited if it is `async def`. Whatever it
+    raises is raised."""
     function = hooks_of(plugin)[hook]
     taken = inspect.signature(function).parameters
     return function(**{name: value for name, value in given.items() if name in taken})

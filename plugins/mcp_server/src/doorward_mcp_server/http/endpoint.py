@@ -111,7 +111,9 @@ class Endpoint:
             try:
                 file.read_bytes()
             except OSError as error:
-                raise ConfigError(f"{file} cannot be read: {error.strerror}", place=f"[http] {name}") from None
+                told = f"{file} cannot be read: {error.strerror}"
+                hint = "The user who runs Doorward must be able to read it."
+                raise ConfigError(told, place=f"[http] {name}", hint=hint) from None
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
         try:

@@ -23,6 +23,10 @@ from doorward_mcp_upstream.connections.troubles import Trouble, root
 
 _OWN_NAME = "doorward"
 """The name of Doorward's own MCP server."""
+_START_IT_BY_HAND = (
+    "Start its `command` by hand, in the same folder, and read what it says. It gets PATH, HOME and the like, and what "
+    "`env` names, but nothing else of the environment."
+)
 
 
 @contextlib.asynccontextmanager
@@ -51,6 +55,7 @@ async def opened(
             except Trouble as trouble:
                 if trouble.gone and (why := await wire.reason()):
                     trouble.message += f": {why}"
+                    trouble.hint = trouble.hint or (_START_IT_BY_HAND if transport == "stdio" else "")
                 raise
             _refuse_ourselves(context, connection)
             async with anyio.create_task_group() as group:

@@ -62,7 +62,8 @@ def parse(raw: bytes, name: str) -> Any:
         except RecursionError:
             raise ConfigError("is nested too deeply", place=name) from None
         except ValueError as error:
-            raise ConfigError(f"is neither JSON nor YAML: {str(error)[:300]}", place=name) from None
+            hint = "Is that the document itself, and not a page about it?"
+            raise ConfigError(f"is neither JSON nor YAML: {str(error)[:300]}", place=name, hint=hint) from None
 
 
 def _utf8(raw: bytes, name: str) -> bytes:

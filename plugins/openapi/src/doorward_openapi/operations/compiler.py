@@ -276,7 +276,8 @@ def _root(documents: Documents) -> dict[str, Any]:
     if not isinstance(root, dict) or not any(
         isinstance(root.get(k), (str, float, int)) for k in ("openapi", "swagger")
     ):
-        raise ConfigError("is no OpenAPI document: it has neither `openapi` nor `swagger`", place=name)
+        hint = "Is that the document itself, and not a page about it?"
+        raise ConfigError("is no OpenAPI document: it has neither `openapi` nor `swagger`", place=name, hint=hint)
     return root
 
 

@@ -1,0 +1,36 @@
+"""The names of servers and helpers in TypeScript and JavaScript that was written for other systems.
+
+`import * as github from "./servers/github"`, `from "./mcp-wrappers/github.ts"`, `from "my-server"`;
+`callMCPTool("mcp__github__f", {…})` without an import. Our own way is `import * as github from "github"`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from doorward.compat.aliases import PREDEFINED_NAMES, RUNTIME
+from doorward.model.executors import Aliases
+
+_SPECIFIER = re.compile(r"""\b(?:from|import)\s*\(?\s*(["'])([^"'\n]{1,200})\1""")
+_SERVER = re.compile(
+    r"(?:(?:\.{1,2}/|@/)*(?:mcp-wrappers|mcp_wrappers|servers|mcp/servers)/)?([\w-]+)(?:/index)?(?:\.[mc]?[jt]s)?"
+)
+_MENTIONED = re.compile(rf"\b(?:{'|'.join(PREDEFINED_NAMES)})\b")
+
+
+def script_aliases(code: str, servers: Mapping[str, str]) -> Aliases:
+    """The aliases that a program needs: `modules` has what it imports under another name than the server's module.
+    `servers` are the configured names by module name. `before` is a module that is run first; names that the program
+    defines itself hide those that it makes."""
+    known = {name: module for module, configured in servers.items() for name in (configured, module)}
+    modules = {}
+    for _, asked in _SPECIFIER.findall(code):
+        meant = _SERVER.fullmatch(asked)
+        if asked not in servers and meant and meant[1] in known:
+            modules[asked] = known[meant[1]]
+    names = sorted(set(_MENTIONED.findall(code)))
+    if not names:
+        return Aliases(modules)
+    made = "".join(f"globalThis.{name} ??= {name};\n" for name in names)
+    return Aliases(modules | {RUNTIME: RUNTIME}, f'import {{ {", ".join(names)} }} from "{RUNTIME}";\n{made}')

@@ -1,0 +1,4 @@
+"""The text of programs as data: parameters, awaited calls, where the value is.
+
+Never how a program runs.
+"""

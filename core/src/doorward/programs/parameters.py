@@ -1,0 +1,138 @@
+"""Finds the parameters of a program in its source, checks new values for them, and binds them.
+
+A new value never becomes source text; see `bind`.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from doorward.data.near_names import nearest
+from doorward.model.errors import InvalidProgram
+from doorward.programs.accumulators import changed
+from doorward.programs.languages import PYTHON, is_script
+from doorward.programs.program_text import line_starts, parse
+from doorward.programs.script_parameters import literals, replaced
+
+PARAMETER_PREFIX = "__param_"
+"""In the text that `bind` returns, the name in the place of a replaced literal begins so; executors bind the value to
+that name."""
+
+
+def parameters(code: str, language: str = PYTHON) -> dict[str, Any]:
+    """The parameters of a program with their defaults: top-level assignments of JSON literals, plain or annotated, to
+    names that get no other literal at the top level. A variable that begins empty and is changed later is no
+    parameter: the program fills it. A program of a language that core cannot read has none.
+
+    Raises: InvalidProgram.
+    """
+    if language != PYTHON:
+        return {name: each.value for name, each in literals(code).items()} if is_script(language) else {}
+    tree = parse(code)
+    gathered = changed(tree)
+    return {name: value for name, (_, value) in _literals(tree).items() if value or name not in gathered}
+
+
+def parameters_if_readable(code: str, language: str = PYTHON) -> dict[str, Any]:
+    """The parameters; none if the program cannot be parsed: guards or the executor say what is wrong with it, and
+    where."""
+    try:
+        return parameters(code, language)
+    except InvalidProgram:
+        return {}
+
+
+def _literals(tree: ast.Module) -> dict[str, tuple[ast.expr, Any]]:
+    found: dict[str, tuple[ast.expr, Any]] = {}
+    again: set[str] = set()
+    for statement in tree.body:
+        match statement:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=node)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as node)
+            ):
+                pass
+            case _:
+                continue
+        try:
+            value = ast.literal_eval(node)
+            if json.loads(json.dumps(value, allow_nan=False)) != value:
+                continue  # a tuple, or a key that is not text, would come back as something else
+        except (ValueError, TypeError, RecursionError, MemoryError, SyntaxError):
+            continue
+        again |= {name} & found.keys()
+        found[name] = (node, value)
+    return {name: literal for name, literal in found.items() if name not in again and name != "result"}
+
+
+def check(given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    """Check new values against a program's parameters, by name and by the JSON type of their defaults.
+
+    Raises: InvalidProgram with the parameter, similar names, and what is expected.
+    """
+    for name, value in given.items():
+        if name not in known:
+            near = nearest(name, known, 1)
+            listing = ", ".join(f"{k}: {json_type(v)}" for k, v in known.items()) or "none"
+            raise InvalidProgram(
+                f"the program has no parameter {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""),
+                hint=f"Its parameters: {listing}.",
+            )
+        expected, got = json_type(known[name]), json_type(value)
+        if expected not in ("null", got) and not (expected == "number" and got == "integer"):
+            raise InvalidProgram(
+                f"parameter {name!r} is of type {expected}, got {got}",
+                hint=f"Its default is {json.dumps(known[name])[:100]}.",
+            )
+
+
+def check_names(params: Mapping[str, Any]) -> None:
+    """Raises: InvalidProgram for a parameter that cannot be a variable."""
+    for name in params:
+        if not (name.isidentifier() and name.isascii()) or name.startswith("__"):
+            raise InvalidProgram(f"{name!r} cannot be a parameter", hint="Use a name that a variable may have.")
+
+
+def json_type(value: Any) -> str:
+    """The JSON Schema name of a value's type."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case list() | tuple():
+            return "array"
+        case _:
+            return "object"
+
+
+def bind(code: str, params: Mapping[str, Any], language: str = PYTHON) -> tuple[str, dict[str, Any]]:
+    """For executors that take only text: the program with a reserved name in the place of each replaced literal, and
+    the values to bind before it starts. Line numbers stay the same. Parameters that the program does not assign are
+    bound under their own names.
+    """
+    if language != PYTHON:
+        return replaced(code, params, PARAMETER_PREFIX) if is_script(language) else (code, dict(params))
+    known = _literals(parse(code)) if params else {}
+    text, names = code.encode(), {}
+    starts = line_starts(text)
+    spans = []
+    for name, value in params.items():
+        if name in known:
+            node = known[name][0]
+            start, end = starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset  # type: ignore[operator]
+            spans.append((start, end, name))
+        names[PARAMETER_PREFIX + name if name in known else name] = value
+    for start, end, name in sorted(spans, reverse=True):
+        lines = text[start:end].count(b"\n")
+        text = text[:start] + f"({PARAMETER_PREFIX}{name}{chr(10) * lines})".encode() + text[end:]
+    return text.decode(), names

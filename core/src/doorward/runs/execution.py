@@ -1,0 +1,144 @@
+"""The runs of one gateway: programs, kept programs and single calls, from the caller's words to the outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from doorward.model.errors import DoorwardError
+from doorward.model.outcomes import Outcome
+from doorward.programs import program_text
+from doorward.runs.outcomes import failure
+from doorward.runs.program_cache import repeated
+from doorward.runs.run_context import RunContext
+
+if TYPE_CHECKING:
+    from doorward.calls.artefacts import Artefacts
+    from doorward.calls.broker import Broker
+    from doorward.model.interaction import Client
+    from doorward.model.limits import Limits
+    from doorward.model.programs import Program
+    from doorward.program_api.modules import Modules
+    from doorward.runs.admission import Admission
+    from doorward.runs.languages import Languages
+    from doorward.runs.program_cache import ProgramCache
+    from doorward.runs.runner import Runs
+    from doorward.runs.sessions import Session, Sessions
+
+
+class Execution:
+    """Admits what shall run, has it run, and keeps the programs that succeeded. `ready` waits for the catalog."""
+
+    def __init__(
+        self,
+        limits: Limits,
+        admission: Admission,
+        runs: Runs,
+        sessions: Sessions,
+        kept: ProgramCache,
+        broker: Broker,
+        modules: Modules,
+        artefacts: Artefacts,
+        languages: Languages,
+        ready: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._limits = limits
+        self._admission = admission
+        self._runs = runs
+        self._sessions = sessions
+        self._kept = kept
+        self._broker = broker
+        self._modules = modules
+        self._artefacts = artefacts
+        self._ready = ready
+        self._languages = languages
+
+    async def execute(
+        self,
+        code: str,
+        *,
+        params: Mapping[str, Any] | None,
+        functions: Sequence[str] | None,
+        description: str,
+        session_id: str,
+        timeout: float | None,
+        principal: str,
+        client: Client | None,
+        language: str,
+    ) -> Outcome:
+        """See `Gateway.execute`."""
+        try:
+            self._admission.admit(principal)
+            await self._ready()
+            code = program_text.received(code, self._limits.code_bytes)
+            language = self._languages.chosen(language, self._sessions.language(session_id, principal))
+            program, known = self._admission.prepared(
+                code,
+                principal,
+                params,
+                description=description,
+                functions=functions,
+                timeout=timeout,
+                language=language,
+            )
+            session = await self._sessions.get(session_id, principal, language) if session_id else None
+        except DoorwardError as error:
+            return self._admission.refused(error, code, principal, language)
+        return await self._run(program, known, session, client)
+
+    async def run_cached(
+        self,
+        cache_id: str,
+        params: Mapping[str, Any] | None,
+        *,
+        timeout: float | None,
+        principal: str,
+        client: Client | None,
+    ) -> Outcome:
+        """See `Gateway.run_cached`."""
+        try:
+            self._admission.admit(principal)
+            await self._ready()
+            kept = await self._kept.get(cache_id, principal)
+            self._languages.checked(kept.language)
+            program = self._admission.cached(kept, principal, params, timeout)
+        except DoorwardError as error:
+            return self._admission.refused(error, "", principal)
+        outcome = await self._run(program, None, None, client)
+        return repeated(outcome, cache_id, {**kept.params, **(params or {})})
+
+    async def call(self, function: str, arguments: Mapping[str, Any], principal: str) -> Any:
+        """See `Gateway.call`."""
+        await self._ready()
+        return await self.of_call(principal).call(function, (), arguments)
+
+    async def answer(
+        self, function: str, arguments: Mapping[str, Any], *, principal: str, client: Client | None
+    ) -> Outcome:
+        """See `Gateway.answer`."""
+        try:
+            self._admission.admit(principal)
+            await self._ready()
+        except DoorwardError as error:
+            return Outcome(False, error=failure(error))
+        return await self._runs.answer(self.of_call(principal, client), function, arguments)
+
+    def context(self, program: Program, session: Session | None = None, client: Client | None = None) -> RunContext:
+        """The record of a run that begins."""
+        return RunContext(program, self._broker, self._modules, self._artefacts, session, client)
+
+    def of_call(self, principal: str, client: Client | None = None) -> RunContext:
+        """The record of a run that is one call, without a program."""
+        return self.context(self._admission.program("", principal), client=client)
+
+    async def _run(
+        self, program: Program, known: Mapping[str, Any] | None, session: Session | None, client: Client | None
+    ) -> Outcome:
+        outcome = await self._runs.run(program, self.context(program, session, client), session)
+        if session is not None:
+            await self._sessions.leave(session)
+            outcome = replace(outcome, session_id="" if session.dead else session.id)
+        elif outcome.ok and known is not None:
+            outcome = await self._kept.keep(program, known, outcome)
+        return outcome

@@ -1,0 +1,75 @@
+"""What a run has used of a server."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pytest
+from doorward import CallFinished, Settings
+from doorward.model.usage import MAX_AMOUNTS, Usage
+from doorward.results.outcome_text import as_dict, as_text
+from doorward_testing.samples import CONFIG, Weather
+
+
+def test_amounts_are_added_up() -> None:
+    """What is taken back is gone; nothing is shown of what came to nothing, and fractions as people write them."""
+    usage = Usage()
+    for name, amount in (("tokens", 5), ("tokens", 7), ("rounds", 1), ("rounds", -1), ("cost", 0.1), ("cost", 0.2)):
+        usage.add(name, amount)
+    assert (usage.of("tokens"), usage.of("rounds"), usage.of("nothing")) == (12, 0, 0)
+    assert usage.amounts() == {"tokens": 12, "cost": 0.3}
+
+
+def test_amounts_are_bounded() -> None:
+    """A source that makes names up fills no memory."""
+    usage = Usage()
+    for number in range(10 * MAX_AMOUNTS):
+        usage.add(f"n{number}", 1)
+    assert len(usage.amounts()) == MAX_AMOUNTS
+
+
+class Metered(Weather):
+    """A source that counts."""
+
+    async def call(self, call: Any) -> Any:
+        call.usage.add("calls", 1)
+        call.usage.add("calls_before", call.usage.of("calls") - 1)
+        call.details["unit"] = "calls"
+        return await super().call(call)
+
+
+class Told:
+    """An observer that keeps what it is told."""
+
+    Settings = Settings
+    events: ClassVar[list[Any]] = []
+
+    def __init__(self, context: Any) -> None:
+        self.events.clear()
+
+    async def observe(self, batch: Any) -> None:
+        self.events.extend(batch)
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.mark.anyio
+async def test_a_run_says_what_it_used(doorward_host: Any) -> None:
+    """Usage is counted for each run and server, and is in every form of its answer, a failed one included; the next run
+    begins anew. Observers are told the details of each call."""
+    doorward_host.install("source", "metered", Metered)
+    doorward_host.install("observer", "told", Told)
+    config = 'observer = ["told"]' + CONFIG + '[servers.other]\nsource = "metered"\n'
+    calls = "await other.get_forecast(city='Oslo')\nawait weather.get_forecast(city='Oslo')\n"
+    async with doorward_host.gateway(config) as gate:
+        for code, times in ((calls, 1), (calls * 2 + "1 / 0", 2)):
+            outcome = await gate.execute(code)
+            assert outcome.usage["other"]["calls"] == times
+            assert "weather" not in outcome.usage
+            assert as_dict(outcome)["usage"] == outcome.usage
+            assert f"used: other: calls {times}" in as_text(outcome)
+        assert (await gate.answer("other.get_forecast", {"city": "Oslo"})).usage == {"other": {"calls": 1}}
+        assert "usage" not in as_dict(await gate.execute("1"))
+    details = [each.details for each in Told.events if isinstance(each, CallFinished)]
+    assert details[:2] == [{"unit": "calls"}, {}]

@@ -1,0 +1,247 @@
+"""The language of a run: who decides it, and where it goes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from doorward import Outcome, Program, RunStarted, hookimpl
+from doorward_testing.samples import InProcess, MemoryCache
+from doorward_testing.scripted import Scripted
+
+from ..conftest import CONFIG
+
+pytestmark = pytest.mark.anyio
+
+BOTH = CONFIG.replace('"inprocess"', '["inprocess", "scripted"]').replace('cache = "none"', 'cache = "memory"')
+ALONE = CONFIG.replace('"inprocess"', '"scripted"')
+
+
+@pytest.fixture
+def host(doorward_host: Any) -> Any:
+    doorward_host.install("executor", "scripted", Scripted)
+    doorward_host.install("cache", "memory", MemoryCache)
+    return doorward_host
+
+
+async def test_the_caller_names_a_language(host: Any) -> None:
+    """The first executor that runs it gets the program, and short names work. CONTRACT: EXE-02."""
+    async with host.gateway(BOTH) as gate:
+        for language, executor in (("", "inprocess"), ("python", "inprocess"), ("TS", "scripted"), ("js", "scripted")):
+            outcome = await gate.execute("1", language=language)
+            assert (outcome.value, outcome.executor) == (1, executor)
+
+
+async def test_a_language_that_nobody_runs(host: Any) -> None:
+    """The error says which are served, what was meant, and what to install; nothing has run."""
+    async with host.gateway(CONFIG) as gate:
+        error = (await gate.execute("1", language="typescript")).error
+        assert error is not None
+        assert (error.kind, error.message) == (
+            "executor",
+            "no executor here runs 'typescript'; what they run: python",
+        )
+        assert error.hint == "The operator can `pip install doorward-sandbox-deno`, and add 'deno' to `executor`."
+        other = (await gate.execute("1", language="pythn")).error
+        assert other is not None
+        assert "did you mean 'python'?" in other.message
+        for odd in ("(", "\ud800", "x" * 10**6, "standard", "\u202e"):
+            said = (await gate.execute("1", language=odd)).error
+            assert said is not None
+            assert (said.type, said.hint) == ("Unsupported", None)
+            assert len(said.message) < 200
+            said.message.encode()
+    host.install("executor", "deno", Scripted)
+    async with host.gateway(CONFIG) as gate:
+        error = (await gate.execute("1", language="typescript")).error
+        assert error is not None
+        assert error.hint == "The executor 'deno' is installed: the operator can add it to `executor`."
+
+
+async def test_without_python_the_first_language_is_meant(host: Any) -> None:
+    """Where no executor runs Python, a program about which nothing is said is of the first language that is run."""
+    async with host.gateway(ALONE) as gate:
+        assert gate.languages.default == "typescript"
+        outcome = await gate.execute("const days = 3\ndays", params={"days": 4})
+        assert outcome.value == 4
+        refused = (await gate.execute("1", language="python")).error
+        assert refused is not None
+        assert "what they run: typescript, javascript" in refused.message
+
+
+async def test_no_executor_is_loaded_for_its_languages(host: Any) -> None:
+    """A Python program that the first executor runs imports no other one."""
+    host.install("executor", "broken", ImportError("never imported"))
+    config = CONFIG.replace('"inprocess"', '["inprocess", "broken"]')
+    async with host.gateway(config) as gate:
+        assert (await gate.execute("1", language="python")).ok
+        assert list(gate.executors._made) == ["inprocess"]
+        error = (await gate.execute("1", language="typescript")).error
+        assert error is not None
+        assert "never imported" in error.message
+
+
+async def test_an_executor_of_python_alone_is_not_imported(host: Any) -> None:
+    """Core's metadata says so of its own extras: nothing is imported to list tools."""
+    host.install("executor", "nsjail", ImportError("never imported"), distribution="doorward-sandbox-nsjail")
+    async with host.gateway(CONFIG.replace('"inprocess"', '"nsjail"')) as gate:
+        assert (gate.languages.served, gate.languages.default) == (["python"], "python")
+
+
+async def test_a_session_has_one_language(host: Any) -> None:
+    """It is that of its first program, also for programs about which nothing is said; another is refused."""
+    async with host.gateway(BOTH) as gate:
+        first = await gate.execute("const a = 1", language="typescript", session_id="new")
+        assert (await gate.execute("a", session_id=first.session_id)).value == 1
+        for language in ("python", "javascript"):
+            refused = await gate.execute("a", language=language, session_id=first.session_id)
+            assert refused.error is not None
+            assert refused.error.message == f"this session runs typescript, not {language}"
+        assert (await gate.execute("a", session_id=first.session_id)).value == 1
+        python = await gate.execute("a = 2", session_id="new")
+        assert (await gate.execute("a", session_id=python.session_id)).value == 2
+
+
+async def test_a_kept_program_stays_in_its_language(host: Any) -> None:
+    """`run_cached_code` runs it there, with other parameters; the same text in another language is another program;
+    functions that it called are remembered."""
+    async with host.gateway(BOTH) as gate:
+        code = 'const days = 3\nconst found = await weather.get_forecast({"city": "Oslo"})\ndays'
+        kept = await gate.execute(code, language="typescript")
+        assert kept.next == f'run_cached_code("{kept.cache_id}", {{"days": 3}})'
+        assert (await gate.run_cached(kept.cache_id, {"days": 5})).value == 5
+        wrong = (await gate.run_cached(kept.cache_id, {"days": "x"})).error
+        assert wrong is not None
+        assert "parameter 'days' is of type integer, got string" in wrong.message
+        stored = gate._kept._cache.kept[kept.cache_id]  # type: ignore[union-attr]
+        assert (stored.language, [*stored.uses]) == ("typescript", ["weather.get_forecast"])
+        ids = {(await gate.execute("1", language=language)).cache_id for language in ("python", "ts", "js")}
+        assert len(ids) == 3
+
+
+async def test_a_kept_program_whose_language_is_gone(host: Any) -> None:
+    """The error is that of any program in a language that nobody runs."""
+    async with host.gateway(BOTH) as gate:
+        kept = await gate.execute("1", language="typescript")
+        gate.executors.names = ["inprocess"]
+        error = (await gate.run_cached(kept.cache_id)).error
+        assert error is not None
+        assert "no executor here runs 'typescript'" in error.message
+
+
+async def test_guards_and_observers_know_the_language(host: Any) -> None:
+    """It is in the program that guards see, and in the event of its start; refused runs name it, too."""
+    seen: list[str] = []
+    events: list[Any] = []
+
+    class Spy:
+        @hookimpl
+        def guard_program(self, program: Program) -> None:
+            seen.append(program.language)
+
+        @hookimpl
+        def run_finished(self, program: Program, outcome: Outcome) -> None:
+            seen.append(f"{program.language} {outcome.ok}")
+
+    class Watching:
+        Settings = InProcess.Settings
+
+        def __init__(self, context: Any) -> None: ...
+
+        async def observe(self, batch: Any) -> None:
+            events.extend(batch)
+
+        async def close(self) -> None: ...
+
+    host.install("plugin", "spy", Spy())
+    host.install("observer", "watching", Watching)
+    config = BOTH.replace("plugins = []", 'plugins = ["spy"]\nobserver = ["watching"]')
+    async with host.gateway(config) as gate:
+        await gate.execute("1", language="javascript")
+        await gate.execute("1")
+        await gate.execute("1", language="ts", params={"a b": 1})
+    assert seen == ["javascript", "javascript True", "python", "python True", "typescript False"]
+    assert [event.language for event in events if isinstance(event, RunStarted)] == ["javascript", "python"]
+
+
+CALLS = [
+    ('await weather.get_forecast({"city": "Oslo", "days": 3})', None),
+    ('await weather.get_forecast("Oslo", 3)', None),
+    ('await weather.get_forecast("Oslo", {"days": 3})', None),
+    ('await weather.get_forecast({"city": 5})', "argument city: expected string, got number 5"),
+    ('await weather.get_forecast({"town": "Oslo"})', "has no parameter 'town'"),
+    ('await weather.get_forecast({"city": null})', "argument city: expected string, got null"),
+    ('await weather.get_forecast({"city": {"a": [1]}})', "argument city: expected string, got an object with 'a'"),
+]
+
+
+@pytest.mark.parametrize(("code", "wrong"), CALLS)
+async def test_arguments_are_an_object(host: Any, code: str, wrong: str | None) -> None:
+    """One object names them; places work, too. What is wrong is told in the words of the language, with its signature
+    and the line."""
+    async with host.gateway(BOTH) as gate:
+        outcome = await gate.execute(f"\n{code}", language="typescript")
+        assert outcome.ok is (wrong is None), outcome.error
+        if outcome.error:
+            assert wrong is not None
+            assert wrong in outcome.error.message
+            assert outcome.error.line == 2
+            hint = outcome.error.hint or ""
+            assert "    city: string;" in hint or "declare function get_forecast(args: { city: string; days?: " in hint
+
+
+async def test_helpers_take_options_as_an_object(host: Any) -> None:
+    """An object at the end has what Python writes as keywords; one that is a value of its own stays one."""
+    async with host.gateway(BOTH) as gate:
+        for code, value in (
+            ('await doorward.search("forecast", {"limit": 1})', 1),
+            ('await doorward.search({"query": "forecast", "limit": 1})', 1),
+            ('await doorward.call("weather.get_forecast", {"city": "Oslo"})', {"city": "Oslo", "high": 20.5}),
+            ('await doorward.pages("weather.get_forecast", {"city": "Oslo"}, {"most": 1})', [{"city": "Oslo", "high": 20.5}]),
+        ):  # fmt: skip
+            outcome = await gate.execute(code, language="typescript")
+            found = len(outcome.value["functions"]) if value == 1 else outcome.value
+            assert found == value, outcome.error
+        read = await gate.execute('await doorward.read({"artefact": "doorward://results/none"})', language="ts")
+        assert read.error is not None
+        assert "doorward://results/none" in read.error.message
+
+
+async def test_programs_read_declarations_of_their_language(host: Any) -> None:
+    """`doorward.describe`, `doorward.capabilities` and stubs are in the language of the program that asks."""
+    async with host.gateway(BOTH) as gate:
+        described = await gate.execute('await doorward.describe("weather.get_forecast")', language="typescript")
+        assert "declare function get_forecast(args: {\n    city: string;" in described.value
+        can = await gate.execute("await doorward.capabilities()", language="typescript")
+        assert '`import * as SERVER from "SERVER"`' in can.value
+        helpers = await gate.execute('await doorward.describe("doorward", "doorward.read", "weather")', language="ts")
+        assert helpers.value.count("// As Python writes it. In TypeScript:") == 2
+        assert 'Write `import * as weather from "weather";`.' in helpers.value
+        assert gate.modules.stub("weather", ["get_forecast", "getForecast"], "local", "typescript") == (
+            "export function get_forecast(args: { city: string; days?: number }): Promise<any>;\n"
+            "export { get_forecast as getForecast };\n"
+        )
+        assert "export class ApiError extends Error {" in gate.modules.stub("doorward", [], "local", "javascript")
+
+
+HINTS = [
+    (("TypeError", "weather.get_forcast is not a function"), "weather.get_forecast"),
+    (("SyntaxError", "The requested module 'weather' does not provide an export named 'addstation'"), "weather.add_station"),
+    (("Error", "Cannot find module 'wether'"), "Near: weather."),
+    (("ReferenceError", "weather is not defined"), 'Write `import * as weather from "weather"` first.'),
+    (("TypeError", "Cannot read properties of undefined (reading 'hihg')"), "Did you mean 'high'?"),
+    (("TypeError", "found.map is not a function"), "Each call is awaited"),
+    (("TypeError", "found is not iterable"), "weather.get_forecast answered a dict with city, high"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "hint"), HINTS)
+async def test_errors_have_hints(host: Any, error: tuple[str, str], hint: str) -> None:
+    """Similar names, a missing import or `await`, and what an answer really was."""
+    async with host.gateway(BOTH) as gate:
+        code = f'const found = await weather.get_forecast({{"city": "Oslo"}})\nthrow {json.dumps(error)}'
+        failed = (await gate.execute(code, language="typescript")).error
+        assert failed is not None
+        assert (failed.type, failed.line) == (error[0], 2)
+        assert hint in (failed.hint or ""), failed.hint

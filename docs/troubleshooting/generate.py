@@ -1,0 +1,154 @@
+"""Writes the lists of messages beside docs/troubleshooting.md: every message that has a hint, by who can mend it.
+
+    python docs/troubleshooting/generate.py
+
+`tests/test_docs.py` holds the pages against what this writes.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parent))
+from messages import Message, messages
+from texts import HOLE
+
+sys.path.pop(0)
+
+
+class Page(NamedTuple):
+    """A page: its file, its title, who reads these messages and who mends it."""
+
+    name: str
+    title: str
+    about: str
+
+
+PROGRAMS = Page(
+    "programs.md",
+    "What programs are told",
+    "The agent reads these in the answer of a tool, and mends its program or its arguments.",
+)
+SERVERS = Page(
+    "servers.md",
+    "APIs and MCP servers",
+    "A server did not answer, or not as it should. Agents read these in answers of tools, operators from "
+    "`doorward compile` and `doorward doctor`.",
+)
+CREDENTIALS = Page(
+    "credentials.md", "Credentials and logins", "Keys, tokens and logins at servers: the operator, or whoever logs in."
+)
+CONFIGURATION = Page(
+    "configuration.md",
+    "Configuration, files and plugins",
+    "The operator reads these from the command line, and mends `doorward.toml`, the environment or the machine.",
+)
+SANDBOXES = Page(
+    "sandboxes.md",
+    "Sandboxes",
+    "Executors: what the operator mends on the machine, and what ends a program from outside.",
+)
+CLIENTS = Page("clients.md", "Clients and serving", "Between an MCP client and `doorward serve`.")
+AUTHORS = Page("authors.md", "Making plugins and distributions", "`doorward plugin`, `doorward dist`.")
+LOG = Page("log.md", "Lines of the log", "Warnings that `doorward serve` writes to its standard error, by their event.")
+PAGES = (PROGRAMS, SERVERS, CREDENTIALS, CONFIGURATION, SANDBOXES, CLIENTS, AUTHORS, LOG)
+
+_BY_FOLDER = {
+    r"libs/jail|plugins/sandbox_": SANDBOXES,
+    r"libs/auth_kit|plugins/auth_|plugins/secrets": CREDENTIALS,
+    r"plugins/(mcp_server|clients)$": CLIENTS,
+    r"libs/testing|plugins/dist$": AUTHORS,
+    r"plugins/guard_": PROGRAMS,
+}
+_BY_ROOM = {"runs": PROGRAMS, "program_api": PROGRAMS, "calls": PROGRAMS, "secrets": CREDENTIALS}
+_BY_ERROR = {
+    "ServerError": SERVERS,
+    "ApiError": SERVERS,
+    "Trouble": SERVERS,
+    "ExecutorError": SANDBOXES,
+    "SandboxDied": SANDBOXES,
+    "LoginRefused": CREDENTIALS,
+    "MissingSecret": CREDENTIALS,
+    "ConfigError": CONFIGURATION,
+    "PluginError": CONFIGURATION,
+    "StateError": CONFIGURATION,
+    "InvalidArguments": PROGRAMS,
+    "InvalidProgram": PROGRAMS,
+    "GuardRefused": PROGRAMS,
+    "LimitExceeded": PROGRAMS,
+}
+CORE = "`doorward`"
+_OF_AUTHORS = {"only"}
+"""What the conformance classes say when a plugin fails them: its author's tests show it."""
+
+
+def pages() -> dict[str, str]:
+    """The text of each page by its name."""
+    found: dict[Page, dict[str, dict[str, dict[str, None]]]] = {page: {} for page in PAGES}
+    for message in messages():
+        if message.error not in _OF_AUTHORS:
+            rows = found[_page(message)].setdefault(_section(message), {})
+            said = message.said if re.search(r"\w", message.said) else ""
+            rows.setdefault(said, {}).update(dict.fromkeys(message.advice))
+    return {page.name: _text(page, sections) for page, sections in found.items() if sections}
+
+
+def _page(message: Message) -> Page:
+    if message.error == "log":
+        return LOG
+    for folder, page in _BY_FOLDER.items():
+        if re.match(folder, message.folder):
+            return page
+    room = message.module.partition("/")[0] if message.folder == "core" else ""
+    if message.error in ("ServerError", "ExecutorError", "SandboxDied") or room not in _BY_ROOM:
+        return _BY_ERROR.get(message.error, SERVERS if message.folder != "core" else CONFIGURATION)
+    return _BY_ROOM[room]
+
+
+def _section(message: Message) -> str:
+    """The distribution; for messages of Python itself, that they are."""
+    if message.module == "runs/hints.py":
+        return "What Python says in a sandbox"
+    own = message.folder.partition("/")[2].replace("_", "-")
+    return f"`doorward-{own}`" if own else CORE
+
+
+def _text(page: Page, sections: dict[str, dict[str, dict[str, None]]]) -> str:
+    parts = [f"# {page.title}\n\n{page.about} `{HOLE}` stands for what differs. [All symptoms](../troubleshooting.md)"]
+    for name, rows in sorted(sections.items(), key=lambda section: (section[0] != CORE, section[0])):
+        lines = [
+            f"| {_said(said)} | {'<br>'.join(map(_cell, advice))} |"
+            for said, advice in sorted(rows.items(), key=_order)
+        ]
+        parts.append("\n".join([f"## {name}\n", "| what one reads | what to do |", "|---|---|", *lines]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _order(row: tuple[str, object]) -> tuple[bool, str]:
+    """By the first letters that are always the same; what may say anything is last."""
+    return not row[0], re.sub(r"^\W+", "", row[0]).casefold()
+
+
+def _said(text: str) -> str:
+    if not text:
+        return "(whatever it says)"
+    fence = "``" if "`" in text else "`"
+    text = text.replace("{}", HOLE)
+    space = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{space}{_escaped(text)}{space}{fence}"
+
+
+def _cell(text: str) -> str:
+    return _escaped(text).replace("<", "&lt;")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    for name, text in pages().items():
+        Path(__file__).with_name(name).write_text(text, encoding="utf-8")

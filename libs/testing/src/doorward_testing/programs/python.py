@@ -1,0 +1,53 @@
+"""The programs of `ExecutorConformance` in Python."""
+
+from __future__ import annotations
+
+from doorward_testing.programs import errors, other_systems, program_api
+from doorward_testing.programs.suite import Suite
+
+PYTHON = Suite(
+    values={"1 + 1": 2, "result = [1]\n2": [1], "x = 1": None, "{'a': (1, 2)}['a'][1]": 2},
+    calls=[
+        "import calc\ncalc.add(1, b=2)",
+        "from calc import add\nadd(1, 2)",
+        "import calc\nawait calc.add(1, 2)",
+        "import asyncio, calc\nsum(await asyncio.gather(calc.add(1), calc.add(2)))",
+    ],
+    catching_api_errors=errors.CATCHING_API_ERRORS,
+    raising_api_errors=errors.RAISING_API_ERRORS,
+    catching_tool_errors=errors.CATCHING_TOOL_ERRORS,
+    raising_tool_errors=errors.RAISING_TOOL_ERRORS,
+    other_systems=other_systems.CALL_STYLES,
+    handing="import calc, doorward\n[doorward.pages(f, x=1)[0] for f in (calc.add, calc.add, 'calc.add')]",
+    describing=program_api.DESCRIBING,
+    helping=(program_api.HELP, ["doorward.pages", "doorward.path", "calc.add", "doorward"]),
+    reading="import doorward\nfile = {'artefact': 'doorward://results/1'}\n"
+    "[doorward.read(file), (await doorward.read(file))[:3]]",
+    paging=program_api.PAGING,
+    replying=program_api.REPLYING,
+    reply="import calc, doorward\ndoorward.reply(calc.add, a=1)",
+    parameter='city: str = "London"\nresult = city',
+    failing=("print('before')\n\ndef f():\n    return 1 / 0\n\nf()", "ZeroDivisionError", 4),
+    reaching=["import os\nresult = os.environ['HOST_CANARY']", "result = open(PATH).read()"],
+    filling="x = [0] * 10\nwhile True:\n    x = x + x",
+    meeting="import asyncio, calc\nresult = await asyncio.gather(*[calc.meet(n=50) for _ in range(50)])",
+    waiting="import asyncio, calc\nresult = await asyncio.gather(*[calc.wait(ms=ms) for ms in (60, 1, 30)])",
+    echoing="import calc\nx = 0\n[calc.echo(one) for one in x]",
+    numbers="import calc\nn = calc.echo(-12 * 10**40)\n[n == -12 * 10**40, calc.echo([n]) == [n], calc.add(n, 1) - n]",
+    printing="import calc\nfor i in range(2000):\n    print(i)\ncalc.add(1)\nprint('ä', 'b', sep='-', end='.')",
+    flooding="for i in range(3000): print(i)\n5",
+    misspelt=("print('x')\nx = = 1", 2),
+    endless={
+        "a loop": "print('begun')\nwhile True: pass",
+        "a sleep": "print('begun')\nimport time\ntime.sleep(1000)",
+        "a call": "print('begun')\nimport calc\ncalc.wait(ms=100000)",
+    },
+    session=(
+        "import calc, json\nx = 40\ndef f(y): return calc.add(x, y)\nresult = 1",
+        "1 / 0",
+        "x = x + 1\njson.dumps(f(1))",
+        "y = 5",
+        "x",
+    ),
+    session_errors=("ZeroDivisionError", "NameError"),
+)

@@ -1,0 +1,43 @@
+"""What is taken out of a text before it leaves: secrets always, personal data if the operator wants that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from doorward import Refused, aside
+
+SECRET_MASK = "[secret]"  # noqa: S105 what stands in the place of one
+
+
+class Filter:
+    """Clears the texts of one request. `outgoing` takes secrets out of a text."""
+
+    def __init__(self, outgoing: Callable[[str], str], personal_data: Literal["keep", "redact", "refuse"]) -> None:
+        self._outgoing = outgoing
+        self._personal_data = personal_data
+
+    async def cleared(self, texts: Sequence[str]) -> list[str]:
+        """The texts without what must not leave.
+
+        Raises: Refused for personal data, where that is configured; and for a secret that only shows when the texts
+        are put together.
+        """
+        clean = [self._outgoing(text) for text in texts]
+        whole = "".join(clean)
+        if len(clean) > 1 and self._outgoing(whole) != whole:
+            raise Refused(
+                "the messages hold a secret, divided between them: nothing was sent",
+                hint="Programs need no credentials.",
+            )
+        if self._personal_data == "keep":
+            return clean
+        from doorward_llm.personal_data import without_personal_data
+
+        redacted = await aside(lambda: [without_personal_data(text) for text in clean], len(whole))
+        if self._personal_data == "refuse" and (kinds := sorted({kind for _, found in redacted for kind in found})):
+            raise Refused(
+                f"the prompt holds personal data ({', '.join(kinds)}): nothing was sent",
+                hint="Leave it out: the operator allows no personal data in prompts.",
+            )
+        return [text for text, _ in redacted]

@@ -1,0 +1,34 @@
+"""The tools in the languages that a gateway runs. Where that is Python alone, nothing is said of languages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mcp_types as t
+from doorward import Gateway
+
+from doorward_mcp_server.guides import PYTHON, in_words_of
+
+_HOW = 'TypeScript: `import * as server from "server"; const result = await server.function({ name: value })`'
+
+
+def declaring(gate: Gateway, tool: t.Tool) -> t.Tool:
+    """`get_functions`: an agent says for which language, where it may choose between Python and others."""
+    served = gate.languages.served
+    return _with(tool, {"enum": served} if PYTHON in served and len(served) > 1 else None)
+
+
+def running(gate: Gateway, tool: t.Tool) -> t.Tool:
+    """`execute_code`: the languages that the executors run, and how a program looks that is no Python."""
+    served = gate.languages.served
+    if PYTHON in served or not served:
+        return _with(tool, {"enum": served, "description": _HOW} if len(served) > 1 else None)
+    description = in_words_of(gate, tool.description or "")
+    return _with(tool.model_copy(update={"description": description}), {"enum": served} if len(served) > 1 else None)
+
+
+def _with(tool: t.Tool, language: dict[str, Any] | None) -> t.Tool:
+    """The tool whose argument `language` has this schema, or that has none."""
+    arguments = {name: schema for name, schema in tool.input_schema["properties"].items() if name != "language"}
+    arguments |= {"language": {"type": "string", **language}} if language else {}
+    return tool.model_copy(update={"input_schema": tool.input_schema | {"properties": arguments}})
