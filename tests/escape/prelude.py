@@ -78,7 +78,7 @@ def look(path, most=1 << 20):
 
 def survive():
     """Be known on the host by a name, which children inherit; nothing of that name may outlive the run."""
-    libc.prctl(15, HOST["survivor"].encode(), 0, 0, 0)
+    libc.prctl(15, HOST["survivor"].encode(), 0, 0, 0)  # noqa: F821 (the host writes `HOST` above this text)
 
 
 def forked(*work):

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from hashlib import sha256
@@ -193,6 +194,33 @@ async def test_the_sandbox_is_built_of_a_python(engine: Docker, tmp_path: Path) 
     async with project.stdio() as agent:
         code = "import annotated_types, os\nresult = [annotated_types.Gt(1).gt, os.getuid()]"
         assert await agent.value(code) == [1, 65534]
+
+
+async def test_the_image_of_a_distribution(engine: Docker, wheels: Path, tmp_path: Path) -> None:
+    """What `dist build --image` writes of acme is built as it stands: it verifies itself by its lock, and serves
+    programs, with nothing to write but its volume. CONTRACT: DEP-02."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    engine.python(version)
+    out = tmp_path / "out"
+    found = others(version, out / "wheels")
+    command = [sys.executable, "-m", "doorward.cli", "dist", "build", str(ROOT / "distributions/acme"), "--image"]
+    command += ["--out", str(out), "--wheels", str(wheels), "--wheels", str(found)]
+    environ = {**os.environ, "PIP_NO_INDEX": "1"}
+    ended = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    shutil.copytree(wheels, found, dirs_exist_ok=True)
+    (out / "doorward.toml").write_text("")
+    image = engine.build("acme", out, "--build-arg", "PIP_NO_INDEX=1")
+    volume, healthy = ("--volume", "dw-acme:/var/lib/doorward"), ("--health-interval", "1s")
+    command = ["serve", "--transport", "http", "--port", "0"]
+    made = engine("run", "--detach", *LOCKED, *volume, *healthy, "--network", "host", image, *command)
+    port = int(engine.says(made, "Serving MCP at").rpartition("127.0.0.1:")[2].partition("/")[0])
+    async with client(port, "") as agent:
+        assert await agent.value("6 * 7") == 42
+        assert "acme-handbook" in str(await agent.call("list_servers"))
+    assert "health" in engine.about(image)["Config"]["Healthcheck"]["Test"]
+    engine("stop", "--time", "20", made)
+    assert engine.about(made)["State"]["ExitCode"] == 0
 
 
 async def test_compose(engine: Docker, image: str) -> None:

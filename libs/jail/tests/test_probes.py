@@ -135,7 +135,7 @@ async def test_nothing_holds_without_isolation() -> None:
     places = ["/", "/tmp", "/usr", "/etc", "/dev", "/var/tmp", "/dev/shm", Path.home(), Path.cwd(), sys.prefix]
 
     def ours() -> set[Path]:
-        return {path for at in places for path in Path(at).glob("*doorward-*")}
+        return {path for at in places for path in Path(at).glob(f"*doorward-{os.getpid()}-*")}
 
     before = ours()
     found = {p.probe: p for p in await probe(Bare(None), LIMITS)}  # type: ignore[arg-type]

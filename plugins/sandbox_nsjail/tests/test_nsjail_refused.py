@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from doorward import ExecutorError, Program
-from doorward_jail.nsjail import binary, refusal
+from doorward_jail.nsjail import binary
 from doorward_jail.nsjail.binary import candidates
 
 CONTAINER = """
@@ -112,43 +112,6 @@ def test_root_of_a_small_user_namespace(here: Any) -> None:
     refused, _ = around(here, unshare(), "--user", "--map-root-user").run("1 + 1")
     assert refused["raised"] == "ExecutorError"
     assert "there is no user 65534" in refused["message"]
-
-
-@pytest.mark.parametrize(
-    ("file", "value", "why", "hint"),
-    [
-        (
-            "kernel/unprivileged_userns_clone",
-            "0",
-            "unprivileged_userns_clone is 0",
-            "sysctl -w kernel.unprivileged_userns_clone=1",
-        ),
-        (
-            "kernel/apparmor_restrict_unprivileged_userns",
-            "1",
-            "AppArmor",
-            'profile doorward-nsjail "/opt/nsjail" flags=(unconfined)',
-        ),
-        ("user/max_user_namespaces", "0", "max_user_namespaces is 0", "sysctl -w user.max_user_namespaces"),
-    ],
-)
-def test_kernels_of_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, value: str, why: str, hint: str
-) -> None:
-    """Settings that this kernel does not know, as they stand on Debian and Ubuntu; root is not told of what does not
-    concern it."""
-    place = tmp_path / "proc/sys" / file
-    place.parent.mkdir(parents=True)
-    place.write_text(value + "\n")
-    said = "clone(flags=CLONE_NEWUSER) failed: Operation not permitted"
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    error = refusal.refused(Path("/opt/nsjail"), said, 65534, "nsjail", tmp_path)
-    assert why in error.message
-    assert hint in (error.hint or "")
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert (why in refusal.refused(Path("/opt/nsjail"), said, 65534, "nsjail", tmp_path).message) is (
-        file.startswith("user")
-    )
 
 
 def test_the_systems_nsjail_comes_first(tmp_path: Path, here: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,16 +42,20 @@ def _dockerfile(about: About, wheel: str, python: str) -> str:
     return f"""\
 # {about.name} {about.version}, by `doorward dist build --image`.
 # Put doorward.toml beside it, and wheels that no index has in wheels/. Then: docker build -t {about.package} .
+# BASE may name an image by its digest. Without an index, all wheels are in wheels/: --build-arg PIP_NO_INDEX=1
 # To run it:      docker run --read-only --tmpfs /tmp --cap-drop ALL --security-opt no-new-privileges \\
 #                   --volume {about.package}:/var/lib/doorward --network host {about.package}
-FROM python:{python}-slim AS install
-COPY {wheel} requirements.txt wheel[s] /wheels/
-RUN python -m venv /opt/doorward \\
- && /opt/doorward/bin/python -m pip install --no-cache-dir --require-hashes --no-deps --only-binary :all: \\
-    --find-links /wheels --requirement /wheels/requirements.txt \\
- && /opt/doorward/bin/python -m pip uninstall --yes pip
+ARG BASE=python:{python}-slim
 
-FROM python:{python}-slim
+FROM ${{BASE}} AS install
+ARG PIP_NO_INDEX
+COPY {wheel} requirements.txt wheel[s] /wheels/
+# By pip of the base: nothing is in the image that the lock does not name.
+RUN python -m venv --without-pip /opt/doorward \\
+ && python -m pip --python /opt/doorward/bin/python install --no-cache-dir --require-hashes --no-deps --only-binary :all: \\
+    --find-links /wheels --requirement /wheels/requirements.txt
+
+FROM ${{BASE}}
 COPY --from=install /opt/doorward /opt/doorward
 COPY requirements.txt doorward.toml /etc/doorward/
 RUN useradd --system --uid 10001 --home-dir /var/lib/doorward --create-home doorward
@@ -61,6 +65,7 @@ WORKDIR /var/lib/doorward
 VOLUME /var/lib/doorward
 # The build fails if what is installed is not what the lock says.
 RUN ["/opt/doorward/bin/python", "-I", "-m", "doorward_dist", "verify", "--lock", "/etc/doorward/requirements.txt"]
+HEALTHCHECK --interval=60s --timeout=20s --start-period=30s CMD ["/opt/doorward/bin/python", "-I", "-m", "doorward", "health"]
 ENTRYPOINT ["/opt/doorward/bin/python", "-I", "-m", "doorward"]
 CMD ["serve", "--transport", "http"]
 """

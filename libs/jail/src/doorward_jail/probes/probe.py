@@ -67,7 +67,8 @@ async def probe(executor: Executor, limits: Limits) -> list[Probed]:
     results = []
     can = executor.capabilities()
     language = "python" if "python" in can.languages else can.languages[0]
-    asked = Asked(f"doorward-{secrets.token_hex(8)}", limits, network=can.network, language=language)
+    token = f"doorward-{os.getpid()}-{secrets.token_hex(8)}"
+    asked = Asked(token, limits, network=can.network, language=language)
     if isinstance(room := getattr(getattr(executor, "settings", None), "scratch", None), int):
         asked = replace(asked, scratch=room)
     # What a sandbox may have inherited must be there before the first one.

@@ -54,7 +54,7 @@ MakeTrial = Callable[[Asked], AbstractContextManager[Trial]]
 @contextmanager
 def open_folder(at: str = "/tmp") -> Iterator[Path]:  # noqa: S108
     """A folder in which every user of the host may read and write."""
-    with TemporaryDirectory(prefix="doorward-probe-", dir=at if os.path.isdir(at) else None) as name:
+    with TemporaryDirectory(prefix=f"doorward-{os.getpid()}-", dir=at if os.path.isdir(at) else None) as name:
         os.chmod(name, 0o777)  # noqa: S103
         yield Path(name)
 
