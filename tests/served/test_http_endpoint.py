@@ -251,11 +251,11 @@ def test_tokens_and_the_file_around_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tls", [False, True], ids=["http", "https"])
-def test_whoever_watches_is_told_that_it_answers(guarded: Project, files: Path, tls: bool) -> None:
+def test_whoever_watches_is_told_that_it_answers(guarded: Project, tls_files: Path, tls: bool) -> None:
     """`/healthz` says so to anyone, by whatever name it is called, and nothing else; `doorward health` asks it where
     the configuration has it listen."""
     if tls:
-        certificate, key = str(files / "server.pem"), str(files / "server.key")
+        certificate, key = str(tls_files / "server.pem"), str(tls_files / "server.key")
         guarded.env |= {"DOORWARD_HTTP__CERTIFICATE": certificate, "DOORWARD_HTTP__KEY": key}
     with guarded.http() as (url, _):
         guarded.env["DOORWARD_HTTP__PORT"] = url.rpartition(":")[2].partition("/")[0]

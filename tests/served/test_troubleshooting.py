@@ -14,7 +14,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
-from doorward_sandbox_nsjail import binary
+from doorward_jail.nsjail import binary
 
 from .product import Answering, Project, web
 from .test_http import HELLO
@@ -141,7 +141,7 @@ def test_sandboxes_that_do_not_open(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(binary, "_of_the_system", lambda: iter(()))
     monkeypatch.setattr(binary, "_of_the_wheel", lambda: iter(()))
     with pytest.raises(ExecutorError) as without:
-        binary.candidates(None)
+        binary.candidates(None, "nsjail")
     assert_found("nsjail", str(without.value))
     project.change(
         'executor = "nsjail"', 'executor = "docker"', last=f'[executors.docker]\nhost = "unix://{tmp_path}/none"\n'

@@ -32,6 +32,7 @@ def jail_config(
     python: Interpreter,
     paths: Sequence[Path],
     *,
+    name: str = "nsjail",
     shown: Sequence[tuple[Path, str]] = (),
     user: int,
     seccomp: str = "",
@@ -39,7 +40,7 @@ def jail_config(
     inodes: int = 1000,
 ) -> str:
     """The configuration of a jail that runs `python` and has `paths` mounted as well, all read-only; and `shown`, files
-    and folders under other names, which lie below `PACKAGES`.
+    and folders under other names, which lie below `PACKAGES`. `name` is that of the executor.
 
     `user` is the id that the jail's processes have outside if this process is root; otherwise they have the id of this
     process. `scratch` (bytes) and `inodes` are for a jail whose runs cannot have scratch space of their own, and which
@@ -52,7 +53,7 @@ def jail_config(
         "nosuid: true nodev: true noexec: true }"
         for place in SCRATCH
     ]
-    lines += [_mount(place) for place in _places(python, paths)]
+    lines += [_mount(place) for place in _places(python, paths, name)]
     lines += [_bind(source, inside) for source, inside in zip(python.packages, packages_inside(python), strict=True)]
     lines += [_bind(source, inside) for source, inside in shown]
     if python.library and python.needs_path:
@@ -83,7 +84,7 @@ def _who(user: int) -> list[str]:
     return maps + [f'cap: "{cap}"' for cap in caps]
 
 
-def _places(python: Interpreter, paths: Sequence[Path]) -> list[Path]:
+def _places(python: Interpreter, paths: Sequence[Path], name: str) -> list[Path]:
     """The folders to mount, outer folders first, none twice.
 
     Raises: ExecutorError for a folder that cannot be mounted.
@@ -97,7 +98,7 @@ def _places(python: Interpreter, paths: Sequence[Path]) -> list[Path]:
                 hint=f"It is, or lies below, one of {', '.join(map(str, OWN))}: move it.",
             )
         if place in paths and not place.exists():
-            raise ExecutorError(f"{place}: no such file or folder", hint="Mend `paths` of the executor.")
+            raise ExecutorError(f"{place}: no such file or folder", hint=f"Mend `paths` of [executors.{name}].")
         if place.exists() and not _within(place, found):
             found.append(place)
     return found + [

@@ -50,6 +50,7 @@ async def prepare(settings: NsjailedSettings, name: str, shows: Shows) -> Prepar
     config = jail_config(
         shows.python,
         shows.paths,
+        name=name,
         shown=shows.others,
         user=settings.user,
         seccomp=kafel_policy(),
