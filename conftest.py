@@ -3,6 +3,7 @@ that name.)
 
 * A test leaves its process as it found it, so that none depends on which ones ran before it.
 * hypothesis has no clock: how long an example takes says how busy the machine is.
+* A server of the standard library keeps as many connections waiting as any test opens at once.
 * A test that needs what is absent is skipped with "… is absent: …". `--absent FILE` lists these, for `make peers`;
   under DOORWARD_PEERS=required, which that sets, they fail.
 """
@@ -14,6 +15,7 @@ import logging
 import os
 import re
 import signal
+import socketserver
 import subprocess
 import sys
 import threading
@@ -36,6 +38,10 @@ REQUIRED = os.environ.get("DOORWARD_PEERS") == "required"
 
 hypothesis.settings.register_profile("doorward", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("doorward")
+
+# Tests ask a server a hundred things at once. Of a queue of 5, which is the standard library's, the rest fall out and are
+# sent again, after seconds.
+socketserver.TCPServer.request_queue_size = 512
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell; what tests start would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)

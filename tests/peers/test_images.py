@@ -62,7 +62,7 @@ def image(engine: Docker, wheels: Path, tmp_path_factory: pytest.TempPathFactory
 @asynccontextmanager
 async def client(port: int, token: str = TOKEN) -> AsyncIterator[Agent]:
     """The SDK's client, from outside of the container."""
-    headers = {"Authorization": f"Bearer {token}"}
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=60) as http,
         Client(streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=http)) as connected,
