@@ -39,8 +39,8 @@ REQUIRED = os.environ.get("DOORWARD_PEERS") == "required"
 hypothesis.settings.register_profile("doorward", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("doorward")
 
-# Tests ask a server a hundred things at once. Of a queue of 5, which is the standard library's, the rest fall out and are
-# sent again, after seconds.
+# Tests ask a server a hundred things at once. Out of a queue of 5, which is the standard library's, the rest fall, and
+# are sent again after seconds.
 socketserver.TCPServer.request_queue_size = 512
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell; what tests start would inherit it
