@@ -80,6 +80,9 @@ class Index:
         self.stray = [e for e in every if e.kind not in GROUPS]
         self.entries = [e for e in found if allowed(e)]
         self.refused = [e for e in found if not allowed(e)]
+        self._named: dict[tuple[str, str], list[Entry]] = {}
+        for entry in self.entries:
+            self._named.setdefault((entry.kind, entry.name), []).append(entry)
         self.why = why
         self.check = check
 
@@ -87,7 +90,7 @@ class Index:
         return [e for e in self.entries if e.kind == kind]
 
     def named(self, kind: str, name: str) -> list[Entry]:
-        return [e for e in self.of(kind) if e.name == name]
+        return self._named.get((kind, name), [])
 
 
 def canonical(name: str) -> str:

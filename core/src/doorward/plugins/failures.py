@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 import anyio
@@ -55,21 +55,14 @@ class Failures:
             told.add_note(said(error))
         return told
 
-    @contextmanager
     def blamed(
         self, plugin: PluginId, method: str, raising: type[DoorwardError] = PluginError, **about: Any
-    ) -> Iterator[None]:
+    ) -> AbstractContextManager[None]:
         """Runs code of a plugin. An exception that is none of Doorward's is told, and becomes `raising`.
 
         Raises: `raising`; DoorwardError as the plugin raised it.
         """
-        try:
-            with contained():
-                yield
-        except DoorwardError:
-            raise
-        except Exception as error:
-            raise self.told(plugin, method, error, raising=raising, **about) from error
+        return _Blamed(lambda error: self.told(plugin, method, error, raising=raising, **about))
 
     async def closed(self, plugin: PluginId, driver: Any) -> None:
         """Close a driver. A failure is logged, and stops nobody."""
@@ -80,22 +73,44 @@ class Failures:
             self.told(plugin, "close", error, event="close_failed")
 
 
-@contextmanager
-def contained() -> Iterator[None]:
+# These two are classes, and no generators: several of each are around every run.
+
+
+class contained:
     """Runs code of a plugin, which cannot end more than itself: `SystemExit` would end the process, and a
     `CancelledError` that is not ours this task. Ctrl-C still ends us.
 
     Raises: Unfit in place of these.
     """
-    before = _cancellations()
-    try:
-        yield
-    except (Exception, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        if isinstance(error, asyncio.CancelledError) and _cancellations() > before:
-            raise
+
+    __slots__ = ("_before",)
+
+    def __enter__(self) -> None:
+        self._before = _cancellations()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        if error is None or isinstance(error, (Exception, KeyboardInterrupt)):
+            return
+        if isinstance(error, asyncio.CancelledError) and _cancellations() > self._before:
+            return
         raise Unfit(type(error).__name__) from error
+
+
+class _Blamed(contained):
+    """Runs code of a plugin, and raises what is told of a failure that is none of Doorward's."""
+
+    __slots__ = ("_told",)
+
+    def __init__(self, told: Callable[[Exception], DoorwardError]) -> None:
+        self._told = told
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        try:
+            super().__exit__(kind, error, trace)
+        except Unfit as unfit:
+            error = unfit
+        if isinstance(error, Exception) and not isinstance(error, DoorwardError):
+            raise self._told(error) from error
 
 
 async def limited(method: Method, seconds: float) -> None:

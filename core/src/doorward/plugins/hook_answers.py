@@ -38,6 +38,7 @@ def fitting(hook: str, answer: Any) -> Any:
     raise unfit(answer, str(DECLARED[hook].__annotations__["return"]))
 
 
+@cache
 def answers_many(hook: str) -> bool:
     """Whether the answer of a hook is a sequence."""
     return any(get_origin(part) is Sequence for part in get_args(_declared(hook)))

@@ -15,7 +15,6 @@ from doorward.model.errors import InvalidProgram
 from doorward.programs.accumulators import changed
 from doorward.programs.languages import PYTHON, is_script
 from doorward.programs.program_text import line_starts, parse
-from doorward.programs.script_parameters import literals, replaced
 
 PARAMETER_PREFIX = "__param_"
 """In the text that `bind` returns, the name in the place of a replaced literal begins so; executors bind the value to
@@ -29,8 +28,12 @@ def parameters(code: str, language: str = PYTHON) -> dict[str, Any]:
 
     Raises: InvalidProgram.
     """
+    if is_script(language):
+        from doorward.programs.script_parameters import literals  # the start does not wait for it
+
+        return {name: each.value for name, each in literals(code).items()}
     if language != PYTHON:
-        return {name: each.value for name, each in literals(code).items()} if is_script(language) else {}
+        return {}
     tree = parse(code)
     gathered = changed(tree)
     return {name: value for name, (_, value) in _literals(tree).items() if value or name not in gathered}
@@ -120,8 +123,12 @@ def bind(code: str, params: Mapping[str, Any], language: str = PYTHON) -> tuple[
     the values to bind before it starts. Line numbers stay the same. Parameters that the program does not assign are
     bound under their own names.
     """
+    if is_script(language):
+        from doorward.programs.script_parameters import replaced
+
+        return replaced(code, params, PARAMETER_PREFIX)
     if language != PYTHON:
-        return replaced(code, params, PARAMETER_PREFIX) if is_script(language) else (code, dict(params))
+        return code, dict(params)
     known = _literals(parse(code)) if params else {}
     text, names = code.encode(), {}
     starts = line_starts(text)

@@ -13,7 +13,6 @@ from doorward.data.near_names import nearest
 from doorward.model.names import qualified
 from doorward.model.programs import Failure, Frame, Program
 from doorward.programs.languages import is_script
-from doorward.runs.script_hints import script_hint
 
 if TYPE_CHECKING:
     from doorward.runs.executors import Executors
@@ -53,6 +52,8 @@ def complete(error: Failure, run: RunContext, program: Program, executors: Execu
     if error.hint:
         return error
     if is_script(program.language):
+        from doorward.runs.script_hints import script_hint  # the start does not wait for it
+
         return replace(error, hint=script_hint(error, run, program, _near, no_server) or _hint(error, run))
     hint = _hint(error, run)
     if error.kind == "program" and executor in executors.names:

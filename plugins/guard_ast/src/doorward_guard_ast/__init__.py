@@ -29,7 +29,6 @@ from doorward_guard_ast.rules import (
     SYNTAX,
     Rule,
 )
-from doorward_guard_ast.scripts import refused
 
 if TYPE_CHECKING:
     from doorward import PluginContext, Program
@@ -79,6 +78,8 @@ class AstGuard:
         if unreadable:
             return [unreadable]
         if program.language != "python":
+            from doorward_guard_ast.scripts import refused
+
             return refused(program.code, self._refuse)
         tree = _parse(program.code)
         if isinstance(tree, Finding):

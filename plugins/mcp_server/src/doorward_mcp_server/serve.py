@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import sys
 from collections.abc import AsyncIterator, Coroutine
@@ -63,6 +64,7 @@ class Serve(click.Command):
 @click.option("--init", is_flag=True, help="First `doorward init --from-environment`, if there is no configuration.")
 def serve(project: Project, transport: str, host: str | None, port: int | None, init: bool) -> None:
     """Serve MCP clients until they go, or until told to end."""
+    gc.disable()  # until all is imported: it would look again and again at what stays, for an eighth of the start
     if init:
         from doorward.commands import first_start
 
@@ -81,6 +83,8 @@ async def _serve(project: Project, transport: str, host: str | None, port: int |
     async with Gateway.open(loaded) as gate:
         from doorward_mcp_server import transports
 
+        gc.freeze()
+        gc.enable()
         if transport == "http":
             _raise_file_limit()
             http = loaded.config.http
