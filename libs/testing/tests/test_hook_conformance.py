@@ -330,11 +330,11 @@ async def test_a_plugin_is_opened_and_closed(host: Host) -> None:
     assert plugin.did == ["open", "close"]
 
 
-def test_one_that_takes_long(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_takes_long(told: Told) -> None:
     """A guard that keeps everything else from running is told so."""
-    monkeypatch.setattr("doorward_testing.conformance.guards.GUARD_SECONDS", 0.2)
+    hasty = GUARD.replace("    def passed(self):", "    seconds = 0.2\n\n    def passed(self):")
     change = ("if self.word in program.code", "if __import__('time').sleep(0.3) or self.word in program.code")
-    told(GUARD, change, "test_it_raises_nothing", "and nothing else ran meanwhile")
+    told(hasty, change, "test_it_raises_nothing", "and nothing else ran meanwhile")
 
 
 @pytest.mark.parametrize("kind", GOOD)

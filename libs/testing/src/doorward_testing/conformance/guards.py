@@ -14,9 +14,6 @@ from doorward import Call, Finding, Program
 from doorward_testing.conformance.base import only, require
 from doorward_testing.conformance.hooks import HookConformance, ask, odd_calls, odd_programs
 
-GUARD_SECONDS = 10.0
-"""How long a guard may take for anything: it runs in the event loop, and meanwhile nothing else does."""
-
 Guarded = str | Program | Call | tuple[Call, Any]
 """What a guard judges: a program (or its code), a call, or a call with its result."""
 
@@ -26,6 +23,8 @@ class GuardConformance(HookConformance):
 
     hooks = ("guard_program", "guard_call", "guard_result")
     may_wait = ("guard_program",)
+    seconds = 10.0
+    """How long it may take for anything: it runs in the event loop, and meanwhile nothing else does."""
 
     def refused(self) -> Sequence[Guarded]:
         """What it refuses: programs, calls, and calls with their results."""
@@ -70,7 +69,7 @@ class GuardConformance(HookConformance):
                     await self._reasons(plugin, given)
                 took = time.monotonic() - began
                 require(
-                    took < GUARD_SECONDS, f"it took {took:.0f} s for {_shown(given)}, and nothing else ran meanwhile"
+                    took < self.seconds, f"it took {took:.1f} s for {_shown(given)}, and nothing else ran meanwhile"
                 )
 
     @pytest.mark.anyio
