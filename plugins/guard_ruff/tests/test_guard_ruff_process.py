@@ -26,6 +26,18 @@ def pid(guard: RuffGuard) -> int:
     return guard._server._process.pid
 
 
+async def stopped(guard: RuffGuard) -> int:
+    """The process, once every thread of it has stopped: on a busy machine one may answer before."""
+    os.kill(process := pid(guard), signal.SIGSTOP)
+    while any(task.joinpath("stat").read_text().rpartition(")")[2].split()[0] != "T" for task in tasks(process)):
+        await anyio.sleep(0.01)
+    return process
+
+
+def tasks(process: int) -> list[Path]:
+    return list(Path(f"/proc/{process}/task").iterdir())
+
+
 async def gone(process: int) -> None:
     while Path(f"/proc/{process}").exists():
         await anyio.sleep(0.01)
@@ -113,7 +125,7 @@ async def test_a_process_that_hangs_is_ended(guarded: Any, monkeypatch: Any) -> 
     monkeypatch.setattr(server, "CHECK_SECONDS", 0.2)
     async with guarded() as guard:
         await guard.guard_program(WRONG)
-        os.kill(hanging := pid(guard), signal.SIGSTOP)
+        hanging = await stopped(guard)
         (one,) = await guard.guard_program(Program("1 + 1"))
         assert one.message == "ruff cannot check the program: ruff took more than 0.2 s"
         await gone(hanging)
@@ -126,11 +138,11 @@ async def test_a_cancelled_check_leaves_nothing(guarded: Any) -> None:
     """Its process ends; the next answer is about the next program."""
     async with guarded() as guard:
         await guard.guard_program(WRONG)
-        os.kill(stopped := pid(guard), signal.SIGSTOP)
+        hanging = await stopped(guard)
         with anyio.move_on_after(0.05) as scope:
             await guard.guard_program(Program("print(other)"))
         assert scope.cancelled_caught
-        await gone(stopped)
+        await gone(hanging)
         (one,) = await guard.guard_program(WRONG)
         assert "'undefned'" in one.message
 
