@@ -6,33 +6,26 @@
 from __future__ import annotations
 
 from doorward.calls.artefact_store import ArtefactStore, StoredArtefact
-from doorward.catalog.search.document import FIELDS, WEIGHTS
 from doorward.catalog.store import (
     Broken,
     CatalogReader,
     CatalogStore,
     Contents,
     ObservationStore,
-    Only,
     Row,
-    SearchIndex,
     StoredEnhancement,
     StoredObservation,
 )
 from doorward.stores import Stores
 
 __all__ = [
-    "FIELDS",
-    "WEIGHTS",
     "ArtefactStore",
     "Broken",
     "CatalogReader",
     "CatalogStore",
     "Contents",
     "ObservationStore",
-    "Only",
     "Row",
-    "SearchIndex",
     "StoredArtefact",
     "StoredEnhancement",
     "StoredObservation",

@@ -6,7 +6,6 @@ Opening it takes constant time: nothing is read before it is needed. Reading nev
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -16,33 +15,27 @@ from pydantic_core import from_json
 from doorward.catalog import enhancements
 from doorward.catalog.empty_catalog import EMPTY_CATALOG
 from doorward.catalog.function_codec import Report, restored
-from doorward.catalog.search.document import access_fact, server_fact, tag_fact
-from doorward.catalog.search.question import read as read_question
-from doorward.catalog.search.ranking import Ranking, Words
 from doorward.catalog.store import (
     Broken,
     CatalogReader,
     CatalogStore,
-    Only,
     StoredEnhancement,
     StoredObservation,
 )
 from doorward.catalog.writer import write
 from doorward.data.json_writing import digest
-from doorward.data.values import plain
-from doorward.data.words import stems
 from doorward.describe.schemas import closure
 from doorward.host.logs import log
 from doorward.model.enhancement import Enhancement
 from doorward.model.errors import DoorwardError, StateError
 from doorward.model.functions import Compiled, Function, Schema
-from doorward.model.names import Named, python_name
+from doorward.model.names import Named
+from doorward.search.index import Index
+from doorward.search.question import read as read_question
+from doorward.search.ranking import Ranking, listed
+from doorward.search.segment import segment, unpacked
 
 T = TypeVar("T")
-
-MAX_SERVERS_BY_NAME = 20
-"""Servers to which the search index is restricted by their names. If there are more, it searches everything, and the
-functions of other servers are left out afterwards."""
 
 
 class StoredCatalog(NamedTuple):
@@ -78,10 +71,8 @@ class Catalog:
         self.first = lru_cache(1024)(self._first)
         self.schema_hash = lru_cache(4096)(self._schema_hash)
         self.enhancement = lru_cache(4096)(self._enhancement)
-        self._words = lru_cache(64)(self._read_words)
-        self._ids = lru_cache(64)(lambda servers: self._reader.functions_of(servers))
+        self.index = lru_cache(1)(self._joined)
         self._cached = [kept for kept in vars(self).values() if hasattr(kept, "cache_clear")]
-        self._doing: dict[str, frozenset[int]] = {}
 
     def close(self) -> None:
         self._opened.close()
@@ -161,7 +152,6 @@ class Catalog:
         self._seen = now
         for cached in self._cached:
             cached.cache_clear()
-        self._doing = {}
         return True
 
     def _read(self, make: Callable[..., T], *given: Any) -> T:
@@ -244,47 +234,29 @@ class Catalog:
         """The names of a server's functions, with the ids and routes that they were made from."""
         return (Named(*names) for names in self._reader.named(server))
 
+    def _joined(self) -> Index:
+        """The search index of all servers."""
+        stored = {server: self._read(unpacked, content) for server, content in self._reader.segments()}
+        segments = {name: stored.get(name) or segment([*self.functions(name)]) for name in self.servers()}
+        questions: dict[str, dict[str, list[str]]] = {}
+        for server, name, words in self._reader.questions():
+            questions.setdefault(server, {})[name] = words.split()
+        return Index(segments, questions)
+
     def search(
         self, query: str, *, servers: Sequence[str], read_only: bool | None = None, limit: int = 10, offset: int = 0
     ) -> tuple[list[Function], int]:
         """The functions that match the words, best first, and how many match in all. Without words, all do. `tag:NAME`
         in the query keeps only those with that tag; `tag:pull*` and `tag:"two words"` work; several must all match."""
-        question = read_question(query)
-        access = [access_fact(read_only)] if read_only is not None else []
-        facts = (*access, *(tag_fact(tag) + ("*" if tag.endswith("*") else "") for tag in question.tags))
-        stored = self.servers()
-        asked = tuple(sorted(stored.intersection(servers)))
-        many = bool(question.concepts) and len(asked) > MAX_SERVERS_BY_NAME
-        some = len(asked) < len(stored)
-        only = Only(facts, tuple(server_fact(s) for s in asked or [""]) if some and not many else None)
-        if question.concepts:
-            among = self._ids(asked) if many and some else None
-            ranking = Ranking(self._reader, self._words(asked), question, only, among)
-            ids, total = ranking.page(limit, offset, self._called(query.strip()))
-        else:
-            ids, total = self._reader.listed(only, limit, offset)
-        # Only these records are read: they are large. An id may belong to another server now, if another process has
-        # compiled since.
-        return [self._read(restored, *row) for row in self._reader.rows(ids) if row.server in asked], total
-
-    def _called(self, query: str) -> set[int]:
-        """The functions of exactly this name or original id."""
-        if not query or len(query) > 200 or len(query.split()) > 1:
-            return set()
-        bare = query.rpartition(".")[2] or query
-        return self._reader.called([plain(name) for name in (query, bare, python_name(bare))])
+        index, question = self.index(), read_question(query)
+        among = index.only(servers, read_only, question.tags)
+        found = Ranking(index, question, among).best(offset + limit) if question.concepts else listed(index, among)
+        names = [index.qualified(number) for number in found.functions[offset : offset + limit]]
+        return [function for name in names if (function := self.function(*name))], found.total
 
     def servers(self) -> set[str]:
         """The servers that have a compile."""
         return self._reader.servers()
-
-    def _read_words(self, servers: tuple[str, ...]) -> Words:
-        counts: Counter[str] = Counter()
-        functions = 0
-        for number, words in self._reader.words(servers):
-            counts.update(self._read(from_json, words))
-            functions += number
-        return Words(counts, functions, {word for server in servers for word in stems(server, 6)}, self._doing)
 
 
 def _reports(rows: Iterable[tuple[str, str]]) -> dict[str, Report]:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from doorward.catalog.search.document import FIELDS, WEIGHTS
 from doorward.catalog.sqlite_reader import SqliteReader, state_errors
 from doorward.catalog.store import Contents, StoredEnhancement, StoredObservation
 from doorward.host.sqlite_file import SqliteFile
@@ -30,7 +29,7 @@ OBSERVATION_WAIT_SECONDS = 2.0
 
 
 def _tables(db: Database) -> None:
-    db.table("servers").create({"name": str, "report": str, "words": str}, pk="name")
+    db.table("servers").create({"name": str, "report": str}, pk="name")
     db.table("compiles").insert({"number": 0})
     seen = {"server": str, "name": str, "digest": str, "shape": str, "times": int, "last": float}
     db.table("observed").create(seen, pk=("server", "name"))
@@ -42,11 +41,17 @@ def _tables(db: Database) -> None:
     functions.create_index(["server", "name"], "functions_by_name", unique=True)
     functions.create_index(["original", "server"], "functions_by_original")
     functions.create_index(["name"], "functions_called")
-    db.execute(f"CREATE VIRTUAL TABLE search USING fts5 ({', '.join(FIELDS)}, tokenize = \"unicode61 tokenchars '_'\")")
-    db.execute(f"INSERT INTO search (search, rank) VALUES ('rank', 'bm25({', '.join(map(str, WEIGHTS))})')")  # noqa: S608
 
 
-LAYOUT = SqliteLayout((_tables,), "SELECT number FROM compiles", first=5)
+def _segments(db: Database) -> None:
+    """The search has an index of its own: the full-text index that was here goes. Servers that have no segment get one
+    when they are searched."""
+    db.execute("DROP TABLE IF EXISTS search")
+    db.table("servers").transform(drop={"words"})
+    db.table("segments").create({"server": str, "content": bytes}, pk="server")
+
+
+LAYOUT = SqliteLayout((_tables, _segments), "SELECT number FROM compiles", first=5)
 """What models wrote was paid for, and cannot be compiled again: a change of the tables is a further step."""
 
 
@@ -84,7 +89,7 @@ class SqliteCatalog:
         return [str(file) for file in self._file.remove()]
 
     def replace(self, contents: Contents, lasts: Callable[[str, str], bool], holds: Callable[[str, str], bool]) -> None:
-        server, columns = contents.server, ", ".join(FIELDS)
+        server = contents.server
 
         def write(db: sqlite3.Connection) -> None:
             _forget(db, server, lasts, holds)
@@ -93,20 +98,15 @@ class SqliteCatalog:
                 "INSERT INTO functions VALUES (?, ?, ?, ?, ?, ?)",
                 (
                     (i, server, f.name, id, reads, f.record)
-                    for i, (f, id, reads, _) in enumerate(contents.functions, first)
+                    for i, (f, id, reads) in enumerate(contents.functions, first)
                 ),
             )
-            db.executemany(
-                f"INSERT INTO search (rowid, {columns}) VALUES (?{', ?' * len(FIELDS)})",  # noqa: S608
-                ((i, *texts) for i, (_, _, _, texts) in enumerate(contents.functions, first)),
-            )
+            db.execute("INSERT INTO segments VALUES (?, ?)", (server, contents.segment))
             db.executemany(
                 "INSERT INTO definitions VALUES (?, ?, ?)",
                 ((server, name, text) for name, text in contents.definitions),
             )
-            db.execute("INSERT INTO servers VALUES (?, ?, ?)", (server, contents.report, contents.words))
-            shown = "SELECT name, words FROM enhancements WHERE server = ? AND NOT waits"
-            _index(db, server, db.execute(shown, [server]).fetchall())
+            db.execute("INSERT INTO servers VALUES (?, ?)", (server, contents.report))
 
         self._write(write)
 
@@ -125,7 +125,6 @@ class SqliteCatalog:
                 "INSERT INTO enhancements VALUES (?, ?, ?, ?, ?, ?)",
                 [(server, name, *enhancement) for name, enhancement in given.items() if enhancement],
             )
-            _index(db, server, [(name, e.words if e and not e.waits else "") for name, e in given.items()])
 
         self._write(write)
 
@@ -169,8 +168,12 @@ def _forget(
     db: sqlite3.Connection, server: str, lasts: Callable[[str, str], bool], holds: Callable[[str, str], bool]
 ) -> None:
     db.execute("UPDATE compiles SET number = number + 1")
-    db.execute("DELETE FROM search WHERE rowid IN (SELECT id FROM functions WHERE server = ?)", [server])
-    for table, column in (("functions", "server"), ("definitions", "server"), ("servers", "name")):
+    for table, column in (
+        ("functions", "server"),
+        ("definitions", "server"),
+        ("segments", "server"),
+        ("servers", "name"),
+    ):
         db.execute(f"DELETE FROM {table} WHERE {column} = ?", [server])  # noqa: S608
     seen = db.execute("SELECT name, digest FROM observed WHERE server = ?", [server]).fetchall()
     _remove(db, "observed", server, [name for name, digest in seen if not lasts(name, digest)])
@@ -180,11 +183,3 @@ def _forget(
 
 def _remove(db: sqlite3.Connection, table: str, server: str, names: Iterable[str]) -> None:
     db.executemany(f"DELETE FROM {table} WHERE server = ? AND name = ?", [(server, name) for name in names])  # noqa: S608
-
-
-def _index(db: sqlite3.Connection, server: str, words: Iterable[tuple[str, str]]) -> None:
-    """Find functions of a server by these words, too."""
-    db.executemany(
-        "UPDATE search SET questions = ? WHERE rowid = (SELECT id FROM functions WHERE server = ? AND name = ?)",
-        [(text, server, name) for name, text in words],
-    )

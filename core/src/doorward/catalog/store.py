@@ -1,5 +1,5 @@
-"""The protocols of an engine that keeps the catalog; `sqlite_store` has the one for SQLite. An engine knows names, ids,
-words and texts, and no more.
+"""The protocols of an engine that keeps the catalog; `sqlite_store` has the one for SQLite. An engine knows names, ids
+and texts, and no more: the search has an index of its own, whose parts are bytes to it.
 
 Each function is kept as JSON text, its record; so is each server's report. Reading happens in the event loop, so an
 engine that is reached over a network must read from a local copy.
@@ -7,12 +7,11 @@ engine that is reached over a network must read from a local copy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
-from doorward.data.words import Phrase
 from doorward.model.errors import StateError
 
 
@@ -57,56 +56,17 @@ class StoredEnhancement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """A server's compile as it is stored. Functions are in the order of their document, each with its original id,
-    whether it only reads, and its texts for the search, one for each of `document.FIELDS`. `words` says in how many
-    functions each word occurs."""
+    """A server's compile as it is stored. Functions are in the order of their document, each with its original id and
+    whether it only reads. `segment` is the server's part of the search index."""
 
     server: str
     report: str
-    words: str
-    functions: Sequence[tuple[Row, str, bool, tuple[str, ...]]]
+    segment: bytes
+    functions: Sequence[tuple[Row, str, bool]]
     definitions: Iterable[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Only:
-    """A filter: functions with all of these `facts` (`…*` is a prefix) and, if it is given, with one of `one_of`."""
-
-    facts: tuple[str, ...] = ()
-    one_of: tuple[str, ...] | None = None
-
-
-class SearchIndex(Protocol):
-    """Finds functions by the words in their `document.FIELDS`. Each function has a number as long as it is stored.
-
-    Some fields have a phrase if each of its words is in one of them. Raises: StateError."""
-
-    def functions_of(self, servers: Collection[str]) -> frozenset[int]:
-        """All functions of these servers."""
-
-    def called(self, names: Collection[str]) -> set[int]:
-        """The functions whose name or original id is one of these."""
-
-    def listed(self, only: Only, limit: int, offset: int) -> tuple[list[int], int]:
-        """Some of the functions, in the order of servers and documents, and how many there are."""
-
-    def having(self, fields: Sequence[str], phrases: Iterable[Phrase], only: Only) -> list[int]:
-        """The functions that have one of the phrases in these fields."""
-
-    def ranked(self, fields: Sequence[str], phrases: Iterable[Phrase], only: Only, most: int | None) -> list[int]:
-        """The same functions, best first by BM25 with `document.WEIGHTS`; at most `most`."""
-
-    def count(self, fields: Sequence[str], phrases: Iterable[Phrase]) -> int:
-        """How many functions have one of the phrases in these fields."""
-
-    def texts(self, functions: Sequence[int], fields: Sequence[str]) -> list[tuple[int, tuple[str, ...]]]:
-        """The texts of these fields of each function."""
-
-    def rows(self, functions: Iterable[int]) -> list[Row]:
-        """The functions that are still stored, in this order."""
-
-
-class CatalogReader(SearchIndex, Protocol):
+class CatalogReader(Protocol):
     """The catalog, open for reading. It sees each compile as soon as it is complete, and never waits for one.
 
     Raises: StateError, `Broken` if what is there cannot be read."""
@@ -127,8 +87,11 @@ class CatalogReader(SearchIndex, Protocol):
     def settings(self) -> dict[str, str]:
         """The `settings` of each report."""
 
-    def words(self, servers: Collection[str]) -> list[tuple[int, str]]:
-        """The number of `functions` in the report of each of these servers, and its `Contents.words`."""
+    def segments(self) -> list[tuple[str, bytes]]:
+        """`Contents.segment` of each server that has one, by the servers' names."""
+
+    def questions(self) -> list[tuple[str, str, str]]:
+        """The `words` of the enhancements that wait for nobody: server, name of the function, words."""
 
     def function(self, server: str, name: str) -> Row | None:
         """A function by its name, or else by its original id."""
@@ -187,14 +150,14 @@ class CatalogStore(Protocol):
     def replace(self, contents: Contents, lasts: Callable[[str, str], bool], holds: Callable[[str, str], bool]) -> None:
         """Replace everything of a server in one transaction: readers see the old or the new, a kill leaves the old.
         Observed results are kept if `lasts` says so, by the function's name and digest; enhancements if `holds` says
-        so, by the function's name and `documented`. The words of those that wait for nobody are found again."""
+        so, by the function's name and `documented`."""
 
     def drop(self, servers: Iterable[str]) -> None:
         """Forget servers, what was observed of their results, and their enhancements, in one transaction."""
 
     def enhance(self, server: str, given: Mapping[str, StoredEnhancement | None]) -> None:
         """Put these enhancements in the place of those that functions had, in one transaction; `None` leaves a function
-        without one. The words of those that wait for nobody are the text of the field `questions` from then on."""
+        without one."""
 
     def merge_observations(
         self, seen: Mapping[tuple[str, str], Callable[[StoredObservation | None], StoredObservation]]

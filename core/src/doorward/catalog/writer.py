@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
 
 from doorward.catalog.enhancements import holds
 from doorward.catalog.function_codec import Report, as_json, scrubbed
 from doorward.catalog.schema_inference import lasts
-from doorward.catalog.search.document import BRIEF_FIELDS, document
 from doorward.catalog.store import CatalogStore, Contents, Row
 from doorward.data.clean_text import clean_compile
 from doorward.model.functions import Compiled
-
-MAX_WORDS = 50_000
-"""Words of a server whose frequency the search knows."""
+from doorward.search.segment import packed, segment
 
 
 def write(
@@ -38,16 +34,11 @@ def write(
         [asdict(s) for s in compiled.auth],
     )  # fmt: skip
     functions = [scrubbed(f, scrub) for f in compiled.functions]
-    documents = [document(f) for f, _ in functions]
-    words = Counter(word for texts in documents for word in set(" ".join(texts[BRIEF_FIELDS]).split()))
     contents = Contents(
         server,
         report=scrub(as_json(asdict(report))),
-        words=as_json(dict(words.most_common(MAX_WORDS))),
-        functions=[
-            (Row(server, f.name, record), f.id, f.read_only, texts)
-            for (f, record), texts in zip(functions, documents, strict=True)
-        ],
+        segment=packed(segment([f for f, _ in functions])),
+        functions=[(Row(server, f.name, record), f.id, f.read_only) for f, record in functions],
         definitions=[
             (name, scrub(as_json(s))) for name, s in {scrub(n): s for n, s in compiled.definitions.items()}.items()
         ],

@@ -1,4 +1,0 @@
-"""Finding functions by words.
-
-Never how they are stored.
-"""

@@ -1,0 +1,88 @@
+"""What the search index knows about a function: words of its texts, what it does, and its tags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from doorward.data.words import split_words
+from doorward.model.functions import Function
+
+FIELDS = ("name", "summary", "description", "route", "tags", "parameters", "notes", "server", "questions")
+"""Where words stand. `notes` are the descriptions of parameters, `questions` the words of models, which are in no
+document."""
+
+KINDS = ("list", "get", "search", "create", "update", "write", "delete")
+"""What a function can do. `write`: it changes something, and its name does not say how."""
+
+MAX_TEXT_CHARACTERS = 4000
+"""Characters of a field that are read."""
+
+MAX_PARAMETERS, MAX_NOTE_CHARACTERS = 100, 300
+"""Parameters of a function whose names are read, and characters of each description."""
+
+_KIND_OF_VERB = {
+    "list": "list", "get": "get", "read": "get", "show": "get", "retrieve": "get", "fetch": "get", "search": "search",
+    "find": "search", "query": "search", "create": "create", "add": "create", "update": "update", "edit": "update",
+    "replace": "update", "patch": "update", "set": "update", "modify": "update", "delete": "delete", "remove": "delete",
+    "destroy": "delete", "drop": "delete", "purge": "delete", "erase": "delete",
+}  # fmt: skip
+
+
+class Document(NamedTuple):
+    """The words of each of `FIELDS`, not yet stemmed; what the function does; its tags as searches name them."""
+
+    texts: Mapping[str, list[str]]
+    kinds: frozenset[str]
+    tags: tuple[str, ...]
+
+
+def document(function: Function) -> Document:
+    """What there is to know of a function."""
+    properties = dict(list(function.parameters.get("properties", {}).items())[:MAX_PARAMETERS])
+    texts = {
+        "name": f"{function.name} {function.id}"
+        if split_words(function.id) != split_words(function.name)
+        else function.name,
+        "summary": function.summary,
+        "description": function.description,
+        "route": function.route.partition(" ")[2],
+        "tags": " ".join(function.tags[:20]),
+        "parameters": " ".join(properties),
+        "notes": " ".join(_notes(properties)),
+        "server": function.server,
+    }
+    found = {field: split_words(text[:MAX_TEXT_CHARACTERS]) for field, text in texts.items()}
+    return Document(found, frozenset(_kinds(function)), tuple(map(tag, function.tags[:20])))
+
+
+def tag(name: str) -> str:
+    """A tag as it is compared: without case and signs."""
+    return " ".join(split_words(name))[:100]
+
+
+def _notes(properties: Mapping[str, Any]) -> Iterable[str]:
+    for schema in properties.values():
+        if isinstance(schema, Mapping) and isinstance(about := schema.get("description"), str):
+            yield about[:MAX_NOTE_CHARACTERS]
+
+
+def _kinds(function: Function) -> set[str]:
+    """What a function does, by the verb in its name, its method and the shape of its path. (A name that is made of
+    method and path has no verb.)"""
+    method, _, path = function.route.partition(" ")
+    verb = next(
+        (_KIND_OF_VERB[w] for w in split_words(function.name) if w in _KIND_OF_VERB and w != method.lower()), None
+    )
+    kinds = {verb} if verb else set()
+    one = path.endswith("}")
+    match method:
+        case "GET" | "HEAD":
+            kinds |= {"get"} if one else {"list"} if path.endswith("s") else {"list", "get"}
+        case "DELETE":
+            return {"delete"}
+        case "PUT" | "PATCH":
+            kinds |= {"update"}
+        case "POST":
+            kinds = kinds or {"update" if one else "create"}
+    return kinds if function.read_only or kinds & {"delete"} or method == "GET" else kinds | {"write"}

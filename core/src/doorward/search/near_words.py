@@ -1,0 +1,45 @@
+"""What an unknown word may have meant: two words written as one, another form of a word, or one with a typo."""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_left
+
+from doorward.data.words import Phrase
+from doorward.search.index import Index
+
+MAX_COMPARED = 100
+"""Words with the same beginning that are compared with an unknown one."""
+
+MAX_MEANT = 3
+"""Words that one may have meant."""
+
+
+def near_words(index: Index, word: str) -> list[Phrase]:
+    """The phrases that a word may have meant which no function has, the likeliest first."""
+    halves: list[Phrase] = [(word[:i], word[i:]) for i in range(3, len(word) - 2)]
+    if both := [half for half in halves if all(map(index.knows, half))]:
+        return both[:1]
+    known = index.stems
+    start = bisect_left(known, word[:5])
+    alike = itertools.takewhile(
+        lambda each: each.startswith(word[:5]), itertools.islice(known, start, start + MAX_COMPARED)
+    )
+    forms = [each for each in alike if _same_root(word, each)] or [each for each in _slips(word) if index.knows(each)]
+    return [(form,) for form in sorted(forms, key=lambda form: (len(index.postings(form).functions), form))[:MAX_MEANT]]
+
+
+def _same_root(one: str, other: str) -> bool:
+    """Whether two words have one root, as `remind` and `reminder`, `moderat` and `moder`."""
+    shorter, longer = sorted((one, other), key=len)
+    return len(shorter) >= 5 and len(longer) - len(shorter) <= 4 and longer.startswith(shorter)
+
+
+def _slips(word: str) -> set[str]:
+    """All words one typo away: one letter more, one less, another one, or two swapped."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    parts = [(word[:i], word[i:]) for i in range(len(word) + 1)]
+    found = {a + b[1:] for a, b in parts if b} | {a + b[1] + b[0] + b[2:] for a, b in parts if len(b) > 1}
+    return (
+        found | {a + c + b[1:] for a, b in parts if b for c in letters} | {a + c + b for a, b in parts for c in letters}
+    )

@@ -1,0 +1,180 @@
+"""A search query as concepts: its words, words of similar meaning, and the kind of action that is wanted.
+
+The order of words does not matter: agents write queries as lists of words, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from doorward.data.words import STOP_WORDS, Phrase, split_words, stem
+from doorward.search.document import KINDS, tag
+from doorward.search.segment import digest
+
+MAX_QUESTION_CHARS = 4000
+"""Characters of a query that are read."""
+
+MAX_WORDS = 200
+"""Words of a query that count."""
+
+_GROUP_WEIGHTS = {"related": 0.4, "same": 0.75}
+"""How much a word of the same group counts, by the section of `concepts.txt`; the word itself counts 1."""
+
+READING_KINDS = ("list", "get", "search")
+"""The kinds of action that change nothing."""
+
+_QUESTION_WORDS = frozenset(["who", "which", "what", "where", "how"])
+
+_PLAIN_VERBS = frozenset(
+    stem(verb)
+    for verb in [
+        "list",
+        "show",
+        "get",
+        "fetch",
+        "read",
+        "retrieve",
+        "view",
+        "see",
+        "find",
+        "create",
+        "add",
+        "make",
+        "new",
+        "update",
+        "edit",
+        "change",
+        "set",
+        "delete",
+        "remove",
+    ]
+)
+"""Verbs that say what to do, and nothing about the thing to do it with."""
+
+_PLAIN_VOTES, _VERB_VOTES, _QUESTION_VOTES = 2.0, 1.0, 1.5
+"""How much a plain verb, another verb and a word as `which` say of what is wanted."""
+
+_TAG = re.compile(r'(?:^|\s)tag:(?:"([^"]{1,100})"|(\S{1,100}))')
+
+
+@dataclass(frozen=True, slots=True)
+class Concept:
+    """Something that the query is about: its own `phrase`, and all `phrases` of that meaning with how well they fit, up
+    to 1. `plain`: a verb that fits half of all functions."""
+
+    phrase: Phrase
+    phrases: Mapping[Phrase, float]
+    plain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query, understood. `written` are its words as they are; `kinds` are the actions that are wanted, with how much,
+    up to 1; `sure`, if the query names them. `tags` must all match; one may end with `*`. `same` is the digest of its
+    words."""
+
+    concepts: tuple[Concept, ...]
+    written: tuple[str, ...]
+    kinds: Mapping[str, float]
+    sure: bool
+    tags: tuple[str, ...]
+    same: int
+
+
+def read(text: str) -> Question:
+    """Understand a query. Its only syntax is `tag:NAME` or `tag:"A NAME"`, with `*` at the end for a prefix."""
+    text = text[:MAX_QUESTION_CHARS]
+    tags = tuple(_tag(quoted or bare) for quoted, bare in _TAG.findall(text))
+    words = list(dict.fromkeys(split_words(_TAG.sub(" ", text))))[:MAX_WORDS]
+    stems = {stem(word) for word in words}
+    telling = {stem(word) for word in words if word not in STOP_WORDS} or stems
+    kinds = _wanted(words)
+    return Question(
+        tuple(_concepts(stems, telling)),
+        tuple(sorted(words)),
+        kinds or dict.fromkeys(READING_KINDS, 1.0),
+        bool(kinds),
+        tags,
+        digest(stems),
+    )
+
+
+def _tag(asked: str) -> str:
+    return tag(asked) + "*" * asked.endswith("*")
+
+
+def _wanted(words: Sequence[str]) -> Mapping[str, float]:
+    """The kinds of action that the words name; each verb has votes, and the kinds with most of them count 1. A verb
+    has its plain form: `sets` and `links` are things, `changed` and `running` say which ones."""
+    votes: dict[str, float] = dict.fromkeys(KINDS, 0.0)
+    verbs = _dictionary().verbs
+    if not _QUESTION_WORDS.isdisjoint(words):
+        votes |= dict.fromkeys(READING_KINDS, _QUESTION_VOTES)
+    for verb in _dictionary().verbs_in(words):
+        plain = len(verb) > 1 or stem(verb[0]) in _PLAIN_VERBS
+        for kind in verbs[verb]:
+            votes[kind] += _PLAIN_VOTES if plain else _VERB_VOTES
+    most = max(votes.values())
+    return {kind: count / most for kind, count in votes.items() if count}
+
+
+def _concepts(stems: Collection[str], telling: Collection[str]) -> Iterable[Concept]:
+    """The longest phrases that the dictionary knows and whose words are all there, then the other words; filler words
+    only if there are no others."""
+    dictionary, left = _dictionary(), set(stems)
+    found: list[Phrase] = []
+    for phrase in dictionary.groups_in(stems):
+        if left.issuperset(phrase):
+            found.append(phrase)
+            left.difference_update(phrase)
+    for phrase in [*found, *((word,) for word in sorted(left.intersection(telling)))]:
+        plain = len(phrase) == 1 and phrase[0] in _PLAIN_VERBS
+        yield Concept(phrase, {**dictionary.groups.get(phrase, {}), phrase: 1.0}, plain)
+
+
+class _Dictionary(NamedTuple):
+    """The phrases that may stand for a phrase and how well; the kinds of action of verbs, as they are written; and the
+    phrases and verbs of several words, by the first of them in the alphabet."""
+
+    groups: dict[Phrase, dict[Phrase, float]]
+    verbs: dict[Phrase, frozenset[str]]
+    longer: dict[str, list[Phrase]]
+
+    def groups_in(self, stems: Collection[str]) -> list[Phrase]:
+        """The phrases of several words that all are among these, the longest first."""
+        found = [p for word in stems for p in self.longer.get(word, ()) if p in self.groups and set(p) <= set(stems)]
+        return sorted(found, key=lambda phrase: (-len(phrase), phrase))
+
+    def verbs_in(self, words: Collection[str]) -> list[Phrase]:
+        """The verbs whose words all are among these."""
+        longer = [p for word in words for p in self.longer.get(word, ()) if p in self.verbs and set(p) <= set(words)]
+        return longer + [(word,) for word in words if word not in STOP_WORDS and (word,) in self.verbs]
+
+
+@cache
+def _dictionary() -> _Dictionary:
+    groups: dict[Phrase, dict[Phrase, float]] = {}
+    verbs: dict[Phrase, frozenset[str]] = {}
+    section = ""
+    for line in Path(__file__).with_name("concepts.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif line and not line.startswith("#"):
+            members = [tuple(split_words(member)) for member in line.split(",") if member.strip()]
+            if section in _GROUP_WEIGHTS:
+                group = [tuple(map(stem, member)) for member in members]
+                for phrase in group:
+                    known = groups.setdefault(phrase, {})
+                    known |= {other: max(_GROUP_WEIGHTS[section], known.get(other, 0)) for other in group}
+            else:
+                verbs |= {verb: verbs.get(verb, frozenset()) | {section} for verb in members}
+    longer: dict[str, list[Phrase]] = {}
+    for phrase in {*groups, *verbs}:
+        if len(phrase) > 1:
+            longer.setdefault(min(phrase), []).append(phrase)
+    return _Dictionary(groups, verbs, longer)

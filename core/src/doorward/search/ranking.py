@@ -1,0 +1,232 @@
+"""Ranking the functions that share words with a question by how well they fit it. Each part has its reason:
+
+* BM25F over all fields: rare words count more, and words in names more than in descriptions.
+* Words of the same meaning count for a word, if they stand in a name, a summary, a path or a tag; less than itself.
+* How much of a function's own name and summary the question explains. `list_users` fits "users" better than
+  `list_users_of_teams_of_organizations` does.
+* Whether the function does what the verbs ask for.
+
+The last two fade with the length of a question: a story has words that explain anything. What plain BM25 finds first is
+always among the first ten. The weights were found by trying, on questions that `benchmarks/README.md` names.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doorward.data.words import Phrase
+from doorward.search.document import KINDS
+from doorward.search.index import FREE_WORDS, IN_BRIEF, IN_NAME, IN_SUMMARY, Index, Postings
+from doorward.search.near_words import near_words
+from doorward.search.question import Concept, Question
+from doorward.search.segment import WRITTEN
+
+MEANING_WEIGHT = 0.8
+"""How much a word of the same meaning counts, times what `concepts.txt` says of it."""
+
+PART_WEIGHT = 0.5
+"""How much one word of a phrase counts alone."""
+
+TYPO_WEIGHT = 0.7
+"""How much a word counts that was meant by a typo."""
+
+VERB_WEIGHT = 0.5
+"""How much a verb such as `list` weighs, compared with equally rare words."""
+
+UBIQUITOUS_SHARE = 0.5
+"""A word of a larger share of all functions than this does not stand for another word: it says nothing."""
+
+NAME_BONUS, SUMMARY_BONUS = 0.4, 0.2
+"""What it adds to words that fit best (1) if the question explains all of a function's name, of its summary."""
+
+KIND_BONUS, LIKELY_KIND_BONUS = 0.3, 0.15
+"""What it adds if a function does what is wanted, or what is wanted most often."""
+
+ITSELF_BONUS = 0.1
+"""What it adds to have a word of the question itself, and not only one of its meaning."""
+
+SERVER_BONUS, OTHERS_SHARE = 0.2, 0.02
+"""What it adds to be of a server that the question names; and when the name of a server is no mere word: the functions
+of others that have it in brief are at most so many for each of its own."""
+
+SAME_BONUS = 100.0
+"""What it adds if the question is a function's name, id, route or summary: more than everything else."""
+
+DEPRECATED_PENALTY, DELETES_PENALTY = 0.05, 0.25
+"""What it takes to be deprecated, and to delete what nobody wants to have deleted."""
+
+FADING_CONCEPTS = 8
+"""What a question explains and wants fades if it has more concepts than this."""
+
+PLAIN_FIRST, PLAIN_PLACES = 3, 10
+"""So many of the best by plain BM25 are among the first so many."""
+
+Array = NDArray[Any]
+
+
+class Ranked(NamedTuple):
+    """The functions that fit, best first, and how many there are."""
+
+    functions: list[int]
+    total: int
+
+
+class Ranking:
+    """The functions that fit a question, of those in `among` if that is given: a truth value for each function."""
+
+    def __init__(self, index: Index, question: Question, among: Array | None = None) -> None:
+        self._index, self._question, self._among = index, question, among
+        self._concepts = [self._understood(concept) for concept in question.concepts]
+        self._of = self._searched()
+        self._hit = np.zeros(index.size, bool)
+        self._itself = np.zeros(index.size, bool)
+
+    def best(self, most: int) -> Ranked:
+        """The first of the ranking."""
+        index = self._index
+        scores = self._scores()
+        total = int(self._hit.sum())
+        count = min(max(most, PLAIN_PLACES), total)
+        scores[~self._hit] = -np.inf
+        first = np.argpartition(-scores, count - 1)[:count] if total else np.empty(0, np.int64)
+        ordered = sorted(
+            first.tolist(), key=lambda n: (-round(float(scores[n]), 5), len(index.names[n]), index.qualified(n))
+        )
+        return Ranked(self._with_plain(ordered)[:most], total)
+
+    def _understood(self, concept: Concept) -> Concept:
+        """A concept with what an unknown word may have meant."""
+        word = concept.phrase[0]
+        if len(concept.phrase) > 1 or len(word) < 4 or self._index.knows(word):
+            return concept
+        near = dict.fromkeys(near_words(self._index, word), TYPO_WEIGHT / MEANING_WEIGHT)
+        return Concept(concept.phrase, near | dict(concept.phrases), concept.plain)
+
+    def _searched(self) -> int:
+        """How many functions are searched: those of servers that have any word of the question."""
+        index = self._index
+        asked = np.zeros(len(index.servers), bool)
+        for concept in self._concepts:
+            for word in concept.phrase:
+                asked[index.server_of[index.postings(word).functions]] = True
+        searched = asked[index.server_of]
+        return int((searched & self._among).sum() if self._among is not None else searched.sum())
+
+    def _rarity(self, functions: int) -> float:
+        """How much a word of so many functions says (the inverse document frequency of BM25)."""
+        of = max(self._of, functions)
+        return math.log(1 + (of - functions + 0.5) / (functions + 0.5))
+
+    def _only(self, found: Postings) -> Postings:
+        """Those of the functions that are searched."""
+        if self._among is None or not found.functions.size:
+            return found
+        kept = self._among[found.functions]
+        return Postings(*(column[kept] for column in found))
+
+    def _scores(self) -> Array:
+        index = self._index
+        scores = np.zeros(index.size, np.float32)
+        for concept in self._concepts:
+            fit, rarity = self._fit(concept)
+            scores += fit * (rarity * (VERB_WEIGHT if concept.plain else 1))
+        if (most := float(scores.max(initial=0))) > 0:
+            scores /= most
+        fading = min(1.0, FADING_CONCEPTS / max(1, len(self._concepts)))
+        explained_name, explained_summary = self._explained()
+        scores += fading * (NAME_BONUS * explained_name + SUMMARY_BONUS * explained_summary + self._wanted())
+        scores += ITSELF_BONUS * self._itself - DEPRECATED_PENALTY * index.deprecated
+        for concept in self._concepts:
+            scores += SERVER_BONUS * self._of_named(concept.phrase)
+        if self._question.same:
+            same = (index.same == self._question.same).any(axis=1)
+            self._hit |= same if self._among is None else same & self._among
+            scores += SAME_BONUS * same
+        return scores
+
+    def _fit(self, concept: Concept) -> tuple[Array, float]:
+        """How well each function has a concept, up to 1, and how much the concept says."""
+        fit = np.zeros(self._index.size, np.float32)
+        own, commonest = self._only(self._index.having(concept.phrase)), 0
+        if len(concept.phrase) > 1:
+            for word in concept.phrase:
+                alone = self._only(self._index.postings(word))
+                _raise(fit, alone.functions, PART_WEIGHT * alone.full)
+        _raise(fit, own.functions, own.full)
+        if not concept.plain:
+            self._itself[own.functions[own.places & IN_BRIEF > 0]] = True
+        for phrase, weight in concept.phrases.items():
+            meant = self._only(self._index.having(phrase)) if phrase != concept.phrase else own
+            if phrase != concept.phrase and 0 < meant.functions.size <= UBIQUITOUS_SHARE * self._of + 20:
+                _raise(fit, meant.functions, MEANING_WEIGHT * weight * meant.brief)
+                commonest = max(commonest, meant.functions.size)
+        self._hit |= fit > 0
+        return fit, self._rarity(own.functions.size or commonest)
+
+    def _of_named(self, phrase: Phrase) -> Array | float:
+        """Which functions are of the servers that a word names, if it is a name."""
+        index = self._index
+        servers = index.called.get(phrase[0], []) if len(phrase) == 1 else []
+        if not servers:
+            return 0
+        theirs = np.isin(index.server_of, servers)
+        found = index.postings(phrase[0])
+        others = (found.places & IN_BRIEF > 0) & ~theirs[found.functions]
+        return theirs if others.sum() <= OTHERS_SHARE * theirs.sum() else 0
+
+    def _explained(self) -> tuple[Array, Array]:
+        """The shares of each function's name and summary that the question explains, also by words of its meaning."""
+        index = self._index
+        said = {word for concept in self._concepts for phrase in concept.phrases for word in phrase} - FREE_WORDS
+        name, summary = np.zeros(index.size, np.float32), np.zeros(index.size, np.float32)
+        for word in said:
+            found = index.postings(word)
+            name[found.functions[found.places & IN_NAME > 0]] += 1
+            summary[found.functions[found.places & IN_SUMMARY > 0]] += 1
+        return name / np.maximum(index.name_words, 1), summary / np.maximum(index.summary_words, 1)
+
+    def _wanted(self) -> Array:
+        """What it adds or takes that functions do what they do."""
+        kinds, wanted = self._index.kinds, self._question.kinds
+        bonus = np.zeros(self._index.size, np.float32)
+        for kind, share in wanted.items():
+            does = kinds & (1 << KINDS.index(kind)) > 0
+            bonus[does] = np.maximum(bonus[does], share)
+        bonus *= KIND_BONUS if self._question.sure else LIKELY_KIND_BONUS
+        if "delete" not in wanted:
+            bonus -= DELETES_PENALTY * (kinds & (1 << KINDS.index("delete")) > 0)
+        return bonus
+
+    def _with_plain(self, ordered: list[int]) -> list[int]:
+        """The same with what plain BM25 finds first among the first ten: in their last places, if it was not there."""
+        first, rest = ordered[:PLAIN_PLACES], ordered[PLAIN_PLACES:]
+        missing = [function for function in self._plain_first() if function not in first]
+        if not missing:
+            return ordered
+        kept = first[: PLAIN_PLACES - len(missing)]
+        later = [function for function in [*first[len(kept) :], *rest] if function not in missing]
+        return [*kept, *missing, *later]
+
+    def _plain_first(self) -> Sequence[int]:
+        """The best by plain BM25 over the words as they are written."""
+        scores = np.zeros(self._index.size, np.float32)
+        for word in self._question.written:
+            found = self._only(self._index.postings(WRITTEN + word))
+            scores[found.functions] += self._rarity(found.functions.size) * found.full
+        best: list[int] = np.argsort(-scores, kind="stable")[:PLAIN_FIRST].tolist()
+        return [function for function in best if scores[function] > 0 and self._hit[function]]
+
+
+def _raise(fit: Array, functions: Array, to: Array) -> None:
+    fit[functions] = np.maximum(fit[functions], to)
+
+
+def listed(index: Index, among: Array | None) -> Ranked:
+    """All functions, or those in `among`, in the order of servers and documents."""
+    functions = [*range(index.size)] if among is None else np.flatnonzero(among).tolist()
+    return Ranked(functions, len(functions))

@@ -1,0 +1,142 @@
+"""The search index of one server: made at compile, stored as bytes, and joined with those of others to be searched."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic_core import from_json, to_json
+
+from doorward.data.words import split_words, stem
+from doorward.model.functions import Function
+from doorward.search.document import FIELDS, KINDS, document
+
+VERSION = 1
+"""Of the form of the bytes. A segment of another version is made anew of the stored functions."""
+
+PLAIN = len(FIELDS)
+"""The field of all words of a function as they are written, marked with `WRITTEN`, for plain BM25."""
+
+WRITTEN = "="
+"""Stands before a word as it is written. No stem has a sign in it."""
+
+MAX_COUNT = 255
+
+Array = NDArray[Any]
+
+
+class Entries(NamedTuple):
+    """Where each of `words` is: `starts[i]` to `starts[i + 1]` are the entries of word `i`, ordered by function, each
+    with the number of the function in its server, the field, and how often the word is in it."""
+
+    words: list[str]
+    starts: Array
+    functions: Array
+    fields: Array
+    counts: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What is known of a server's functions, in the order of its document. `kinds` has a bit for each of `KINDS`;
+    `same` has the digests of a function's name, id, route, summary and qualified name; `lengths` the words of each
+    field."""
+
+    names: list[str]
+    tags: list[list[str]]
+    kinds: Array
+    read_only: Array
+    deprecated: Array
+    same: Array
+    lengths: Array
+    entries: Entries
+
+
+def segment(functions: Sequence[Function]) -> Segment:
+    """The index of a server's functions."""
+    documents = [document(function) for function in functions]
+    lengths = np.zeros((len(functions), len(FIELDS) + 1), np.uint16)
+    found: dict[str, list[tuple[int, int, int]]] = {}
+    for number, (texts, _, _) in enumerate(documents):
+        written: Counter[str] = Counter()
+        for field, name in enumerate(FIELDS):
+            words = texts.get(name, [])
+            written.update(words)
+            lengths[number, field] = min(len(words), 65_535)
+            for word, count in Counter(map(stem, words)).items():
+                found.setdefault(word, []).append((number, field, min(count, MAX_COUNT)))
+        lengths[number, PLAIN] = min(written.total(), 65_535)
+        for word, count in written.items():
+            found.setdefault(WRITTEN + word, []).append((number, PLAIN, min(count, MAX_COUNT)))
+    return Segment(
+        names=[function.name for function in functions],
+        tags=[list(one.tags) for one in documents],
+        kinds=np.array([sum(1 << KINDS.index(kind) for kind in one.kinds) for one in documents], np.uint16),
+        read_only=np.array([function.read_only for function in functions], bool),
+        deprecated=np.array([function.deprecated for function in functions], bool),
+        same=np.array([_same(function) for function in functions], np.uint32).reshape(-1, 5),
+        lengths=lengths,
+        entries=_entries(found),
+    )
+
+
+def _entries(found: dict[str, list[tuple[int, int, int]]]) -> Entries:
+    columns = np.array([entry for entries in found.values() for entry in entries], np.uint32).reshape(-1, 3)
+    starts = np.cumsum([0, *map(len, found.values())], dtype=np.uint32)
+    return Entries(
+        [*found], starts, columns[:, 0].copy(), columns[:, 1].astype(np.uint8), columns[:, 2].astype(np.uint8)
+    )
+
+
+def _same(function: Function) -> list[int]:
+    texts = (function.name, function.id, function.route, function.summary, function.qualified)
+    return [digest(map(stem, split_words(text))) for text in texts]
+
+
+def digest(stems: Iterable[str]) -> int:
+    """A number for a set of words; 0 for none. Two texts of the same words have the same number."""
+    return zlib.crc32(" ".join(sorted(set(stems))).encode())
+
+
+# As bytes
+
+
+_ARRAYS = ("kinds", "read_only", "deprecated", "same", "lengths")
+_OF_ENTRIES = ("starts", "functions", "fields", "counts")
+
+
+def packed(of: Segment) -> bytes:
+    """A segment as bytes: a line of JSON, then the arrays one after another, compressed."""
+    arrays = {name: getattr(of, name) for name in _ARRAYS} | {name: getattr(of.entries, name) for name in _OF_ENTRIES}
+    head = {
+        "version": VERSION,
+        "names": of.names,
+        "tags": of.tags,
+        "words": " ".join(of.entries.words),
+        "arrays": [(name, array.dtype.str, array.shape) for name, array in arrays.items()],
+    }
+    body = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays.values())
+    return zlib.compress(to_json(head) + b"\n" + body, 1)
+
+
+def unpacked(raw: bytes) -> Segment | None:
+    """The segment of these bytes; `None` if they are of another version. Raises: ValueError."""
+    try:
+        head, _, body = zlib.decompress(raw).partition(b"\n")
+        about = from_json(head)
+        if about["version"] != VERSION:
+            return None
+        arrays, at = {}, 0
+        for name, kind, shape in about["arrays"]:
+            size = int(np.prod(shape)) * np.dtype(kind).itemsize
+            arrays[name] = np.frombuffer(body[at : at + size], kind).reshape(shape)
+            at += size
+        entries = Entries(about["words"].split(" ") if about["words"] else [], *(arrays[name] for name in _OF_ENTRIES))
+        return Segment(about["names"], about["tags"], **{name: arrays[name] for name in _ARRAYS}, entries=entries)
+    except (zlib.error, KeyError, TypeError) as error:
+        raise ValueError(f"no segment of a search index: {type(error).__name__}") from None
