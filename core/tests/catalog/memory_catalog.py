@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Literal
 
-from doorward.catalog.search.document import FIELDS, WEIGHTS
-from doorward.catalog.search.question import Phrase
-from doorward.catalog.store import CatalogReader, Contents, Only, Row, StoredEnhancement, StoredObservation
+from doorward.catalog.store import CatalogReader, Contents, Row, StoredEnhancement, StoredObservation
 
-Entry = tuple[Row, str, bool, tuple[str, ...]]
+Entry = tuple[Row, str, bool]
 _numbers = count(1)
 
 
@@ -71,7 +69,7 @@ class MemoryCatalog:
             replace(
                 state,
                 servers=dict(sorted({**state.servers, contents.server: contents}.items())),
-                functions=indexed({**state.functions, **dict(enumerate(contents.functions, first))}, state.enhanced),
+                functions={**state.functions, **dict(enumerate(contents.functions, first))},
                 definitions={
                     **state.definitions,
                     **{(contents.server, name): text for name, text in contents.definitions},
@@ -89,8 +87,7 @@ class MemoryCatalog:
         state = self._state()
         enhanced = state.enhanced | {(server, name): each for name, each in given.items()}
         enhanced = {this: each for this, each in enhanced.items() if each}
-        functions = indexed(state.functions, enhanced)
-        self._commit(replace(state, enhanced=enhanced, functions=functions, compiles=state.compiles + 1))
+        self._commit(replace(state, enhanced=enhanced, compiles=state.compiles + 1))
 
     def merge_observations(
         self, seen: Mapping[tuple[str, str], Callable[[StoredObservation | None], StoredObservation]]
@@ -107,16 +104,6 @@ class MemoryCatalog:
         self.place = self.place or Place()
         self.place.state = state
         self.writes += 1
-
-
-def indexed(functions: Mapping[int, Entry], enhanced: Mapping[tuple[str, str], StoredEnhancement]) -> dict[int, Entry]:
-    """The functions, each with the words of what was added to it."""
-    found, at = {}, FIELDS.index("questions")
-    for number, (row, original, reads, texts) in functions.items():
-        added = enhanced.get((row.server, row.name))
-        words = added.words if added and not added.waits else ""
-        found[number] = row, original, reads, (*texts[:at], words, *texts[at + 1 :])
-    return found
 
 
 def without(state: State, server: str, lasts: Callable[[str, str], bool], holds: Callable[[str, str], bool]) -> State:
@@ -160,32 +147,28 @@ class Reader:
     def settings(self) -> dict[str, str]:
         return {name: json.loads(report)["settings"] for name, report in self.reports()}
 
-    def words(self, servers: Collection[str]) -> list[tuple[int, str]]:
-        kept = self.place.state.servers
-        return [(json.loads(kept[name].report)["functions"], kept[name].words) for name in servers if name in kept]
+    def segments(self) -> list[tuple[str, bytes]]:
+        return [(name, contents.segment) for name, contents in self.place.state.servers.items()]
+
+    def questions(self) -> list[tuple[str, str, str]]:
+        return [(*this, each.words) for this, each in self.place.state.enhanced.items() if not each.waits]
 
     def of(self, server: str) -> list[Entry]:
         return [entry for entry in self.place.state.functions.values() if entry[0].server == server]
 
     def function(self, server: str, name: str) -> Row | None:
-        by_name = [row for row, _, _, _ in self.of(server) if row.name == name]
-        by_id = [row for row, original, _, _ in self.of(server) if name and original == name]
+        by_name = [row for row, _, _ in self.of(server) if row.name == name]
+        by_id = [row for row, original, _ in self.of(server) if name and original == name]
         return next(iter(by_name + by_id), None)
 
     def functions(self, server: str) -> list[Row]:
-        return [row for row, _, _, _ in self.of(server)]
-
-    def rows(self, functions: Iterable[int]) -> list[Row]:
-        kept = self.place.state.functions
-        return [kept[number][0] for number in functions if number in kept]
+        return [row for row, _, _ in self.of(server)]
 
     def names(self, server: str, column: Literal["name", "original"], most: int | None) -> tuple[str, ...]:
-        return tuple(row.name if column == "name" else original for row, original, _, _ in self.of(server))[:most]
+        return tuple(row.name if column == "name" else original for row, original, _ in self.of(server))[:most]
 
     def named(self, server: str) -> list[tuple[str, str, str]]:
-        return [
-            (row.name, original, json.loads(row.record).get("route") or "") for row, original, _, _ in self.of(server)
-        ]
+        return [(row.name, original, json.loads(row.record).get("route") or "") for row, original, _ in self.of(server)]
 
     def aliases(self, server: str) -> list[tuple[str, str]]:
         found = [(json.loads(row.record).get("aliases"), row.name) for row in self.functions(server)]
@@ -200,61 +183,3 @@ class Reader:
     def enhancements(self, server: str, name: str | None = None) -> list[tuple[str, StoredEnhancement]]:
         kept = self.place.state.enhanced.items()
         return [(its, each) for (of, its), each in kept if of == server and name in (None, its)]
-
-    def functions_of(self, servers: Collection[str]) -> frozenset[int]:
-        return frozenset(number for number, entry in self.place.state.functions.items() if entry[0].server in servers)
-
-    def called(self, names: Collection[str]) -> set[int]:
-        return {
-            number
-            for number, (row, original, _, _) in self.place.state.functions.items()
-            if row.name in names or original in names
-        }
-
-    def listed(self, only: Only, limit: int, offset: int) -> tuple[list[int], int]:
-        kept = self.place.state.functions
-        found = sorted(
-            (number for number in kept if left(kept[number], only)), key=lambda number: (kept[number][0].server, number)
-        )
-        return found[offset : offset + limit], len(found)
-
-    def having(self, fields: Sequence[str], phrases: Iterable[Phrase], only: Only) -> list[int]:
-        return [
-            number
-            for number, entry in self.place.state.functions.items()
-            if left(entry, only) and fit(entry, fields, phrases)
-        ]
-
-    def ranked(self, fields: Sequence[str], phrases: Iterable[Phrase], only: Only, most: int | None) -> list[int]:
-        kept = self.place.state.functions
-        return sorted(self.having(fields, phrases, only), key=lambda number: -fit(kept[number], fields, phrases))[:most]
-
-    def count(self, fields: Sequence[str], phrases: Iterable[Phrase]) -> int:
-        return len(self.having(fields, phrases, Only()))
-
-    def texts(self, functions: Sequence[int], fields: Sequence[str]) -> list[tuple[int, tuple[str, ...]]]:
-        kept = self.place.state.functions
-        return [(n, tuple(kept[n][3][FIELDS.index(each)] for each in fields)) for n in functions if n in kept]
-
-
-def left(entry: Entry, only: Only) -> bool:
-    facts = entry[3][0].split()
-    all_of = all(
-        any(each.startswith(fact[:-1]) if fact.endswith("*") else each == fact for each in facts) for fact in only.facts
-    )
-    return all_of and (only.one_of is None or not {*facts}.isdisjoint(only.one_of))
-
-
-def fit(entry: Entry, fields: Sequence[str], phrases: Iterable[Phrase]) -> int:
-    """What the fields are worth in which the words of a phrase are; 0 if no phrase is whole. A fact is worth something,
-    too."""
-    worth = {name: 1 + weight for name, weight in zip(FIELDS, WEIGHTS, strict=True)}
-    words = {
-        word: [worth[f] for f in fields if word in entry[3][FIELDS.index(f)].split()]
-        for phrase in phrases
-        for word in phrase
-    }
-    return max(
-        (sum(map(max, (words[word] for word in phrase))) for phrase in phrases if all(words[word] for word in phrase)),
-        default=0,
-    )

@@ -44,6 +44,9 @@ _BRIEF = ("name", "summary", "route", "tags", "server")
 SATURATION = 3.0
 """k1 of BM25F: how soon more of a word counts no more."""
 
+MOST_TIMES = 2
+"""To repeat a word in a field more often gains nothing."""
+
 _WRITTEN = Field(1, 60, 0.75)
 _WRITTEN_SATURATION = 1.2
 """Plain BM25 as everyone has it, over all words of a function as they are written."""
@@ -72,8 +75,8 @@ NO_POSTINGS = Postings(np.empty(0, np.int32), np.empty(0, np.float32), np.empty(
 class Index:
     """All segments as one. A function is a number here: its place among all functions, ordered by server and document.
 
-    `called` has the servers by the words of their names. `questions` has for a server, by the names of functions, the
-    words that models wrote about them."""
+    `tie` has the order of functions that fit equally well: short names first. `called` has the servers by the words of
+    their names. `questions` has for a server, by the names of functions, the words that models wrote about them."""
 
     def __init__(self, segments: Mapping[str, Segment], questions: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
         self.servers = tuple(sorted(segments))
@@ -87,6 +90,8 @@ class Index:
         self.read_only = _joined([part.read_only for part in parts], bool)
         self.deprecated = _joined([part.deprecated for part in parts], bool)
         self.same = np.concatenate([part.same for part in parts] or [np.empty((0, 5), np.uint32)])
+        by_name = sorted(range(self.size), key=lambda n: (len(self.names[n]), self.qualified(n)))
+        self.tie = np.argsort(by_name)
         self.called: dict[str, list[int]] = {}
         for number, server in enumerate(self.servers):
             for word in set(map(stem, split_words(server))):
@@ -211,4 +216,5 @@ def _worth(field: Array, counts: Array, lengths: Array) -> Array:
     """What each entry counts, before it is saturated."""
     known = [*(_FIELDS[name] for name in FIELDS), _WRITTEN]
     weight, usual, share = (np.array(column, np.float64) for column in zip(*known, strict=True))
+    counts = np.where(field == PLAIN, counts, np.minimum(counts, MOST_TIMES))
     return weight[field] * counts / (1 - share[field] + share[field] * lengths / usual[field])

@@ -90,7 +90,8 @@ def read(text: str) -> Question:
     """Understand a query. Its only syntax is `tag:NAME` or `tag:"A NAME"`, with `*` at the end for a prefix."""
     text = text[:MAX_QUESTION_CHARS]
     tags = tuple(_tag(quoted or bare) for quoted, bare in _TAG.findall(text))
-    words = list(dict.fromkeys(split_words(_TAG.sub(" ", text))))[:MAX_WORDS]
+    everything = split_words(_TAG.sub(" ", text))
+    words = list(dict.fromkeys(everything))[:MAX_WORDS]
     stems = {stem(word) for word in words}
     telling = {stem(word) for word in words if word not in STOP_WORDS} or stems
     kinds = _wanted(words)
@@ -100,7 +101,7 @@ def read(text: str) -> Question:
         kinds or dict.fromkeys(READING_KINDS, 1.0),
         bool(kinds),
         tags,
-        digest(stems),
+        digest(everything),
     )
 
 

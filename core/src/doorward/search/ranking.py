@@ -23,7 +23,7 @@ from doorward.data.words import Phrase
 from doorward.search.document import KINDS
 from doorward.search.index import FREE_WORDS, IN_BRIEF, IN_NAME, IN_SUMMARY, Index, Postings
 from doorward.search.near_words import near_words
-from doorward.search.question import Concept, Question
+from doorward.search.question import READING_KINDS, Concept, Question
 from doorward.search.segment import WRITTEN
 
 MEANING_WEIGHT = 0.8
@@ -88,15 +88,16 @@ class Ranking:
 
     def best(self, most: int) -> Ranked:
         """The first of the ranking."""
-        index = self._index
         scores = self._scores()
-        total = int(self._hit.sum())
+        if not self._hit.any() and all(concept.plain for concept in self._concepts):
+            self._hit = self._doing()
+        found = np.flatnonzero(self._hit)
+        worth, total = np.round(scores[found], 5), found.size
         count = min(max(most, PLAIN_PLACES), total)
-        scores[~self._hit] = -np.inf
-        first = np.argpartition(-scores, count - 1)[:count] if total else np.empty(0, np.int64)
-        ordered = sorted(
-            first.tolist(), key=lambda n: (-round(float(scores[n]), 5), len(index.names[n]), index.qualified(n))
-        )
+        if count < total:  # these, and those that are as good as the last of them
+            chosen = worth >= np.partition(worth, total - count)[total - count]
+            found, worth = found[chosen], worth[chosen]
+        ordered = found[np.lexsort((self._index.tie[found], -worth))].tolist()
         return Ranked(self._with_plain(ordered)[:most], total)
 
     def _understood(self, concept: Concept) -> Concept:
@@ -179,15 +180,26 @@ class Ranking:
         others = (found.places & IN_BRIEF > 0) & ~theirs[found.functions]
         return theirs if others.sum() <= OTHERS_SHARE * theirs.sum() else 0
 
+    def _doing(self) -> Array:
+        """Which functions do what is wanted: there is nothing else to go by."""
+        wanted = sum(1 << KINDS.index(kind) for kind in self._question.kinds)
+        does: Array = self._index.kinds & wanted > 0
+        if not set(self._question.kinds).isdisjoint(READING_KINDS):
+            does |= self._index.read_only
+        return does if self._among is None else does & self._among
+
     def _explained(self) -> tuple[Array, Array]:
         """The shares of each function's name and summary that the question explains, also by words of its meaning."""
         index = self._index
-        said = {word for concept in self._concepts for phrase in concept.phrases for word in phrase} - FREE_WORDS
+        said: dict[str, float] = {}
+        for concept in self._concepts:
+            for phrase, weight in concept.phrases.items():
+                said |= {word: max(weight**0.5, said.get(word, 0)) for word in phrase if word not in FREE_WORDS}
         name, summary = np.zeros(index.size, np.float32), np.zeros(index.size, np.float32)
-        for word in said:
+        for word, weight in said.items():
             found = index.postings(word)
-            name[found.functions[found.places & IN_NAME > 0]] += 1
-            summary[found.functions[found.places & IN_SUMMARY > 0]] += 1
+            name[found.functions[found.places & IN_NAME > 0]] += weight
+            summary[found.functions[found.places & IN_SUMMARY > 0]] += weight
         return name / np.maximum(index.name_words, 1), summary / np.maximum(index.summary_words, 1)
 
     def _wanted(self) -> Array:

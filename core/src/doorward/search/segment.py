@@ -95,12 +95,12 @@ def _entries(found: dict[str, list[tuple[int, int, int]]]) -> Entries:
 
 def _same(function: Function) -> list[int]:
     texts = (function.name, function.id, function.route, function.summary, function.qualified)
-    return [digest(map(stem, split_words(text))) for text in texts]
+    return [digest(split_words(text)) for text in texts]
 
 
-def digest(stems: Iterable[str]) -> int:
-    """A number for a set of words; 0 for none. Two texts of the same words have the same number."""
-    return zlib.crc32(" ".join(sorted(set(stems))).encode())
+def digest(words: Iterable[str]) -> int:
+    """A number for some words, in whatever order; 0 for none."""
+    return zlib.crc32(" ".join(sorted(words)).encode())
 
 
 # As bytes

@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 from doorward.engines import (
-    FIELDS,
     CatalogReader,
     CatalogStore,
     Contents,
-    Only,
     Row,
     StoredEnhancement,
     StoredObservation,
@@ -23,15 +21,7 @@ _NAMES = ("get_cat", "list_dogs", "über'\"; --")
 
 
 def _contents(server: str, names: Sequence[str] = _NAMES, **more: Any) -> Contents:
-    """A server whose functions are found by the words in their names. The descriptions are all alike."""
-
-    def texts(name: str) -> tuple[str, ...]:
-        said = {
-            "facts": f"server_{server} {'reads' if name.startswith('get') else 'writes'} tag_of_{name[:3]}",
-            "server": server,
-        }
-        said |= {"name": name.replace("_", " "), "description": "cat dogs both"}
-        return tuple(said.get(field, "") for field in FIELDS)
+    """A server as it is stored. Its part of the search index is bytes to an engine."""
 
     def record(name: str) -> str:
         return json.dumps(
@@ -41,10 +31,8 @@ def _contents(server: str, names: Sequence[str] = _NAMES, **more: Any) -> Conten
     return Contents(
         server,
         report=json.dumps({"settings": f"s-{server}", "functions": len(names)}),
-        words=json.dumps({"cat": 1}),
-        functions=[
-            (Row(server, name, record(name)), f"id of {name}", name.startswith("get"), texts(name)) for name in names
-        ],
+        segment=f"{server} {' '.join(names)}".encode() + b"\x00\xff",
+        functions=[(Row(server, name, record(name)), f"id of {name}", name.startswith("get")) for name in names],
         definitions=more.get("definitions", [("Thing", '{"type":"object"}')]),
     )
 
@@ -102,7 +90,7 @@ class CatalogStoreConformance:
         assert [(name, json.loads(text)["functions"]) for name, text in reader.reports("one")] == [("one", 3)]
         assert reader.reports("three") == []
         assert reader.settings() == {"one": "s-one", "two": "s-two"}
-        assert reader.words(["one", "three"]) == [(3, '{"cat": 1}')]
+        assert reader.segments() == [(server, _contents(server).segment) for server in ("one", "two")]
         assert [row.name for row in reader.functions("one")] == list(_NAMES)
         assert reader.names("one", "name", None) == _NAMES
         assert reader.names("one", "original", 2) == ("id of get_cat", "id of list_dogs")
@@ -125,11 +113,12 @@ class CatalogStoreConformance:
         assert reader.names("one", "name", None) == ("get_cow",)
         assert reader.definition("one", "Thing") is None
         assert reader.names("two", "name", None) == _NAMES
-        assert len(reader.having(("name",), [("cat",)], Only())) == 1
+        assert dict(reader.segments())["one"] == _contents("one", ["get_cow"]).segment
         before = reader.version()
         kept.drop(["one", "three"])
         assert reader.version() != before
         assert reader.servers() == {"two"}
+        assert [server for server, _ in reader.segments()] == ["two"]
         assert reader.current
 
     def test_a_compile_that_fails_changes_nothing(self, kept: CatalogStore, reader: CatalogReader) -> None:
@@ -207,20 +196,13 @@ class CatalogStoreConformance:
         kept.drop(["one"])
         assert reader.enhancements("one") == []
 
-    def test_functions_are_found_by_what_models_wrote(self, kept: CatalogStore, reader: CatalogReader) -> None:
-        """Its words are a field of their own, unless it waits; a compile keeps them."""
-
-        def found(word: str) -> list[str]:
-            return [row.name for row in reader.rows(reader.having(("questions",), [(word,)], Only()))]
-
+    def test_what_models_wrote_can_be_searched(self, kept: CatalogStore, reader: CatalogReader) -> None:
+        """The words of all servers at once, unless they wait; a compile keeps them."""
         kept.enhance("one", {"get_cat": _added("a", "purr"), "list_dogs": _added("b", "bark", waits=True)})
-        assert (found("purr"), found("bark"), found("cat")) == (["get_cat"], [], [])
+        assert reader.questions() == [("one", "get_cat", "purr")]
         kept.enhance("one", {"get_cat": None, "list_dogs": _added("b", "bark")})
-        assert (found("purr"), found("bark")) == ([], ["list_dogs"])
         kept.replace(_contents("one"), _none, lambda name, documented: True)
-        assert found("bark") == ["list_dogs"]
-        (row,) = reader.rows(reader.having(("name",), [("dogs",)], Only((), ("server_one",))))
-        assert row.name == "list_dogs"
+        assert reader.questions() == [("one", "list_dogs", "bark")]
 
     def test_what_models_wrote_lasts_as_long_as_it_holds(self, kept: CatalogStore, reader: CatalogReader) -> None:
         """A compile says of each whether it stays, and of no other server's."""
@@ -236,50 +218,7 @@ class CatalogStoreConformance:
         assert sorted(asked) == sorted((name, f"of {name}") for name in _NAMES)
         assert [name for name, _ in reader.enhancements("one")] == ["get_cat"]
         assert [name for name, _ in reader.enhancements("two")] == ["get_cat"]
-        assert len(reader.having(("questions",), [("purr",)], Only())) == 2
-
-    def test_functions_are_found_by_words(self, reader: CatalogReader) -> None:
-        """A function is found if all words of a phrase are in one of the fields; and by facts."""
-
-        def names(functions: Sequence[int]) -> list[tuple[str, str]]:
-            return [(row.server, row.name) for row in reader.rows(functions)]
-
-        cats, dogs = [("one", "get_cat"), ("two", "get_cat")], [("one", "list_dogs"), ("two", "list_dogs")]
-        assert sorted(names(reader.having(("name",), [("cat",)], Only()))) == cats
-        assert sorted(names(reader.having(("name",), [("list", "dogs"), ("cat", "get")], Only()))) == sorted(
-            cats + dogs
-        )
-        assert reader.having(("name",), [("cat", "dogs")], Only()) == []
-        assert len(reader.having(("name", "description"), [("get", "both")], Only())) == 2
-        assert names(reader.having(("name",), [("cat",)], Only(("reads",), ("server_one", "server_three")))) == cats[:1]
-        assert reader.having(("name",), [("cat",)], Only(("writes",))) == []
-        assert reader.having(("name",), [("cat",)], Only((), ("",))) == []
-        assert sorted(names(reader.having(("name",), [("cat",), ("dogs",)], Only(("tag_of_l*",))))) == dogs
-        assert reader.having(("name",), [("cat",)], Only(("tag_of_",))) == []
-        assert reader.count(("name",), [("cat",)]) == 2
-        assert reader.functions_of(["one", "three"]) == set(reader.listed(Only((), ("server_one",)), 10, 0)[0])
-
-    def test_the_best_come_first(self, reader: CatalogReader) -> None:
-        """A word in a name is worth more than in a description."""
-        found = reader.ranked(("name", "description"), [("cat",)], Only(), None)
-        assert len(found) == 6
-        assert {row.name for row in reader.rows(found[:2])} == {"get_cat"}
-        assert reader.ranked(("name", "description"), [("cat",)], Only(), 3) == found[:3]
-        (first,) = reader.ranked(("name", "description"), [("cat",)], Only((), ("server_two",)), 1)
-        assert reader.texts([first], ("server", "name")) == [(first, ("two", "get cat"))]
-
-    def test_functions_are_listed_in_pages(self, kept: CatalogStore, reader: CatalogReader) -> None:
-        """They come in the order of servers and documents; numbers of removed functions are left out."""
-        everything, total = reader.listed(Only(), 10, 0)
-        assert total == len(everything) == 6
-        assert [(row.server, row.name) for row in reader.rows(everything)] == [
-            (s, n) for s in ("one", "two") for n in _NAMES
-        ]
-        assert reader.listed(Only(), 2, 3) == (everything[3:5], 6)
-        assert reader.listed(Only(("reads",)), 1, 0) == (everything[:1], 2)
-        assert reader.called(["get_cat", f"id of {_NAMES[2]}", "none"]) == {everything[n] for n in (0, 2, 3, 5)}
-        kept.drop(["one"])
-        assert [row.server for row in reader.rows(everything)] == ["two"] * 3
+        assert sorted(reader.questions()) == [(server, "get_cat", "purr") for server in ("one", "two")]
 
     @pytest.mark.parametrize("way", ["remove", "discard"])
     def test_what_is_removed_is_not_current(self, kept: CatalogStore, reader: CatalogReader, way: str) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from doorward.catalog.catalog import Catalog
-from doorward.catalog.search.question import read
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.data.words import split_words, stem
 from doorward.model.functions import Compiled, Function
+from doorward.search.question import read
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
