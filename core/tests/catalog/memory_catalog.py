@@ -150,6 +150,10 @@ class Reader:
     def segments(self) -> list[tuple[str, bytes]]:
         return [(name, contents.segment) for name, contents in self.place.state.servers.items()]
 
+    def graph(self, server: str) -> str | None:
+        kept = self.place.state.servers.get(server)
+        return kept.graph if kept else None
+
     def questions(self) -> list[tuple[str, str, str]]:
         return [(*this, each.words) for this, each in self.place.state.enhanced.items() if not each.waits]
 

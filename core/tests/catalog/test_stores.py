@@ -133,7 +133,7 @@ def test_nothing_answers_as_an_empty_catalog_does(tmp_path: Path) -> None:
     """Before the first compile, too."""
     empty = SqliteCatalog(tmp_path / "catalog.db").made()
     asked: dict[str, Any] = {
-        "servers": (), "reports": (), "settings": (), "segments": (), "questions": (), "function": ("s", "f"), "named": ("s",),
+        "servers": (), "reports": (), "settings": (), "segments": (), "graph": ("s",), "questions": (), "function": ("s", "f"), "named": ("s",),
         "names": ("s", "name", None), "aliases": ("s",), "definition": ("s", "d"), "observation": ("s", "f"), "enhancements": ("s",),
     }  # fmt: skip
     for name, given in asked.items():

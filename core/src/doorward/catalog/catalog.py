@@ -25,6 +25,7 @@ from doorward.catalog.store import (
 from doorward.catalog.writer import write
 from doorward.data.json_writing import digest
 from doorward.describe.schemas import closure
+from doorward.graph.producers import Edge
 from doorward.host.logs import log
 from doorward.model.enhancement import Enhancement
 from doorward.model.errors import DoorwardError, StateError
@@ -71,6 +72,7 @@ class Catalog:
         self.first = lru_cache(1024)(self._first)
         self.schema_hash = lru_cache(4096)(self._schema_hash)
         self.enhancement = lru_cache(4096)(self._enhancement)
+        self._graph = lru_cache(256)(self._read_graph)
         self.index = lru_cache(1)(self._joined)
         self._cached = [kept for kept in vars(self).values() if hasattr(kept, "cache_clear")]
 
@@ -224,6 +226,14 @@ class Catalog:
             if function and not stored.waits and self.documented(function) == stored.documented:
                 return self._read(enhancements.read, stored.record)
         return None
+
+    def needs(self, server: str, name: str) -> list[Edge]:
+        """Who gives the identifiers that a function needs, the surest first for each argument."""
+        return [Edge(*edge) for edge in self._graph(server).get(name, [])]
+
+    def _read_graph(self, server: str) -> Mapping[str, Any]:
+        graph = self._reader.graph(server)
+        return self._read(from_json, graph) if graph else {}
 
     def functions(self, server: str) -> Iterable[Function]:
         """All functions of a server, in the order of its document."""

@@ -24,6 +24,9 @@ class _EmptyCatalog:
     def segments(self) -> list[tuple[str, bytes]]:
         return []
 
+    def graph(self, server: str) -> str | None:
+        return None
+
     def questions(self) -> list[tuple[str, str, str]]:
         return []
 

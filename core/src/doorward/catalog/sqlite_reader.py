@@ -58,6 +58,10 @@ class SqliteReader:
     def segments(self) -> list[tuple[str, bytes]]:
         return self._rows("SELECT server, content FROM segments ORDER BY server")
 
+    def graph(self, server: str) -> str | None:
+        rows = self._rows("SELECT graph FROM segments WHERE server = ?", [server])
+        return rows[0][0] if rows else None
+
     def questions(self) -> list[tuple[str, str, str]]:
         return self._rows("SELECT server, name, words FROM enhancements WHERE NOT waits")
 

@@ -48,7 +48,7 @@ def _segments(db: Database) -> None:
     when they are searched."""
     db.execute("DROP TABLE IF EXISTS search")
     db.table("servers").transform(drop={"words"})
-    db.table("segments").create({"server": str, "content": bytes}, pk="server")
+    db.table("segments").create({"server": str, "content": bytes, "graph": str}, pk="server")
 
 
 LAYOUT = SqliteLayout((_tables, _segments), "SELECT number FROM compiles", first=5)
@@ -101,7 +101,7 @@ class SqliteCatalog:
                     for i, (f, id, reads) in enumerate(contents.functions, first)
                 ),
             )
-            db.execute("INSERT INTO segments VALUES (?, ?)", (server, contents.segment))
+            db.execute("INSERT INTO segments VALUES (?, ?, ?)", (server, contents.segment, contents.graph))
             db.executemany(
                 "INSERT INTO definitions VALUES (?, ?, ?)",
                 ((server, name, text) for name, text in contents.definitions),

@@ -57,11 +57,13 @@ class StoredEnhancement(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Contents:
     """A server's compile as it is stored. Functions are in the order of their document, each with its original id and
-    whether it only reads. `segment` is the server's part of the search index."""
+    whether it only reads. `segment` is the server's part of the search index, `graph` says as JSON text who gives what
+    its functions need."""
 
     server: str
     report: str
     segment: bytes
+    graph: str
     functions: Sequence[tuple[Row, str, bool]]
     definitions: Iterable[tuple[str, str]]
 
@@ -89,6 +91,9 @@ class CatalogReader(Protocol):
 
     def segments(self) -> list[tuple[str, bytes]]:
         """`Contents.segment` of each server that has one, by the servers' names."""
+
+    def graph(self, server: str) -> str | None:
+        """`Contents.graph` of a server."""
 
     def questions(self) -> list[tuple[str, str, str]]:
         """The `words` of the enhancements that wait for nobody: server, name of the function, words."""

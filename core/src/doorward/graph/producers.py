@@ -59,6 +59,14 @@ def edges(functions: Sequence[Function], definitions: Definitions) -> list[Edge]
     ]
 
 
+def by_function(found: Sequence[Edge]) -> dict[str, list[Edge]]:
+    """Edges by the names of the functions that need something."""
+    known: dict[str, list[Edge]] = {}
+    for edge in found:
+        known.setdefault(edge.function, []).append(edge)
+    return known
+
+
 def _for(
     function: Function,
     need: Needed,

@@ -35,6 +35,9 @@ MAX_DESCRIBED = 5
 _MAX_NAMES = 40
 """Function names in the description of a server."""
 
+LIKELY = 0.5
+"""How sure it must be that a function gives what another one needs, to be told beside it."""
+
 FEW_SERVERS = 20
 """A list of more servers says less about each."""
 
@@ -143,7 +146,16 @@ class Discovery:
         better = additions.in_a_hit(enhancement) if enhancement else ""
         hit: dict[str, Any] = {"function": function.qualified, "summary": better or summary}
         hit |= {"read_only": True} if function.read_only else {}
+        hit |= {"needs": needs} if (needs := self._needs(function)) else {}
         return hit | ({"deprecated": True} if function.deprecated else {})
+
+    def _needs(self, function: Function) -> dict[str, str]:
+        """Arguments of a function, each with the function that gives it, where that is likely."""
+        found: dict[str, str] = {}
+        for edge in self._catalog.needs(function.server, function.name):
+            if edge.confidence >= LIKELY:
+                found.setdefault(edge.parameter, edge.producer)
+        return found
 
     def describe(self, names: Sequence[str], principal: str, language: str = PYTHON) -> list[dict[str, Any]]:
         """One to five functions in full, as programs of a language declare them: `{"function", "import", "signature",

@@ -32,6 +32,7 @@ def _contents(server: str, names: Sequence[str] = _NAMES, **more: Any) -> Conten
         server,
         report=json.dumps({"settings": f"s-{server}", "functions": len(names)}),
         segment=f"{server} {' '.join(names)}".encode() + b"\x00\xff",
+        graph=json.dumps({"of": server}),
         functions=[(Row(server, name, record(name)), f"id of {name}", name.startswith("get")) for name in names],
         definitions=more.get("definitions", [("Thing", '{"type":"object"}')]),
     )
@@ -91,6 +92,7 @@ class CatalogStoreConformance:
         assert reader.reports("three") == []
         assert reader.settings() == {"one": "s-one", "two": "s-two"}
         assert reader.segments() == [(server, _contents(server).segment) for server in ("one", "two")]
+        assert [reader.graph(server) for server in ("one", "three")] == ['{"of": "one"}', None]
         assert [row.name for row in reader.functions("one")] == list(_NAMES)
         assert reader.names("one", "name", None) == _NAMES
         assert reader.names("one", "original", 2) == ("id of get_cat", "id of list_dogs")

@@ -61,12 +61,18 @@ async def search_functions(
     found = await caller.gate.search_functions(
         query, server=server, read_only=read_only, limit=limit, cursor=cursor, principal=caller.principal
     )
-    lines = [
-        f"{f['function']}: {f['summary']}{' (read-only)' if f.get('read_only') else ''}" for f in found["functions"]
-    ] or ["Nothing found. Try other words."]
+    lines = [_hit(f) for f in found["functions"]] or ["Nothing found. Try other words."]
     if "cursor" in found:
         lines.append(f"{found['total']} in all; more with cursor={found['cursor']!r}")
     return "\n".join(lines), found, False
+
+
+def _hit(found: Mapping[str, Any]) -> str:
+    needs = ", ".join(f"{name}: from {producer}" for name, producer in found.get("needs", {}).items())
+    return (
+        f"{found['function']}: {found['summary']}{' (read-only)' if found.get('read_only') else ''}"
+        f"{f' (needs {needs})' if needs else ''}"
+    )
 
 
 async def get_functions(
