@@ -1,0 +1,148 @@
+"""What holds of the ranking whatever is asked of whatever functions."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+from doorward.model.functions import Function
+from doorward.search.document import document
+from doorward.search.index import Index
+from doorward.search.question import read
+from doorward.search.ranking import Ranking
+from doorward.search.segment import digest, packed, segment, unpacked
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+WORDS = [
+    "user",
+    "team",
+    "invoice",
+    "payment",
+    "file",
+    "folder",
+    "issue",
+    "comment",
+    "repository",
+    "message",
+    "channel",
+    "report",
+    "export",
+    "customer",
+    "order",
+    "weather",
+    "forecast",
+    "city",
+    "list",
+    "create",
+    "delete",
+    "update",
+    "find",
+    "send",
+    "archive",
+    "rename",
+    "latest",
+]
+SENTENCES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6, unique=True).map(" ".join)
+NAMES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4, unique=True).map("_".join)
+
+
+@st.composite
+def functions(draw: st.DrawFn) -> list[Function]:
+    """Some servers of some functions, with names that are unique in their server."""
+    found = []
+    for server in draw(
+        st.lists(st.sampled_from(["alpha", "beta", "gamma", "files"]), min_size=1, max_size=3, unique=True)
+    ):
+        for name in draw(st.lists(NAMES, min_size=1, max_size=6, unique=True)):
+            route = draw(st.sampled_from(["", "GET /{id}", "POST /things", "DELETE /things/{id}"]))
+            found.append(Function(server, name, "", draw(SENTENCES), draw(SENTENCES), route=route))
+    return found
+
+
+def index(every: Sequence[Function]) -> Index:
+    servers = dict.fromkeys(function.server for function in every)
+    segments = {server: segment([f for f in every if f.server == server]) for server in servers}
+    return Index({server: unpacked(packed(each)) or each for server, each in segments.items()}, {})
+
+
+def asked(of: Index, query: str, most: int = 10) -> list[str]:
+    return [".".join(of.qualified(n)) for n in Ranking(of, read(query)).best(most).functions]
+
+
+def words(text: str) -> int:
+    return digest(document(Function("s", "f", summary=text)).texts["summary"])
+
+
+@given(every=functions(), data=st.data())
+def test_its_own_name_and_summary_find_it(every: list[Function], data: st.DataObject) -> None:
+    """First, unless another one is called by the same words."""
+    one = data.draw(st.sampled_from(every))
+    for text in (one.name, one.qualified, one.summary):
+        others = [f for f in every if f is not one and words(text) in map(words, (f.name, f.qualified, f.summary))]
+        first = asked(index(every), text)[0]
+        assert first == one.qualified or first in [f.qualified for f in others]
+
+
+@given(every=functions(), query=SENTENCES, seed=st.integers(0, 99))
+def test_the_order_of_words_and_servers_does_not_matter(every: list[Function], query: str, seed: int) -> None:
+    """What was stored first, and how a question puts its words, are accidents."""
+    mixed = random.Random(seed)
+    turned = sorted(every, key=lambda f: f.server, reverse=True)
+    parts = query.split()
+    mixed.shuffle(parts)
+    assert asked(index(every), query) == asked(index(turned), " ".join(parts))
+
+
+@given(every=functions(), query=SENTENCES)
+def test_a_server_that_shares_no_word_changes_nothing(every: list[Function], query: str) -> None:
+    """However many functions it has."""
+    apart = [Function("zeta", f"quux_{n}", "", "Quuxes quuxily") for n in range(40)]
+    assert asked(index(every), query) == asked(index([*every, *apart]), query)
+
+
+@given(every=functions(), query=SENTENCES)
+def test_pages_are_one_list(every: list[Function], query: str) -> None:
+    """A longer answer begins with the shorter one."""
+    whole = asked(index(every), query, 50)
+    assert len(whole) == len(set(whole))
+    for most in (1, 3, 10):
+        assert asked(index(every), query, most) == whole[:most]
+
+
+IMPORTS = (
+    Function("tracker", "import_file", "", "Import issues from a file", route="POST /imports"),
+    Function("tracker", "create_issue", "", "Create an issue", route="POST /issues"),
+    Function("tracker", "list_issues", "", "List issues", route="GET /issues", read_only=True),
+    Function("dns", "delete_zone", "", "Delete a zone and all attached metadata", route="DELETE /zones/{id}"),
+    Function("dns", "get_zone", "", "A zone and its records", route="GET /zones/{id}", read_only=True),
+    Function("dns", "import_zone", "", "Import records", "From a BIND file.", route="POST /zones/{id}/import"),
+    *(
+        Function(f"other{n}", "get_thing", "", "Get a thing", route="GET /things/{id}", read_only=True)
+        for n in range(3)
+    ),
+)
+
+
+@pytest.mark.parametrize("query", ["upload a file", "upload", "send a file", "attach a document"])
+def test_a_file_is_imported(query: str) -> None:
+    """A rare word of the same meaning suppresses nothing, and what destroys does not come first."""
+    assert asked(index(IMPORTS), query)[0] == "tracker.import_file"
+
+
+@given(every=functions(), query=SENTENCES)
+def test_what_deletes_does_not_come_first(every: list[Function], query: str) -> None:
+    """Unless the question asks for it, or nothing else has its words."""
+    assume("delete" not in query)
+    of = index(every)
+    first = asked(of, query)[:1]
+    destroyers = {f.qualified for f in every if "delete" in document(f).kinds}
+    exact = {f.qualified for f in every if words(query) in map(words, (f.name, f.qualified, f.summary))}
+    if first and first[0] in destroyers - exact:
+        mild = [f for f in every if f.qualified not in destroyers]
+        told = {w for f in mild for w in [*f.name.split("_"), *f.summary.split()]}
+        one = next(f for f in every if f.qualified == first[0])
+        assert len(set(query.split()) & told) <= len(
+            set(query.split()) & {*one.name.split("_"), *one.summary.split(), *one.description.split()}
+        )
