@@ -117,7 +117,6 @@ IMPORTS = (
     Function("tracker", "list_issues", "", "List issues", route="GET /issues", read_only=True),
     Function("dns", "delete_zone", "", "Delete a zone and all attached metadata", route="DELETE /zones/{id}"),
     Function("dns", "get_zone", "", "A zone and its records", route="GET /zones/{id}", read_only=True),
-    Function("dns", "import_zone", "", "Import records", "From a BIND file.", route="POST /zones/{id}/import"),
     *(
         Function(f"other{n}", "get_thing", "", "Get a thing", route="GET /things/{id}", read_only=True)
         for n in range(3)
