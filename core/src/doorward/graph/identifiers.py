@@ -77,7 +77,7 @@ def needed(function: Function, reader: Reader) -> list[Needed]:
     asked = strings(function.parameters.get("required"))
     before = dict(_path_parameters(function.route))
     found = []
-    for name in islice((name for name in asked if name in properties), 100):
+    for name in islice((name for name in properties if name in asked), 100):
         original = function.names.get(name, name)
         schema = reader.resolve(properties[name])[1]
         in_path = original in before or name in before

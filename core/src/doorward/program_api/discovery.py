@@ -188,8 +188,19 @@ class Discovery:
             "function": function.qualified,
             "import": dialect_of(language).imported(function.server, function.name),
             "signature": signatures.signature(function, definitions, seen=seen, language=language),
-            "text": text + self._added(function, additions.MAX_CARD_CHARS, language),
+            "text": text
+            + self._sources(function, language)
+            + self._added(function, additions.MAX_CARD_CHARS, language),
         }
+
+    def _sources(self, function: Function, language: str) -> str:
+        """Comments on where the identifiers come from that a function needs."""
+        mark = dialect_of(language).mark
+        edges = [edge for edge in self._catalog.needs(function.server, function.name) if edge.confidence >= LIKELY]
+        found: dict[str, list[str]] = {}
+        for edge in edges:
+            found.setdefault(edge.parameter, []).append(f"`{edge.field}` of {edge.producer}")
+        return "".join(f"\n{mark} {parameter}: {' or '.join(sources)}" for parameter, sources in found.items())
 
     def _added(self, function: Function, room: int, language: str) -> str:
         """What a model adds to a function's documentation, as the end of a text."""
