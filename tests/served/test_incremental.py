@@ -10,6 +10,7 @@ import pytest
 from doorward import Gateway
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.sqlite_store import SqliteCatalog
+from doorward.packages.index import Index
 
 from .product import Project, web_of
 
@@ -63,8 +64,9 @@ async def test_newer_plugin_compiles_anew(parts: Project) -> None:
     async with Gateway.open(parts.folder / "doorward.toml") as gate:
         await gate.compile()
         assert gate.compiler.stale() == []
-        index = gate.servers._plugins.index
-        index.entries = [e._replace(version="99") if e.name == "openapi" else e for e in index.entries]
+        plugins = gate.servers._plugins
+        entries = plugins.index.entries
+        plugins.index = Index([e._replace(version="99") if e.name == "openapi" else e for e in entries])
         assert gate.compiler.stale() == ["parts"]
 
 
