@@ -15,7 +15,7 @@ from pydantic_core import from_json, to_json
 
 from doorward.data.words import split_words, stem
 from doorward.model.functions import Function
-from doorward.search.document import FIELDS, KINDS, document
+from doorward.search.document import FIELDS, KINDS, MAX_TEXT_CHARACTERS, Document, document
 
 VERSION = 1
 """Of the form of the bytes. A segment of another version is made anew of the stored functions."""
@@ -71,7 +71,7 @@ def segment(functions: Sequence[Function]) -> Segment:
         kinds=np.array([sum(1 << KINDS.index(kind) for kind in one.kinds) for one in documents], np.uint16),
         read_only=np.array([function.read_only for function in functions], bool),
         deprecated=np.array([function.deprecated for function in functions], bool),
-        same=np.array([_same(function) for function in functions], np.uint32).reshape(-1, 5),
+        same=np.array([*map(_same, functions, documents)], np.uint32).reshape(-1, 5),
         lengths=np.minimum(np.c_[by_field, by_field.sum(axis=1)], MAX_LENGTH).astype(np.uint16),
         entries=_entries([*chain.from_iterable(texts)], np.repeat(np.arange(len(texts)), sizes)),
     )
@@ -102,9 +102,11 @@ def _entries(words: Sequence[str], places: Array) -> Entries:
     )
 
 
-def _same(function: Function) -> list[int]:
-    texts = (function.name, function.id, function.route, function.summary, function.qualified)
-    return [digest(split_words(text)) for text in texts]
+def _same(function: Function, known: Document) -> list[int]:
+    name, server = split_words(function.name), known.texts["server"]
+    others = (split_words(text) if text != function.name else name for text in (function.id, function.route))
+    summary = known.texts["summary"] if len(function.summary) <= MAX_TEXT_CHARACTERS else split_words(function.summary)
+    return [*map(digest, (name, *others, summary, [*server, *name]))]
 
 
 def digest(words: Iterable[str]) -> int:
