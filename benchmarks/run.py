@@ -22,6 +22,8 @@ PARTS = (
     "compile",
     "search",
     "searchquality",
+    "foreignsearch",
+    "searchscale",
     "peer",
     "sandbox",
     "upstream",

@@ -101,7 +101,7 @@ def _plain(catalog: Catalog, servers: Sequence[str]) -> Search:
         db.execute(f"CREATE VIRTUAL TABLE x_{table_} USING fts5 (text, content='')")
     for server in servers:
         for function in catalog.functions(server):
-            text = _raw(function)
+            text = raw(function)
             for table_ in ("everything", server):
                 db.execute(f"INSERT INTO x_{table_} (rowid, text) VALUES (?, ?)", [len(names), text])
             names.append(function.qualified)
@@ -115,7 +115,7 @@ def _plain(catalog: Catalog, servers: Sequence[str]) -> Search:
     return search
 
 
-def _raw(function: Any) -> str:
+def raw(function: Any) -> str:
     parameters = function.parameters.get("properties", {})
     said = [
         function.server,

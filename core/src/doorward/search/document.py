@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from doorward.data.words import split_words
@@ -41,18 +42,16 @@ def document(function: Function) -> Document:
     """What there is to know of a function."""
     properties = dict(list(function.parameters.get("properties", {}).items())[:MAX_PARAMETERS])
     texts = {
-        "name": f"{function.name} {function.id}"
-        if split_words(function.id) != split_words(function.name)
-        else function.name,
         "summary": function.summary,
         "description": function.description,
         "route": function.route.partition(" ")[2],
         "tags": " ".join(function.tags[:20]),
         "parameters": " ".join(properties),
-        "notes": " ".join(_notes(properties)),
         "server": function.server,
     }
     found = {field: split_words(text[:MAX_TEXT_CHARACTERS]) for field, text in texts.items()}
+    name, id = split_words(function.name), split_words(function.id[:MAX_TEXT_CHARACTERS])
+    found |= {"name": name if id == name else name + id, "notes": _notes(properties)}
     return Document(found, frozenset(_kinds(function)), tuple(map(tag, function.tags[:20])))
 
 
@@ -61,10 +60,20 @@ def tag(name: str) -> str:
     return " ".join(split_words(name))[:100]
 
 
-def _notes(properties: Mapping[str, Any]) -> Iterable[str]:
+def _notes(properties: Mapping[str, Any]) -> list[str]:
+    words: list[str] = []
+    left = MAX_TEXT_CHARACTERS
     for schema in properties.values():
-        if isinstance(schema, Mapping) and isinstance(about := schema.get("description"), str):
-            yield about[:MAX_NOTE_CHARACTERS]
+        if left > 0 and isinstance(schema, Mapping) and isinstance(about := schema.get("description"), str):
+            words += _words(about[: min(MAX_NOTE_CHARACTERS, left)])
+            left -= min(MAX_NOTE_CHARACTERS, len(about)) + 1
+    return words
+
+
+@lru_cache(2000)
+def _words(note: str) -> tuple[str, ...]:
+    """The words of a note. Most stand at many functions: of a page, of who owns a repository."""
+    return tuple(split_words(note))
 
 
 def _kinds(function: Function) -> set[str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import zlib
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from pydantic_core import from_json, to_json
 
 from doorward.data.words import split_words, stem
 from doorward.model.functions import Function
-from doorward.search.document import FIELDS, KINDS, document
+from doorward.search.document import FIELDS, KINDS, MAX_TEXT_CHARACTERS, Document, document
 
 VERSION = 1
 """Of the form of the bytes. A segment of another version is made anew of the stored functions."""
@@ -25,7 +26,8 @@ PLAIN = len(FIELDS)
 WRITTEN = "="
 """Stands before a word as it is written. No stem has a sign in it."""
 
-MAX_COUNT = 255
+MAX_COUNT, MAX_LENGTH = 255, 65_535
+"""Counts of a word in a field, and of the words in one, that are told apart."""
 
 Array = NDArray[Any]
 
@@ -60,42 +62,51 @@ class Segment:
 def segment(functions: Sequence[Function]) -> Segment:
     """The index of a server's functions."""
     documents = [document(function) for function in functions]
-    lengths = np.zeros((len(functions), len(FIELDS) + 1), np.uint16)
-    found: dict[str, list[tuple[int, int, int]]] = {}
-    for number, (texts, _, _) in enumerate(documents):
-        written: Counter[str] = Counter()
-        for field, name in enumerate(FIELDS):
-            words = texts.get(name, [])
-            written.update(words)
-            lengths[number, field] = min(len(words), 65_535)
-            for word, count in Counter(map(stem, words)).items():
-                found.setdefault(word, []).append((number, field, min(count, MAX_COUNT)))
-        lengths[number, PLAIN] = min(written.total(), 65_535)
-        for word, count in written.items():
-            found.setdefault(WRITTEN + word, []).append((number, PLAIN, min(count, MAX_COUNT)))
+    texts = [one.texts.get(name, ()) for one in documents for name in FIELDS]
+    sizes = np.fromiter(map(len, texts), np.int64, len(texts))
+    by_field = sizes.reshape(-1, len(FIELDS))
     return Segment(
         names=[function.name for function in functions],
         tags=[list(one.tags) for one in documents],
         kinds=np.array([sum(1 << KINDS.index(kind) for kind in one.kinds) for one in documents], np.uint16),
         read_only=np.array([function.read_only for function in functions], bool),
         deprecated=np.array([function.deprecated for function in functions], bool),
-        same=np.array([_same(function) for function in functions], np.uint32).reshape(-1, 5),
-        lengths=lengths,
-        entries=_entries(found),
+        same=np.array([*map(_same, functions, documents)], np.uint32).reshape(-1, 5),
+        lengths=np.minimum(np.c_[by_field, by_field.sum(axis=1)], MAX_LENGTH).astype(np.uint16),
+        entries=_entries([*chain.from_iterable(texts)], np.repeat(np.arange(len(texts)), sizes)),
     )
 
 
-def _entries(found: dict[str, list[tuple[int, int, int]]]) -> Entries:
-    columns = np.array([entry for entries in found.values() for entry in entries], np.uint32).reshape(-1, 3)
-    starts = np.cumsum([0, *map(len, found.values())], dtype=np.uint32)
+def _entries(words: Sequence[str], places: Array) -> Entries:
+    """The entries of words, each in a place: the number of the function times the fields, and the field. What is done
+    for each word of all texts is done by numpy; there are a hundred for each function."""
+    numbers: defaultdict[str, int] = defaultdict(count().__next__)
+    ids = np.fromiter(map(numbers.__getitem__, words), np.int64, len(words))
+    stems: defaultdict[str, int] = defaultdict(count().__next__)
+    stem_of = np.fromiter((stems[stem(word)] for word in numbers), np.int64, len(numbers))
+    functions, fields = np.divmod(places, len(FIELDS))
+    every = 1 + int(functions.max(initial=0))
+    stemmed, written = (len(stems), len(numbers))
+    key = np.concatenate([stem_of[ids], ids + stemmed]) * every + np.tile(functions, 2)
+    key = key * (PLAIN + 1) + np.concatenate([fields, np.full(fields.size, PLAIN)])
+    found, counts = np.unique(key, return_counts=True)
+    found, fields = np.divmod(found, PLAIN + 1)
+    of_words, functions = np.divmod(found, every)
+    starts = np.searchsorted(of_words, np.arange(stemmed + written + 1)).astype(np.uint32)
     return Entries(
-        [*found], starts, columns[:, 0].copy(), columns[:, 1].astype(np.uint8), columns[:, 2].astype(np.uint8)
+        [*stems, *(WRITTEN + word for word in numbers)],
+        starts,
+        functions.astype(np.uint32),
+        fields.astype(np.uint8),
+        np.minimum(counts, MAX_COUNT).astype(np.uint8),
     )
 
 
-def _same(function: Function) -> list[int]:
-    texts = (function.name, function.id, function.route, function.summary, function.qualified)
-    return [digest(split_words(text)) for text in texts]
+def _same(function: Function, known: Document) -> list[int]:
+    name, server = split_words(function.name), known.texts["server"]
+    others = (split_words(text) if text != function.name else name for text in (function.id, function.route))
+    summary = known.texts["summary"] if len(function.summary) <= MAX_TEXT_CHARACTERS else split_words(function.summary)
+    return [*map(digest, (name, *others, summary, [*server, *name]))]
 
 
 def digest(words: Iterable[str]) -> int:
