@@ -39,7 +39,7 @@ def write(
         server,
         report=scrub(as_json(asdict(report))),
         segment=packed(segment([f for f, _ in functions])),
-        graph=as_json(by_function(edges([f for f, _ in functions], compiled.definitions.get))),
+        graph=scrub(as_json(by_function(edges([f for f, _ in functions], compiled.definitions.get)))),
         functions=[(Row(server, f.name, record), f.id, f.read_only) for f, record in functions],
         definitions=[
             (name, scrub(as_json(s))) for name, s in {scrub(n): s for n, s in compiled.definitions.items()}.items()
