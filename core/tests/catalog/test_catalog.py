@@ -12,6 +12,7 @@ import pytest
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.function_codec import Report, as_json, scrubbed
 from doorward.catalog.sqlite_store import SqliteCatalog
+from doorward_testing import check_light_import
 
 from ..conftest import function, stored
 
@@ -153,6 +154,11 @@ def test_what_was_compiled_before_is_compiled_again(tmp_path: Path) -> None:
     assert [f.name for f in catalog.search("gets", servers=["s"])[0]] == ["get_it"]
     assert (catalog.reports()["s"].fingerprint, catalog.reports()["s"].settings) == ("", "the same")
     catalog.close()
+
+
+def test_a_start_waits_for_no_numpy() -> None:
+    """Only a search and a compile need it; a gateway that starts does neither."""
+    check_light_import("doorward.gateway", forbidden=("numpy",))
 
 
 def test_opens_in_constant_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,6 @@ from doorward.catalog.store import CatalogStore, Contents, Row
 from doorward.data.clean_text import clean_compile
 from doorward.graph.producers import by_function, edges
 from doorward.model.functions import Compiled
-from doorward.search.segment import packed, segment
 
 
 def write(
@@ -28,6 +27,8 @@ def write(
 ) -> Report:
     """Replace everything of a server. Every text is cleaned, whatever its origin, and passes `scrub`: a document may
     contain the credentials it was fetched with."""
+    from doorward.search.segment import packed, segment  # numpy, which a start without a compile does not need
+
     compiled = clean_compile(compiled)
     report = Report(
         server, len(compiled.functions), [asdict(s) for s in compiled.skipped], list(compiled.warnings), ms,
