@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 from doorward.catalog.catalog import Catalog
+from doorward.catalog.function_codec import Report, as_json, scrubbed
 from doorward.catalog.sqlite_store import SqliteCatalog
+from doorward_testing import check_light_import
 
 from ..conftest import function, stored
 
@@ -134,6 +137,28 @@ def test_a_file_of_before_is_the_same(tmp_path: Path) -> None:
     before = old.stat().st_ino
     assert stored(tmp_path / "old", function("f")).search("f", servers=["s"])[1] == 1
     assert old.stat().st_ino == before
+
+
+def test_what_was_compiled_before_is_compiled_again(tmp_path: Path) -> None:
+    """It is found meanwhile; but what its functions need is known by a compile only, so none is skipped as unchanged."""
+    with contextlib.closing(sqlite3.connect(tmp_path / "catalog.db")) as db:
+        db.executescript(AS_BEFORE)
+        report = as_json(asdict(Report("s", 1, [], [], 1.0, fingerprint="as it was", settings="the same")))
+        db.execute("INSERT INTO servers VALUES ('s', ?, '{}')", [report])
+        _, record = scrubbed(function("get_it", "Gets it"), str)
+        db.execute("INSERT INTO functions VALUES (1, 's', 'get_it', 'getIt', 1, ?)", [record])
+        db.commit()
+    store = SqliteCatalog(tmp_path / "catalog.db")
+    store.made().close()
+    catalog = Catalog(store)
+    assert [f.name for f in catalog.search("gets", servers=["s"])[0]] == ["get_it"]
+    assert (catalog.reports()["s"].fingerprint, catalog.reports()["s"].settings) == ("", "the same")
+    catalog.close()
+
+
+def test_a_start_waits_for_no_numpy() -> None:
+    """Only a search and a compile need it; a gateway that starts does neither."""
+    check_light_import("doorward.gateway", forbidden=("numpy",))
 
 
 def test_opens_in_constant_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

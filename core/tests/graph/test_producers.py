@@ -92,6 +92,17 @@ def test_tools_without_routes() -> None:
     assert known == {("cancel_order", "order_id"): ["list_orders"]}
 
 
+@pytest.mark.parametrize(
+    ("key", "told"), [("order_id", "order_id"), ("orderId", "orderId"), ("order\n# id", "order_id"), ("id", "id")]
+)
+def test_a_field_is_told_by_its_own_name(key: str, told: str) -> None:
+    """A program reads `orderId` where the result has that; what is no name is told by its words alone."""
+    orders = {"type": "array", "items": {"type": "object", "properties": {key: {"type": "string"}}}}
+    listing = function("list_orders", "GET /orders", returns=orders)
+    (edge,) = edges([listing, function("cancel_order", "", "order_id", kind="string")], {}.get)
+    assert (edge.producer, edge.field) == ("list_orders", told)
+
+
 def test_types_tell_apart() -> None:
     """A number is not the text that is needed; who changes things is not asked for what one could look up."""
     owner = {

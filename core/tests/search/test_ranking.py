@@ -95,6 +95,12 @@ def test_the_order_of_words_and_servers_does_not_matter(every: list[Function], q
     assert asked(index(every), query) == asked(index(turned), " ".join(parts))
 
 
+def test_of_equals_the_shorter_name_is_first() -> None:
+    """The same tool of two servers: that of the server with the plain name, wherever it stands in the alphabet."""
+    same = [Function(server, "delete_item", "", "Throw an item away") for server in ("my_shelf", "shelf")]
+    assert asked(index(same), "throw away an item") == ["shelf.delete_item", "my_shelf.delete_item"]
+
+
 @given(every=functions(), query=SENTENCES)
 def test_a_server_that_shares_no_word_changes_nothing(every: list[Function], query: str) -> None:
     """However many functions it has."""

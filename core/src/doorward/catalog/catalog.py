@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from pydantic_core import from_json
 
@@ -31,10 +31,9 @@ from doorward.model.enhancement import Enhancement
 from doorward.model.errors import DoorwardError, StateError
 from doorward.model.functions import Compiled, Function, Schema
 from doorward.model.names import Named
-from doorward.search.index import Index
-from doorward.search.question import read as read_question
-from doorward.search.ranking import Ranking, listed
-from doorward.search.segment import segment, unpacked
+
+if TYPE_CHECKING:
+    from doorward.search.index import Index
 
 T = TypeVar("T")
 
@@ -246,6 +245,9 @@ class Catalog:
 
     def _joined(self) -> Index:
         """The search index of all servers."""
+        from doorward.search.index import Index  # numpy takes a tenth of a second: not when a gateway starts
+        from doorward.search.segment import segment, unpacked
+
         stored = {server: self._read(unpacked, content) for server, content in self._reader.segments()}
         segments = {name: stored.get(name) or segment([*self.functions(name)]) for name in self.servers()}
         questions: dict[str, dict[str, list[str]]] = {}
@@ -258,7 +260,10 @@ class Catalog:
     ) -> tuple[list[Function], int]:
         """The functions that match the words, best first, and how many match in all. Without words, all do. `tag:NAME`
         in the query keeps only those with that tag; `tag:pull*` and `tag:"two words"` work; several must all match."""
-        index, question = self.index(), read_question(query)
+        from doorward.search.question import read
+        from doorward.search.ranking import Ranking, listed
+
+        index, question = self.index(), read(query)
         among = index.only(servers, read_only, question.tags)
         found = Ranking(index, question, among).best(offset + limit) if question.concepts else listed(index, among)
         names = [index.qualified(number) for number in found.functions[offset : offset + limit]]

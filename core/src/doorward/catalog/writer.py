@@ -13,7 +13,6 @@ from doorward.catalog.store import CatalogStore, Contents, Row
 from doorward.data.clean_text import clean_compile
 from doorward.graph.producers import by_function, edges
 from doorward.model.functions import Compiled
-from doorward.search.segment import packed, segment
 
 
 def write(
@@ -28,6 +27,8 @@ def write(
 ) -> Report:
     """Replace everything of a server. Every text is cleaned, whatever its origin, and passes `scrub`: a document may
     contain the credentials it was fetched with."""
+    from doorward.search.segment import packed, segment  # numpy, which a start without a compile does not need
+
     compiled = clean_compile(compiled)
     report = Report(
         server, len(compiled.functions), [asdict(s) for s in compiled.skipped], list(compiled.warnings), ms,
@@ -39,7 +40,7 @@ def write(
         server,
         report=scrub(as_json(asdict(report))),
         segment=packed(segment([f for f, _ in functions])),
-        graph=as_json(by_function(edges([f for f, _ in functions], compiled.definitions.get))),
+        graph=scrub(as_json(by_function(edges([f for f, _ in functions], compiled.definitions.get)))),
         functions=[(Row(server, f.name, record), f.id, f.read_only) for f, record in functions],
         definitions=[
             (name, scrub(as_json(s))) for name, s in {scrub(n): s for n, s in compiled.definitions.items()}.items()

@@ -17,6 +17,9 @@ MAX_NEEDS, MAX_GIVEN = 12, 400
 MAX_DEPTH = 6
 """How deep the objects of a result are looked into."""
 
+MAX_NAME_CHARS = 80
+"""Characters of the name of a field that are told."""
+
 _SUFFIXES = frozenset(
     ["id", "ids", "uuid", "guid", "gid", "sid", "slug", "key", "handle", "number", "no", "code", "name", "login", "ref"]
 ) | {"token", "arn", "urn"}
@@ -51,8 +54,8 @@ _VAGUE = frozenset(
 
 
 class Needed(NamedTuple):
-    """A required argument that identifies a thing: `thing` is what it is (`("person",)`). `fields` are the names that a
-    result may have it under, the likeliest first. `is_text`: a string and no number; `None` where that is not said."""
+    """A required argument that identifies a thing: `thing` is what it is (`("person",)`). `fields` are what it may be
+    identified by, the likeliest first. `is_text`: a string and no number; `None` where that is not said."""
 
     parameter: str
     thing: tuple[str, ...]
@@ -61,14 +64,15 @@ class Needed(NamedTuple):
 
 
 class Given(NamedTuple):
-    """A field of a result that identifies a thing. `sure`: the result itself says which thing, and not only the
-    route. `depth` counts the objects around it."""
+    """A field of a result that identifies a thing: `person_id` a person by its `id`. `sure`: the result itself says
+    which thing, and not only the route. `depth` counts the objects around it. `name` is what the result calls it."""
 
     thing: tuple[str, ...]
     field: str
     sure: bool
     depth: int
     is_text: bool | None
+    name: str
 
 
 def needed(function: Function, reader: Reader) -> list[Needed]:
@@ -92,8 +96,7 @@ def needed(function: Function, reader: Reader) -> list[Needed]:
         if not thing:
             continue
         one = {"ids": "id"}.get(suffix, suffix)
-        fields = dict.fromkeys([_joined(words), one or "id", *(["id", "login", "name"] if not one else [])])
-        found.append(Needed(name, thing, tuple(fields), _is_text(kinds)))
+        found.append(Needed(name, thing, (one,) if one else ("id", "login", "name"), _is_text(kinds)))
     return found[:MAX_NEEDS]
 
 
@@ -103,7 +106,7 @@ def given(function: Function, reader: Reader) -> set[Given]:
     if function.returns is not None:
         _look(function.returns, thing_of_route(function), False, reader, 0, found)
     if not found and _reads(function) and (thing := thing_of_route(function)):
-        found.add(Given(thing, "id", False, 0, None))  # by convention: nothing says what it answers
+        found.add(Given(thing, "id", False, 0, None, "id"))  # by convention: nothing says what it answers
     return found
 
 
@@ -122,7 +125,8 @@ def _look(schema: Any, thing: tuple[str, ...], sure: bool, reader: Reader, depth
         kinds = _kinds(reader.resolve(value)[1], reader)
         if words and words[-1] in _SUFFIXES and (not kinds or not kinds.isdisjoint(_SCALARS)):
             own, is_text = _thing(words[:-1]), _is_text(kinds)
-            found.add(Given(own or thing, "id" if words[-1] == "ids" else words[-1], sure or bool(own), depth, is_text))
+            field = "id" if words[-1] == "ids" else words[-1]
+            found.add(Given(own or thing, field, sure or bool(own), depth, is_text, _called(key, words)))
         elif kinds.isdisjoint(_SCALARS):
             inner = _thing(words)
             _look(value, inner or thing, bool(inner) or sure, reader, depth + 1, found)
@@ -167,5 +171,6 @@ def _thing(words: Iterable[str]) -> tuple[str, ...]:
     return tuple(word for word in map(stem, words) if word not in _VAGUE)
 
 
-def _joined(words: Iterable[str]) -> str:
-    return "_".join(words)
+def _called(key: str, words: Iterable[str]) -> str:
+    """A field's name as an agent is told of it: no text that a document could hide in it."""
+    return key if key.isidentifier() and len(key) <= MAX_NAME_CHARS else "_".join(words)[:MAX_NAME_CHARS]

@@ -13,12 +13,12 @@ from doorward.model.functions import Function
 MAX_PRODUCERS = 3
 """Functions that are named for one argument."""
 
-SAME_NAME, SAME_THING, SAME_ROUTE = 0.8, 0.7, 0.6
-"""How sure it is: a field has the argument's own name, its thing says so itself, or only the route does."""
+SAME_THING, SAME_ROUTE = 0.6, 0.5
+"""How sure it is: the result says itself which thing its field identifies, or only the route does."""
 
 ABOUT_IT, PER_OBJECT, PER_NEED, PER_FIELD = 0.15, 0.08, 0.1, 0.1
 """What it adds that the producer is about that thing (`GET /people` for a person); what it takes for each object around
-the field, for each identifier that the producer needs itself, and for each likelier name of the field."""
+the field, for each identifier that the producer needs itself, and for each likelier way to identify the thing."""
 
 LEAST = 0.3
 """What is less sure is not told."""
@@ -82,12 +82,11 @@ def _for(
                 continue
             if None not in (need.is_text, each.is_text) and need.is_text != each.is_text:
                 continue
-            said = field == need.parameter and len(split_words(field)) > 1
-            sure = SAME_NAME if said else SAME_THING if each.sure else SAME_ROUTE
+            sure = SAME_THING if each.sure else SAME_ROUTE
             sure += max((_FINDS.get(word, 0) for word in split_words(by_name(producer).name)), default=0)
             sure += ABOUT_IT * (thing_of_route(by_name(producer)) == need.thing)
             sure -= PER_OBJECT * each.depth + PER_NEED * len(asks) + PER_FIELD * place
-            edge = Edge(function.name, need.parameter, producer, field, min(1.0, round(sure, 2)))
+            edge = Edge(function.name, need.parameter, producer, each.name, min(1.0, round(sure, 2)))
             if (
                 edge.confidence >= LEAST
                 and edge.confidence > found.get(producer, edge._replace(confidence=0)).confidence
