@@ -15,6 +15,7 @@ from pydantic_core import from_json
 from doorward.catalog import enhancements
 from doorward.catalog.empty_catalog import EMPTY_CATALOG
 from doorward.catalog.function_codec import Report, restored
+from doorward.catalog.joined_index import JoinedIndex, Outdated
 from doorward.catalog.store import (
     Broken,
     CatalogReader,
@@ -33,7 +34,7 @@ from doorward.model.functions import Compiled, Function, Schema
 from doorward.model.names import Named
 from doorward.search.index import Index
 from doorward.search.question import read as read_question
-from doorward.search.ranking import Ranking, listed
+from doorward.search.ranking import ranked
 from doorward.search.segment import segment, unpacked
 
 T = TypeVar("T")
@@ -73,7 +74,7 @@ class Catalog:
         self.schema_hash = lru_cache(4096)(self._schema_hash)
         self.enhancement = lru_cache(4096)(self._enhancement)
         self._graph = lru_cache(256)(self._read_graph)
-        self.index = lru_cache(1)(self._joined)
+        self.index = JoinedIndex(self._segments)
         self._cached = [kept for kept in vars(self).values() if hasattr(kept, "cache_clear")]
 
     def close(self) -> None:
@@ -244,14 +245,23 @@ class Catalog:
         """The names of a server's functions, with the ids and routes that they were made from."""
         return (Named(*names) for names in self._reader.named(server))
 
-    def _joined(self) -> Index:
-        """The search index of all servers."""
-        stored = {server: self._read(unpacked, content) for server, content in self._reader.segments()}
-        segments = {name: stored.get(name) or segment([*self.functions(name)]) for name in self.servers()}
+    def _segments(self, outdated: Collection[str]) -> Callable[[], Index | Outdated]:
+        """Read the search indexes of all servers, and the functions of those without a good one. Returns:
+        what joins them, for a thread."""
+        stored = {name: raw for name, raw in self._reader.segments() if name not in outdated}
+        missing = {name: [*self.functions(name)] for name in self.servers().difference(stored)}
         questions: dict[str, dict[str, list[str]]] = {}
         for server, name, words in self._reader.questions():
             questions.setdefault(server, {})[name] = words.split()
-        return Index(segments, questions)
+
+        def join() -> Index | Outdated:
+            kept = {name: self._read(unpacked, raw) for name, raw in stored.items()}
+            segments = {name: part for name, part in kept.items() if part}
+            if len(segments) < len(kept):
+                return Outdated(kept.keys() - segments.keys())
+            return Index(segments | {name: segment(each) for name, each in missing.items()}, questions)
+
+        return join
 
     def search(
         self, query: str, *, servers: Sequence[str], read_only: bool | None = None, limit: int = 10, offset: int = 0
@@ -259,10 +269,14 @@ class Catalog:
         """The functions that match the words, best first, and how many match in all. Without words, all do. `tag:NAME`
         in the query keeps only those with that tag; `tag:pull*` and `tag:"two words"` work; several must all match."""
         index, question = self.index(), read_question(query)
-        among = index.only(servers, read_only, question.tags)
-        found = Ranking(index, question, among).best(offset + limit) if question.concepts else listed(index, among)
+        found = ranked(index, question, index.only(servers, read_only, question.tags), offset + limit)
         names = [index.qualified(number) for number in found.functions[offset : offset + limit]]
         return [function for name in names if (function := self.function(*name))], found.total
+
+    def stored_functions(self, server: str) -> Callable[[], list[Function]]:
+        """Read all functions of a server, in the order of its document. Returns: what decodes them, for a thread."""
+        rows = [*self._reader.functions(server)]
+        return lambda: [self._read(restored, *row) for row in rows]
 
     def servers(self) -> set[str]:
         """The servers that have a compile."""
