@@ -27,7 +27,7 @@ def names(found: Any) -> list[str]:
 
 
 async def test_what_policy_denies_is_not_found(doorward_host: Any) -> None:
-    """Neither as a hit nor in the count, by the operator's policy or the table of a principal. CONTRACT: DIS-02."""
+    """Neither as a hit nor in the count, by the operator's policy or the table of a principal. CONTRACT: DIS-08."""
     async with doorward_host.gateway('policy = { deny = ["weather.fail"] }\n' + CONFIG + ALICE + BOB) as gate:
         everything = await gate.search_functions("", limit=50)
         assert "weather.fail" not in names(everything)
@@ -106,7 +106,7 @@ async def test_a_search_explains_itself(doorward_host: Any) -> None:
 
 
 async def test_several_questions_in_one_search(doorward_host: Any) -> None:
-    """Each function once, by its best place, with the questions that found it; pages go on. CONTRACT: DIS-02."""
+    """Each function once, by its best place, with the questions that found it; pages go on. CONTRACT: DIS-08."""
     async with doorward_host.gateway(CONFIG) as gate:
         asked = ["add a station", "forecast for a city"]
         found = await gate.search_functions(queries=asked)

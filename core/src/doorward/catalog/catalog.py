@@ -232,6 +232,10 @@ class Catalog:
         """Who gives the identifiers that a function needs, the surest first for each argument."""
         return [Edge(*edge) for edge in self._graph(server).get(name, [])]
 
+    def graph(self, server: str) -> list[Edge]:
+        """Who gives what the functions of a server need."""
+        return [Edge(*edge) for edges in self._graph(server).values() for edge in edges]
+
     def _read_graph(self, server: str) -> Mapping[str, Any]:
         graph = self._reader.graph(server)
         return self._read(from_json, graph) if graph else {}

@@ -11,7 +11,7 @@ from doorward.model.names import class_name, is_plain
 MAX_CHARS = 60
 """Characters of the whole."""
 
-MAX_KEYS = 4
+MAX_KEYS = 3
 """Keys of an object without a name that are told."""
 
 _MAX_ENVELOPE = 8
