@@ -129,7 +129,9 @@ async def test_near_misses_when_nothing_is_found(doorward_host: Any) -> None:
         assert found["near"] == ["weather.add_station"]
         denied = await gate.search_functions("tag:nosuch forecast", principal="alice")
         assert "weather.get_forecast" not in denied.get("near", [])
-        assert (await gate.search_functions("qqqqq"))["functions"] == []
+        assert "weather.get_forecast" in (await gate.search_functions("gt_frecst"))["near"]
+        assert "near" not in await gate.search_functions("gt_frecst", principal="alice")
+        assert "near" not in await gate.search_functions("qqqqq")
 
 
 async def test_nobody_waits_for_the_join(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

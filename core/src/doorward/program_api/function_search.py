@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from doorward.catalog.near_functions import names_near
+import numpy as np
+
+from doorward.catalog.near_functions import MAX_COMPARED_NAMES
+from doorward.data.near_names import nearest
+from doorward.data.words import split_words
 from doorward.model.errors import InvalidArguments
 from doorward.model.functions import Function
 from doorward.program_api.allowed_functions import AllowedFunctions
@@ -98,15 +102,19 @@ class FunctionSearch:
     def _near(
         self, index: Index, allowed: Any, queries: Sequence[str], questions: Sequence[Question], principal: str
     ) -> list[str]:
-        """What fits the words, but is of another server, has not these tags or is not read only; else like names."""
-        usable = self._servers.names(principal)
-        among = _both(allowed, index.only(usable, None, ()))
+        """What fits the words, but is of another server, has not these tags or is not read only; else what is called
+        alike, unless there are too many names to compare."""
+        among = _both(allowed, index.only(self._servers.names(principal), None, ()))
         wider = [ranked(index, each, among, MAX_NEAR) for each in questions if each.concepts]
         if names := [".".join(index.qualified(place)) for place, _ in merged(wider)[:MAX_NEAR]]:
             return names
-        may = {".".join(index.qualified(n)) for n in range(index.size) if among is None or among[n]}
-        like = [name for query in queries if query.strip() for name in names_near(self._catalog, query, usable)]
-        return [name for name in dict.fromkeys(like) if name in may][:MAX_NEAR]
+        numbers = range(index.size) if among is None else np.flatnonzero(among).tolist()
+        if len(numbers) > MAX_COMPARED_NAMES:
+            return []
+        names = [".".join(index.qualified(number)) for number in numbers]
+        asked = [" ".join(split_words(query)).replace(" ", "_") for query in queries]
+        like = [name for words in asked if words for name in nearest(words, names, MAX_NEAR, {})]
+        return [*dict.fromkeys(like)][:MAX_NEAR]
 
 
 def merged(found: Sequence[Ranked]) -> list[tuple[int, list[int]]]:
