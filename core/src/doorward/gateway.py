@@ -34,6 +34,7 @@ from doorward.observers.observers import Observers
 from doorward.packages.index import Index
 from doorward.plugins.manager import Plugins
 from doorward.program_api.discovery import Discovery
+from doorward.program_api.function_search import FunctionSearch
 from doorward.program_api.helper_cards import MODULE, HelperCards
 from doorward.program_api.helpers import HELPERS, Helpers
 from doorward.program_api.modules import Modules
@@ -79,7 +80,9 @@ class Gateway:
         self.languages = Languages(self.executors)
         policy, cards = Policy(loaded, self.principals, self.servers.upstreams), HelperCards(HELPERS)
         self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets)
-        self.discovery = Discovery(self.catalog, self.servers, self.broker, cards, self.executors.told, self.limits)
+        search = FunctionSearch(self.catalog, self.servers, policy)
+        told = self.executors.told
+        self.discovery = Discovery(self.catalog, self.servers, self.broker, cards, told, self.limits, search)
         ours = Helpers(self.discovery, self.servers, self.skills)
         others = Runtime(self.discovery, self.catalog, self.servers, self.broker)
         self.modules = Modules(self.catalog, self.servers, self.discovery, {MODULE: ours.all, RUNTIME: others.all})
@@ -156,21 +159,32 @@ class Gateway:
 
     async def search_functions(
         self,
-        query: str,
+        query: str = "",
         *,
+        queries: Sequence[str] = (),
         server: str | None = None,
         read_only: bool | None = None,
         limit: int = 10,
         cursor: str | None = None,
+        explain: bool = False,
         principal: str = LOCAL,
     ) -> dict[str, Any]:
-        """`{"functions": [{"function", "summary", …}], "total", "cursor"?}`: what matches the words, best first.
+        """`{"functions": [{"function", "summary", …}], "total", "cursor"?, "near"?}`: what matches the words, best
+        first, of what policy allows. A hit has what the function `needs` and `gives`; with several `queries`, which of
+        them it `answers`; and why it was found (`matched`), if `explain`.
 
         Raises: UnknownName, InvalidArguments.
         """
         await self.ready()
-        return self.discovery.search(
-            query, principal=principal, server=server, read_only=read_only, limit=limit, cursor=cursor
+        return await self.discovery.search(
+            query,
+            principal=principal,
+            queries=queries,
+            server=server,
+            read_only=read_only,
+            limit=limit,
+            cursor=cursor,
+            explain=explain,
         )
 
     async def get_functions(

@@ -3,11 +3,12 @@ directory."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from doorward import Call, Compiled, Function, Settings, ToolError
-from doorward.compat.aliases import PREDEFINED_NAMES, aliases, server_meant
+from doorward.compat.aliases import PREDEFINED_NAMES, RUNTIME, aliases, server_meant
 from doorward.compat.script_aliases import script_aliases
 
 from ..conftest import CONFIG
@@ -196,3 +197,15 @@ def test_names_in_typescript() -> None:
         'import { callMCPTool, searchTools } from "doorward.runtime";\n'
         "globalThis.callMCPTool ??= callMCPTool;\nglobalThis.searchTools ??= searchTools;\n"
     )
+
+
+@pytest.mark.anyio
+async def test_their_searches_find_what_policy_allows(doorward_host: Any) -> None:
+    """As `doorward.search` does: what is denied is not shown. CONTRACT: DIS-12."""
+    async with doorward_host.gateway('policy = { deny = ["weather.get_forecast"] }\n' + CONFIG) as gate:
+        await gate.ready()
+        run: Any = SimpleNamespace(program=SimpleNamespace(principal="local"))
+        for helper in ("search_tool_docs", "search_tools"):
+            found = str(await gate.modules.helpers[RUNTIME][helper](run, "add a forecast for a city"))
+            assert "add_station" in found
+            assert "get_forecast" not in found

@@ -65,7 +65,7 @@ async def test_the_main_job(doorward_host: Any, era: str) -> None:
         schemas = {t.name: t.output_schema for t in (await client.list_tools()).tools}
         calls = [
             ("list_servers", {}, "weather: 8 functions"),
-            ("search_functions", {"query": "forecast", "limit": 3}, "weather.get_forecast: The forecast"),
+            ("search_functions", {"query": "forecast", "limit": 3}, "weather.get_forecast -> {high}: The forecast"),
             ("get_functions", {"functions": ["weather.get_forecast"]}, "from weather import get_forecast"),
             ("execute_code", {"code": "result = await weather.get_forecast('Oslo')"}, '{"city":"Oslo",'),
         ]

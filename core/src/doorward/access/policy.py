@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from doorward.access.patterns import is_wild
 from doorward.access.rules import Rules, matches, selected
-from doorward.model.errors import InvalidArguments
+from doorward.model.errors import DoorwardError, InvalidArguments
 from doorward.model.functions import Function
 from doorward.model.names import some
 from doorward.model.programs import Program
@@ -55,6 +56,14 @@ def narrowing(functions: Sequence[str] | None) -> tuple[str, ...] | None:
     return patterns
 
 
+class Scope(NamedTuple):
+    """Principals of one scope may call the same functions: `rules` are the table of theirs, `principal` is one of them
+    where upstreams count, which may be different for each."""
+
+    rules: Rules
+    principal: str
+
+
 class Policy:
     """`[policy]` of the active distribution and of the configuration, and within them the table of the principal in
     `[principals]`. `upstreams` answers where a call of a principal may go."""
@@ -65,6 +74,22 @@ class Policy:
         self._tables = tables(loaded)
         self._principals = principals
         self._upstreams = upstreams
+
+    def scope(self, principal: str) -> Scope | None:
+        """What `allows` depends on for a principal; `None` if it allows every function."""
+        own = self._principals.rights(principal).rules
+        rules = [*self._tables.values(), own]
+        if all(each.everything for each in rules):
+            return None
+        return Scope(own, principal if any(each.by_upstream for each in rules) else "")
+
+    def allows(self, function: Function, principal: str) -> bool:
+        """Whether a principal may call a function at all. If that cannot be told, no: the call would fail."""
+        reached = lru_cache(lambda: self._upstreams(function, principal))
+        rules = [*self._tables.values(), self._principals.rights(principal).rules]
+        with contextlib.suppress(DoorwardError):
+            return not any(each.forbids(function, reached) for each in rules)
+        return False
 
     def refusal(self, program: Program, function: Function) -> str | None:
         """Why the program may not call the function, or `None`. Raises: DoorwardError if that cannot be told."""

@@ -34,6 +34,16 @@ class Rules:
         self.allow, self._allow_at = _apart(allow)
         self.deny, self._deny_at = _apart(deny)
 
+    @property
+    def everything(self) -> bool:
+        """Whether they allow every function, wherever it calls."""
+        return "*" in self.allow.written and not self.deny.written and not self._deny_at
+
+    @property
+    def by_upstream(self) -> bool:
+        """Whether any pattern names an upstream."""
+        return bool(self._allow_at or self._deny_at)
+
     def forbids(self, function: Function, upstreams: Callable[[], Sequence[Upstream]]) -> str:
         """The key that forbids a function, whose calls may go to these upstreams; empty if none does. They are asked
         for only if a pattern names an upstream."""

@@ -15,6 +15,7 @@ from pydantic_core import from_json
 from doorward.catalog import enhancements
 from doorward.catalog.empty_catalog import EMPTY_CATALOG
 from doorward.catalog.function_codec import Report, restored
+from doorward.catalog.joined_index import JoinedIndex, Outdated
 from doorward.catalog.store import (
     Broken,
     CatalogReader,
@@ -72,7 +73,7 @@ class Catalog:
         self.schema_hash = lru_cache(4096)(self._schema_hash)
         self.enhancement = lru_cache(4096)(self._enhancement)
         self._graph = lru_cache(256)(self._read_graph)
-        self.index = lru_cache(1)(self._joined)
+        self.index = JoinedIndex(self._segments)
         self._cached = [kept for kept in vars(self).values() if hasattr(kept, "cache_clear")]
 
     def close(self) -> None:
@@ -230,6 +231,10 @@ class Catalog:
         """Who gives the identifiers that a function needs, the surest first for each argument."""
         return [Edge(*edge) for edge in self._graph(server).get(name, [])]
 
+    def graph(self, server: str) -> list[Edge]:
+        """Who gives what the functions of a server need."""
+        return [Edge(*edge) for edges in self._graph(server).values() for edge in edges]
+
     def _read_graph(self, server: str) -> Mapping[str, Any]:
         graph = self._reader.graph(server)
         return self._read(from_json, graph) if graph else {}
@@ -243,17 +248,26 @@ class Catalog:
         """The names of a server's functions, with the ids and routes that they were made from."""
         return (Named(*names) for names in self._reader.named(server))
 
-    def _joined(self) -> Index:
-        """The search index of all servers."""
-        from doorward.search.index import Index  # numpy takes a tenth of a second: not when a gateway starts
-        from doorward.search.segment import segment, unpacked
-
-        stored = {server: self._read(unpacked, content) for server, content in self._reader.segments()}
-        segments = {name: stored.get(name) or segment([*self.functions(name)]) for name in self.servers()}
+    def _segments(self, outdated: Collection[str]) -> Callable[[], Index | Outdated]:
+        """Read the search indexes of all servers, and the functions of those without a good one. Returns:
+        what joins them, for a thread."""
+        stored = {name: raw for name, raw in self._reader.segments() if name not in outdated}
+        missing = {name: [*self.functions(name)] for name in self.servers().difference(stored)}
         questions: dict[str, dict[str, list[str]]] = {}
         for server, name, words in self._reader.questions():
             questions.setdefault(server, {})[name] = words.split()
-        return Index(segments, questions)
+
+        def join() -> Index | Outdated:
+            from doorward.search.index import Index  # numpy takes a tenth of a second: not when a gateway starts
+            from doorward.search.segment import segment, unpacked
+
+            kept = {name: self._read(unpacked, raw) for name, raw in stored.items()}
+            segments = {name: part for name, part in kept.items() if part}
+            if len(segments) < len(kept):
+                return Outdated(kept.keys() - segments.keys())
+            return Index(segments | {name: segment(each) for name, each in missing.items()}, questions)
+
+        return join
 
     def search(
         self, query: str, *, servers: Sequence[str], read_only: bool | None = None, limit: int = 10, offset: int = 0
@@ -261,13 +275,17 @@ class Catalog:
         """The functions that match the words, best first, and how many match in all. Without words, all do. `tag:NAME`
         in the query keeps only those with that tag; `tag:pull*` and `tag:"two words"` work; several must all match."""
         from doorward.search.question import read
-        from doorward.search.ranking import Ranking, listed
+        from doorward.search.ranking import ranked
 
         index, question = self.index(), read(query)
-        among = index.only(servers, read_only, question.tags)
-        found = Ranking(index, question, among).best(offset + limit) if question.concepts else listed(index, among)
+        found = ranked(index, question, index.only(servers, read_only, question.tags), offset + limit)
         names = [index.qualified(number) for number in found.functions[offset : offset + limit]]
         return [function for name in names if (function := self.function(*name))], found.total
+
+    def stored_functions(self, server: str) -> Callable[[], list[Function]]:
+        """Read all functions of a server, in the order of its document. Returns: what decodes them, for a thread."""
+        rows = [*self._reader.functions(server)]
+        return lambda: [self._read(restored, *row) for row in rows]
 
     def servers(self) -> set[str]:
         """The servers that have a compile."""

@@ -13,6 +13,7 @@ import anyio
 import click
 
 from doorward.cli.common import Project, common, pairs, parsed, plain, print_json, say, table
+from doorward.cli.graph import show_graph
 
 if TYPE_CHECKING:
     from doorward.gateway import Gateway
@@ -63,14 +64,19 @@ async def _functions(gate: Gateway, server: str) -> Any:
 @click.option("--server", help="Only functions of this server.")
 @click.option("--read-only", is_flag=True, help="Only functions that change nothing.")
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50), help="How many to show.")
-def search(project: Project, words: tuple[str, ...], server: str | None, read_only: bool, limit: int) -> None:
+@click.option("--explain", is_flag=True, help="Say which words were found, and where.")
+def search(
+    project: Project, words: tuple[str, ...], server: str | None, read_only: bool, limit: int, explain: bool
+) -> None:
     """Find functions that fit the WORDS, best first. "tag:NAME" among the words keeps those of a tag."""
-    anyio.run(_search, project, " ".join(words), server, read_only or None, limit)
+    anyio.run(_search, project, " ".join(words), server, read_only or None, limit, explain)
 
 
-async def _search(project: Project, words: str, server: str | None, read_only: bool | None, limit: int) -> None:
+async def _search(
+    project: Project, words: str, server: str | None, read_only: bool | None, limit: int, explain: bool
+) -> None:
     async with project.gateway() as gate:
-        found = await gate.search_functions(words, server=server, read_only=read_only, limit=limit)
+        found = await gate.search_functions(words, server=server, read_only=read_only, limit=limit, explain=explain)
         empty = not any(report.functions for report in gate.catalog.reports().values())
     _tell_functions(project, found)
     if project.json:
@@ -79,7 +85,8 @@ async def _search(project: Project, words: str, server: str | None, read_only: b
         advice = (
             "the catalog is empty: `doorward list` says why" if empty else "try other words, or `doorward list SERVER`"
         )
-        say(f"no function fits; {advice}", err=True)
+        near = f"near: {', '.join(found['near'])}; " if "near" in found else ""
+        say(f"no function fits; {near}{advice}", err=True)
     elif found["total"] > len(found["functions"]):
         say(f"{found['total']} functions fit; --limit shows more", err=True)
 
@@ -88,15 +95,25 @@ def _tell_functions(project: Project, found: dict[str, Any]) -> None:
     if project.json:
         print_json(found)
     else:
-        table(["function", "summary"], [(f["function"], f["summary"]) for f in found["functions"]])
+        functions = found["functions"]
+        columns = ["function", "summary", *(["matched"] if any("matched" in f for f in functions) else [])]
+        rows = [(f["function"], f["summary"], ", ".join(f.get("matched", []))) for f in functions]
+        table(columns, [row[: len(columns)] for row in rows])
 
 
 @click.command()
 @common
-@click.argument("functions", nargs=-1, required=True, metavar="SERVER.FUNCTION...")
+@click.argument("functions", nargs=-1, metavar="SERVER.FUNCTION...")
 @click.option("--language", default="", metavar="NAME", help="Show them for programs of this language.")
-def show(project: Project, functions: tuple[str, ...], language: str) -> int:
+@click.option(
+    "--graph", is_flag=True, help="Show which functions give what they need, of whole SERVERs too, or of all."
+)
+def show(project: Project, functions: tuple[str, ...], language: str, graph: bool) -> int:
     """Show one to five functions: import line, signature, types, documentation and an example."""
+    if graph:
+        return anyio.run(show_graph, project, functions)
+    if not functions:
+        raise click.UsageError("Missing argument 'SERVER.FUNCTION...'.")
     return anyio.run(_show, project, functions, language)
 
 

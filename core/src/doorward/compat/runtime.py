@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +67,7 @@ class Runtime:
         return await self._listed(run, module, lambda function: self._entry(function, detail))
 
     async def _search_docs(self, run: HelperContext, query: str, limit: int = 5, detail: str = "summary") -> Any:
-        return [self._entry(function, detail) for function in self._found(run, query, limit)]
+        return [self._entry(function, detail) for function in await self._found(run, query, limit)]
 
     async def _tools(self, run: HelperContext, server: str) -> Any:
         return await self._listed(run, self._discovery.module(server, run.program.principal), self._tool)
@@ -100,7 +100,7 @@ class Runtime:
         return found
 
     async def _search_tools(self, run: HelperContext, query: str, limit: int = 10) -> Any:
-        return [self._named(function) for function in self._found(run, query, limit)]
+        return [self._named(function) for function in await self._found(run, query, limit)]
 
     async def _tool_schema(self, run: HelperContext, name: str) -> Any:
         try:
@@ -146,10 +146,10 @@ class Runtime:
             await anyio.lowlevel.checkpoint()  # large schemas take long
         return found
 
-    def _found(self, run: HelperContext, query: str, limit: int) -> Iterable[Function]:
-        return self._catalog.search(
-            str(query), servers=self._servers.names(run.program.principal), limit=max(1, min(int(limit), 50))
-        )[0]
+    async def _found(self, run: HelperContext, query: str, limit: int) -> list[Function]:
+        most = max(1, min(int(limit), 50))
+        found = await self._discovery.functions.find([str(query)], principal=run.program.principal, limit=most)
+        return [hit.function for hit in found.hits]
 
     def _about(self, run: HelperContext, module: str, tools: list[dict[str, Any]]) -> dict[str, Any]:
         cwd = self._servers.cwd(module, run.program.principal)

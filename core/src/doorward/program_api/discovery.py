@@ -21,11 +21,13 @@ from doorward.model.functions import Function
 from doorward.model.limits import Limits
 from doorward.model.names import some
 from doorward.program_api.helper_cards import MODULE, HelperCards
+from doorward.program_api.hits import LIKELY, Hits
 from doorward.programs.languages import PYTHON, is_script
 
 if TYPE_CHECKING:
     from doorward.calls.broker import Broker
     from doorward.catalog.catalog import Catalog
+    from doorward.program_api.function_search import FunctionSearch
     from doorward.results.observation import Observation
     from doorward.servers.registry import Servers
 
@@ -34,9 +36,6 @@ MAX_DESCRIBED = 5
 
 _MAX_NAMES = 40
 """Function names in the description of a server."""
-
-LIKELY = 0.5
-"""How sure it must be that a function gives what another one needs, to be told beside it."""
 
 FEW_SERVERS = 20
 """A list of more servers says less about each."""
@@ -68,6 +67,7 @@ class Discovery:
         cards: HelperCards,
         executors: Callable[[], str],
         limits: Limits,
+        functions: FunctionSearch,
     ) -> None:
         """`cards` describe `import doorward`; `executors` returns a description of the executors."""
         self._catalog = catalog
@@ -76,6 +76,8 @@ class Discovery:
         self.cards = cards
         self._executors = executors
         self._limits = limits
+        self.functions = functions
+        self.hits = Hits(catalog, self.seen)
 
     def capabilities(self, principal: str, language: str = PYTHON) -> str:
         """A paragraph about what a principal can do here, in programs of a language."""
@@ -118,44 +120,42 @@ class Discovery:
         about = clean(report.description, ABOUT_CHARS if few else ABOUT_CHARS_OF_MANY) if report else ""
         return shown | ({"about": about} if about else {})
 
-    def search(
+    async def search(
         self,
-        query: str,
+        query: str = "",
         *,
         principal: str,
+        queries: Sequence[str] = (),
         server: str | None = None,
         read_only: bool | None = None,
         limit: int = 10,
         cursor: str | None = None,
+        explain: bool = False,
     ) -> dict[str, Any]:
-        """`{"functions": [{"function", "summary", …}], "total": N, "cursor": …}`, best first.
+        """`{"functions": [{"function", "summary", …}], "total": N, "cursor": …}`, best first, of what policy allows.
+        With several `queries`, a hit says by number which of them it `answers`. `explain`: why it was found. Where
+        nothing is, `near` may name something.
 
-        Raises: InvalidArguments for an invalid cursor; UnknownName for an unknown server.
+        Raises: InvalidArguments for an invalid cursor, or too many queries; UnknownName for an unknown server.
         """
-        usable = self._servers.names(principal) if server is None else [self.module(server, principal)]
+        asked = [*dict.fromkeys(map(str, filter(None, [query, *queries])))] or [""]
+        only = None if server is None else self.module(server, principal)
         limit, offset = max(1, min(limit, 50)), offset_of(cursor)
-        functions, total = self._catalog.search(query, servers=usable, read_only=read_only, limit=limit, offset=offset)
-        answer: dict[str, Any] = {"functions": [self._hit(f) for f in functions], "total": total}
-        if offset + len(functions) < total:
-            answer["cursor"] = cursor_at(offset + len(functions))
+        found = await self.functions.find(
+            asked,
+            principal=principal,
+            server=only,
+            read_only=read_only,
+            limit=limit,
+            offset=offset,
+            explain=explain,
+        )
+        shown = [self.hits.shown(hit, numbered=len(asked) > 1) for hit in found.hits]
+        answer: dict[str, Any] = {"functions": shown, "total": found.total}
+        answer |= {"near": found.near} if found.near else {}
+        if offset + len(shown) < found.total:
+            answer["cursor"] = cursor_at(offset + len(shown))
         return answer
-
-    def _hit(self, function: Function) -> dict[str, Any]:
-        enhancement = self._catalog.enhancement(function.server, function.name)
-        summary = " ".join((function.summary or function.description)[:400].split())[:160]
-        better = additions.in_a_hit(enhancement) if enhancement else ""
-        hit: dict[str, Any] = {"function": function.qualified, "summary": better or summary}
-        hit |= {"read_only": True} if function.read_only else {}
-        hit |= {"needs": needs} if (needs := self._needs(function)) else {}
-        return hit | ({"deprecated": True} if function.deprecated else {})
-
-    def _needs(self, function: Function) -> dict[str, str]:
-        """Arguments of a function, each with the function that gives it, where that is likely."""
-        found: dict[str, str] = {}
-        for edge in self._catalog.needs(function.server, function.name):
-            if edge.confidence >= LIKELY:
-                found.setdefault(edge.parameter, edge.producer)
-        return found
 
     def describe(self, names: Sequence[str], principal: str, language: str = PYTHON) -> list[dict[str, Any]]:
         """One to five functions in full, as programs of a language declare them: `{"function", "import", "signature",

@@ -45,11 +45,20 @@ class Helpers:
         read_only: bool | None = None,
         limit: int = 10,
         cursor: str | None = None,
+        queries: list[str] | None = None,
+        explain: bool = False,
     ) -> dict[str, Any]:
-        """Find functions by what they do. {"functions": [{"function", "summary"}], "total", "cursor"}, best first."""
-        whose = run.program.principal
-        return self._discovery.search(
-            str(query), principal=whose, server=server, read_only=read_only, limit=int(limit), cursor=cursor
+        """Find functions by what they do. {"functions": [{"function", "summary"}], "total", "cursor"}, best first.
+        Several `queries` are answered at once; `explain` says what `matched`."""
+        return await self._discovery.search(
+            str(query),
+            principal=run.program.principal,
+            queries=[queries] if isinstance(queries, str) else queries or (),
+            server=server,
+            read_only=read_only,
+            limit=int(limit),
+            cursor=cursor,
+            explain=bool(explain),
         )
 
     async def describe(self, run: HelperContext, *names: str) -> str:

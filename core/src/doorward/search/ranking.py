@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from doorward.data.words import Phrase
 from doorward.search.document import KINDS
+from doorward.search.explanation import explained
 from doorward.search.index import FREE_WORDS, IN_BRIEF, IN_NAME, IN_SUMMARY, Index, Postings
 from doorward.search.near_words import near_words
 from doorward.search.question import READING_KINDS, Concept, Question
@@ -70,10 +71,11 @@ Array = NDArray[Any]
 
 
 class Ranked(NamedTuple):
-    """The functions that fit, best first, and how many there are."""
+    """The functions that fit, best first; how many there are; and which they are: a truth value for each function."""
 
     functions: list[int]
     total: int
+    fits: Array
 
 
 class Ranking:
@@ -81,7 +83,7 @@ class Ranking:
 
     def __init__(self, index: Index, question: Question, among: Array | None = None) -> None:
         self._index, self._question, self._among = index, question, among
-        self._concepts = [self._understood(concept) for concept in question.concepts]
+        self._concepts = [understood(index, concept) for concept in question.concepts]
         self._of = self._searched()
         self._hit = np.zeros(index.size, bool)
         self._itself = np.zeros(index.size, bool)
@@ -98,15 +100,7 @@ class Ranking:
             chosen = worth >= np.partition(worth, total - count)[total - count]
             found, worth = found[chosen], worth[chosen]
         ordered = found[np.lexsort((self._index.tie[found], -worth))].tolist()
-        return Ranked(self._with_plain(ordered)[:most], total)
-
-    def _understood(self, concept: Concept) -> Concept:
-        """A concept with what an unknown word may have meant."""
-        word = concept.phrase[0]
-        if len(concept.phrase) > 1 or len(word) < 4 or self._index.knows(word):
-            return concept
-        near = dict.fromkeys(near_words(self._index, word), TYPO_WEIGHT / MEANING_WEIGHT)
-        return Concept(concept.phrase, near | dict(concept.phrases), concept.plain)
+        return Ranked(self._with_plain(ordered)[:most], total, self._hit)
 
     def _searched(self) -> int:
         """How many functions are searched: those of servers that have any word of the question."""
@@ -241,4 +235,24 @@ def _raise(fit: Array, functions: Array, to: Array) -> None:
 def listed(index: Index, among: Array | None) -> Ranked:
     """All functions, or those in `among`, in the order of servers and documents."""
     functions = [*range(index.size)] if among is None else np.flatnonzero(among).tolist()
-    return Ranked(functions, len(functions))
+    return Ranked(functions, len(functions), np.ones(index.size, bool) if among is None else among)
+
+
+def ranked(index: Index, question: Question, among: Array | None, most: int) -> Ranked:
+    """The first of those that fit a question; of all, if it has no words."""
+    return Ranking(index, question, among).best(most) if question.concepts else listed(index, among)
+
+
+def why(index: Index, question: Question, functions: Sequence[int]) -> list[list[str]]:
+    """For each of these functions, what of the question it has, and where."""
+    concepts = [understood(index, concept) for concept in question.concepts]
+    return [explained(index, question, concepts, function) for function in functions]
+
+
+def understood(index: Index, concept: Concept) -> Concept:
+    """A concept with what an unknown word may have meant."""
+    word = concept.phrase[0]
+    if len(concept.phrase) > 1 or len(word) < 4 or index.knows(word):
+        return concept
+    near = dict.fromkeys(near_words(index, word), TYPO_WEIGHT / MEANING_WEIGHT)
+    return Concept(concept.phrase, near | dict(concept.phrases), concept.plain)

@@ -9,6 +9,7 @@ import mcp_types as t
 from doorward import Gateway, Outcome, module_name
 from doorward.serving import as_dict, indented, outcome_names
 
+from doorward_mcp_server.found import found_lines
 from doorward_mcp_server.guides import MINIMAL
 from doorward_mcp_server.images import shown
 from doorward_mcp_server.languages import declaring, running
@@ -52,27 +53,19 @@ async def list_servers(caller: Caller, cursor: str | None = None) -> Answer:
 
 async def search_functions(
     caller: Caller,
-    query: Annotated[str, "In words; tag:NAME narrows"],
+    query: Annotated[str, "In words; tag:NAME narrows"] = "",
+    queries: Annotated[list[str] | None, "Several at once"] = None,
     server: str | None = None,
     read_only: bool | None = None,
     limit: int = 10,
     cursor: str | None = None,
+    explain: bool = False,
 ) -> Answer:
     found = await caller.gate.search_functions(
-        query, server=server, read_only=read_only, limit=limit, cursor=cursor, principal=caller.principal
-    )
-    lines = [_hit(f) for f in found["functions"]] or ["Nothing found. Try other words."]
-    if "cursor" in found:
-        lines.append(f"{found['total']} in all; more with cursor={found['cursor']!r}")
-    return "\n".join(lines), found, False
-
-
-def _hit(found: Mapping[str, Any]) -> str:
-    needs = ", ".join(f"{name}: from {producer}" for name, producer in found.get("needs", {}).items())
-    return (
-        f"{found['function']}: {found['summary']}{' (read-only)' if found.get('read_only') else ''}"
-        f"{f' (needs {needs})' if needs else ''}"
-    )
+        query, queries=queries or (), server=server, read_only=read_only, limit=limit, cursor=cursor, explain=explain,
+        principal=caller.principal,
+    )  # fmt: skip
+    return "\n".join(found_lines(found)), found, False
 
 
 async def get_functions(

@@ -1,0 +1,63 @@
+"""`doorward show --graph`: which functions give the identifiers that others need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from doorward.cli.common import Project, plain, print_json, say, table
+
+if TYPE_CHECKING:
+    from doorward.gateway import Gateway
+
+
+async def show_graph(project: Project, names: Sequence[str]) -> int:
+    """Print what is known of the named servers and functions, or of all servers. Returns: the exit status."""
+    from doorward.model.errors import UnknownName
+
+    found: list[dict[str, Any]] = []
+    errors = []
+    async with project.gateway(only=names or None) as gate:
+        for name in names or sorted(gate.catalog.servers().intersection(gate.servers.modules)):
+            try:
+                found += [edge for edge in _edges(gate, name) if edge not in found]
+            except UnknownName as error:
+                errors.append(error)
+    if project.json:
+        print_json({"graph": found})
+    elif found:
+        rows = [(e["function"], e["parameter"], e["producer"], e["field"], f"{e['confidence']:.0%}") for e in found]
+        table(["function", "needs", "from", "its field", "how sure"], rows)
+    elif not errors:
+        say("no function is known to give what another one needs", err=True)
+    for wrong in errors:
+        told = " ".join(filter(None, (str(wrong), wrong.hint)))
+        say(f"{click.style('error:', fg='red')} {plain(told)}", err=True, clean=False)
+    return 1 if errors else 0
+
+
+def _edges(gate: Gateway, name: str) -> Iterator[dict[str, Any]]:
+    """The edges of a server, or those that lead to or from one function. Raises: UnknownName."""
+    from doorward.model.errors import UnknownName
+    from doorward.model.principals import LOCAL
+
+    try:
+        module = gate.discovery.module(name, LOCAL)
+    except UnknownName:
+        function = gate.broker.functions.find(name, LOCAL)
+        of_server = _told(gate, function.server)
+        return (edge for edge in of_server if function.qualified in (edge["function"], edge["producer"]))
+    return iter(_told(gate, module))
+
+
+def _told(gate: Gateway, module: str) -> Iterable[dict[str, Any]]:
+    """The edges of a server as JSON shows them: `function` needs `parameter`, which `producer` gives as `field`."""
+    for edge in gate.catalog.graph(module):
+        names = {"function": f"{module}.{edge.function}", "parameter": edge.parameter}
+        yield names | {
+            "producer": f"{module}.{edge.producer}",
+            "field": edge.field,
+            "confidence": edge.confidence,
+        }

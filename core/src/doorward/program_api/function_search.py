@@ -1,0 +1,137 @@
+"""Searching functions for a principal: one question or several, among those that it may use and that policy allows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from doorward.catalog.near_functions import MAX_COMPARED_NAMES
+from doorward.data.near_names import nearest
+from doorward.data.words import split_words
+from doorward.model.errors import InvalidArguments
+from doorward.model.functions import Function
+from doorward.program_api.allowed_functions import AllowedFunctions
+from doorward.search.question import Question, read
+from doorward.search.ranking import Ranked, ranked, why
+
+if TYPE_CHECKING:
+    from doorward.access.policy import Policy
+    from doorward.catalog.catalog import Catalog
+    from doorward.search.index import Index
+    from doorward.servers.registry import Servers
+
+MAX_QUERIES = 10
+"""Questions in one search."""
+
+MAX_NEAR = 3
+"""Functions that are named where nothing was found."""
+
+
+class Hit(NamedTuple):
+    """A function that was found. `answers` are the questions that found it, by their numbers from 1; `matched` says
+    why, if that was asked."""
+
+    function: Function
+    answers: list[int]
+    matched: list[str]
+
+
+class Found(NamedTuple):
+    """Hits, best first; how many functions fit in all; and, if none does, the names of some that nearly do."""
+
+    hits: list[Hit]
+    total: int
+    near: list[str]
+
+
+class FunctionSearch:
+    """The search of a gateway. Whoever searches first after a compile waits until a thread has joined the index."""
+
+    def __init__(self, catalog: Catalog, servers: Servers, policy: Policy) -> None:
+        self._catalog, self._servers = catalog, servers
+        self._allowed = AllowedFunctions(catalog, policy)
+
+    async def find(
+        self,
+        queries: Sequence[str],
+        *,
+        principal: str,
+        server: str | None = None,
+        read_only: bool | None = None,
+        limit: int = 10,
+        offset: int = 0,
+        explain: bool = False,
+    ) -> Found:
+        """What fits any of the queries: by the best place that it has for one of them, each function once. `server` is
+        the module of the only one to look at.
+
+        Raises: InvalidArguments for too many queries.
+        """
+        if len(queries) > MAX_QUERIES:
+            raise InvalidArguments(f"{len(queries)} queries; at most {MAX_QUERIES} in one search")
+        index = await self._catalog.index.wait()
+        allowed = await self._allowed.mask(index, principal)
+        usable = self._servers.names(principal) if server is None else [server]
+        questions = [read(query) for query in queries]
+        found = [
+            ranked(index, each, _both(allowed, index.only(usable, read_only, each.tags)), offset + limit)
+            for each in questions
+        ]
+        chosen = merged(found)[offset : offset + limit]
+        reasons = self._reasons(index, questions, chosen) if explain else {}
+        hits = [
+            Hit(function, numbers, reasons.get(place, []))
+            for place, numbers in chosen
+            if (function := self._catalog.function(*index.qualified(place)))
+        ]
+        total = found[0].total if len(found) == 1 else int(reduce(_either, (each.fits for each in found)).sum())
+        near = [] if total else self._near(index, allowed, queries, questions, principal)
+        return Found(hits, total, near)
+
+    def _reasons(
+        self, index: Index, questions: Sequence[Question], chosen: Sequence[tuple[int, list[int]]]
+    ) -> dict[int, list[str]]:
+        return {
+            place: [*dict.fromkeys(text for n in numbers for text in why(index, questions[n - 1], [place])[0])]
+            for place, numbers in chosen
+        }
+
+    def _near(
+        self, index: Index, allowed: Any, queries: Sequence[str], questions: Sequence[Question], principal: str
+    ) -> list[str]:
+        """What fits the words, but is of another server, has not these tags or is not read only; else what is called
+        alike, unless there are too many names to compare."""
+        among = _both(allowed, index.only(self._servers.names(principal), None, ()))
+        wider = [ranked(index, each, among, MAX_NEAR) for each in questions if each.concepts]
+        if names := [".".join(index.qualified(place)) for place, _ in merged(wider)[:MAX_NEAR]]:
+            return names
+        numbers = range(index.size) if among is None else np.flatnonzero(among).tolist()
+        if len(numbers) > MAX_COMPARED_NAMES:
+            return []
+        names = [".".join(index.qualified(number)) for number in numbers]
+        asked = [" ".join(split_words(query)).replace(" ", "_") for query in queries]
+        like = [name for words in asked if words for name in nearest(words, names, MAX_NEAR, {})]
+        return [*dict.fromkeys(like)][:MAX_NEAR]
+
+
+def merged(found: Sequence[Ranked]) -> list[tuple[int, list[int]]]:
+    """The functions of several rankings, those with the best places first; with the numbers of the rankings, from 1,
+    that have each."""
+    best: dict[int, int] = {}
+    numbers: dict[int, list[int]] = {}
+    for number, each in enumerate(found, 1):
+        for place, function in enumerate(each.functions):
+            best[function] = min(place, best.get(function, place))
+            numbers.setdefault(function, []).append(number)
+    return [(function, numbers[function]) for function in sorted(best, key=lambda f: (best[f], numbers[f][0]))]
+
+
+def _both(one: Any, other: Any) -> Any:
+    return other if one is None else one if other is None else one & other
+
+
+def _either(one: Any, other: Any) -> Any:
+    return one | other

@@ -1,0 +1,62 @@
+"""A function as an answer of a search shows it: what it does, needs and gives, in few words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from doorward.describe import additions
+from doorward.describe.results_in_brief import in_brief
+from doorward.describe.schemas import Reader
+
+if TYPE_CHECKING:
+    from doorward.catalog.catalog import Catalog
+    from doorward.model.functions import Function
+    from doorward.program_api.function_search import Hit
+    from doorward.results.observation import Observation
+
+LIKELY = 0.5
+"""How sure it must be that a function gives what another one needs, to be told beside it."""
+
+_FUEL = 60
+"""Schemas that are looked at to tell what a function gives."""
+
+
+class Hits:
+    """The hits of a catalog's functions. `seen` answers the observed results of a function, if they say more than its
+    document."""
+
+    def __init__(self, catalog: Catalog, seen: Callable[[Function], Observation | None]) -> None:
+        self._catalog, self._seen = catalog, seen
+
+    def shown(self, hit: Hit, *, numbered: bool) -> dict[str, Any]:
+        """`{"function", "summary", …}`; what is not so is left out. `numbered`: several questions were asked."""
+        function = hit.function
+        enhancement = self._catalog.enhancement(function.server, function.name)
+        summary = " ".join((function.summary or function.description)[:400].split())[:160]
+        better = additions.in_a_hit(enhancement) if enhancement else ""
+        more: dict[str, Any] = {
+            "answers": hit.answers if numbered else [],
+            "read_only": function.read_only,
+            "destructive": function.destructive and not function.read_only,
+            "needs": self._needs(function),
+            "gives": self._gives(function),
+            "deprecated": function.deprecated,
+            "matched": hit.matched,
+        }
+        told = {key: value for key, value in more.items() if value}
+        return {"function": function.qualified, "summary": better or summary, **told}
+
+    def _needs(self, function: Function) -> dict[str, str]:
+        """Arguments of a function, each with the function that gives it, where that is likely."""
+        found: dict[str, str] = {}
+        for edge in self._catalog.needs(function.server, function.name):
+            if edge.confidence >= LIKELY:
+                found.setdefault(edge.parameter, edge.producer)
+        return found
+
+    def _gives(self, function: Function) -> str:
+        seen = self._seen(function)
+        returns = seen.schema if seen else function.returns
+        reader = Reader(lambda name: self._catalog.definition(function.server, name), _FUEL)
+        return in_brief(returns, reader) if returns is not None else ""

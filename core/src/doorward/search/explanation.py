@@ -1,0 +1,41 @@
+"""Why a function was found: which words of the question, or words of their meaning, it has, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from doorward.data.words import Phrase, stem
+from doorward.search.index import IN_BRIEF, IN_NAME, IN_SUMMARY, Index
+from doorward.search.question import Concept, Question
+
+ITS_OWN = "its own words"
+"""The question is the name, id, route or summary of the function."""
+
+
+def explained(index: Index, question: Question, concepts: Sequence[Concept], function: int) -> list[str]:
+    """`issue (name, summary)` for a word that the function has, `bug as issue (name)` for one of its meaning."""
+    found = [ITS_OWN] if question.same and (index.same[function] == question.same).any() else []
+    said = {stem(word): word for word in reversed(question.written)}
+    for concept in concepts:
+        asked = " ".join(said.get(word, word) for word in concept.phrase)
+        if places := _places(index, concept.phrase, function):
+            found.append(f"{asked} ({places})")
+            continue
+        for phrase in sorted(concept.phrases, key=lambda each: (-concept.phrases[each], each)):
+            if places := _places(index, phrase, function):
+                found.append(f"{asked} as {' '.join(phrase)} ({places})")
+                break
+    return found
+
+
+def _places(index: Index, phrase: Phrase, function: int) -> str:
+    """Where a function has a phrase; "" if it does not have it."""
+    having = index.having(phrase)
+    place = int(np.searchsorted(having.functions, function))
+    if place == having.functions.size or having.functions[place] != function:
+        return ""
+    bits = int(having.places[place])
+    named = [name for bit, name in ((IN_NAME, "name"), (IN_SUMMARY, "summary")) if bits & bit]
+    return ", ".join(named) or ("route, tag or server" if bits & IN_BRIEF else "text")

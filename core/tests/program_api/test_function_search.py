@@ -1,0 +1,182 @@
+"""Searches: only what policy allows, answers to act on, several questions at once, and nobody waits for the index."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from doorward.catalog.catalog import Catalog
+from doorward.catalog.sqlite_store import SqliteCatalog
+from doorward.model.errors import InvalidArguments
+from doorward.model.functions import Compiled, Function
+from doorward.search.index import Index
+
+from ..conftest import CONFIG
+
+pytestmark = pytest.mark.anyio
+
+ALICE = '[principals.alice]\nservers = ["*"]\ndeny = ["weather.get_forecast"]\n'
+BOB = '[principals.bob]\nservers = ["*"]\nallow = ["weather.raw"]\n'
+
+
+def names(found: Any) -> list[str]:
+    return [hit["function"] for hit in found["functions"]]
+
+
+async def test_what_policy_denies_is_not_found(doorward_host: Any) -> None:
+    """Neither as a hit nor in the count, by the operator's policy or the table of a principal. CONTRACT: DIS-08."""
+    async with doorward_host.gateway('policy = { deny = ["weather.fail"] }\n' + CONFIG + ALICE + BOB) as gate:
+        everything = await gate.search_functions("", limit=50)
+        assert "weather.fail" not in names(everything)
+        assert everything["total"] == len(everything["functions"]) == 7
+        assert "weather.get_forecast" in names(await gate.search_functions("forecast of a city"))
+        assert "weather.get_forecast" not in names(await gate.search_functions("forecast of a city", principal="alice"))
+        theirs = await gate.search_functions("", principal="bob", limit=50)
+        assert (names(theirs), theirs["total"]) == (["weather.raw"], 1)
+        nothing = await gate.search_functions("add a station", principal="bob")
+        assert (nothing["functions"], nothing["total"]) == ([], 0)
+        assert "add_station" not in str(nothing)
+
+
+async def test_programs_find_what_policy_allows(doorward_host: Any) -> None:
+    """`doorward.search`, and the searches that programs of other systems call."""
+    async with doorward_host.gateway(CONFIG + ALICE) as gate:
+        for code in (
+            "result = str(await doorward.search('forecast for a city'))",
+            "result = str(await doorward.search(queries=['forecast', 'city']))",
+        ):
+            assert "get_forecast" in (await gate.execute(code)).value
+            assert "get_forecast" not in (await gate.execute(code, principal="alice")).value
+        found = await gate.discovery.functions.find(["forecast for a city"], principal="alice")  # what compat asks
+        assert found.hits
+        assert "get_forecast" not in {hit.function.name for hit in found.hits}
+
+
+async def test_a_policy_of_upstreams_counts_as_well(doorward_host: Any) -> None:
+    """What a principal finds is what it may call, where patterns name upstreams, too."""
+    carol = '[principals.carol]\nservers = ["*"]\nallow = ["https://example.com"]\n'
+    async with doorward_host.gateway(CONFIG + carol) as gate:
+        found = await gate.search_functions("", principal="carol", limit=50)
+        callable_ = [name for name in names(await gate.search_functions("tag:*", limit=50)) if await _may(gate, name)]
+        assert names(found) == callable_
+
+
+async def _may(gate: Any, name: str) -> bool:
+    arguments = {"city": "Oslo"} if name in ("weather.get_forecast", "weather.add_station") else {}
+    outcome = await gate.answer(name, arguments, principal="carol")
+    return outcome.ok or "not allowed" not in outcome.error.message
+
+
+async def test_masks_are_kept_until_the_next_compile(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Principals under the same rules share one; a compile makes it anew; without patterns there is none."""
+    async with doorward_host.gateway(CONFIG + '[principals."*"]\nservers = ["*"]\ndeny = ["weather.raw"]\n') as gate:
+        judged: list[str] = []
+        read = gate.catalog.stored_functions
+        monkeypatch.setattr(gate.catalog, "stored_functions", lambda server: judged.append(server) or read(server))
+        await gate.search_functions("forecast")
+        assert not judged
+        for who in ("dave", "eve", "dave"):
+            assert "weather.raw" not in names(await gate.search_functions("", principal=who))
+        assert judged == ["weather"]
+        await gate.compile(force=True)
+        assert "weather.raw" not in names(await gate.search_functions("", principal="eve"))
+        assert judged == ["weather"] * 2
+
+
+async def test_hits_say_what_they_give(doorward_host: Any) -> None:
+    """What is declared is told, what is not is left out."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        first = (await gate.search_functions("forecast"))["functions"][0]
+        assert (first["gives"], first["read_only"]) == ("{high}", True)
+        station = (await gate.search_functions("station"))["functions"][0]
+        assert "gives" not in station
+        assert "matched" not in station
+
+
+async def test_a_search_explains_itself(doorward_host: Any) -> None:
+    """On demand each hit says which words it has, and where; meanings and typos as well."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        first = (await gate.search_functions("forcast of a city", explain=True))["functions"][0]
+        assert first["matched"] == ["city (summary)", "forcast as forecast (name, summary)"]
+        same = (await gate.search_functions("getForecast", explain=True))["functions"][0]
+        assert same["matched"][0] == "its own words"
+
+
+async def test_several_questions_in_one_search(doorward_host: Any) -> None:
+    """Each function once, by its best place, with the questions that found it; pages go on. CONTRACT: DIS-08."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        asked = ["add a station", "forecast for a city"]
+        found = await gate.search_functions(queries=asked)
+        assert names(found)[:2] == ["weather.add_station", "weather.get_forecast"]
+        assert 2 in found["functions"][1]["answers"]
+        assert len(set(names(found))) == len(found["functions"]) == found["total"]
+        alone = [await gate.search_functions(each, limit=50) for each in asked]
+        assert set(names(found)) == {name for each in alone for name in names(each)}
+        page = await gate.search_functions(queries=asked, limit=1)
+        rest = await gate.search_functions(queries=asked, cursor=page["cursor"])
+        assert names(page) + names(rest) == names(found)
+        with pytest.raises(InvalidArguments, match="at most 10"):
+            await gate.search_functions(queries=[str(n) for n in range(11)])
+
+
+async def test_near_misses_when_nothing_is_found(doorward_host: Any) -> None:
+    """What fits the words but not the narrowing; never what policy denies."""
+    async with doorward_host.gateway(CONFIG + ALICE) as gate:
+        found = await gate.search_functions("add station", read_only=True)
+        assert found["near"] == ["weather.add_station"]
+        denied = await gate.search_functions("tag:nosuch forecast", principal="alice")
+        assert "weather.get_forecast" not in denied.get("near", [])
+        assert "weather.get_forecast" in (await gate.search_functions("gt_frecst"))["near"]
+        assert "near" not in await gate.search_functions("gt_frecst", principal="alice")
+        assert "near" not in await gate.search_functions("qqqqq")
+
+
+async def test_nobody_waits_for_the_join(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index is joined once, in a thread; an index forgotten meanwhile is not kept."""
+    catalog = Catalog(SqliteCatalog(tmp_path / "catalog.db"))
+    threads = []
+
+    def store(name: str) -> None:
+        catalog.store("s", Compiled([Function("s", name, name)]), fingerprint="f", settings="c", ms=1)
+
+    class Slow(Index):
+        def __init__(self, *given: Any) -> None:
+            threads.append(threading.current_thread())
+            super().__init__(*given)
+
+    monkeypatch.setattr("doorward.catalog.catalog.Index", Slow)
+    store("one")
+    catalog.refresh()
+    indexes = []
+
+    async def wait() -> None:
+        indexes.append(await catalog.index.wait())
+
+    async with anyio.create_task_group() as group:
+        for _ in range(5):
+            group.start_soon(wait)
+    assert len(threads) == len({*map(id, indexes)}) == 1
+    assert threads[0] is not threading.main_thread()
+    async with anyio.create_task_group() as group:
+        catalog.index.cache_clear()
+        group.start_soon(wait)
+        await anyio.lowlevel.checkpoint()
+        store("two")
+        catalog.refresh()
+    assert [f.name for f in catalog.search("two", servers=["s"])[0]] == ["two"]
+    assert (await catalog.index.wait()).names == ["two"]
+
+
+async def test_an_index_of_another_version_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A catalog that an older Doorward compiled is searched all the same, by whoever asks first."""
+    monkeypatch.setattr("doorward.search.segment.VERSION", -1)
+    catalog = Catalog(SqliteCatalog(tmp_path / "catalog.db"))
+    catalog.store("s", Compiled([Function("s", "one", "one")]), fingerprint="f", settings="c", ms=1)
+    catalog.refresh()
+    monkeypatch.undo()
+    assert (await catalog.index.wait()).names == ["one"]
+    catalog.index.cache_clear()
+    assert catalog.index().names == ["one"]
