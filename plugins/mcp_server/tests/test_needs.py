@@ -44,7 +44,7 @@ async def test_who_gives_what_a_function_needs(doorward_host: Any) -> None:
             "read_only": True,
             "needs": {"person_id": "find_person"},
         }
-        line = "films.get_credits: Movies of a director (read-only) (needs person_id: from find_person)"
+        line = "films.get_credits: Movies of a director (read-only; needs person_id: from find_person)"
         assert line in found.content[0].text.splitlines()
         card = await client.call_tool("get_functions", {"functions": ["films.get_credits", "films.find_person"]})
         texts = [each["text"] for each in card.structured_content["functions"]]
