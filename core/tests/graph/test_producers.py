@@ -78,7 +78,7 @@ def test_a_thing_is_known_by_its_schema() -> None:
         Artist=artist,
         Album={"type": "object", "properties": {"id": {"type": "string"}}},
     )  # fmt: skip
-    assert known == {("get_artists_albums", "id"): ["search"], ("get_album", "id"): ["get_artists_albums", "search"]}
+    assert known == {("get_artists_albums", "id"): ["search"], ("get_album", "id"): ["search", "get_artists_albums"]}
 
 
 def test_tools_without_routes() -> None:
@@ -151,10 +151,10 @@ def test_any_schema_is_read(parameters: Any, returns: Any, definition: Any, rout
 
 @pytest.mark.parametrize("many", [300])
 def test_it_is_bounded(many: int) -> None:
-    """A result of thousands of identifiers takes as many as are read, and three functions are named for one argument."""
+    """A result of thousands of identifiers takes as many as are read, and eight functions are known for one argument."""
     wide = {"type": "object", "properties": {f"thing{n}_id": ID for n in range(3000)}}
     known = found(
         *(function(f"list_{n}", f"GET /v{n}", returns=wide) for n in range(many)),
         function("get", "GET /x/{thing1_id}", "thing1_id"),
     )
-    assert [len(producers) for producers in known.values()] == [3]
+    assert [len(producers) for producers in known.values()] == [8]

@@ -276,9 +276,11 @@ class Catalog:
         in the query keeps only those with that tag; `tag:pull*` and `tag:"two words"` work; several must all match."""
         from doorward.search.question import read
         from doorward.search.ranking import ranked
+        from doorward.search.steps import Steps
 
         index, question = self.index(), read(query)
-        found = ranked(index, question, index.only(servers, read_only, question.tags), offset + limit)
+        among = index.only(servers, read_only, question.tags)
+        found = ranked(index, question, among, offset + limit, Steps(index, self.needs))
         names = [index.qualified(number) for number in found.functions[offset : offset + limit]]
         return [function for name in names if (function := self.function(*name))], found.total
 

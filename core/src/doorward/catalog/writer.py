@@ -27,6 +27,7 @@ def write(
 ) -> Report:
     """Replace everything of a server. Every text is cleaned, whatever its origin, and passes `scrub`: a document may
     contain the credentials it was fetched with."""
+    from doorward.search.result_words import ResultWords
     from doorward.search.segment import packed, segment  # numpy, which a start without a compile does not need
 
     compiled = clean_compile(compiled)
@@ -39,7 +40,7 @@ def write(
     contents = Contents(
         server,
         report=scrub(as_json(asdict(report))),
-        segment=packed(segment([f for f, _ in functions])),
+        segment=packed(segment([f for f, _ in functions], ResultWords(compiled.definitions.get, scrub))),
         graph=scrub(as_json(by_function(edges([f for f, _ in functions], compiled.definitions.get)))),
         functions=[(Row(server, f.name, record), f.id, f.read_only) for f, record in functions],
         definitions=[

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -11,10 +11,10 @@ from doorward.data.words import split_words, stem
 from doorward.describe.schemas import Reader, listed, strings, table, variants
 from doorward.model.functions import Function
 
-MAX_NEEDS, MAX_GIVEN = 12, 400
+MAX_NEEDS, MAX_GIVEN = 12, 200
 """Identifiers that a function may need, and that may be read out of its result."""
 
-MAX_DEPTH = 6
+MAX_DEPTH = 4
 """How deep the objects of a result are looked into."""
 
 MAX_NAME_CHARS = 80
@@ -30,27 +30,13 @@ _SURE_SUFFIXES = frozenset(["id", "ids", "uuid", "guid", "gid", "sid", "slug"])
 
 _STEPS = re.compile(r"\{([^{}]+)\}|([^/{}]+)")
 _SCALARS = frozenset(["string", "integer", "number"])
-_VAGUE = frozenset(
-    map(
-        stem,
-        [
-            "data",
-            "result",
-            "results",
-            "item",
-            "items",
-            "value",
-            "values",
-            "response",
-            "object",
-            "list",
-            "page",
-            "content",
-            "body",
-        ],
-    )
-)
+_VAGUE_WORDS = "data result item value response object list page paging content body dto schema entity info detail"
+_VAGUE = frozenset(map(stem, split_words(_VAGUE_WORDS)))
 """Words that say nothing of what a thing is."""
+
+
+Thing = tuple[str, ...]
+"""What something is, as the stems of its words: `("person",)`."""
 
 
 class Needed(NamedTuple):
@@ -58,7 +44,7 @@ class Needed(NamedTuple):
     identified by, the likeliest first. `is_text`: a string and no number; `None` where that is not said."""
 
     parameter: str
-    thing: tuple[str, ...]
+    thing: Thing
     fields: tuple[str, ...]
     is_text: bool | None
 
@@ -67,7 +53,7 @@ class Given(NamedTuple):
     """A field of a result that identifies a thing: `person_id` a person by its `id`. `sure`: the result itself says
     which thing, and not only the route. `depth` counts the objects around it. `name` is what the result calls it."""
 
-    thing: tuple[str, ...]
+    thing: Thing
     field: str
     sure: bool
     depth: int
@@ -93,46 +79,69 @@ def needed(function: Function, reader: Reader) -> list[Needed]:
         words = split_words(original)
         suffix = words[-1] if words and words[-1] in _SUFFIXES else ""
         thing = _thing(words[:-1] if suffix else words) or _thing(before.get(original, before.get(name, [])))
-        if not thing:
+        if not (thing := thing or (() if in_path else thing_of_route(function))):
             continue
         one = {"ids": "id"}.get(suffix, suffix)
         found.append(Needed(name, thing, (one,) if one else ("id", "login", "name"), _is_text(kinds)))
     return found[:MAX_NEEDS]
 
 
-def given(function: Function, reader: Reader) -> set[Given]:
-    """The identifiers that a result has."""
-    found: set[Given] = set()
-    if function.returns is not None:
-        _look(function.returns, thing_of_route(function), False, reader, 0, found)
-    if not found and _reads(function) and (thing := thing_of_route(function)):
-        found.add(Given(thing, "id", False, 0, None, "id"))  # by convention: nothing says what it answers
-    return found
+class Results:
+    """The identifiers that results have. What a definition has is looked up once for all results that refer to it."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._known: dict[tuple[str, Thing], Found] = {}
+
+    def given(self, function: Function, about: Thing) -> list[Given]:
+        """The identifiers that a result has, which is `about` a thing if it does not say itself what it is."""
+        if function.returns is not None:
+            return [*self._found(function.returns, about, MAX_DEPTH).values()]
+        # by convention, where nothing says what it answers
+        return [Given(about, "id", False, 0, None, "id")] if about else []
+
+    def _found(self, schema: Any, about: Thing, depth: int) -> Found:
+        """What is in a schema, if its objects are of the thing `about`; the sure and the near win."""
+        name, whole = self._reader.resolve(schema)
+        if not name:
+            return self._fields(whole, about, False, depth)
+        named = _thing(split_words(name))
+        key = name, named or about
+        if key not in self._known:
+            self._known[key] = Found()  # where a circle of references ends
+            self._known[key] = self._fields(whole, named or about, bool(named), MAX_DEPTH)
+        return self._known[key]
+
+    def _fields(self, whole: Mapping[str, Any], about: Thing, sure: bool, depth: int) -> Found:
+        reader, found = self._reader, Found()
+        if depth < 0 or not reader.burn():
+            return found
+        for key, value in islice(reader.properties(whole, hidden="writeOnly").items(), 200):
+            words = split_words(key)
+            kinds = _kinds(reader.resolve(value)[1], reader)
+            if words and words[-1] in _SUFFIXES and (not kinds or not kinds.isdisjoint(_SCALARS)):
+                own, is_text = _thing(words[:-1]), _is_text(kinds)
+                field = "id" if words[-1] == "ids" else words[-1]
+                found.add(Given(own or about, field, sure or bool(own), 0, is_text, _called(key, words)))
+            elif kinds.isdisjoint(_SCALARS):
+                inner = _thing(words)
+                for each in self._found(value, inner or about, depth - 1).values():
+                    found.add(each._replace(depth=each.depth + 1, sure=each.sure or sure or bool(inner)))
+        for part in (whole.get("items"), *listed(whole.get("prefixItems"), 5), *variants(whole)[:10]):
+            if table(part):
+                for each in self._found(part, about, depth).values():
+                    found.add(each._replace(sure=each.sure or sure))
+        return found
 
 
-def _reads(function: Function) -> bool:
-    return function.read_only or function.route.startswith("GET ")
+class Found(dict[tuple[Thing, str], Given]):
+    """The best of what was found for each thing and field."""
 
-
-def _look(schema: Any, thing: tuple[str, ...], sure: bool, reader: Reader, depth: int, found: set[Given]) -> None:
-    if depth > MAX_DEPTH or len(found) >= MAX_GIVEN or not reader.burn():
-        return
-    name, whole = reader.resolve(schema)
-    if named := _thing(split_words(name)):
-        thing, sure = named, True
-    for key, value in islice(reader.properties(whole, hidden="writeOnly").items(), 200):
-        words = split_words(key)
-        kinds = _kinds(reader.resolve(value)[1], reader)
-        if words and words[-1] in _SUFFIXES and (not kinds or not kinds.isdisjoint(_SCALARS)):
-            own, is_text = _thing(words[:-1]), _is_text(kinds)
-            field = "id" if words[-1] == "ids" else words[-1]
-            found.add(Given(own or thing, field, sure or bool(own), depth, is_text, _called(key, words)))
-        elif kinds.isdisjoint(_SCALARS):
-            inner = _thing(words)
-            _look(value, inner or thing, bool(inner) or sure, reader, depth + 1, found)
-    for part in (whole.get("items"), *listed(whole.get("prefixItems"), 5), *variants(whole)[:10]):
-        if table(part):
-            _look(part, thing, sure, reader, depth, found)
+    def add(self, each: Given) -> None:
+        known = self.get((each.thing, each.field))
+        better = len(self) < MAX_GIVEN if known is None else (each.sure, -each.depth) > (known.sure, -known.depth)
+        if better and each.depth <= MAX_DEPTH:
+            self[each.thing, each.field] = each
 
 
 def _kinds(schema: Mapping[str, Any], reader: Reader, nesting: int = 2) -> set[str]:
@@ -161,13 +170,25 @@ def _path_parameters(route: str) -> Iterable[tuple[str, list[str]]]:
             before = split_words(match[2])
 
 
-def thing_of_route(function: Function) -> tuple[str, ...]:
-    """What the last fixed step of a path names; or a tool, without its verb."""
-    steps = [split_words(match[2]) for match in _STEPS.finditer(function.route.partition(" ")[2]) if match[2]]
-    return _thing(steps[-1]) if steps else _thing(split_words(function.name)[1:])
+def collections(functions: Iterable[Function]) -> frozenset[str]:
+    """The paths that hold items: `/movie` where there is `/movie/{movie_id}`."""
+    paths = (function.route.partition(" ")[2] for function in functions)
+    return frozenset(path[: match.start() - 1] for path in paths for match in _STEPS.finditer(path) if match[1])
 
 
-def _thing(words: Iterable[str]) -> tuple[str, ...]:
+def thing_of_route(function: Function, within: Collection[str] = ()) -> Thing:
+    """What the last fixed step of a path names; or a tool, without its verb. A step that picks out of a collection says
+    nothing of what it picks: `/movie/popular` gives movies if `/movie` is one of these collections."""
+    path = function.route.partition(" ")[2]
+    before, _, last = path.rpartition("/")
+    if before in within and last.isidentifier() and not last.endswith("s"):
+        path = before
+    steps = [split_words(match[2]) for match in _STEPS.finditer(path) if match[2]]
+    things = [_thing(step) for step in reversed(steps)] or [_thing(split_words(function.name)[1:])]
+    return next(filter(None, things), ())
+
+
+def _thing(words: Iterable[str]) -> Thing:
     return tuple(word for word in map(stem, words) if word not in _VAGUE)
 
 

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from doorward.data.words import split_words
 from doorward.describe.schemas import Definitions, Reader
-from doorward.graph.identifiers import Given, Needed, given, needed, thing_of_route
+from doorward.graph.identifiers import Given, Needed, Results, Thing, collections, needed, thing_of_route
 from doorward.model.functions import Function
 
-MAX_PRODUCERS = 3
-"""Functions that are named for one argument."""
+MAX_PRODUCERS = 8
+"""Functions that are known for one argument."""
 
 SAME_THING, SAME_ROUTE = 0.6, 0.5
 """How sure it is: the result says itself which thing its field identifies, or only the route does."""
 
-ABOUT_IT, PER_OBJECT, PER_NEED, PER_FIELD = 0.15, 0.08, 0.1, 0.1
-"""What it adds that the producer is about that thing (`GET /people` for a person); what it takes for each object around
-the field, for each identifier that the producer needs itself, and for each likelier way to identify the thing."""
+ABOUT_IT, PER_WORD, PER_OBJECT, PER_NEED, PER_FIELD = 0.15, 0.05, 0.05, 0.1, 0.1
+"""What it adds that the producer is about that thing (`GET /people` for a person). What it takes for each word more
+that the thing has there (a saved album is an album), for each object around the field, for each identifier that the
+producer needs and the function does not, and for each likelier way to identify the thing."""
 
-LEAST = 0.3
-"""What is less sure is not told."""
+LEAST, LIKELY = 0.3, 0.5
+"""What is less sure is not known at all; what is less likely is not told beside a function."""
 
-_FINDS = {"search": 0.06, "find": 0.06, "list": 0.04, "query": 0.04, "lookup": 0.05}
+_FINDS = {"search": 0.12, "find": 0.12, "lookup": 0.08, "list": 0.05, "query": 0.05}
+"""What it adds that a producer about that thing, or about everything, has such a word in its name: who knows only what
+a thing is called begins there."""
 
 
 class Edge(NamedTuple):
@@ -39,24 +42,66 @@ class Edge(NamedTuple):
 def edges(functions: Sequence[Function], definitions: Definitions) -> list[Edge]:
     """Who gives what others need, the surest first for each argument. Functions that only read come into question."""
     reader = Reader(definitions)
+    within = collections(functions)
     wants: dict[str, list[Needed]] = {}
-    gives: dict[tuple[tuple[str, ...], str], dict[str, Given]] = {}
     for function in functions:
         reader.refuel()
         wants[function.name] = needed(function, reader)
+    results = Results(reader)
+    sources: dict[tuple[Thing, str], list[_Source]] = {}
+    for function in functions:
         if function.read_only or function.route.startswith("GET "):
             reader.refuel()
-            for each in given(function, reader):
-                known = gives.setdefault((each.thing, each.field), {}).get(function.name)
-                if known is None or (each.sure, -each.depth) > (known.sure, -known.depth):
-                    gives[each.thing, each.field][function.name] = each
-    by_name = {function.name: function for function in functions}
+            about = thing_of_route(function, within)
+            asks = frozenset(need.thing for need in wants[function.name])
+            for given in results.given(function, about):
+                source = _source(function, given, about, asks)
+                for start in range(len(given.thing)):  # a saved album is an album
+                    thing = given.thing[start:]
+                    if thing not in asks:  # who knows one already needs none
+                        less = source._replace(confidence=source.confidence - PER_WORD * start)
+                        sources.setdefault((thing, given.field), []).append(less)
     return [
         edge
-        for name, needs in wants.items()
-        for need in needs
-        for edge in _for(by_name[name], need, gives, wants, by_name.__getitem__)
+        for function in functions
+        for need in wants[function.name]
+        for edge in _for(function, need, {other.thing for other in wants[function.name]}, sources)
     ]
+
+
+class _Source(NamedTuple):
+    """A function that gives an identifier. `asks` are the things that it must know itself."""
+
+    producer: str
+    given: Given
+    asks: frozenset[Thing]
+    confidence: float
+
+
+def _source(function: Function, given: Given, about: Thing, asks: frozenset[Thing]) -> _Source:
+    sure = SAME_THING if given.sure else SAME_ROUTE
+    if about == given.thing or _FINDS.keys() >= {*about}:
+        sure += max((_FINDS.get(word, 0) for word in split_words(function.name)), default=0)
+    return _Source(function.name, given, asks, sure + ABOUT_IT * (about == given.thing) - PER_OBJECT * given.depth)
+
+
+def _for(
+    function: Function, need: Needed, knows: set[Thing], sources: Mapping[tuple[Thing, str], Sequence[_Source]]
+) -> list[Edge]:
+    found: dict[str, Edge] = {}
+    for place, field in enumerate(need.fields):
+        for source in sources.get((need.thing, field), ()):
+            if source.producer == function.name:
+                continue
+            if None not in (need.is_text, source.given.is_text) and need.is_text != source.given.is_text:
+                continue
+            sure = source.confidence - PER_NEED * len(source.asks - knows) - PER_FIELD * place
+            confidence = min(1.0, round(sure, 2))
+            if confidence >= LEAST and (source.producer not in found or confidence > found[source.producer].confidence):
+                edge = Edge(function.name, need.parameter, source.producer, source.given.name, confidence)
+                found[source.producer] = edge
+    best = sorted(found.values(), key=lambda edge: (-edge.confidence, len(edge.producer), edge.producer))
+    return best[:MAX_PRODUCERS]
 
 
 def by_function(found: Sequence[Edge]) -> dict[str, list[Edge]]:
@@ -65,33 +110,3 @@ def by_function(found: Sequence[Edge]) -> dict[str, list[Edge]]:
     for edge in found:
         known.setdefault(edge.function, []).append(edge)
     return known
-
-
-def _for(
-    function: Function,
-    need: Needed,
-    gives: dict[tuple[tuple[str, ...], str], dict[str, Given]],
-    wants: dict[str, list[Needed]],
-    by_name: Callable[[str], Function],
-) -> list[Edge]:
-    found: dict[str, Edge] = {}
-    for place, field in enumerate(need.fields):
-        for producer, each in gives.get((need.thing, field), {}).items():
-            asks = {other.thing for other in wants[producer]}
-            if producer == function.name or need.thing in asks:  # who knows one already needs none
-                continue
-            if None not in (need.is_text, each.is_text) and need.is_text != each.is_text:
-                continue
-            sure = SAME_THING if each.sure else SAME_ROUTE
-            sure += max((_FINDS.get(word, 0) for word in split_words(by_name(producer).name)), default=0)
-            sure += ABOUT_IT * (thing_of_route(by_name(producer)) == need.thing)
-            sure -= PER_OBJECT * each.depth + PER_NEED * len(asks) + PER_FIELD * place
-            edge = Edge(function.name, need.parameter, producer, each.name, min(1.0, round(sure, 2)))
-            if (
-                edge.confidence >= LEAST
-                and edge.confidence > found.get(producer, edge._replace(confidence=0)).confidence
-            ):
-                found[producer] = edge
-    return sorted(found.values(), key=lambda edge: (-edge.confidence, len(edge.producer), edge.producer))[
-        :MAX_PRODUCERS
-    ]

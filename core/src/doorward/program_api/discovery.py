@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from doorward.calls.items import declared
@@ -16,15 +17,17 @@ from doorward.data.wording import clean
 from doorward.describe import additions, cards, signatures
 from doorward.describe.dialects import dialect_of
 from doorward.describe.schemas import Definitions
+from doorward.graph.producers import LIKELY
 from doorward.model.errors import DoorwardError, InvalidArguments, UnknownName
 from doorward.model.functions import Function
 from doorward.model.limits import Limits
 from doorward.model.names import some
 from doorward.program_api.helper_cards import MODULE, HelperCards
-from doorward.program_api.hits import LIKELY, Hits
+from doorward.program_api.hits import Hits
 from doorward.programs.languages import PYTHON, is_script
 
 if TYPE_CHECKING:
+    from doorward.access.policy import Policy
     from doorward.calls.broker import Broker
     from doorward.catalog.catalog import Catalog
     from doorward.program_api.function_search import FunctionSearch
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
 
 MAX_DESCRIBED = 5
 """Functions that `get_functions` describes in one answer."""
+
+MAX_SOURCES = 3
+"""Functions that a card names for one argument."""
 
 _MAX_NAMES = 40
 """Function names in the description of a server."""
@@ -67,7 +73,7 @@ class Discovery:
         cards: HelperCards,
         executors: Callable[[], str],
         limits: Limits,
-        functions: FunctionSearch,
+        policy: Policy,
     ) -> None:
         """`cards` describe `import doorward`; `executors` returns a description of the executors."""
         self._catalog = catalog
@@ -76,8 +82,15 @@ class Discovery:
         self.cards = cards
         self._executors = executors
         self._limits = limits
-        self.functions = functions
+        self._policy = policy
         self.hits = Hits(catalog, self.seen)
+
+    @cached_property
+    def functions(self) -> FunctionSearch:
+        """The search, which needs numpy: a tenth of a second that a gateway's start does not wait."""
+        from doorward.program_api.function_search import FunctionSearch
+
+        return FunctionSearch(self._catalog, self._servers, self._policy)
 
     def capabilities(self, principal: str, language: str = PYTHON) -> str:
         """A paragraph about what a principal can do here, in programs of a language."""
@@ -200,7 +213,8 @@ class Discovery:
         found: dict[str, list[str]] = {}
         for edge in edges:
             found.setdefault(edge.parameter, []).append(f"`{edge.field}` of {edge.producer}")
-        return "".join(f"\n{mark} {parameter}: {' or '.join(sources)}" for parameter, sources in found.items())
+        said = {parameter: " or ".join(sources[:MAX_SOURCES]) for parameter, sources in found.items()}
+        return "".join(f"\n{mark} {parameter}: {sources}" for parameter, sources in said.items())
 
     def _added(self, function: Function, room: int, language: str) -> str:
         """What a model adds to a function's documentation, as the end of a text."""

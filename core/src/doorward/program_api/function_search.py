@@ -16,6 +16,7 @@ from doorward.model.functions import Function
 from doorward.program_api.allowed_functions import AllowedFunctions
 from doorward.search.question import Question, read
 from doorward.search.ranking import Ranked, ranked, why
+from doorward.search.steps import Steps
 
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
@@ -31,11 +32,12 @@ MAX_NEAR = 3
 
 
 class Hit(NamedTuple):
-    """A function that was found. `answers` are the questions that found it, by their numbers from 1; `matched` says
-    why, if that was asked."""
+    """A function that was found. `answers` are the questions that found it, by their numbers from 1. `needs` has for
+    arguments the functions that give them. `matched` says why it was found, if that was asked."""
 
     function: Function
     answers: list[int]
+    needs: dict[str, list[str]]
     matched: list[str]
 
 
@@ -75,15 +77,15 @@ class FunctionSearch:
         index = await self._catalog.index.wait()
         allowed = await self._allowed.mask(index, principal)
         usable = self._servers.names(principal) if server is None else [server]
-        questions = [read(query) for query in queries]
+        questions, steps = [read(query) for query in queries], Steps(index, self._catalog.needs)
         found = [
-            ranked(index, each, _both(allowed, index.only(usable, read_only, each.tags)), offset + limit)
+            ranked(index, each, _both(allowed, index.only(usable, read_only, each.tags)), offset + limit, steps)
             for each in questions
         ]
         chosen = merged(found)[offset : offset + limit]
         reasons = self._reasons(index, questions, chosen) if explain else {}
         hits = [
-            Hit(function, numbers, reasons.get(place, []))
+            Hit(function, numbers, steps.told(place, found[numbers[0] - 1].worth, allowed), reasons.get(place, []))
             for place, numbers in chosen
             if (function := self._catalog.function(*index.qualified(place)))
         ]

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from doorward.program_api.function_search import Hit
     from doorward.results.observation import Observation
 
-LIKELY = 0.5
-"""How sure it must be that a function gives what another one needs, to be told beside it."""
-
 _FUEL = 60
 """Schemas that are looked at to tell what a function gives."""
 
@@ -39,21 +36,13 @@ class Hits:
             "answers": hit.answers if numbered else [],
             "read_only": function.read_only,
             "destructive": function.destructive and not function.read_only,
-            "needs": self._needs(function),
+            "needs": hit.needs,
             "gives": self._gives(function),
             "deprecated": function.deprecated,
             "matched": hit.matched,
         }
         told = {key: value for key, value in more.items() if value}
         return {"function": function.qualified, "summary": better or summary, **told}
-
-    def _needs(self, function: Function) -> dict[str, str]:
-        """Arguments of a function, each with the function that gives it, where that is likely."""
-        found: dict[str, str] = {}
-        for edge in self._catalog.needs(function.server, function.name):
-            if edge.confidence >= LIKELY:
-                found.setdefault(edge.parameter, edge.producer)
-        return found
 
     def _gives(self, function: Function) -> str:
         seen = self._seen(function)

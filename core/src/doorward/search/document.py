@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from doorward.data.words import split_words
 from doorward.model.functions import Function
 
-FIELDS = ("name", "summary", "description", "route", "tags", "parameters", "notes", "server", "questions")
-"""Where words stand. `notes` are the descriptions of parameters, `questions` the words of models, which are in no
-document."""
+FIELDS = ("name", "summary", "description", "route", "tags", "parameters", "notes", "server", "results", "questions")
+"""Where words stand. `notes` are the descriptions of parameters, `results` the fields of the answer, `questions` the
+words of models, which are in no document."""
 
 KINDS = ("list", "get", "search", "create", "update", "write", "delete")
 """What a function can do. `write`: it changes something, and its name does not say how."""
@@ -38,8 +38,8 @@ class Document(NamedTuple):
     tags: tuple[str, ...]
 
 
-def document(function: Function) -> Document:
-    """What there is to know of a function."""
+def document(function: Function, results: Sequence[str] = ()) -> Document:
+    """What there is to know of a function. `results` are the words of its answers."""
     properties = dict(list(function.parameters.get("properties", {}).items())[:MAX_PARAMETERS])
     texts = {
         "summary": function.summary,
@@ -51,7 +51,7 @@ def document(function: Function) -> Document:
     }
     found = {field: split_words(text[:MAX_TEXT_CHARACTERS]) for field, text in texts.items()}
     name, id = split_words(function.name), split_words(function.id[:MAX_TEXT_CHARACTERS])
-    found |= {"name": name if id == name else name + id, "notes": _notes(properties)}
+    found |= {"name": name if id == name else name + id, "notes": _notes(properties), "results": [*results]}
     return Document(found, frozenset(_kinds(function)), tuple(map(tag, function.tags[:20])))
 
 

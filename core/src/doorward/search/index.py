@@ -36,6 +36,7 @@ _FIELDS = {
     "parameters": Field(0.7, 5, 0.6),
     "notes": Field(0.5, 40, 0.7),
     "server": Field(2, 1, 0),
+    "results": Field(0.3, 20, 0.6),
     "questions": Field(1, 30, 0.6),
 }
 _BRIEF = ("name", "summary", "route", "tags", "server")
@@ -97,6 +98,7 @@ class Index:
         for number, server in enumerate(self.servers):
             for word in set(map(stem, split_words(server))):
                 self.called.setdefault(word, []).append(number)
+        self._places = {self.qualified(number): number for number in range(self.size)}
         self._numbers: dict[str, int] = {}
         self._join(parts, questions)
 
@@ -133,25 +135,24 @@ class Index:
         self._functions = (key[starts] % max(self.size, 1)).astype(np.int32)
         self._full = (total / (total + saturation)).astype(np.float32)
         self._brief = (in_brief / (in_brief + SATURATION)).astype(np.float32)
-        self._places = np.bitwise_or.reduceat(place, starts) if key.size else place
+        self._where = np.bitwise_or.reduceat(place, starts) if key.size else place
         self._starts = np.searchsorted(of_word, np.arange(len(numbers) + 1))
         self.name_words, self.summary_words = self._counted(of_word, IN_NAME), self._counted(of_word, IN_SUMMARY)
 
     def _asked(self, questions: Mapping[str, Mapping[str, Sequence[str]]]) -> list[tuple[str, int, int, int]]:
         """What models wrote, as entries: word, function, count, length."""
-        place = {(self.servers[s], name): n for n, (s, name) in enumerate(zip(self.server_of, self.names, strict=True))}
         return [
-            (word, place[server, name], 1, len(words))
+            (word, self._places[server, name], 1, len(words))
             for server, of_server in questions.items()
             for name, words in of_server.items()
-            if (server, name) in place
+            if (server, name) in self._places
             for word in dict.fromkeys(words)
         ]
 
     def _counted(self, of_word: Array, place: int) -> Array:
         """How many words the names or the summaries of functions have that a question may explain."""
         free = np.isin(of_word, [self._numbers[w] for w in FREE_WORDS if w in self._numbers])
-        return np.bincount(self._functions[(self._places & place > 0) & ~free], minlength=self.size)
+        return np.bincount(self._functions[(self._where & place > 0) & ~free], minlength=self.size)
 
     def postings(self, word: str) -> Postings:
         """The functions that have a word, which is a stem, or a word as it is written behind `WRITTEN`."""
@@ -159,7 +160,7 @@ class Index:
         if number is None:
             return NO_POSTINGS
         part = slice(self._starts[number], self._starts[number + 1])
-        return Postings(self._functions[part], self._full[part], self._brief[part], self._places[part])
+        return Postings(self._functions[part], self._full[part], self._brief[part], self._where[part])
 
     def having(self, phrase: Phrase) -> Postings:
         """The functions that have all words of a phrase, each as well as the worst of them."""
@@ -180,6 +181,10 @@ class Index:
     def qualified(self, function: int) -> tuple[str, str]:
         """The server and the name of a function."""
         return self.servers[self.server_of[function]], self.names[function]
+
+    def number(self, server: str, name: str) -> int | None:
+        """The number of a function."""
+        return self._places.get((server, name))
 
     def _length(self, function: int) -> tuple[int, int, tuple[str, str]]:
         server, name = self.qualified(function)

@@ -62,6 +62,10 @@ _PLAIN_VOTES, _VERB_VOTES, _QUESTION_VOTES = 2.0, 1.0, 1.5
 _TAG = re.compile(r'(?:^|\s)tag:(?:"([^"]{1,100})"|(\S{1,100}))')
 
 
+_QUOTED = re.compile(r'["“«][^"”»]{2,80}["”»]|(?<!\w)\'[^\']{2,80}\'(?!\w)')
+_CAPITALISED = re.compile(r"\b[A-ZÀ-Þ][^\W_]+")
+
+
 @dataclass(frozen=True, slots=True)
 class Concept:
     """Something that the query is about: its own `phrase`, and all `phrases` of that meaning with how well they fit, up
@@ -75,13 +79,14 @@ class Concept:
 @dataclass(frozen=True, slots=True)
 class Question:
     """A query, understood. `written` are its words as they are; `kinds` are the actions that are wanted, with how much,
-    up to 1; `sure`, if the query names them. `tags` must all match; one may end with `*`. `same` is the digest of its
-    words."""
+    up to 1; `sure`, if the query names them. `names`: it calls something by its name. `tags` must all match; one may
+    end with `*`. `same` is the digest of its words."""
 
     concepts: tuple[Concept, ...]
     written: tuple[str, ...]
     kinds: Mapping[str, float]
     sure: bool
+    names: bool
     tags: tuple[str, ...]
     same: int
 
@@ -100,6 +105,7 @@ def read(text: str) -> Question:
         tuple(sorted(words)),
         kinds or dict.fromkeys(READING_KINDS, 1.0),
         bool(kinds),
+        _names_something(text),
         tags,
         digest(everything),
     )
@@ -122,6 +128,16 @@ def _wanted(words: Sequence[str]) -> Mapping[str, float]:
             votes[kind] += _PLAIN_VOTES if plain else _VERB_VOTES
     most = max(votes.values())
     return {kind: count / most for kind, count in votes.items() if count}
+
+
+def _names_something(text: str) -> bool:
+    """Whether a query has something in quotes, or a word with a capital letter that is no filler word and not in the
+    dictionary: `Radiohead`, but not `List` or `Issue`."""
+    dictionary = _dictionary()
+    return bool(_QUOTED.search(text)) or any(
+        not (word in STOP_WORDS or (word,) in dictionary.verbs or (stem(word),) in dictionary.groups)
+        for word in map(str.lower, _CAPITALISED.findall(text))
+    )
 
 
 def _concepts(stems: Collection[str], telling: Collection[str]) -> Iterable[Concept]:

@@ -4,10 +4,12 @@
 * Words of the same meaning count for a word, if they stand in a name, a summary, a path or a tag; less than itself.
 * How much of a function's own name and summary the question explains. `list_users` fits "users" better than
   `list_users_of_teams_of_organizations` does.
-* Whether the function does what the verbs ask for.
+* Whether the function does what the verbs ask for, or searches, if the question calls something by a name.
+* Whether it gives what one of the best functions needs.
 
-The last two fade with the length of a question: a story has words that explain anything. What plain BM25 finds first is
-always among the first ten. The weights were found by trying, on questions that `benchmarks/README.md` names.
+What is explained and what is done fade with the length of a question: a story has words that explain anything. What
+plain BM25 finds first is always among the first ten. The weights were found by trying, on questions that
+`benchmarks/README.md` names.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from doorward.search.index import FREE_WORDS, IN_BRIEF, IN_NAME, IN_SUMMARY, Ind
 from doorward.search.near_words import near_words
 from doorward.search.question import READING_KINDS, Concept, Question
 from doorward.search.segment import WRITTEN
+from doorward.search.steps import LEADING, Steps
 
 MEANING_WEIGHT = 0.8
 """How much a word of the same meaning counts, times what `concepts.txt` says of it."""
@@ -47,6 +50,9 @@ NAME_BONUS, SUMMARY_BONUS = 0.4, 0.2
 
 KIND_BONUS, LIKELY_KIND_BONUS = 0.3, 0.15
 """What it adds if a function does what is wanted, or what is wanted most often."""
+
+NAMED_BONUS = 0.25
+"""What it adds to search, if the question has a proper name or quotes one: who has only a name must search first."""
 
 ITSELF_BONUS = 0.1
 """What it adds to have a word of the question itself, and not only one of its meaning."""
@@ -71,18 +77,23 @@ Array = NDArray[Any]
 
 
 class Ranked(NamedTuple):
-    """The functions that fit, best first; how many there are; and which they are: a truth value for each function."""
+    """The functions that fit, best first; how many there are; which they are, as a truth value for each function; and
+    how well each one of the index fits."""
 
     functions: list[int]
     total: int
     fits: Array
+    worth: Array
 
 
 class Ranking:
-    """The functions that fit a question, of those in `among` if that is given: a truth value for each function."""
+    """The functions that fit a question, of those in `among` if that is given: a truth value for each function. `steps`
+    knows who gives what they need."""
 
-    def __init__(self, index: Index, question: Question, among: Array | None = None) -> None:
-        self._index, self._question, self._among = index, question, among
+    def __init__(
+        self, index: Index, question: Question, among: Array | None = None, steps: Steps | None = None
+    ) -> None:
+        self._index, self._question, self._among, self._steps = index, question, among, steps
         self._concepts = [understood(index, concept) for concept in question.concepts]
         self._of = self._searched()
         self._hit = np.zeros(index.size, bool)
@@ -93,14 +104,21 @@ class Ranking:
         scores = self._scores()
         if not self._hit.any() and all(concept.plain for concept in self._concepts):
             self._hit = self._doing()
+        scores = np.round(scores, 5)
+        if self._steps:
+            self._steps.raise_producers(self._first(scores, LEADING), scores, self._hit, self._among)
+        ordered = self._first(scores, max(most, PLAIN_PLACES))
+        return Ranked(self._with_plain(ordered)[:most], int(self._hit.sum()), self._hit, scores)
+
+    def _first(self, scores: Array, most: int) -> list[int]:
+        """The best, ordered."""
         found = np.flatnonzero(self._hit)
-        worth, total = np.round(scores[found], 5), found.size
-        count = min(max(most, PLAIN_PLACES), total)
-        if count < total:  # these, and those that are as good as the last of them
-            chosen = worth >= np.partition(worth, total - count)[total - count]
+        worth = scores[found]
+        if most < found.size:  # these, and those that are as good as the last of them
+            chosen = worth >= np.partition(worth, found.size - most)[found.size - most]
             found, worth = found[chosen], worth[chosen]
-        ordered = found[np.lexsort((self._index.tie[found], -worth))].tolist()
-        return Ranked(self._with_plain(ordered)[:most], total, self._hit)
+        ordered: list[int] = found[np.lexsort((self._index.tie[found], -worth))][:most].tolist()
+        return ordered
 
     def _searched(self) -> int:
         """How many functions are searched: those of servers that have any word of the question."""
@@ -204,6 +222,8 @@ class Ranking:
             does = kinds & (1 << KINDS.index(kind)) > 0
             bonus[does] = np.maximum(bonus[does], share)
         bonus *= KIND_BONUS if self._question.sure else LIKELY_KIND_BONUS
+        if self._question.names:
+            bonus += NAMED_BONUS * (kinds & (1 << KINDS.index("search")) > 0)
         if "delete" not in wanted:
             bonus -= DELETES_PENALTY * (kinds & (1 << KINDS.index("delete")) > 0)
         return bonus
@@ -235,12 +255,13 @@ def _raise(fit: Array, functions: Array, to: Array) -> None:
 def listed(index: Index, among: Array | None) -> Ranked:
     """All functions, or those in `among`, in the order of servers and documents."""
     functions = [*range(index.size)] if among is None else np.flatnonzero(among).tolist()
-    return Ranked(functions, len(functions), np.ones(index.size, bool) if among is None else among)
+    every = np.ones(index.size, bool) if among is None else among
+    return Ranked(functions, len(functions), every, np.zeros(index.size, np.float32))
 
 
-def ranked(index: Index, question: Question, among: Array | None, most: int) -> Ranked:
+def ranked(index: Index, question: Question, among: Array | None, most: int, steps: Steps | None = None) -> Ranked:
     """The first of those that fit a question; of all, if it has no words."""
-    return Ranking(index, question, among).best(most) if question.concepts else listed(index, among)
+    return Ranking(index, question, among, steps).best(most) if question.concepts else listed(index, among)
 
 
 def why(index: Index, question: Question, functions: Sequence[int]) -> list[list[str]]:

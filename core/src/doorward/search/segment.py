@@ -16,12 +16,14 @@ from pydantic_core import from_json, to_json
 from doorward.data.words import split_words, stem
 from doorward.model.functions import Function
 from doorward.search.document import FIELDS, KINDS, MAX_TEXT_CHARACTERS, Document, document
+from doorward.search.result_words import ResultWords
 
 VERSION = 1
 """Of the form of the bytes. A segment of another version is made anew of the stored functions."""
 
-PLAIN = len(FIELDS)
-"""The field of all words of a function as they are written, marked with `WRITTEN`, for plain BM25."""
+RESULTS, PLAIN = FIELDS.index("results"), len(FIELDS)
+"""The words of results, and the field of all other words of a function as they are written, marked with `WRITTEN`, for
+plain BM25."""
 
 WRITTEN = "="
 """Stands before a word as it is written. No stem has a sign in it."""
@@ -59,9 +61,9 @@ class Segment:
     entries: Entries
 
 
-def segment(functions: Sequence[Function]) -> Segment:
-    """The index of a server's functions."""
-    documents = [document(function) for function in functions]
+def segment(functions: Sequence[Function], results: ResultWords | None = None) -> Segment:
+    """The index of a server's functions. `results` knows the words of their answers."""
+    documents = [document(function, results.of(function) if results else ()) for function in functions]
     texts = [one.texts.get(name, ()) for one in documents for name in FIELDS]
     sizes = np.fromiter(map(len, texts), np.int64, len(texts))
     by_field = sizes.reshape(-1, len(FIELDS))
@@ -72,7 +74,7 @@ def segment(functions: Sequence[Function]) -> Segment:
         read_only=np.array([function.read_only for function in functions], bool),
         deprecated=np.array([function.deprecated for function in functions], bool),
         same=np.array([*map(_same, functions, documents)], np.uint32).reshape(-1, 5),
-        lengths=np.minimum(np.c_[by_field, by_field.sum(axis=1)], MAX_LENGTH).astype(np.uint16),
+        lengths=np.minimum(np.c_[by_field, by_field.sum(axis=1) - by_field[:, RESULTS]], MAX_LENGTH).astype(np.uint16),
         entries=_entries([*chain.from_iterable(texts)], np.repeat(np.arange(len(texts)), sizes)),
     )
 
@@ -87,8 +89,9 @@ def _entries(words: Sequence[str], places: Array) -> Entries:
     functions, fields = np.divmod(places, len(FIELDS))
     every = 1 + int(functions.max(initial=0))
     stemmed, written = (len(stems), len(numbers))
-    key = np.concatenate([stem_of[ids], ids + stemmed]) * every + np.tile(functions, 2)
-    key = key * (PLAIN + 1) + np.concatenate([fields, np.full(fields.size, PLAIN)])
+    said = fields != RESULTS
+    key = np.concatenate([stem_of[ids], ids[said] + stemmed]) * every + np.concatenate([functions, functions[said]])
+    key = key * (PLAIN + 1) + np.concatenate([fields, np.full(said.sum(), PLAIN)])
     found, counts = np.unique(key, return_counts=True)
     found, fields = np.divmod(found, PLAIN + 1)
     of_words, functions = np.divmod(found, every)

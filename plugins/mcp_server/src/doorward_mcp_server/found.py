@@ -20,7 +20,7 @@ def _hit(hit: Mapping[str, Any]) -> str:
     gives = f" -> {hit['gives']}" if "gives" in hit else ""
     facts = [text for key, text in _FACTS if hit.get(key)]
     if needs := hit.get("needs"):
-        facts.append("needs " + ", ".join(f"{name}: from {producer}" for name, producer in needs.items()))
+        facts.append("needs " + ", ".join(f"{name}: from {' or '.join(given)}" for name, given in needs.items()))
     if "answers" in hit:
         facts.append(f"for {', '.join(map(str, hit['answers']))}")
     if "matched" in hit:
