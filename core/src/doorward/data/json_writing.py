@@ -30,11 +30,14 @@ def exceeds(value: Any, most: int) -> bool:
     while todo:
         node = todo.pop()
         parts += 1
+        kind = type(node)  # most nodes are plain, and the test for a mapping is slow
+        if kind is int or kind is bool or node is None:
+            continue
         if isinstance(node, (str, bytes)):
             parts += len(node) // 1000
         elif isinstance(node, File):
             parts += (len(node.content) + len(node.name)) // 1000
-        elif isinstance(node, Mapping):
+        elif kind is dict or isinstance(node, Mapping):
             parts += len(node)
             if parts <= most:
                 todo.extend(node.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -117,7 +118,7 @@ class Results:
         if depth < 0 or not reader.burn():
             return found
         for key, value in islice(reader.properties(whole, hidden="writeOnly").items(), 200):
-            words = split_words(key)
+            words = _words(key)
             kinds = _kinds(reader.resolve(value)[1], reader)
             if words and words[-1] in _SUFFIXES and (not kinds or not kinds.isdisjoint(_SCALARS)):
                 own, is_text = _thing(words[:-1]), _is_text(kinds)
@@ -186,6 +187,12 @@ def thing_of_route(function: Function, within: Collection[str] = ()) -> Thing:
     steps = [split_words(match[2]) for match in _STEPS.finditer(path) if match[2]]
     things = [_thing(step) for step in reversed(steps)] or [_thing(split_words(function.name)[1:])]
     return next(filter(None, things), ())
+
+
+@lru_cache(10_000)
+def _words(name: str) -> tuple[str, ...]:
+    """The words of a field's name: the same ones are in many results."""
+    return tuple(split_words(name))
 
 
 def _thing(words: Iterable[str]) -> Thing:

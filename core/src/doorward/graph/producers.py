@@ -21,7 +21,7 @@ ABOUT_IT, PER_WORD, PER_OBJECT, PER_NEED, PER_FIELD = 0.15, 0.05, 0.05, 0.1, 0.1
 that the thing has there (a saved album is an album), for each object around the field, for each identifier that the
 producer needs and the function does not, and for each likelier way to identify the thing."""
 
-LEAST, LIKELY = 0.3, 0.5
+LEAST, LIKELY = 0.4, 0.5
 """What is less sure is not known at all; what is less likely is not told beside a function."""
 
 _FINDS = {"search": 0.12, "find": 0.12, "lookup": 0.08, "list": 0.05, "query": 0.05}
@@ -42,25 +42,11 @@ class Edge(NamedTuple):
 def edges(functions: Sequence[Function], definitions: Definitions) -> list[Edge]:
     """Who gives what others need, the surest first for each argument. Functions that only read come into question."""
     reader = Reader(definitions)
-    within = collections(functions)
     wants: dict[str, list[Needed]] = {}
     for function in functions:
         reader.refuel()
         wants[function.name] = needed(function, reader)
-    results = Results(reader)
-    sources: dict[tuple[Thing, str], list[_Source]] = {}
-    for function in functions:
-        if function.read_only or function.route.startswith("GET "):
-            reader.refuel()
-            about = thing_of_route(function, within)
-            asks = frozenset(need.thing for need in wants[function.name])
-            for given in results.given(function, about):
-                source = _source(function, given, about, asks)
-                for start in range(len(given.thing)):  # a saved album is an album
-                    thing = given.thing[start:]
-                    if thing not in asks:  # who knows one already needs none
-                        less = source._replace(confidence=source.confidence - PER_WORD * start)
-                        sources.setdefault((thing, given.field), []).append(less)
+    sources = _sources(functions, wants, reader)
     return [
         edge
         for function in functions
@@ -78,11 +64,33 @@ class _Source(NamedTuple):
     confidence: float
 
 
-def _source(function: Function, given: Given, about: Thing, asks: frozenset[Thing]) -> _Source:
-    sure = SAME_THING if given.sure else SAME_ROUTE
+def _source(function: Function, given: Given, about: Thing, asks: frozenset[Thing], more_words: int) -> _Source:
+    sure = (SAME_THING if given.sure else SAME_ROUTE) - PER_WORD * more_words - PER_OBJECT * given.depth
     if about == given.thing or _FINDS.keys() >= {*about}:
         sure += max((_FINDS.get(word, 0) for word in split_words(function.name)), default=0)
-    return _Source(function.name, given, asks, sure + ABOUT_IT * (about == given.thing) - PER_OBJECT * given.depth)
+    return _Source(function.name, given, asks, sure + ABOUT_IT * (about == given.thing))
+
+
+def _sources(
+    functions: Sequence[Function], wants: Mapping[str, Sequence[Needed]], reader: Reader
+) -> dict[tuple[Thing, str], list[_Source]]:
+    """The functions that give what anybody wants: each thing, by a field that identifies it."""
+    results, within = Results(reader), collections(functions)
+    sources: dict[tuple[Thing, str], list[_Source]] = {
+        (need.thing, field): [] for needs in wants.values() for need in needs for field in need.fields
+    }
+    for function in functions:
+        if not (function.read_only or function.route.startswith("GET ")):
+            continue
+        reader.refuel()
+        about = thing_of_route(function, within)
+        asks = frozenset(need.thing for need in wants[function.name])
+        for given in results.given(function, about):
+            for start in range(len(given.thing)):  # a saved album is an album
+                key = given.thing[start:], given.field
+                if key in sources and key[0] not in asks:  # who knows one already needs none
+                    sources[key].append(_source(function, given, about, asks, start))
+    return sources
 
 
 def _for(

@@ -36,7 +36,7 @@ _FIELDS = {
     "parameters": Field(0.7, 5, 0.6),
     "notes": Field(0.5, 40, 0.7),
     "server": Field(2, 1, 0),
-    "results": Field(0.3, 20, 0.6),
+    "results": Field(0.2, 20, 0.6),
     "questions": Field(1, 30, 0.6),
 }
 _BRIEF = ("name", "summary", "route", "tags", "server")

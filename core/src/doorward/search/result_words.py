@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from itertools import islice
 from typing import Any
 
@@ -13,7 +14,7 @@ from doorward.data.words import split_words
 from doorward.describe.schemas import Definitions, Reader, table, variants
 from doorward.model.functions import Function
 
-MAX_DEPTH = 2
+MAX_DEPTH = 1
 """How deep the objects of a result are looked into."""
 
 MAX_FIELDS, MAX_WORDS = 60, 200
@@ -29,7 +30,7 @@ class ResultWords:
 
     def __init__(self, definitions: Definitions, scrub: Callable[[str], str] = str) -> None:
         self._reader = Reader(definitions)
-        self._scrub = scrub
+        self._split = cache(lambda name: tuple(split_words(scrub(name))))  # the same names are in many results
         self._known: dict[tuple[str, int], Words] = {}
 
     def of(self, function: Function) -> list[str]:
@@ -45,14 +46,14 @@ class ResultWords:
             return self._fields(whole, depth)
         if (name, depth) not in self._known:
             self._known[name, depth] = {}  # where a circle of references ends
-            own = dict.fromkeys(split_words(self._scrub(name)))
+            own = dict.fromkeys(self._split(name))
             self._known[name, depth] = own | self._fields(whole, depth)
         return self._known[name, depth]
 
     def _fields(self, whole: Mapping[str, Any], depth: int) -> Words:
         words: Words = {}
         for key, value in islice(self._reader.properties(whole, hidden="writeOnly").items(), MAX_FIELDS):
-            words |= dict.fromkeys(split_words(self._scrub(key)))
+            words |= dict.fromkeys(self._split(key))
             words |= self._words(value, depth - 1)
         for part in (whole.get("items"), *variants(whole)[:3]):
             words |= self._words(part, depth)

@@ -17,8 +17,8 @@ from doorward.search.index import Index
 LEADING = 10
 """The first so many functions bring along who gives what they need."""
 
-RAISED = 1.2
-"""How much of a function's worth its producer has, times how sure the graph is."""
+RAISED = 0.87
+"""How much of a function's worth its producer has at least."""
 
 TOLD = 2
 """Producers that are told of one argument: the one that fits the question best, and the surest."""
@@ -55,8 +55,7 @@ class Steps:
         for function in leading:
             for producers in self.before(function, among).values():
                 best = max(producers, key=lambda each: each.confidence + worth[each.number] * hit[each.number])
-                share = RAISED * best.confidence * float(worth[function])
-                raised[best.number] = max(share, raised.get(best.number, 0))
+                raised[best.number] = max(RAISED * float(worth[function]), raised.get(best.number, 0))
         for number, share in raised.items():
             worth[number] = max(share, worth[number]) if hit[number] else share
             hit[number] = True
