@@ -150,3 +150,28 @@ def test_what_deletes_does_not_come_first(every: list[Function], query: str) -> 
         has = {*query.split()} & {*texts.split()}
         for mild in (f for f in every if f.qualified not in destroyers):
             assert not has <= {*mild.name.split("_")} & {*mild.summary.split()}, (one, mild)
+
+
+@given(every=functions(), word=st.sampled_from(["issue", "message", "file", "customer"]))
+def test_a_meaning_never_leads_the_word_itself(every: list[Function], word: str) -> None:
+    """Who asks for an issue finds what is called so before all tickets."""
+    other = {"issue": "ticket", "message": "mail", "file": "document", "customer": "client"}[word]
+    meant = Function("zeta", f"get_{other}", "", f"Get a {other}", route="GET /things", read_only=True)
+    found = asked(index([*every, meant]), word, 50)
+    has = {f.qualified for f in every if word in [*f.name.split("_"), *f.summary.split(), f.server]}
+    assert has.isdisjoint(found[found.index(meant.qualified) :] if has and meant.qualified in found else [])
+
+
+def test_a_proper_name_asks_for_a_search() -> None:
+    """Who has only a name cannot call what needs an id."""
+    of = index([
+        Function("films", "get_person", "", "A person in films", route="GET /person/{id}", read_only=True),
+        Function("films", "find_person", "", "Persons in all films", route="GET /search/person", read_only=True),
+    ])  # fmt: skip
+    assert asked(of, "the person Sofia Coppola")[0] == "films.find_person"
+    assert asked(of, "the person in films")[0] == "films.get_person"
+    assert [read(text).names for text in ("List Issues", "who is 'Radiohead'", "don't do what I can't")] == [
+        False,
+        True,
+        False,
+    ]

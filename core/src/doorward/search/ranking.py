@@ -54,8 +54,9 @@ KIND_BONUS, LIKELY_KIND_BONUS = 0.3, 0.15
 NAMED_BONUS = 0.25
 """What it adds to search, if the question has a proper name or quotes one: who has only a name must search first."""
 
-ITSELF_BONUS = 0.1
-"""What it adds to have a word of the question itself, and not only one of its meaning."""
+ITSELF_BONUS, ONLY_WORD_BONUS = 0.1, 5.0
+"""What it adds to have a word of the question itself in brief, and not only one of its meaning; and if the question has
+no other word, which puts them before all who have only its meaning."""
 
 SERVER_BONUS, OTHERS_SHARE = 0.2, 0.02
 """What it adds to be of a server that the question names; and when the name of a server is no mere word: the functions
@@ -153,7 +154,10 @@ class Ranking:
         fading = min(1.0, FADING_CONCEPTS / max(1, len(self._concepts)))
         explained_name, explained_summary = self._explained()
         scores += fading * (NAME_BONUS * explained_name + SUMMARY_BONUS * explained_summary + self._wanted())
-        scores += ITSELF_BONUS * self._itself - DEPRECATED_PENALTY * index.deprecated
+        only_word = sum(not concept.plain for concept in self._concepts) == 1
+        scores += (
+            ONLY_WORD_BONUS if only_word else ITSELF_BONUS
+        ) * self._itself - DEPRECATED_PENALTY * index.deprecated
         for concept in self._concepts:
             scores += SERVER_BONUS * self._of_named(concept.phrase)
         if self._question.same:
