@@ -17,7 +17,7 @@ def test_a_hit_in_a_line() -> None:
     """What it gives, what it does, what it needs; which question it answers, and why."""
     hit = {
         "function": "a.drop", "summary": "Drop it", "gives": "list[Thing]", "destructive": True,
-        "needs": {"id": "list_things"}, "answers": [1, 2], "matched": ["drop (name)"],
+        "needs": {"id": ["list_things"]}, "answers": [1, 2], "matched": ["drop (name)"],
     }  # fmt: skip
     assert [*found_lines({"functions": [hit], "total": 1})] == [
         "a.drop -> list[Thing]: Drop it (destructive; needs id: from list_things; for 1, 2; matched: drop (name))"

@@ -42,7 +42,7 @@ async def test_who_gives_what_a_function_needs(doorward_host: Any) -> None:
             "function": "films.get_credits",
             "summary": "Movies of a director",
             "read_only": True,
-            "needs": {"person_id": "find_person"},
+            "needs": {"person_id": ["find_person"]},
         }
         line = "films.get_credits: Movies of a director (read-only; needs person_id: from find_person)"
         assert line in found.content[0].text.splitlines()
