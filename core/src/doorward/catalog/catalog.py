@@ -27,6 +27,7 @@ from doorward.catalog.writer import write
 from doorward.data.json_writing import digest
 from doorward.describe.schemas import closure
 from doorward.graph.producers import Edge
+from doorward.graph.stored_graph import needs_of
 from doorward.host.logs import log
 from doorward.model.enhancement import Enhancement
 from doorward.model.errors import DoorwardError, StateError
@@ -229,11 +230,11 @@ class Catalog:
 
     def needs(self, server: str, name: str) -> list[Edge]:
         """Who gives the identifiers that a function needs, the surest first for each argument."""
-        return [Edge(*edge) for edge in self._graph(server).get(name, [])]
+        return self._read(needs_of, self._graph(server), name)
 
     def graph(self, server: str) -> list[Edge]:
         """Who gives what the functions of a server need."""
-        return [Edge(*edge) for edges in self._graph(server).values() for edge in edges]
+        return [edge for name in self._graph(server).get("needs", ()) for edge in self.needs(server, name)]
 
     def _read_graph(self, server: str) -> Mapping[str, Any]:
         graph = self._reader.graph(server)

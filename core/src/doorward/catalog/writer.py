@@ -11,7 +11,8 @@ from doorward.catalog.function_codec import Report, as_json, scrubbed
 from doorward.catalog.schema_inference import lasts
 from doorward.catalog.store import CatalogStore, Contents, Row
 from doorward.data.clean_text import clean_compile
-from doorward.graph.producers import by_function, edges
+from doorward.graph.producers import edges
+from doorward.graph.stored_graph import as_stored
 from doorward.model.functions import Compiled
 
 
@@ -41,7 +42,7 @@ def write(
         server,
         report=scrub(as_json(asdict(report))),
         segment=packed(segment([f for f, _ in functions], ResultWords(compiled.definitions.get, scrub))),
-        graph=scrub(as_json(by_function(edges([f for f, _ in functions], compiled.definitions.get)))),
+        graph=scrub(as_json(as_stored(edges([f for f, _ in functions], compiled.definitions.get)))),
         functions=[(Row(server, f.name, record), f.id, f.read_only) for f, record in functions],
         definitions=[
             (name, scrub(as_json(s))) for name, s in {scrub(n): s for n, s in compiled.definitions.items()}.items()

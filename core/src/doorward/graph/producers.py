@@ -110,11 +110,3 @@ def _for(
                 found[source.producer] = edge
     best = sorted(found.values(), key=lambda edge: (-edge.confidence, len(edge.producer), edge.producer))
     return best[:MAX_PRODUCERS]
-
-
-def by_function(found: Sequence[Edge]) -> dict[str, list[Edge]]:
-    """Edges by the names of the functions that need something."""
-    known: dict[str, list[Edge]] = {}
-    for edge in found:
-        known.setdefault(edge.function, []).append(edge)
-    return known

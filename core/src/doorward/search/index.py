@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from doorward.data.words import STOP_WORDS, Phrase, split_words, stem
 from doorward.search.document import FIELDS
-from doorward.search.segment import PLAIN, WRITTEN, Segment
+from doorward.search.segment import PLAIN, RESULTS, WRITTEN, Segment
 
 
 class Field(NamedTuple):
@@ -56,7 +56,8 @@ _VERBS = "list get read show retrieve create add update replace patch put post d
 FREE_WORDS = STOP_WORDS | {stem(verb) for verb in _VERBS.split()} | {"v1", "v2", "v3", "rest", "api"}
 """Words in so many names that a question need not say them."""
 
-IN_NAME, IN_SUMMARY, IN_BRIEF = 1, 2, 4
+IN_NAME, IN_SUMMARY, IN_BRIEF, IN_TEXTS = 1, 2, 4, 8
+"""Where a word is. `IN_TEXTS`: not only in the fields of a result."""
 
 Array = NDArray[Any]
 
@@ -126,7 +127,7 @@ class Index:
         worth = _worth(field, _joined(counts, np.uint8)[order], _joined(lengths, np.uint16)[order])
         brief = np.isin(field, [FIELDS.index(name) for name in _BRIEF])
         place = (field == FIELDS.index("name")) * IN_NAME + (field == FIELDS.index("summary")) * IN_SUMMARY
-        place = (place + brief * IN_BRIEF).astype(np.uint8)
+        place = (place + brief * IN_BRIEF + (field != RESULTS) * IN_TEXTS).astype(np.uint8)
         starts = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if key.size else np.empty(0, np.int64)
         total = np.add.reduceat(worth, starts) if key.size else worth
         saturation = np.where(field[starts] == PLAIN, _WRITTEN_SATURATION, SATURATION)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from doorward.data.words import Phrase
 from doorward.search.document import KINDS
 from doorward.search.explanation import explained
-from doorward.search.index import FREE_WORDS, IN_BRIEF, IN_NAME, IN_SUMMARY, Index, Postings
+from doorward.search.index import FREE_WORDS, IN_BRIEF, IN_NAME, IN_SUMMARY, IN_TEXTS, Index, Postings
 from doorward.search.near_words import near_words
 from doorward.search.question import READING_KINDS, Concept, Question
 from doorward.search.segment import WRITTEN
@@ -54,7 +54,7 @@ KIND_BONUS, LIKELY_KIND_BONUS = 0.3, 0.15
 NAMED_BONUS = 0.25
 """What it adds to search, if the question has a proper name or quotes one: who has only a name must search first."""
 
-ITSELF_BONUS, ONLY_WORD_BONUS = 0.1, 5.0
+ITSELF_BONUS, ONLY_WORD_BONUS = 0.05, 5.0
 """What it adds to have a word of the question itself in brief, and not only one of its meaning; and if the question has
 no other word, which puts them before all who have only its meaning."""
 
@@ -183,7 +183,8 @@ class Ranking:
                 _raise(fit, meant.functions, MEANING_WEIGHT * weight * meant.brief)
                 commonest = max(commonest, meant.functions.size)
         self._hit |= fit > 0
-        return fit, self._rarity(own.functions.size or commonest)
+        in_texts = int((own.places & IN_TEXTS > 0).sum())  # an answer that has a field makes its name no common word
+        return fit, self._rarity(in_texts or own.functions.size or commonest)
 
     def _of_named(self, phrase: Phrase) -> Array | float:
         """Which functions are of the servers that a word names, if it is a name."""

@@ -17,7 +17,7 @@ from doorward.search.index import Index
 LEADING = 10
 """The first so many functions bring along who gives what they need."""
 
-RAISED = 0.87
+RAISED = 0.8
 """How much of a function's worth its producer has at least."""
 
 TOLD = 2
