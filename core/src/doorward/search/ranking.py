@@ -249,7 +249,9 @@ class Ranking:
         for word in self._question.written:
             found = self._only(self._index.postings(WRITTEN + word))
             scores[found.functions] += self._rarity(found.functions.size) * found.full
-        best: list[int] = np.argsort(-scores, kind="stable")[:PLAIN_FIRST].tolist()
+        least = np.partition(scores, -PLAIN_FIRST)[-PLAIN_FIRST] if scores.size > PLAIN_FIRST else 0
+        good = np.flatnonzero(scores >= least)
+        best: list[int] = good[np.argsort(-scores[good], kind="stable")][:PLAIN_FIRST].tolist()
         return [function for function in best if scores[function] > 0 and self._hit[function]]
 
 
