@@ -83,16 +83,16 @@ def _rows(half: Half, path: Path) -> Iterable[list[object]]:
     functions = [function for made in half.servers.values() for function in made.functions]
     sides: dict[str, Search] = {
         "doorward": lambda text: [f.qualified for f in catalog.search(text, servers=servers, limit=PLACES)[0]],
-        "plain BM25": _plain(functions),
+        "plain BM25": plain(functions),
     }
     for name, search in sides.items():
         search("warm")
         about = f"{half.name} ({len(half.questions)})"
-        yield [about, f"{len(functions)} of {len(servers)} servers", name, *_measured(search, half.questions)]
+        yield [about, f"{len(functions)} of {len(servers)} servers", name, *measured(search, half.questions)]
     catalog.close()
 
 
-def _measured(search: Search, questions: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+def measured(search: Search, questions: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     told, took = [], []
     for text, right in questions:
         started = time.process_time()
@@ -111,7 +111,7 @@ def _worth(found: Sequence[str], right: set[str]) -> list[float]:
     return [*recall, float(recall[-1] == 1), gain / ideal]
 
 
-def _plain(functions: Sequence[Function]) -> Search:
+def plain(functions: Sequence[Function]) -> Search:
     """BM25 of FTS5 over the raw text of each function."""
     db = sqlite3.connect(":memory:")
     db.execute("CREATE VIRTUAL TABLE plain USING fts5 (text, content='')")

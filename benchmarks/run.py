@@ -23,6 +23,7 @@ PARTS = (
     "search",
     "searchquality",
     "foreignsearch",
+    "steps",
     "searchscale",
     "peer",
     "sandbox",
