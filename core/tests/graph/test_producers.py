@@ -158,3 +158,21 @@ def test_it_is_bounded(many: int) -> None:
         function("get", "GET /x/{thing1_id}", "thing1_id"),
     )
     assert [len(producers) for producers in known.values()] == [8]
+
+
+def test_a_thing_may_be_shortened_or_have_a_role() -> None:
+    """`repo` is the name of a repository where nothing is called so, and the user that owns it is its `owner`."""
+    user = {"type": "object", "properties": {"login": {"type": "string"}}}
+    repository = {"type": "object", "properties": {"name": {"type": "string"}, "owner": {"$ref": "#/$defs/User"}}}
+    known = found(
+        function("list_repos", "GET /repositories", returns={"type": "array", "items": {"$ref": "#/$defs/Repository"}}),
+        function("list_issues", "GET /repos/{owner}/{repo}/issues", "owner", "repo", kind="string"),
+        function("get_car", "GET /cars/{car_id}", "car_id"),
+        function("list_cards", "GET /cards", returns={"type": "object", "properties": {"card_id": ID}}),
+        function("list_cars", "GET /cars", returns={"type": "object", "properties": {"car_id": ID}}),
+        Repository=repository,
+        User=user,
+    )
+    assert known["list_issues", "repo"] == ["list_repos"]
+    assert known["list_issues", "owner"] == ["list_repos"]
+    assert known["get_car", "car_id"] == ["list_cars"]

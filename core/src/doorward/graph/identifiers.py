@@ -31,7 +31,10 @@ _SURE_SUFFIXES = frozenset(["id", "ids", "uuid", "guid", "gid", "sid", "slug"])
 
 _STEPS = re.compile(r"\{([^{}]+)\}|([^/{}]+)")
 _SCALARS = frozenset(["string", "integer", "number"])
-_VAGUE_WORDS = "data result item value response object list page paging content body dto schema entity info detail"
+_VAGUE_WORDS = (
+    "data result item value response object list page paging content body dto schema entity info detail summary bean "
+    "representation overview payload compact mini full base basic simple simplified short minimal partial"
+)
 _VAGUE = frozenset(map(stem, split_words(_VAGUE_WORDS)))
 """Words that say nothing of what a thing is."""
 
@@ -127,7 +130,12 @@ class Results:
             elif kinds.isdisjoint(_SCALARS):
                 inner = _thing(words)
                 for each in self._found(value, inner or about, depth - 1).values():
-                    found.add(each._replace(depth=each.depth + 1, sure=each.sure or sure or bool(inner)))
+                    deeper = each._replace(depth=each.depth + 1, sure=each.sure or sure or bool(inner))
+                    found.add(deeper)
+                    if (
+                        inner and each.depth == 0 and each.name.lower() == each.field
+                    ):  # the user that is an `owner` is an owner, too
+                        found.add(deeper._replace(thing=inner))
         for part in (whole.get("items"), *listed(whole.get("prefixItems"), 5), *variants(whole)[:10]):
             if table(part):
                 for each in self._found(part, about, depth).values():

@@ -24,6 +24,9 @@ producer needs and the function does not, and for each likelier way to identify 
 LEAST, LIKELY = 0.4, 0.5
 """What is less sure is not known at all; what is less likely is not told beside a function."""
 
+LEAST_CHARS = 3
+"""A thing that nobody gives may be called by the first letters of its name, at least so many: `repo`, `org`."""
+
 _FINDS = {"search": 0.12, "find": 0.12, "lookup": 0.08, "list": 0.05, "query": 0.05}
 """What it adds that a producer about that thing, or about everything, has such a word in its name: who knows only what
 a thing is called begins there."""
@@ -79,6 +82,7 @@ def _sources(
     sources: dict[tuple[Thing, str], list[_Source]] = {
         (need.thing, field): [] for needs in wants.values() for need in needs for field in need.fields
     }
+    shortened: dict[tuple[Thing, str], list[_Source]] = {key: [] for key in sources if len(key[0]) == 1}
     for function in functions:
         if not (function.read_only or function.route.startswith("GET ")):
             continue
@@ -90,7 +94,12 @@ def _sources(
                 key = given.thing[start:], given.field
                 if key in sources and key[0] not in asks:  # who knows one already needs none
                     sources[key].append(_source(function, given, about, asks, start))
-    return sources
+            last = given.thing[-1] if given.thing else ""
+            for chars in range(LEAST_CHARS, len(last)):
+                key = (last[:chars],), given.field
+                if key in shortened and not asks.intersection([key[0], given.thing]):
+                    shortened[key].append(_source(function, given, about, asks, len(given.thing)))
+    return {key: found or shortened.get(key, []) for key, found in sources.items()}
 
 
 def _for(
