@@ -175,3 +175,13 @@ def test_a_proper_name_asks_for_a_search() -> None:
         True,
         False,
     ]
+
+
+def test_only_a_name_begins_with_a_search() -> None:
+    """Where no function has any word of the question, but it calls something by a name."""
+    of = index([
+        Function("films", "get_person", "", "A person", route="GET /person/{id}", read_only=True),
+        Function("films", "find_person", "", "Persons", route="GET /search/person", read_only=True),
+    ])  # fmt: skip
+    assert asked(of, "how wealthy is Tilda Swinton") == ["films.find_person"]
+    assert asked(of, "how wealthy is tilda swinton") == []

@@ -15,7 +15,7 @@ plain BM25 finds first is always among the first ten. The weights were found by 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ from doorward.search.document import KINDS
 from doorward.search.explanation import explained
 from doorward.search.index import FREE_WORDS, IN_BRIEF, IN_NAME, IN_SUMMARY, IN_TEXTS, Index, Postings
 from doorward.search.near_words import near_words
-from doorward.search.question import READING_KINDS, Concept, Question
+from doorward.search.question import Concept, Question
 from doorward.search.segment import WRITTEN
 from doorward.search.steps import LEADING, Steps
 
@@ -103,7 +103,7 @@ class Ranking:
     def best(self, most: int) -> Ranked:
         """The first of the ranking."""
         scores = self._scores()
-        if not self._hit.any() and all(concept.plain for concept in self._concepts):
+        if not self._hit.any():
             self._hit = self._doing()
         scores = np.round(scores, 5)
         if self._steps:
@@ -198,10 +198,15 @@ class Ranking:
         return theirs if others.sum() <= OTHERS_SHARE * theirs.sum() else 0
 
     def _doing(self) -> Array:
-        """Which functions do what is wanted: there is nothing else to go by."""
-        wanted = sum(1 << KINDS.index(kind) for kind in self._question.kinds)
+        """Where no function has a word of the question: those that do what its verbs want, if it has no more; those
+        that search, if it calls something by a name."""
+        if all(concept.plain for concept in self._concepts):
+            kinds: Collection[str] = self._question.kinds
+        else:
+            kinds = ["search"] if self._question.names else []
+        wanted = sum(1 << KINDS.index(kind) for kind in kinds)
         does: Array = self._index.kinds & wanted > 0
-        if not set(self._question.kinds).isdisjoint(READING_KINDS):
+        if not set(kinds).isdisjoint(("list", "get")):
             does |= self._index.read_only
         return does if self._among is None else does & self._among
 

@@ -54,7 +54,7 @@ class Steps:
         raised: dict[int, float] = {}
         for function in leading:
             for producers in self.before(function, among).values():
-                best = max(producers, key=lambda each: each.confidence + worth[each.number] * hit[each.number])
+                best = max(producers, key=lambda each: each.confidence + worth[each.number])
                 raised[best.number] = max(RAISED * float(worth[function]), raised.get(best.number, 0))
         for number, share in raised.items():
             worth[number] = max(share, worth[number]) if hit[number] else share
