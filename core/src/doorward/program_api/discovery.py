@@ -22,7 +22,7 @@ from doorward.model.limits import Limits
 from doorward.model.names import some
 from doorward.program_api.helper_cards import MODULE, HelperCards
 from doorward.program_api.hits import LIKELY, Hits
-from doorward.programs.languages import PYTHON, is_script
+from doorward.programs.languages import JSON, PYTHON, is_script
 
 if TYPE_CHECKING:
     from doorward.calls.broker import Broker
@@ -80,13 +80,20 @@ class Discovery:
         self.hits = Hits(catalog, self.seen)
 
     def capabilities(self, principal: str, language: str = PYTHON) -> str:
-        """A paragraph about what a principal can do here, in programs of a language."""
+        """A paragraph about what a principal can do here, in programs of a language or by single calls."""
+        servers, limits = some(self._servers.names(principal)), self._limits
+        if language == JSON:
+            return (
+                f"What can be called are the functions of these servers: {servers}. search_functions finds them, "
+                f"get_functions shows one, call_function calls it, for up to {limits.timeout:g} s. "
+                'get_functions(["doorward"]) lists helpers: all pages of a function, resources and prompts.'
+            )
         return (
             f"Programs run in a sandbox without network and credentials "
             f"({self._executors() or 'no executor is installed'}). "
-            f"What they may call are the functions of these servers: {some(self._servers.names(principal))}. "
+            f"What they may call are the functions of these servers: {servers}. "
             f"{_CALLS[is_script(language)]}; find functions with search, see one with describe. "
-            f"Limits of a run: {self._limits.timeout:g} s, {self._limits.calls} calls, {self._limits.output_bytes} "
+            f"Limits of a run: {limits.timeout:g} s, {limits.calls} calls, {limits.output_bytes} "
             f"bytes of output. "
             "The value of a program is `result`, or its last expression. "
             'describe("doorward") lists the helpers of `import doorward`: pages, files, errors.'
@@ -258,7 +265,8 @@ class Discovery:
             else []
         )
         written = dialect_of(language).imported(module, "")
-        return {"function": module, "text": "\n".join([*lines, f"Write `{written}`."])}
+        lines += [f"Write `{written}`."] if written else []
+        return {"function": module, "text": "\n".join(lines)}
 
     def definitions(self, server: str) -> Definitions:
         """The definitions that the functions of a server refer to."""
