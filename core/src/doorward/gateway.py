@@ -34,7 +34,6 @@ from doorward.observers.observers import Observers
 from doorward.packages.index import Index
 from doorward.plugins.manager import Plugins
 from doorward.program_api.discovery import Discovery
-from doorward.program_api.function_search import FunctionSearch
 from doorward.program_api.helper_cards import MODULE, HelperCards
 from doorward.program_api.helpers import HELPERS, Helpers
 from doorward.program_api.modules import Modules
@@ -80,9 +79,8 @@ class Gateway:
         self.languages = Languages(self.executors, without_code=self.config.surface == "calls")
         policy, cards = Policy(loaded, self.principals, self.servers.upstreams), HelperCards(HELPERS)
         self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets)
-        search = FunctionSearch(self.catalog, self.servers, policy)
         told = self.executors.told
-        self.discovery = Discovery(self.catalog, self.servers, self.broker, cards, told, self.limits, search)
+        self.discovery = Discovery(self.catalog, self.servers, self.broker, cards, told, self.limits, policy)
         ours = Helpers(self.discovery, self.servers, self.skills)
         others = Runtime(self.discovery, self.catalog, self.servers, self.broker)
         self.modules = Modules(self.catalog, self.servers, self.discovery, {MODULE: ours.all, RUNTIME: others.all})

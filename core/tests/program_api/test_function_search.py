@@ -147,7 +147,7 @@ async def test_nobody_waits_for_the_join(tmp_path: Path, monkeypatch: pytest.Mon
             threads.append(threading.current_thread())
             super().__init__(*given)
 
-    monkeypatch.setattr("doorward.catalog.catalog.Index", Slow)
+    monkeypatch.setattr("doorward.search.index.Index", Slow)
     store("one")
     catalog.refresh()
     indexes = []

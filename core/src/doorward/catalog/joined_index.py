@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
 
 import anyio
 
 from doorward.data.offload import off_loop
-from doorward.search.index import Index
+
+if TYPE_CHECKING:
+    from doorward.search.index import Index
 
 
 class Outdated(frozenset[str]):

@@ -26,6 +26,7 @@ class JsonCalls(TypeScript):
     any, null, unknown = "any", "null", "{}"
     types = TypeScript.types | {"integer": "integer"}
     taken = ("Record",)
+    a_file = "a file: text, its handle, or base64"
 
     def bytes(self, *, sending: bool) -> str:
         return f"string | {_FILE} | {{ base64: string; name?: string }}" if sending else _FILE
