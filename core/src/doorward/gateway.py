@@ -153,7 +153,8 @@ class Gateway:
         """`{"servers": [{"name", "functions", "first", …}], "executors": […]}`: the servers, all or a page of them. A
         server has the count and some names of its functions, or its error (`broken`)."""
         await self.ready()
-        return self.discovery.servers(principal, limit=limit, cursor=cursor) | {"executors": self.executors.describe()}
+        listed = await self.discovery.servers(principal, limit=limit, cursor=cursor)
+        return listed | {"executors": self.executors.describe()}
 
     async def search_functions(
         self,
@@ -194,7 +195,7 @@ class Gateway:
         Raises: InvalidArguments; Unsupported if no executor runs this language.
         """
         await self.ready()
-        return self.discovery.describe(names, principal, self.languages.of_texts(language))
+        return await self.discovery.describe(names, principal, self.languages.of_texts(language))
 
     def capabilities(self, principal: str = LOCAL) -> str:
         """A paragraph about what a principal can do here."""

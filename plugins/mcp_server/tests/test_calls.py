@@ -55,7 +55,8 @@ async def test_its_example_is_a_call(doorward_host: Any) -> None:
     """What the card shows can be sent as it is."""
     async with doorward_host.gateway(CALLS) as gate, Client(build(gate)) as client:
         card = await client.call_tool("get_functions", {"functions": ["weather.add_station"]})
-        assert (shown := re.search(r"call_function\((.*)\)$", card.content[0].text, re.MULTILINE))
+        shown = re.search(r"call_function\((.*)\)$", card.content[0].text, re.MULTILINE)
+        assert shown
         answer = await client.call_tool("call_function", json.loads(shown[1]))
         assert not answer.is_error
 

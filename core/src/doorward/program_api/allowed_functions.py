@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,9 @@ Mask = Any
 
 Allows = Callable[[Function], bool]
 
+AllowedNames = Callable[[str, str, tuple[str, ...] | None], Awaitable[Sequence[str] | None]]
+"""Answers, by server, principal and the patterns of a run, the names of functions; `None` stands for all."""
+
 MAX_MASKS = 100
 """Masks that are kept: one byte for each function."""
 
@@ -42,7 +45,7 @@ class AllowedFunctions:
         self._masks: OrderedDict[Scope | tuple[str, ...], tuple[weakref.ref[Index], Mask]] = OrderedDict()
         self._making = anyio.Lock()
 
-    async def mask(self, index: Index, principal: str, within: Sequence[str] | None = None) -> Mask | None:
+    async def mask(self, index: Index, principal: str, within: tuple[str, ...] | None = None) -> Mask | None:
         """A truth value for each function of an index; `None` if the principal may call all of them. `within` are the
         patterns by which a run is narrowed, if it is."""
         found = []
@@ -51,18 +54,16 @@ class AllowedFunctions:
             found.append(await self._kept(scope, index, allows, index.servers, here=bool(scope.principal)))
         if within is not None:
             meant = [server for server in index.servers if may_mean(within, server)]
-            narrowed = partial(matches, patterns=tuple(within))
-            found.append(await self._kept(tuple(within), index, narrowed, meant, here=False))
+            narrowed = partial(matches, patterns=within)
+            found.append(await self._kept(within, index, narrowed, meant, here=False))
         return found[0] & found[1] if len(found) > 1 else found[0] if found else None
 
-    async def names(self, server: str, principal: str, within: Sequence[str] | None = None) -> Sequence[str]:
+    async def names(self, server: str, principal: str, within: tuple[str, ...] | None = None) -> Sequence[str]:
         """The names of the functions of a server that may be called, in the order of its document."""
-        if within is None and self._policy.scope(principal) is None:
-            return self._catalog.names(server)
         index = await self._catalog.index.wait()
         mask = await self.mask(index, principal, within)
-        if server not in index.servers:
-            return ()
+        if server not in index.servers or mask is None:
+            return self._catalog.names(server) if mask is None else ()
         number = index.servers.index(server)
         first, end = index.first[number : number + 2]
         return [name for name, may in zip(index.names[first:end], mask[first:end], strict=True) if may]

@@ -31,8 +31,8 @@ IN_CALLS = ("items", "pages", "reply", "list_resources", "read_resource", "list_
 """The helpers that make sense without a program: each is called as a function is."""
 
 _HOW_IN_CALLS = """\
-// As Python writes it. Called as a function is, with its parameters as arguments:
-// call_function({"function": "doorward.items", "arguments": {"function": "server.name", "arguments": {…}, "most": 200}})"""
+// As Python writes it. Called as a function is, with its parameters as arguments: call_function(
+// {"function": "doorward.items", "arguments": {"function": "server.name", "arguments": {…}, "most": 200}})"""
 
 _IN_SCRIPTS = """\
 // As Python writes it. In TypeScript: import * as doorward from "doorward"; await each call; what are keywords here go

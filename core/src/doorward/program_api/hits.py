@@ -29,8 +29,9 @@ class Hits:
     def __init__(self, catalog: Catalog, seen: Callable[[Function], Observation | None]) -> None:
         self._catalog, self._seen = catalog, seen
 
-    def shown(self, hit: Hit, *, numbered: bool) -> dict[str, Any]:
-        """`{"function", "summary", …}`; what is not so is left out. `numbered`: several questions were asked."""
+    def shown(self, hit: Hit, lets: Callable[[str, str], bool], *, numbered: bool) -> dict[str, Any]:
+        """`{"function", "summary", …}`; what is not so is left out. `lets` answers whether the caller may call a
+        function, by server and name; `numbered`: several questions were asked."""
         function = hit.function
         enhancement = self._catalog.enhancement(function.server, function.name)
         summary = " ".join((function.summary or function.description)[:400].split())[:160]
@@ -39,7 +40,7 @@ class Hits:
             "answers": hit.answers if numbered else [],
             "read_only": function.read_only,
             "destructive": function.destructive and not function.read_only,
-            "needs": self._needs(function),
+            "needs": self._needs(function, lets),
             "gives": self._gives(function),
             "deprecated": function.deprecated,
             "matched": hit.matched,
@@ -47,12 +48,12 @@ class Hits:
         told = {key: value for key, value in more.items() if value}
         return {"function": function.qualified, "summary": better or summary, **told}
 
-    def _needs(self, function: Function) -> dict[str, str]:
+    def _needs(self, function: Function, lets: Callable[[str, str], bool]) -> dict[str, str]:
         """Arguments of a function, each with the function that gives it, where that is likely."""
         found: dict[str, str] = {}
         for edge in self._catalog.needs(function.server, function.name):
-            if edge.confidence >= LIKELY:
-                found.setdefault(edge.parameter, edge.producer)
+            if edge.confidence >= LIKELY and edge.parameter not in found and lets(function.server, edge.producer):
+                found[edge.parameter] = edge.producer
         return found
 
     def _gives(self, function: Function) -> str:

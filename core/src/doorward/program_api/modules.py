@@ -12,8 +12,8 @@ from doorward.describe import signatures
 from doorward.describe.dialects import dialect_of
 from doorward.model.errors import InvalidArguments, UnknownName
 from doorward.model.names import is_plain
-from doorward.program_api.discovery import told
 from doorward.program_api.helper_cards import ERRORS, IN_CALLS, MODULE, written
+from doorward.program_api.server_list import told
 from doorward.programs.languages import JSON, PYTHON, is_script
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Answers of runs and of single calls, and how an agent without programs and without resources reads the rest of one."""
+"""Answers of runs and of single calls; and how an agent that has neither programs nor resources reads all of one."""
 
 from __future__ import annotations
 

@@ -47,8 +47,8 @@ Doorward gives you functions of APIs and MCP servers; it adds the credentials.
 1. search_functions(query) finds functions.
 2. get_functions(["server.function"]) shows arguments, answer and an example. Always look before you call.
 3. call_function({"function": "server.function", "arguments": {…}}) calls one, with arguments as JSON.
-4. A large answer is cut, and names a cursor: call_function with it reads all of it, page by page. Better ask for less: \
-filters, fields, page sizes.
+4. A large answer is cut, and names a cursor: call_function with it reads all of it, page by page. Better ask for \
+less: filters, fields, page sizes.
 5. Files are handles, {"artefact": …}: pass them on as arguments, or {"content", "name", "type"}; read them by cursor.
 6. get_functions(["doorward"]) lists helpers: all pages of a function, resources and prompts of MCP servers."""
 """For the surface without code."""
