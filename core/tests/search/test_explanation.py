@@ -11,7 +11,10 @@ from doorward.search.segment import segment
 
 def test_words_are_told_as_they_are_written() -> None:
     """Nobody writes stems: `companies` as `organization`, not as `organizat`."""
-    functions = [Function("s", "list_organizations", "", "The organizations of a gallery"), Function("s", "organization")]
+    functions = [
+        Function("s", "list_organizations", "", "The organizations of a gallery"),
+        Function("s", "organization"),
+    ]
     index = Index({"s": segment(functions)}, {})
     reasons = why(index, read("galleries of companies"), [0, 1])
     assert reasons == [

@@ -28,7 +28,9 @@ def _object(required: str = "", **properties: Any) -> dict[str, Any]:
 
 _STRING, _OBJECT = {"type": "string"}, {"type": "object"}
 _NAMES = {"type": "array", "items": _STRING}
-_FOUND = _object("function", function=_STRING, summary=_STRING)
+_NAMES_IN_A_HIT = "function summary gives needs read_only destructive deprecated answers matched"
+_FOUND = _object("function", **dict.fromkeys(_NAMES_IN_A_HIT.split(), {}))
+"""Names alone: the definition of a tool takes room in the context of every client."""
 _CARD = _object("function", function=_STRING, text=_STRING, error=_STRING)
 _OUTCOME = outcome_names()
 
@@ -153,7 +155,7 @@ TOOLS = (
         search_functions, "Search functions", _FIND,
         _object(
             "functions total",
-            functions={"type": "array", "items": _FOUND}, total={"type": "integer"}, cursor=_STRING,
+            functions={"type": "array", "items": _FOUND}, total={"type": "integer"}, cursor=_STRING, near={},
         ), _READS, calls=_FIND,
     ),
     OwnTool(
