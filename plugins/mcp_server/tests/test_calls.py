@@ -74,6 +74,10 @@ async def test_its_example_is_a_call(doorward_host: Any) -> None:
         ({"function": "weather.fail"}, ["ApiError: 404"]),
         ({}, ["call_function needs the argument 'function'", "call_function(function: string, arguments?: object"]),
         ({"function": "doorward.search"}, ["no function to call here", "doorward.items"]),
+        (
+            {"function": "doorward.items", "arguments": {"functon": "weather.big"}},
+            ["missing a required argument: 'function'", "It is written doorward.items({ function: string;"],
+        ),
         ({"function": "weather.big", "cursor": "doorward://results/none"}, ["there is no result", "made again"]),
     ],
 )
@@ -165,7 +169,8 @@ async def test_helpers_are_called_as_functions_are(doorward_host: Any) -> None:
     """All pages, status and headers: what a program has helpers for, and nothing that only a program can use."""
     async with doorward_host.gateway(CALLS) as gate, Client(build(gate)) as client:
         listed = (await client.call_tool("get_functions", {"functions": ["doorward"]})).content[0].text
-        assert "items(function" in listed
+        assert "doorward.items({ function: string;" in listed
+        assert "Servers: weather." in listed
         assert "call_function" in listed
         assert "path(" not in listed
         card = (await client.call_tool("get_functions", {"functions": ["doorward.items"]})).content[0].text

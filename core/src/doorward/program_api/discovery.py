@@ -21,6 +21,7 @@ from doorward.model.functions import Function
 from doorward.model.limits import Limits
 from doorward.model.names import some
 from doorward.model.programs import Program
+from doorward.program_api import call_helpers
 from doorward.program_api.helper_cards import MODULE, HelperCards
 from doorward.program_api.hits import LIKELY, Hits
 from doorward.program_api.server_list import ServerList
@@ -180,7 +181,7 @@ class Discovery:
         try:
             function = self.callable(name, asker)
         except UnknownName as error:
-            if part := self.cards.card(name, asker.language) or self._part(name, asker):
+            if part := self._helper(name, asker) or self._part(name, asker):
                 return part
             if server := self._server_named(name, asker.principal):
                 return await self._list.described(server, asker.principal, asker.language, asker.functions)
@@ -195,6 +196,13 @@ class Discovery:
             "signature": signatures.signature(function, definitions, seen=seen, language=language),
             "text": text + self._sources(function, asker) + self._added(function, additions.MAX_CARD_CHARS, language),
         }
+
+    def _helper(self, name: str, asker: Program) -> dict[str, Any] | None:
+        """The card of `doorward` or one of its helpers; `None` if this is the name of neither."""
+        if asker.language != JSON:
+            return self.cards.card(name, asker.language)
+        broken = [f"{each} (broken)" for each in self._servers.wrong(asker.principal)]
+        return call_helpers.card(name, some([*self._servers.usable_by(asker.principal), *broken]))
 
     def callable(self, name: str, asker: Program) -> Function:
         """The function that a name means, if it may be called. Raises: as a call would."""

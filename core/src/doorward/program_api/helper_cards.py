@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from doorward.data.near_names import nearest
 from doorward.describe.dialects import dialect_of
-from doorward.programs.languages import JSON, PYTHON, is_script
+from doorward.programs.languages import PYTHON, is_script
 
 if TYPE_CHECKING:
     from doorward.program_api.helper_context import Helper
@@ -26,13 +26,6 @@ ERRORS = {
 }
 """Descriptions of the error classes, which sandboxes define themselves."""
 
-
-IN_CALLS = ("items", "pages", "reply", "list_resources", "read_resource", "list_prompts", "get_prompt")
-"""The helpers that make sense without a program: each is called as a function is."""
-
-_HOW_IN_CALLS = """\
-// As Python writes it. Called as a function is, with its parameters as arguments: call_function(
-// {"function": "doorward.items", "arguments": {"function": "server.name", "arguments": {…}, "most": 200}})"""
 
 _IN_SCRIPTS = """\
 // As Python writes it. In TypeScript: import * as doorward from "doorward"; await each call; what are keywords here go
@@ -65,25 +58,26 @@ class HelperCards:
         module, _, name = asked.partition(".")
         if module != MODULE:
             return None
-        names = IN_CALLS if language == JSON else self.names
-        how = _HOW_IN_CALLS if language == JSON else _IN_SCRIPTS if is_script(language) else ""
         if not name:
-            return {"function": MODULE, "text": "\n".join(filter(None, [how, *self._listed(names, language)]))}
-        if name not in names:
-            near = nearest(name, names, 3)
-            others = f"Near: {', '.join(f'{MODULE}.{n}' for n in near)}." if near else f"There are: {', '.join(names)}."
+            return {"function": MODULE, "text": (_IN_SCRIPTS + "\n" if is_script(language) else "") + self._listed()}
+        if name not in self._about:
+            near = nearest(name, self.names, 3)
+            others = (
+                f"Near: {', '.join(f'{MODULE}.{n}' for n in near)}." if near else f"There are: {', '.join(self.names)}."
+            )
             return {"function": asked[:200], "error": f"there is no {asked[:200]}. {others}"}
         about = textwrap.indent(self._about[name], "    ").strip()
+        text = f'import doorward\n\n{self._heads[name]}:\n    """{about}\n    """'
+        text = f"{_IN_SCRIPTS}\n\n{text}" if is_script(language) else text
         imported = dialect_of(language).imported(MODULE, "")
-        start = imported if language == JSON else f"import {MODULE}"
-        text = "\n\n".join(filter(None, [how, start, f'{self._heads[name]}:\n    """{about}\n    """']))
         return {"function": asked, "import": imported, "signature": self._heads[name], "text": text}
 
-    def _listed(self, names: Iterable[str], language: str) -> Iterator[str]:
-        """Helpers, each with the first sentence of its description."""
-        what = "Helpers" if language == JSON else "Helpers for programs (`import doorward`)"
-        yield f'{what}. More of each: get_functions(["doorward.pages"]).'
-        yield from (f"{self._calls.get(name, name)}: {_first(self._about[name])}" for name in names)
+    def _listed(self) -> str:
+        """All helpers, each with the first sentence of its description."""
+        lines = (f"{self._calls.get(name, name)}: {_first(about)}" for name, about in self._about.items())
+        return "\n".join(
+            ['Helpers for programs (`import doorward`). More of each: get_functions(["doorward.pages"]).', *lines]
+        )
 
 
 def written(helper: Helper, *, types: bool = True) -> str:

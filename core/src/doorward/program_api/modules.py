@@ -12,7 +12,8 @@ from doorward.describe import signatures
 from doorward.describe.dialects import dialect_of
 from doorward.model.errors import InvalidArguments, UnknownName
 from doorward.model.names import is_plain
-from doorward.program_api.helper_cards import ERRORS, IN_CALLS, MODULE, written
+from doorward.program_api.call_helpers import IN_CALLS, names
+from doorward.program_api.helper_cards import ERRORS, MODULE, written
 from doorward.program_api.server_list import told
 from doorward.programs.languages import JSON, PYTHON, is_script
 
@@ -101,7 +102,8 @@ class Modules:
         try:
             written_as.bind(run, *args, **kwargs)
         except TypeError as error:
-            hint = f"It is written {MODULE}.{name}{written(helper)}."
+            form = IN_CALLS[name] if run.program.language == JSON else f"{written(helper)}."
+            hint = f"It is written {MODULE}.{name}{form}"
             raise InvalidArguments(f"{MODULE}.{name}: {error}", hint=hint) from None
         try:
             return await helper(run, *args, **kwargs)
@@ -110,8 +112,7 @@ class Modules:
 
     def _helper(self, name: str, language: str) -> Helper:
         if language == JSON and name not in IN_CALLS:
-            names = ", ".join(f"{MODULE}.{each}" for each in IN_CALLS)
-            raise UnknownName(f"{MODULE}.{name[:100]} is no function to call here", hint=f"There are: {names}.")
+            raise UnknownName(f"{MODULE}.{name[:100]} is no function to call here", hint=f"There are: {names()}.")
         for module, helpers in self.helpers.items():
             if (found := helpers.get(name.removeprefix(f"{module}.".removeprefix(f"{MODULE}.")))) is not None:
                 return found

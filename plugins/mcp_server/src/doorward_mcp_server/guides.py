@@ -50,7 +50,7 @@ Doorward gives you functions of APIs and MCP servers; it adds the credentials.
 4. A large answer is cut, and names a cursor: call_function with it reads all of it, page by page. Better ask for \
 less: filters, fields, page sizes.
 5. Files are handles, {"artefact": …}: pass them on as arguments, or {"content", "name", "type"}; read them by cursor.
-6. get_functions(["doorward"]) lists helpers: all pages of a function, resources and prompts of MCP servers."""
+6. get_functions(["doorward"]) lists the servers, and helpers: all pages of a function, resources and prompts."""
 """For the surface without code."""
 
 STANDARD_TYPESCRIPT = """\
