@@ -31,6 +31,7 @@ PARTS = (
     "scale",
     "sidechannels",
     "tokens",
+    "surfaces",
 )
 
 

@@ -9,14 +9,15 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from doorward import Function, hookimpl
+from doorward import Call, Compiled, File, Function, Reply, hookimpl
 from doorward_mcp_server.server import build
-from doorward_testing.samples import CONFIG
+from doorward_testing.samples import CONFIG, Weather
 from mcp import MCPError
 from mcp.client.client import Client
 
 pytestmark = pytest.mark.anyio
 ERAS = pytest.mark.parametrize("era", ["auto", "legacy"])
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 CALLS = f'surface = "calls"\n{CONFIG}'
 
 
@@ -129,9 +130,41 @@ async def test_pages_end_with_whole_characters_and_files_are_told(doorward_host:
             "artefact": page.structured_content["artefacts"][0]["uri"], "type": "application/zip", "bytes": 3,
         }  # fmt: skip
         assert "this is no text" in page.content[0].text
-        png = b"\x89PNG\r\n\x1a\n" + bytes(20)
-        _, page = await read(png, "image/png")
-        assert base64.b64decode(page.content[1].data) == png
+        _, page = await read(PNG, "image/png")
+        assert base64.b64decode(page.content[1].data) == PNG
+
+
+class Files(Weather):
+    """A source that answers images, and takes files."""
+
+    async def compile(self) -> Compiled:
+        file = {"type": "object", "properties": {"file": {"type": "string", "format": "binary"}}, "required": ["file"]}
+        return Compiled([Function("files", "draw", read_only=True), Function("files", "upload", parameters=file)])
+
+    async def call(self, call: Call) -> Any:
+        if call.function.name == "draw":
+            return Reply(PNG, type="image/png", name="plot.png")
+        file = call.arguments["file"]
+        return [file.name, file.type, len(file.content)] if isinstance(file, File) else file
+
+
+async def test_files_go_from_answer_to_argument(doorward_host: Any) -> None:
+    """An image is shown, and its handle is the file for the next call; text is a file where a file is wanted."""
+    doorward_host.install("source", "files", Files)
+    config = CALLS + '[servers.files]\nsource = "files"\n'
+    async with doorward_host.gateway(config) as gate, Client(build(gate)) as client:
+        drawn = await call(client, "files.draw")
+        assert base64.b64decode(drawn.content[1].data) == PNG
+        handle = drawn.structured_content["value"]
+        sent = await call(client, "files.upload", file=handle)
+        assert sent.structured_content["value"] == ["plot.png", "image/png", len(PNG)]
+        sent = await call(client, "files.upload", file={"content": "a,b", "name": "a.csv", "type": "text/csv"})
+        assert sent.structured_content["value"] == ["a.csv", "text/csv", 3]
+        card = (await client.call_tool("get_functions", {"functions": ["files.upload"]})).content[0].text
+        assert "bytes" not in card
+        assert "artefact: string" in card
+        gone = await call(client, "files.upload", file={"artefact": "doorward://results/gone"})
+        assert "there is no result" in gone.content[0].text
 
 
 async def test_policy_and_guards_hold(doorward_host: Any) -> None:
