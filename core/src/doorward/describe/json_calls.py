@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from doorward.data.clean_text import visible
-from doorward.data.values import plain
 from doorward.data.wording import clean
 from doorward.describe.dialect import Parameter
 from doorward.describe.typescript import TypeScript
@@ -32,8 +31,8 @@ class JsonCalls(TypeScript):
         return f"string | {_FILE} | {{ base64: string; name?: string }}" if sending else _FILE
 
     def literal(self, value: Any, limit: int = 60) -> str | None:
-        text = super().literal(value, limit)
-        return text and _json(plain(value))
+        text = _json(value) if super().literal(value, limit) is not None else ""
+        return text if text and len(text) <= limit else None
 
     def class_frame(self, name: str, *, plain: bool) -> tuple[str, str]:
         return f"{name} = {{", "}"
