@@ -32,6 +32,7 @@ PARTS = (
     "scale",
     "sidechannels",
     "tokens",
+    "surfaces",
 )
 
 

@@ -245,7 +245,7 @@ async def test_an_error_names_only_some_of_many_servers(place: Any) -> None:
         ]
         texts += [gate.capabilities(), str(await gate.get_functions(["xyzzy.f", "rows_1.get_isue_0"]))]
         assert len((await gate.execute("result = await doorward.servers()")).value) > 0
-        assert len(gate.discovery.servers("local")["servers"]) == len(gate.servers.modules)
+        assert len((await gate.discovery.servers("local"))["servers"]) == len(gate.servers.modules)
         return [len(text) // 50 for text in texts]
 
     assert await opened(place, FEW, told) == await opened(place, MANY, told)

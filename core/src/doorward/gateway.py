@@ -76,7 +76,7 @@ class Gateway:
         self.servers = Servers(loaded, plugins, self.catalog, self.principals, self.state)
         self.compiler = Compiler(self.servers, self.catalog, self.skills, plugins, self.secrets)
         self.executors = Executors(loaded, plugins, self.state)
-        self.languages = Languages(self.executors)
+        self.languages = Languages(self.executors, without_code=self.config.surface == "calls")
         policy, cards = Policy(loaded, self.principals, self.servers.upstreams), HelperCards(HELPERS)
         self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets)
         told = self.executors.told
@@ -153,7 +153,8 @@ class Gateway:
         """`{"servers": [{"name", "functions", "first", …}], "executors": […]}`: the servers, all or a page of them. A
         server has the count and some names of its functions, or its error (`broken`)."""
         await self.ready()
-        return self.discovery.servers(principal, limit=limit, cursor=cursor) | {"executors": self.executors.describe()}
+        listed = await self.discovery.servers(principal, limit=limit, cursor=cursor)
+        return listed | {"executors": self.executors.describe()}
 
     async def search_functions(
         self,
@@ -188,17 +189,17 @@ class Gateway:
     async def get_functions(
         self, names: Sequence[str], *, principal: str = LOCAL, language: str = ""
     ) -> list[dict[str, Any]]:
-        """One to five functions in full, as programs of a language declare them (see `execute`): `{"function",
-        "import", "signature", "text"}`, or `{"function", "error"}`.
+        """One to five functions in full, as programs of a language declare them (see `execute`), or calls without code
+        (`"json"`): `{"function", "import", "signature", "text"}`, or `{"function", "error"}`.
 
         Raises: InvalidArguments; Unsupported if no executor runs this language.
         """
         await self.ready()
-        return self.discovery.describe(names, principal, self.languages.chosen(language))
+        return await self.discovery.describe(names, principal, self.languages.of_texts(language))
 
     def capabilities(self, principal: str = LOCAL) -> str:
         """A paragraph about what a principal can do here."""
-        return self.discovery.capabilities(principal, self.languages.default)
+        return self.discovery.capabilities(principal, self.languages.of_texts())
 
     async def compile(
         self, *, force: bool = False, dry_run: bool = False, tell: Callable[[str], None] = lambda name: None

@@ -135,7 +135,7 @@ async def everything(gate: Gateway, who: str) -> list[str]:
     ]
     texts += [await said(gate.execute(code, principal=who)) for code in codes]
     texts += [
-        dump(gate.discovery.servers(who)).decode(),
+        dump(await gate.discovery.servers(who)).decode(),
         str([theirs.absent(name) for name in HIDDEN_MODULES]),
         str(theirs.members("zephyr_vault")),
         theirs.stub("zephyr_vault", ["siphon_one"]),

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from doorward import Call, Compiled, Function, Settings, ToolError
+from doorward import Call, Compiled, Function, Program, Refused, Settings, ToolError
 from doorward.compat.aliases import PREDEFINED_NAMES, RUNTIME, aliases, server_meant
 from doorward.compat.script_aliases import script_aliases
 
@@ -204,8 +204,37 @@ async def test_their_searches_find_what_policy_allows(doorward_host: Any) -> Non
     """As `doorward.search` does: what is denied is not shown. CONTRACT: DIS-12."""
     async with doorward_host.gateway('policy = { deny = ["weather.get_forecast"] }\n' + CONFIG) as gate:
         await gate.ready()
-        run: Any = SimpleNamespace(program=SimpleNamespace(principal="local"))
+        run: Any = SimpleNamespace(program=Program(""))
         for helper in ("search_tool_docs", "search_tools"):
             found = str(await gate.modules.helpers[RUNTIME][helper](run, "add a forecast for a city"))
             assert "add_station" in found
             assert "get_forecast" not in found
+
+
+@pytest.mark.anyio
+async def test_their_lists_show_what_may_be_called(doorward_host: Any) -> None:
+    """Not what policy denies, nor what the run is not to call; who asks for it by name is told why. CONTRACT: DIS-12."""
+    config = 'policy = { deny = ["weather.get_forecast"] }\n' + CONFIG
+    async with doorward_host.gateway(config) as gate:
+        await gate.ready()
+        helpers = gate.modules.helpers[RUNTIME]
+        for narrowed in (None, ("weather.add_*",)):
+            notes: list[str] = []
+            run: Any = SimpleNamespace(program=Program("", functions=narrowed), note=notes.append)
+            listed = [
+                await helpers["query_tool_docs"](run, "weather"),
+                await helpers["list_tools"](run, "weather"),
+                (await helpers["describe_server"](run, "weather"))["tools"],
+                (await helpers["list_loaded_server_metadata"](run))[0]["tools"],
+                await helpers["discover_mcp_tools"](run),
+            ]
+            assert {len(each) for each in listed} == {1 if narrowed else 7}
+            assert "add_station" in str(listed)
+            assert "get_forecast" not in str(listed)
+            for asked in (
+                helpers["query_tool_docs"](run, "weather", "get_forecast"),
+                helpers["get_tool_schema"](run, "mcp__weather__get_forecast"),
+            ):
+                with pytest.raises(Refused, match="not allowed by the operator's policy"):
+                    await asked
+        assert await helpers["get_tool_schema"](run, "mcp__weather__nothing") is None

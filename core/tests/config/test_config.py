@@ -48,7 +48,7 @@ def test_a_server_and_its_options(loaded: Loader) -> None:
         ),
         ("zzzzzz = 3", "unknown key 'zzzzzz'; known: cache, caches, clients, executor"),
         ("[limits]\ntimeout = -1", "limits.timeout: Input should be greater than 0"),
-        ('surface = "huge"', "surface: Input should be 'standard' or 'minimal'"),
+        ('surface = "huge"', "surface: Input should be 'standard', 'minimal' or 'calls'"),
         ("a = 1\nb = = 2\n", r"Invalid value \(at line 2"),
         ('state = "${NOWHERE}"', r"state: \$\{NOWHERE\} has no value. Set it in .env or the environment."),
     ],

@@ -14,7 +14,7 @@ from doorward.model.errors import InvalidArguments
 from doorward.model.functions import Compiled, Function
 from doorward.search.index import Index
 
-from ..conftest import CONFIG
+from ..conftest import CONFIG, Weather
 
 pytestmark = pytest.mark.anyio
 
@@ -120,6 +120,86 @@ async def test_several_questions_in_one_search(doorward_host: Any) -> None:
         assert names(page) + names(rest) == names(found)
         with pytest.raises(InvalidArguments, match="at most 10"):
             await gate.search_functions(queries=[str(n) for n in range(11)])
+
+
+async def test_a_narrowed_run_finds_what_it_may_call(doorward_host: Any) -> None:
+    """`functions` of a run narrows `doorward.search`, `describe` and `servers` in it, and nothing outside."""
+    code = (
+        "found = await doorward.search('forecast for a city', limit=50)\n"
+        "texts = [await doorward.describe(n) for n in ('weather.get_forecast', 'weather.add_station', 'weather')]\n"
+        "result = [[f['function'] for f in found['functions']], found['total'], texts, await doorward.servers()]"
+    )
+    async with doorward_host.gateway(CONFIG + ALICE) as gate:
+        found, total, texts, servers = (await gate.execute(code, functions=["weather.add_*", "weather.raw"])).value
+        assert (found, total) == (["weather.add_station"], 1)
+        assert "weather.get_forecast is not among the `functions` that this run may call" in texts[0]
+        assert "def add_station" in texts[1]
+        assert "2 functions: add_station, raw" in texts[2]
+        assert (servers[0]["functions"], servers[0]["first"]) == (2, ["add_station", "raw"])
+        assert (await gate.execute(code, functions=[])).value[:2] == [[], 0]
+        assert "weather.get_forecast" in (await gate.execute(code)).value[0]
+        theirs = (await gate.execute(code, functions=["weather.*"], principal="alice")).value
+        assert "weather.get_forecast" not in theirs[0]
+        assert theirs[3][0]["functions"] == 7
+
+
+async def test_lists_and_cards_of_what_may_be_called(doorward_host: Any) -> None:
+    """What policy denies is neither counted nor named; who asks for it by name gets the error of a call."""
+    async with doorward_host.gateway(CONFIG + ALICE + BOB) as gate:
+        for who, count, first in (("local", 8, "get_forecast"), ("alice", 7, "add_station"), ("bob", 1, "raw")):
+            (server,) = (await gate.list_servers(principal=who))["servers"]
+            assert (server["functions"], server["first"][0]) == (count, first)
+            (about,) = await gate.get_functions(["weather"], principal=who)
+            assert f"{count} functions: {first}" in about["text"]
+        for name in ("weather.get_forecast", "weather.get_forecast#parameters", "weather.getForecast"):
+            (card,) = await gate.get_functions([name], principal="alice")
+            assert "text" not in card
+            told = (await gate.answer("weather.get_forecast", {"city": "Oslo"}, principal="alice")).error
+            assert card["error"].startswith(told.message)
+            assert "weather.get_forecast is not allowed for 'alice'" in told.message
+
+
+async def test_a_list_decodes_nothing_where_no_policy_has_patterns(
+    doorward_host: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first names are a few rows, however many functions there are."""
+    async with doorward_host.gateway(CONFIG + ALICE) as gate:
+        await gate.ready()
+        monkeypatch.setattr(gate.catalog, "stored_functions", lambda server: pytest.fail("it is decoded"))
+        assert (await gate.list_servers())["servers"][0]["functions"] == 8
+
+
+async def test_nobody_is_sent_to_what_policy_denies(doorward_host: Any) -> None:
+    """`needs` of a hit and the last lines of a card name the next best who may be asked, or none."""
+
+    class Films(Weather):
+        async def compile(self) -> Any:
+            film = {"type": "object", "properties": {"film_id": {"type": "string"}}, "required": ["film_id"]}
+            films = {"type": "array", "items": {"type": "object", "properties": {"filmId": {"type": "string"}}}}
+            asked = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+            return Compiled(
+                [
+                    Function("films", "search_films", returns=films, parameters=asked, read_only=True),
+                    Function("films", "list_films", returns=films, read_only=True),
+                    Function("films", "get_credits", summary="Credits", parameters=film, read_only=True),
+                ]
+            )
+
+    doorward_host.install("source", "films", Films)
+    config = CONFIG + '[servers.films]\nsource = "films"\n'
+    for who, deny in (("ann", "search_films"), ("ben", "list_films"), ("cat", "*_films")):
+        config += f'[principals.{who}]\nservers = ["*"]\ndeny = ["films.{deny}"]\n'
+    async with doorward_host.gateway(config) as gate:
+        seen = {}
+        for who in ("local", "ann", "ben", "cat"):
+            hit = (await gate.search_functions("credits", principal=who))["functions"][0]
+            (card,) = await gate.get_functions(["films.get_credits"], principal=who)
+            seen[who] = hit.get("needs", {}).get("film_id", []), card["text"]
+        assert sorted(seen["local"][0]) == ["list_films", "search_films"]
+        assert [seen[who][0] for who in ("ann", "ben", "cat")] == [["list_films"], ["search_films"], []]
+        assert "search_films" not in seen["ann"][1]
+        assert "list_films" not in seen["ben"][1]
+        assert "film_id:" not in seen["cat"][1].partition("film_id:")[2]
 
 
 async def test_near_misses_when_nothing_is_found(doorward_host: Any) -> None:

@@ -74,7 +74,7 @@ def test_an_interrupted_demo_leaves_no_process(tmp_path: Path, ending: str, code
     )
     assert demo.stdout is not None
     fcntl.fcntl(demo.stdout, fcntl.F_SETPIPE_SZ, 4096)  # it cannot come to its end while nobody reads
-    assert any("library.list_loans: " in line for line in demo.stdout)  # the API and the server are at work
+    assert any("library.list_loans -> " in line for line in demo.stdout)  # the API and the server are at work
     demo.send_signal(signal.SIGSTOP)  # or it could be over before it is interrupted
     assert len(processes(tmp_path)) >= 3
     demo.send_signal(getattr(signal, ending))

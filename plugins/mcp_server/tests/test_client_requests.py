@@ -535,3 +535,21 @@ async def test_a_question_shows_who_asks_whatever_it_holds() -> None:
         with pytest.raises(ServerError):
             await client.ask("elicitation/create", params)
     assert len(asked) == 1
+
+
+@ERAS
+async def test_single_calls_turn_to_the_client_too(gateway: Any, era: str) -> None:
+    """With `surface = "calls"`: questions, and progress of what the source does."""
+    steps: list[float] = []
+
+    async def step(done: float, total: float | None, message: str | None) -> None:
+        steps.append(done)
+
+    async with (
+        gateway('surface = "calls"\n' + CONFIG) as gate,
+        Client(build(gate), mode=era, elicitation_callback=red) as client,
+    ):
+        answer = await client.call_tool("call_function", {"function": "weather.colour"})
+        assert answer.structured_content["value"] == ["accept", "red, weather asks: Which colour?"]
+        await client.call_tool("call_function", {"function": "weather.work"}, progress_callback=step)
+        assert steps[-1] == 3

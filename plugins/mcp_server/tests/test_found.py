@@ -39,3 +39,15 @@ async def test_several_questions_in_one_call(doorward_host: Any) -> None:
         assert "forecast (name, summary)" in second
         nothing = await client.call_tool("search_functions", {"query": "tag:nosuch station"})
         assert nothing.content[0].text == "Nothing found. Near: weather.add_station. Try other words."
+
+
+async def test_the_output_schema_names_all_that_a_hit_has(doorward_host: Any) -> None:
+    """Clients see from the definition what may be there; an answer has nothing else."""
+    async with doorward_host.gateway(CONFIG) as gate, Client(build(gate)) as client:
+        (schema,) = [t.output_schema for t in (await client.list_tools()).tools if t.name == "search_functions"]
+        named = {*schema["properties"], *schema["properties"]["functions"]["items"]["properties"]}
+        several = {"queries": ["add a station", "forecast"], "explain": True, "limit": 1}
+        for asked in (several, {"query": "tag:nosuch station"}):
+            answer = (await client.call_tool("search_functions", asked)).structured_content
+            assert {*answer, *(key for hit in answer["functions"] for key in hit)} <= named
+        assert {"near", "needs", "gives", "answers", "matched", "destructive"} <= named

@@ -123,9 +123,11 @@ async def test_what_is_read_of_a_hostile_source_is_clean(doorward_host: Any) -> 
             text = json.dumps(answer.model_dump(mode="json", exclude={"meta"}), ensure_ascii=False)
             assert clean_text(text) == text, text.encode("ascii", "backslashreplace")
         told = json.dumps([answer.model_dump(mode="json") for answer in read], ensure_ascii=False)
-        assert all(
-            each in told for each in ("said", "described", "translated", "X-Header", "other.two: It is a summary")
-        )
+        assert all(each in told for each in ("said", "described", "translated", "X-Header", "It is a summary"))
+        for name in [*names, "other.onne"]:  # as the surface without code tells it
+            for card in await gate.get_functions([name], language="json"):
+                assert clean_text(str(card)) == str(card)
+                assert all(c.isprintable() for line in card.get("text", "").splitlines() for c in line)
         stub = gate.modules.stub("other", ["one", "two"], "local")
         assert clean_text(stub) == stub
 

@@ -88,6 +88,11 @@ class Rules:
         return "" if allowed else "allow"
 
 
+def may_mean(patterns: Iterable[str], server: str) -> bool:
+    """Whether any pattern may match a function of a server."""
+    return any(_may_mean(qualified(pattern), server) for pattern in patterns)
+
+
 def _may_mean(pattern: str, server: str) -> bool:
     """Whether a pattern may match a function of a server: by what stands before its first wildcard."""
     start, inside = _WILDCARD.split(pattern)[0], f"{server}."

@@ -200,7 +200,7 @@ class Artefacts:
         kept = self._store.get(principal, uri.removeprefix(PREFIX).partition("?")[0])
         if kept is None or kept.until <= self._clock():
             raise UnknownName(
-                f"there is no result {uri[:200]}", hint="Results are kept for a while only: run the program again."
+                f"there is no result {uri[:200]}", hint="Results are kept for a while only: have it made again."
             )
         return kept
 

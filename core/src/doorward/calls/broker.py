@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from doorward.access.policy import Policy
     from doorward.calls.call_context import CallContext
     from doorward.catalog.catalog import Catalog
+    from doorward.model.programs import Program
     from doorward.plugins.manager import Plugins
     from doorward.secrets.store import Secrets
     from doorward.servers.registry import Servers
@@ -186,13 +187,7 @@ class Broker:
 
         Raises: Refused, GuardRefused, LimitExceeded.
         """
-        if refusal := self._policy.refusal(run.program, call.function):
-            raise Refused(refusal)
-        if not self._is_included(call.function):
-            raise Refused(
-                f"{call.function.qualified} is left out by the configuration of {call.function.server}",
-                hint="Do without it: `include`, `exclude` and `read_only` of a server are the operator's.",
-            )
+        self.check_allowed(run.program, call.function)
         if (refusal := self._plugins.hook.guard_call(call=call)) is not None:
             raise GuardRefused(f"{call.function.qualified}: {refusal}")
         if run.made > run.program.limits.calls:
@@ -202,6 +197,16 @@ class Broker:
             )
         if call.time_left <= 0:
             raise LimitExceeded("the run's time is over")
+
+    def check_allowed(self, program: Program, function: Function) -> None:
+        """Check the policy and the configuration of the server. Raises: Refused; DoorwardError if it cannot be told."""
+        if refusal := self._policy.refusal(program, function):
+            raise Refused(refusal)
+        if not self._is_included(function):
+            raise Refused(
+                f"{function.qualified} is left out by the configuration of {function.server}",
+                hint="Do without it: `include`, `exclude` and `read_only` of a server are the operator's.",
+            )
 
     def _allows(self, run: CallContext, server: str, id: str, route: str) -> bool:
         """Whether the run may also call the function with this original id and route."""

@@ -61,22 +61,20 @@ async def _functions(gate: Gateway, server: str) -> Any:
 @click.command()
 @common
 @click.argument("words", nargs=-1, required=True)
+@click.option("--also", multiple=True, metavar="WORDS", help="Another question, answered together with the first.")
 @click.option("--server", help="Only functions of this server.")
 @click.option("--read-only", is_flag=True, help="Only functions that change nothing.")
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50), help="How many to show.")
 @click.option("--explain", is_flag=True, help="Say which words were found, and where.")
-def search(
-    project: Project, words: tuple[str, ...], server: str | None, read_only: bool, limit: int, explain: bool
-) -> None:
+def search(project: Project, words: tuple[str, ...], also: tuple[str, ...], read_only: bool, **options: Any) -> None:
     """Find functions that fit the WORDS, best first. "tag:NAME" among the words keeps those of a tag."""
-    anyio.run(_search, project, " ".join(words), server, read_only or None, limit, explain)
+    options |= {"queries": also, "read_only": read_only or None}
+    anyio.run(partial(_search, project, " ".join(words), **options))
 
 
-async def _search(
-    project: Project, words: str, server: str | None, read_only: bool | None, limit: int, explain: bool
-) -> None:
+async def _search(project: Project, words: str, **options: Any) -> None:
     async with project.gateway() as gate:
-        found = await gate.search_functions(words, server=server, read_only=read_only, limit=limit, explain=explain)
+        found = await gate.search_functions(words, **options)
         empty = not any(report.functions for report in gate.catalog.reports().values())
     _tell_functions(project, found)
     if project.json:
@@ -95,10 +93,20 @@ def _tell_functions(project: Project, found: dict[str, Any]) -> None:
     if project.json:
         print_json(found)
     else:
-        functions = found["functions"]
-        columns = ["function", "summary", *(["matched"] if any("matched" in f for f in functions) else [])]
-        rows = [(f["function"], f["summary"], ", ".join(f.get("matched", []))) for f in functions]
-        table(columns, [row[: len(columns)] for row in rows])
+        table(["function", "summary"], [(hit["function"], hit["summary"] + _facts(hit)) for hit in found["functions"]])
+
+
+def _facts(hit: dict[str, Any]) -> str:
+    """What a hit needs and gives, and why it was found: in parentheses, because only the last column is wrapped."""
+    needs = (f"{name} from {producer}" for name, producer in hit.get("needs", {}).items())
+    told = {
+        "gives": hit.get("gives", ""),
+        "needs": ", ".join(needs),
+        "for": ", ".join(map(str, hit.get("answers", ()))),
+        "matched:": ", ".join(hit.get("matched", ())),
+    }
+    facts = [f"{name} {text}" for name, text in told.items() if text]
+    return f" ({'; '.join(facts)})" if facts else ""
 
 
 @click.command()

@@ -57,13 +57,14 @@ class Runtime:
         configured = self._servers.usable_by(run.program.principal)
         if not detailed:
             return list(configured.values())
-        about = {s["name"]: s.get("about", "") for s in self._discovery.servers(run.program.principal)["servers"]}
+        listed = await self._discovery.servers(run.program.principal, within=run.program.functions)
+        about = {s["name"]: s.get("about", "") for s in listed["servers"]}
         return [{"name": name, "description": about.get(module, "")} for module, name in configured.items()]
 
     async def _docs(self, run: HelperContext, server: str, tool: str | None = None, detail: str = "summary") -> Any:
         module = self._discovery.module(server, run.program.principal)
         if tool is not None:
-            return self._entry(self._broker.functions.find(f"{module}.{tool}", run.program.principal), detail)
+            return self._entry(self._discovery.callable(f"{module}.{tool}", run.program), detail)
         return await self._listed(run, module, lambda function: self._entry(function, detail))
 
     async def _search_docs(self, run: HelperContext, query: str, limit: int = 5, detail: str = "summary") -> Any:
@@ -104,7 +105,7 @@ class Runtime:
 
     async def _tool_schema(self, run: HelperContext, name: str) -> Any:
         try:
-            return self._named(self._broker.functions.find(self._qualified(run, name), run.program.principal))
+            return self._named(self._discovery.callable(self._qualified(run, name), run.program))
         except UnknownName:
             return None
 
@@ -137,18 +138,24 @@ class Runtime:
     async def _listed(
         self, run: HelperContext, module: str, form: Form, most: int = MAX_LISTED
     ) -> list[dict[str, Any]]:
-        """The first functions of a server, in this form; a note in the answer of the run says if there are more."""
-        if (count := len(self._catalog.names(module))) > most:
+        """The first functions of a server that the program may call, in this form; a note in the answer of the run says
+        if there are more."""
+        allowed = await self._discovery.allowed(module, run.program.principal, run.program.functions)
+        names = self._catalog.names(module) if allowed is None else allowed
+        if (count := len(names)) > most:
             run.note(f"{module} has {count} functions, of which {most} are listed; doorward.search finds others")
+        listed = frozenset(names[:most])
         found = []
-        for function in list(islice(self._catalog.functions(module), most)):
+        for function in list(islice((f for f in self._catalog.functions(module) if f.name in listed), len(listed))):
             found.append(form(function))
             await anyio.lowlevel.checkpoint()  # large schemas take long
         return found
 
     async def _found(self, run: HelperContext, query: str, limit: int) -> list[Function]:
         most = max(1, min(int(limit), 50))
-        found = await self._discovery.functions.find([str(query)], principal=run.program.principal, limit=most)
+        found = await self._discovery.functions.find(
+            [str(query)], principal=run.program.principal, limit=most, within=run.program.functions
+        )
         return [hit.function for hit in found.hits]
 
     def _about(self, run: HelperContext, module: str, tools: list[dict[str, Any]]) -> dict[str, Any]:

@@ -223,7 +223,7 @@ class ClientSettings(Settings):
 class Config(Settings):
     """The whole file."""
 
-    surface: Literal["standard", "minimal"] = "standard"
+    surface: Literal["standard", "minimal", "calls"] = "standard"
     output: OutputForm = Field("auto", description="The form of the text of MCP answers")
     executor: list[str] = []
     observer: list[str] = []

@@ -144,7 +144,7 @@ class Types:
         form = schema.get("format")
         if kind == "string" and form == "binary":
             if self.sending:
-                self._notes[form] = 'a file: bytes, text, handle, {"content", "name", "type"}'
+                self._notes[form] = self.dialect.a_file
             return self.dialect.bytes(sending=self.sending)
         if (
             kind == "string"

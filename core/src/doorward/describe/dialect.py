@@ -36,6 +36,7 @@ class Dialect:
 
     types = PYTHON_TYPES
     a_list, a_dict = "a list", "a dict"
+    a_file = 'a file: bytes, text, handle, {"content", "name", "type"}'
     taken: Collection[str] = (
         *("Any", "Literal", "Mapping", "None", "Required", "Sequence", "TypedDict"),
         *("bool", "bytes", "dict", "float", "int", "list", "str"),

@@ -1,13 +1,18 @@
-"""The dialects by the language of programs. That of TypeScript is imported when it is asked for."""
+"""The dialects by the language of programs, or of calls without code. All but that of Python are imported when they are
+asked for."""
 
 from __future__ import annotations
 
 from doorward.describe.dialect import PYTHON, Dialect
-from doorward.programs.languages import is_script
+from doorward.programs.languages import JSON, is_script
 
 
 def dialect_of(language: str) -> Dialect:
     """The dialect for programs of a language; Python for one that core does not know."""
+    if language == JSON:
+        from doorward.describe.json_calls import JSON_CALLS
+
+        return JSON_CALLS
     if not is_script(language):
         return PYTHON
     from doorward.describe.typescript import TYPESCRIPT

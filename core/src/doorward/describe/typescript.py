@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from doorward.data.clean_text import visible
@@ -40,7 +40,7 @@ class TypeScript(Dialect):
     any, null, unknown = "any", "null", "{} as any"
     types = _TYPES
     a_list, a_dict = "an array", "an object"
-    taken = ("Promise", "Record", "Uint8Array")
+    taken: Collection[str] = ("Promise", "Record", "Uint8Array")
     may_repeat = False
     no_fields = ()
     stub_head = ""

@@ -1,17 +1,18 @@
-"""Which functions of the search index a principal may call: nobody finds what policy denies them."""
+"""Which functions of the search index a principal may call: nobody finds what policy denies them, and no program what
+its run may not call."""
 
 from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.lowlevel
-import numpy as np
-from numpy.typing import NDArray
 
+from doorward.access.rules import matches, may_mean
 from doorward.data.offload import off_loop
 from doorward.model.functions import Function
 
@@ -20,7 +21,13 @@ if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
     from doorward.search.index import Index
 
-Mask = NDArray[Any]
+Mask = Any
+"""An array of truth values, one for each function of an index."""
+
+Allows = Callable[[Function], bool]
+
+AllowedNames = Callable[[str, str, tuple[str, ...] | None], Awaitable[Sequence[str] | None]]
+"""Answers, by server, principal and the patterns of a run, the names of functions; `None` stands for all."""
 
 MAX_MASKS = 100
 """Masks that are kept: one byte for each function."""
@@ -30,57 +37,86 @@ _AT_ONCE = 20
 
 
 class AllowedFunctions:
-    """Masks over the functions of an index, made when a principal first searches it. Where no policy has patterns,
-    there are none. Principals under the same rules share one."""
+    """Masks over the functions of an index, made when they are first needed. Where no policy has patterns, there are
+    none. Principals under the same rules share one, and so do runs that are narrowed alike."""
 
     def __init__(self, catalog: Catalog, policy: Policy) -> None:
         self._catalog, self._policy = catalog, policy
-        self._masks: OrderedDict[Scope, tuple[weakref.ref[Index], Mask]] = OrderedDict()
+        self._masks: OrderedDict[Scope | tuple[str, ...], tuple[weakref.ref[Index], Mask]] = OrderedDict()
         self._making = anyio.Lock()
 
-    async def mask(self, index: Index, principal: str) -> Mask | None:
-        """A truth value for each function of an index; `None` if the principal may call all of them."""
-        scope = self._policy.scope(principal)
-        if scope is None or (known := self._known(scope, index)) is not None:
-            return None if scope is None else known
+    async def mask(self, index: Index, principal: str, within: tuple[str, ...] | None = None) -> Mask | None:
+        """A truth value for each function of an index; `None` if the principal may call all of them. `within` are the
+        patterns by which a run is narrowed, if it is."""
+        found = []
+        if (scope := self._policy.scope(principal)) is not None:
+            allows = partial(self._policy.allows, principal=principal)
+            found.append(await self._kept(scope, index, allows, index.servers, here=bool(scope.principal)))
+        if within is not None:
+            meant = [server for server in index.servers if may_mean(within, server)]
+            narrowed = partial(matches, patterns=within)
+            found.append(await self._kept(within, index, narrowed, meant, here=False))
+        return found[0] & found[1] if len(found) > 1 else found[0] if found else None
+
+    async def names(self, server: str, principal: str, within: tuple[str, ...] | None = None) -> Sequence[str]:
+        """The names of the functions of a server that may be called, in the order of its document."""
+        index = await self._catalog.index.wait()
+        mask = await self.mask(index, principal, within)
+        if server not in index.servers or mask is None:
+            return self._catalog.names(server) if mask is None else ()
+        number = index.servers.index(server)
+        first, end = index.first[number : number + 2]
+        return [name for name, may in zip(index.names[first:end], mask[first:end], strict=True) if may]
+
+    async def _kept(
+        self, key: Scope | tuple[str, ...], index: Index, allows: Allows, servers: Sequence[str], *, here: bool
+    ) -> Mask:
+        if (known := self._known(key, index)) is not None:
+            return known
         async with self._making:
-            if (known := self._known(scope, index)) is not None:
+            if (known := self._known(key, index)) is not None:
                 return known
-            mask = await self._made(index, principal, by_upstream=bool(scope.principal))
-            self._masks[scope] = weakref.ref(index), mask
+            mask = await self._made(index, allows, servers, here=here)
+            self._masks[key] = weakref.ref(index), mask
             while len(self._masks) > MAX_MASKS:
                 self._masks.popitem(last=False)
             return mask
 
-    def _known(self, scope: Scope, index: Index) -> Mask | None:
-        of, mask = self._masks.get(scope, (None, None))
+    def _known(self, key: Scope | tuple[str, ...], index: Index) -> Mask | None:
+        of, mask = self._masks.get(key, (None, None))
         if of is None or of() is not index:
             return None
-        self._masks.move_to_end(scope)
+        self._masks.move_to_end(key)
         return mask
 
-    async def _made(self, index: Index, principal: str, *, by_upstream: bool) -> Mask:
-        """Server by server: the rows are read here, where the database belongs, and judged in a thread. Upstreams are
-        asked for here, because servers belong here, too."""
+    async def _made(self, index: Index, allows: Allows, servers: Sequence[str], *, here: bool) -> Mask:
+        """Server by server, those that are named: the rows are read here, where the database belongs, and judged in a
+        thread; or `here`, if upstreams are asked for, because servers belong here, too."""
+        import numpy as np
+
         mask = np.zeros(index.size, bool)
         for number, server in enumerate(index.servers):
+            if server not in servers:
+                continue
             names = index.names[index.first[number] : index.first[number + 1]]
             decode = self._catalog.stored_functions(server)
-            if by_upstream:
-                allowed = await self._allowed_here(await off_loop(decode), principal)
+            if here:
+                allowed = await _allowed_here(await off_loop(decode), allows)
             else:
-                allowed = await off_loop(self._allowed, decode, principal)
+                allowed = await off_loop(_allowed, decode, allows)
             mask[index.first[number] : index.first[number + 1]] = [name in allowed for name in names]
         return mask
 
-    def _allowed(self, decode: Callable[[], list[Function]], principal: str) -> set[str]:
-        return {function.name for function in decode() if self._policy.allows(function, principal)}
 
-    async def _allowed_here(self, functions: list[Function], principal: str) -> set[str]:
-        allowed = set()
-        for place, function in enumerate(functions):
-            if self._policy.allows(function, principal):
-                allowed.add(function.name)
-            if place % _AT_ONCE == _AT_ONCE - 1:
-                await anyio.lowlevel.checkpoint()
-        return allowed
+def _allowed(decode: Callable[[], list[Function]], allows: Allows) -> set[str]:
+    return {function.name for function in decode() if allows(function)}
+
+
+async def _allowed_here(functions: list[Function], allows: Allows) -> set[str]:
+    allowed = set()
+    for place, function in enumerate(functions):
+        if allows(function):
+            allowed.add(function.name)
+        if place % _AT_ONCE == _AT_ONCE - 1:
+            await anyio.lowlevel.checkpoint()
+    return allowed

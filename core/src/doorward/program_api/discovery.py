@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from doorward.calls.items import declared
 from doorward.catalog.schema_inference import is_open
 from doorward.config.config import module_name
-from doorward.data.cursors import cursor_at, offset_of, page
+from doorward.data.cursors import cursor_at, offset_of
 from doorward.data.quoting import in_a_line
-from doorward.data.wording import clean
 from doorward.describe import additions, cards, signatures
 from doorward.describe.dialects import dialect_of
 from doorward.describe.schemas import Definitions
@@ -22,9 +21,12 @@ from doorward.model.errors import DoorwardError, InvalidArguments, UnknownName
 from doorward.model.functions import Function
 from doorward.model.limits import Limits
 from doorward.model.names import some
+from doorward.model.programs import Program
+from doorward.program_api import call_helpers
 from doorward.program_api.helper_cards import MODULE, HelperCards
 from doorward.program_api.hits import Hits
-from doorward.programs.languages import PYTHON, is_script
+from doorward.program_api.server_list import ServerList
+from doorward.programs.languages import JSON, PYTHON, is_script
 
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
@@ -40,26 +42,11 @@ MAX_DESCRIBED = 5
 MAX_SOURCES = 3
 """Functions that a card names for one argument."""
 
-_MAX_NAMES = 40
-"""Function names in the description of a server."""
-
-FEW_SERVERS = 20
-"""A list of more servers says less about each."""
-
-FIRST_NAMES, FIRST_NAMES_OF_MANY = 10, 3
-"""Names of functions shown with a server in a list of few, and of many."""
-
-ABOUT_CHARS, ABOUT_CHARS_OF_MANY = 200, 80
-"""Characters of the description that a server gives of itself, likewise."""
-
 _CALLS = (
     "`import SERVER` and call SERVER.FUNCTION(name=value)",
     '`import * as SERVER from "SERVER"` and `await SERVER.FUNCTION({ name: value })`',
 )
 """How Python calls a function, and how a module of JavaScript does."""
-
-_ERROR_CHARS = 1000
-"""Characters of a server's error."""
 
 
 class Discovery:
@@ -84,6 +71,7 @@ class Discovery:
         self._limits = limits
         self._policy = policy
         self.hits = Hits(catalog, self.seen)
+        self._list = ServerList(catalog, servers, self.allowed)
 
     @cached_property
     def functions(self) -> FunctionSearch:
@@ -93,45 +81,47 @@ class Discovery:
         return FunctionSearch(self._catalog, self._servers, self._policy)
 
     def capabilities(self, principal: str, language: str = PYTHON) -> str:
-        """A paragraph about what a principal can do here, in programs of a language."""
+        """A paragraph about what a principal can do here, in programs of a language or by single calls."""
+        servers, limits = some(self._servers.names(principal)), self._limits
+        if language == JSON:
+            return (
+                f"What can be called are the functions of these servers: {servers}. search_functions finds them, "
+                f"get_functions shows one, call_function calls it, for up to {limits.timeout:g} s. "
+                'get_functions(["doorward"]) lists helpers: all pages of a function, resources and prompts.'
+            )
         return (
             f"Programs run in a sandbox without network and credentials "
             f"({self._executors() or 'no executor is installed'}). "
-            f"What they may call are the functions of these servers: {some(self._servers.names(principal))}. "
+            f"What they may call are the functions of these servers: {servers}. "
             f"{_CALLS[is_script(language)]}; find functions with search, see one with describe. "
-            f"Limits of a run: {self._limits.timeout:g} s, {self._limits.calls} calls, {self._limits.output_bytes} "
+            f"Limits of a run: {limits.timeout:g} s, {limits.calls} calls, {limits.output_bytes} "
             f"bytes of output. "
             "The value of a program is `result`, or its last expression. "
             'describe("doorward") lists the helpers of `import doorward`: pages, files, errors.'
         )
 
-    def servers(self, principal: str, *, limit: int | None = None, cursor: str | None = None) -> dict[str, Any]:
+    async def servers(
+        self,
+        principal: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        within: tuple[str, ...] | None = None,
+    ) -> dict[str, Any]:
         """`{"servers": [{"name", "functions", "first", …}]}`: all servers of a principal, or a page of `limit`, with
-        `"total"` and `"cursor"` if there are more. A server has the count and the first names of its functions, or its
-        error.
+        `"total"` and `"cursor"` if there are more. A server has the count and the first names of the functions that
+        the principal may call, in a run narrowed by `within`; or its error.
 
         Raises: InvalidArguments for an invalid cursor.
         """
-        usable = ((module, None) for module in self._servers.usable_by(principal))
-        whole: list[tuple[str, DoorwardError | None]] = [*usable, *self._servers.wrong(principal).items()]
-        shown, following = page(whole, limit, cursor)
-        few = len(whole) <= FEW_SERVERS
-        answer: dict[str, Any] = {
-            "servers": [_broken(name, error) if error else self._server(name, few) for name, error in shown]
-        }
-        return answer | ({"total": len(whole), "cursor": following} if following else {})
+        return await self._list.listed(principal, limit=limit, cursor=cursor, within=within)
 
-    def _server(self, module: str, few: bool) -> dict[str, Any]:
-        report, first = (
-            self._catalog.report(module),
-            self._catalog.first(module, FIRST_NAMES if few else FIRST_NAMES_OF_MANY),
-        )
-        shown = {"name": module, "functions": report.functions if report else 0, "first": list(first)}
-        shown |= {} if report else {"note": "not compiled yet"}
-        if error := self._servers.outdated.get(self._servers.modules[module]):
-            shown["note"] = f"as compiled before: {error}"[:_ERROR_CHARS]
-        about = clean(report.description, ABOUT_CHARS if few else ABOUT_CHARS_OF_MANY) if report else ""
-        return shown | ({"about": about} if about else {})
+    async def allowed(self, server: str, principal: str, within: tuple[str, ...] | None = None) -> Sequence[str] | None:
+        """The names of the functions of a server that a principal may call, in a run narrowed by `within`; `None` if
+        it may call all of them, which is known without a look at any."""
+        if within is None and self._policy.scope(principal) is None:
+            return None
+        return await self.functions.allowed.names(server, principal, within)
 
     async def search(
         self,
@@ -144,6 +134,7 @@ class Discovery:
         limit: int = 10,
         cursor: str | None = None,
         explain: bool = False,
+        within: tuple[str, ...] | None = None,
     ) -> dict[str, Any]:
         """`{"functions": [{"function", "summary", …}], "total": N, "cursor": …}`, best first, of what policy allows.
         With several `queries`, a hit says by number which of them it `answers`. `explain`: why it was found. Where
@@ -162,6 +153,7 @@ class Discovery:
             limit=limit,
             offset=offset,
             explain=explain,
+            within=within,
         )
         shown = [self.hits.shown(hit, numbered=len(asked) > 1) for hit in found.hits]
         answer: dict[str, Any] = {"functions": shown, "total": found.total}
@@ -170,10 +162,13 @@ class Discovery:
             answer["cursor"] = cursor_at(offset + len(shown))
         return answer
 
-    def describe(self, names: Sequence[str], principal: str, language: str = PYTHON) -> list[dict[str, Any]]:
+    async def describe(
+        self, names: Sequence[str], principal: str, language: str = PYTHON, within: tuple[str, ...] | None = None
+    ) -> list[dict[str, Any]]:
         """One to five functions in full, as programs of a language declare them: `{"function", "import", "signature",
-        "text"}`, or `{"function", "error"}`. A name like `github.issues_create#Issue` asks for one class of a
-        function's types in full: `{"function", "text"}`; the name of a server asks for a description of it.
+        "text"}`, or `{"function", "error"}`, as for one that may not be called, by policy or because the run is
+        narrowed by `within`. A name like `github.issues_create#Issue` asks for one class of a function's types in
+        full: `{"function", "text"}`; the name of a server asks for a description of it.
 
         Raises: InvalidArguments for none or more than five.
         """
@@ -182,37 +177,59 @@ class Discovery:
                 f"one to {MAX_DESCRIBED} functions at a time, got {len(names)}",
                 hint='For example ["github.issues_create"].',
             )
-        return [self._card(name, principal, language) for name in names]
+        asker = Program("", principal=principal, language=language, functions=within)
+        return [await self._card(str(name), asker) for name in names]
 
-    def _card(self, name: str, principal: str, language: str) -> dict[str, Any]:
+    async def _card(self, name: str, asker: Program) -> dict[str, Any]:
         try:
-            function = self._broker.functions.find(name, principal)
-        except DoorwardError as error:
-            if (
-                part := self.cards.card(str(name), language)
-                or self._part(str(name), principal, language)
-                or self._about(str(name), principal, language)
-            ):
+            function = self.callable(name, asker)
+        except UnknownName as error:
+            if part := self._helper(name, asker) or self._part(name, asker):
                 return part
-            return {"function": str(name)[:200], "error": in_a_line(error)}
-        definitions, seen = self.definitions(function.server), self.seen(function)
+            if server := self._server_named(name, asker.principal):
+                return await self._list.described(server, asker.principal, asker.language, asker.functions)
+            return {"function": name[:200], "error": in_a_line(error)}
+        except DoorwardError as error:
+            return {"function": name[:200], "error": in_a_line(error)}
+        definitions, seen, language = self.definitions(function.server), self.seen(function), asker.language
         text = cards.describe(function, definitions, module=function.server, seen=seen, language=language)
         return {
             "function": function.qualified,
             "import": dialect_of(language).imported(function.server, function.name),
             "signature": signatures.signature(function, definitions, seen=seen, language=language),
-            "text": text
-            + self._sources(function, language)
-            + self._added(function, additions.MAX_CARD_CHARS, language),
+            "text": text + self._sources(function, asker) + self._added(function, additions.MAX_CARD_CHARS, language),
         }
 
-    def _sources(self, function: Function, language: str) -> str:
+    def _helper(self, name: str, asker: Program) -> dict[str, Any] | None:
+        """The card of `doorward` or one of its helpers; `None` if this is the name of neither."""
+        if asker.language != JSON:
+            return self.cards.card(name, asker.language)
+        broken = [f"{each} (broken)" for each in self._servers.wrong(asker.principal)]
+        return call_helpers.card(name, some([*self._servers.usable_by(asker.principal), *broken]))
+
+    def callable(self, name: str, asker: Program) -> Function:
+        """The function that a name means, if it may be called. Raises: as a call would."""
+        function = self._broker.functions.find(name, asker.principal)
+        self._broker.check_allowed(asker, function)
+        return function
+
+    def _lets(self, asker: Program, server: str, name: str) -> bool:
+        """Whether a function that others are told of may be called: nobody is sent to one that may not."""
+        if asker.functions is None and self._policy.scope(asker.principal) is None:
+            return True
+        try:
+            self.callable(f"{server}.{name}", asker)
+        except DoorwardError:
+            return False
+        return True
+
+    def _sources(self, function: Function, asker: Program) -> str:
         """Comments on where the identifiers come from that a function needs."""
-        mark = dialect_of(language).mark
-        edges = [edge for edge in self._catalog.needs(function.server, function.name) if edge.confidence >= LIKELY]
+        mark = dialect_of(asker.language).mark
         found: dict[str, list[str]] = {}
-        for edge in edges:
-            found.setdefault(edge.parameter, []).append(f"`{edge.field}` of {edge.producer}")
+        for edge in self._catalog.needs(function.server, function.name):
+            if edge.confidence >= LIKELY and self._lets(asker, function.server, edge.producer):
+                found.setdefault(edge.parameter, []).append(f"`{edge.field}` of {edge.producer}")
         said = {parameter: " or ".join(sources[:MAX_SOURCES]) for parameter, sources in found.items()}
         return "".join(f"\n{mark} {parameter}: {sources}" for parameter, sources in said.items())
 
@@ -235,13 +252,16 @@ class Discovery:
         seen = self._broker.observed.of(function) if is_open(function) else None
         return seen if seen and (function.returns is None or seen.text) else None
 
-    def _part(self, name: str, principal: str, language: str) -> dict[str, Any] | None:
+    def _part(self, name: str, asker: Program) -> dict[str, Any] | None:
         """The answer for `server.function#Class`: one class of a function's types in full."""
         name, mark, asked = name.rpartition("#")
+        language = asker.language
         try:
-            function = self._broker.functions.find(name, principal) if mark else None
-        except DoorwardError:
+            function = self.callable(name, asker) if mark else None
+        except UnknownName:
             return None
+        except DoorwardError as error:
+            return {"function": f"{name[:200]}#{asked[:100]}", "error": in_a_line(error)}
         if function is None:
             return None
         definitions = self.definitions(function.server)
@@ -254,25 +274,12 @@ class Discovery:
         known = ", ".join(cards.class_names(function, definitions)[:30]) or "none"
         return found | {"error": f"{function.qualified} has no class {asked[:100]!r}. Its classes: {known}"}
 
-    def _about(self, name: str, principal: str, language: str) -> dict[str, Any] | None:
-        """The description of a server, if this is the name of one."""
+    def _server_named(self, name: str, principal: str) -> str:
+        """The module of a server, if this is the name of one; else ""."""
         try:
-            module = self.module(name, principal)
+            return self.module(name, principal)
         except UnknownName:
-            return None
-        report, names = self._catalog.report(module), self._catalog.names(module)
-        listed = ", ".join(names[:_MAX_NAMES]) + (
-            f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-        )
-        lines = [f"{module}: {report.description[:1000]}" if report and report.description else module]
-        lines += [f"{len(names)} functions: {listed or 'none'}"]
-        lines += (
-            [f"It works in the folder {cwd}"]
-            if (cwd := self._servers.cwd(module, principal)) and cwd not in lines[0]
-            else []
-        )
-        written = dialect_of(language).imported(module, "")
-        return {"function": module, "text": "\n".join([*lines, f"Write `{written}`."])}
+            return ""
 
     def definitions(self, server: str) -> Definitions:
         """The definitions that the functions of a server refer to."""
@@ -291,12 +298,3 @@ class Discovery:
             )
         hint = f"Near: {', '.join(near)}." if near else f"Servers: {some(usable)}."
         raise UnknownName(f"Server {asked!r} is not available", hint=hint)
-
-
-def _broken(name: str, error: DoorwardError) -> dict[str, Any]:
-    return {"name": name, "functions": 0, "broken": told(error)}
-
-
-def told(error: DoorwardError) -> str:
-    """The error of a server in one line."""
-    return in_a_line(error)[:_ERROR_CHARS]

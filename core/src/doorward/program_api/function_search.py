@@ -54,7 +54,7 @@ class FunctionSearch:
 
     def __init__(self, catalog: Catalog, servers: Servers, policy: Policy) -> None:
         self._catalog, self._servers = catalog, servers
-        self._allowed = AllowedFunctions(catalog, policy)
+        self.allowed = AllowedFunctions(catalog, policy)
 
     async def find(
         self,
@@ -66,16 +66,17 @@ class FunctionSearch:
         limit: int = 10,
         offset: int = 0,
         explain: bool = False,
+        within: tuple[str, ...] | None = None,
     ) -> Found:
         """What fits any of the queries: by the best place that it has for one of them, each function once. `server` is
-        the module of the only one to look at.
+        the module of the only one to look at, `within` are the patterns by which a run is narrowed.
 
         Raises: InvalidArguments for too many queries.
         """
         if len(queries) > MAX_QUERIES:
             raise InvalidArguments(f"{len(queries)} queries; at most {MAX_QUERIES} in one search")
         index = await self._catalog.index.wait()
-        allowed = await self._allowed.mask(index, principal)
+        allowed = await self.allowed.mask(index, principal, within)
         usable = self._servers.names(principal) if server is None else [server]
         questions, steps = [read(query) for query in queries], Steps(index, self._catalog.needs)
         found = [

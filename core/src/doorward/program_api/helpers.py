@@ -35,7 +35,8 @@ class Helpers:
 
     async def servers(self, run: HelperContext) -> list[dict[str, Any]]:
         """All servers: the name of each, how many functions it has, and the first of them."""
-        return [*self._discovery.servers(run.program.principal)["servers"]]
+        listed = await self._discovery.servers(run.program.principal, within=run.program.functions)
+        return [*listed["servers"]]
 
     async def search(
         self,
@@ -59,13 +60,15 @@ class Helpers:
             limit=int(limit),
             cursor=cursor,
             explain=bool(explain),
+            within=run.program.functions,
         )
 
     async def describe(self, run: HelperContext, *names: str) -> str:
         """What get_functions shows: of one to five functions ("server.function"), servers, or helpers
         ("doorward.pages")."""
         flat = [n for name in names for n in ([name] if isinstance(name, str) else name)]
-        cards = self._discovery.describe(flat, run.program.principal, run.program.language)
+        asker = run.program
+        cards = await self._discovery.describe(flat, asker.principal, asker.language, within=asker.functions)
         return "\n\n".join(card.get("text") or f"{card['function']}: {card['error']}" for card in cards)
 
     async def call(

@@ -12,9 +12,10 @@ from doorward.describe import signatures
 from doorward.describe.dialects import dialect_of
 from doorward.model.errors import InvalidArguments, UnknownName
 from doorward.model.names import is_plain
-from doorward.program_api.discovery import told
+from doorward.program_api.call_helpers import IN_CALLS, names
 from doorward.program_api.helper_cards import ERRORS, MODULE, written
-from doorward.programs.languages import PYTHON, is_script
+from doorward.program_api.server_list import told
+from doorward.programs.languages import JSON, PYTHON, is_script
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
@@ -94,21 +95,24 @@ class Modules:
 
         Raises: UnknownName; InvalidArguments; DoorwardError of a call that the helper makes.
         """
-        helper = self._helper(name)
+        helper = self._helper(name, run.program.language)
         written_as = inspect.signature(helper)
         if is_script(run.program.language) and not kwargs:
             args, kwargs = _with_options(written_as, args)
         try:
             written_as.bind(run, *args, **kwargs)
         except TypeError as error:
-            hint = f"It is written {MODULE}.{name}{written(helper)}."
+            form = IN_CALLS[name] if run.program.language == JSON else f"{written(helper)}."
+            hint = f"It is written {MODULE}.{name}{form}"
             raise InvalidArguments(f"{MODULE}.{name}: {error}", hint=hint) from None
         try:
             return await helper(run, *args, **kwargs)
         except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             raise InvalidArguments(f"{MODULE}.{name}: {error}") from None
 
-    def _helper(self, name: str) -> Helper:
+    def _helper(self, name: str, language: str) -> Helper:
+        if language == JSON and name not in IN_CALLS:
+            raise UnknownName(f"{MODULE}.{name[:100]} is no function to call here", hint=f"There are: {names()}.")
         for module, helpers in self.helpers.items():
             if (found := helpers.get(name.removeprefix(f"{module}.".removeprefix(f"{MODULE}.")))) is not None:
                 return found

@@ -6,6 +6,9 @@ from pathlib import PurePath
 
 PYTHON, TYPESCRIPT, JAVASCRIPT = "python", "typescript", "javascript"
 
+JSON = "json"
+"""No language of programs, but of single calls: their arguments are JSON, and nobody writes code."""
+
 _SUFFIXES = {
     **dict.fromkeys((".py",), PYTHON),
     **dict.fromkeys((".ts", ".mts"), TYPESCRIPT),

@@ -8,7 +8,7 @@ from typing import Any
 
 from doorward.data.quoting import apart, in_one_line, indented
 from doorward.model.outcomes import Outcome
-from doorward.programs.languages import is_script
+from doorward.programs.languages import JSON, is_script
 
 
 def as_dict(outcome: Outcome) -> dict[str, Any]:
@@ -29,7 +29,9 @@ def _filled(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def reading(uri: str, language: str) -> str:
-    """How a program of a language reads an artefact."""
+    """How a program of a language reads an artefact, or an agent that writes no programs."""
+    if language == JSON:
+        return f'call_function with cursor="{uri}"'
     return f'{"await " if is_script(language) else ""}doorward.read("{uri}")'
 
 
@@ -70,7 +72,8 @@ def as_text(outcome: Outcome, written: Callable[[Any], str] = in_one_line) -> st
     else:
         parts.append(written(outcome.value))
     if cut := outcome.truncated:
-        parts.append(f"[cut: {cut['shape']}, {cut['bytes']} bytes; all of it, in a program: {cut['read']}]")
+        where = ", in a program" if "doorward.read(" in cut["read"] else ""
+        parts.append(f"[cut: {cut['shape']}, {cut['bytes']} bytes; all of it{where}: {cut['read']}]")
     if outcome.printed:
         parts.append(f"printed:\n{apart(outcome.printed.rstrip())}")
     named = in_one_line(outcome.value) if outcome.artefacts else ""

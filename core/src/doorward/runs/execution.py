@@ -130,7 +130,7 @@ class Execution:
 
     def of_call(self, principal: str, client: Client | None = None) -> RunContext:
         """The record of a run that is one call, without a program."""
-        return self.context(self._admission.program("", principal), client=client)
+        return self.context(self._admission.program("", principal, language=self._languages.of_calls), client=client)
 
     async def _run(
         self, program: Program, known: Mapping[str, Any] | None, session: Session | None, client: Client | None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from doorward.data.near_names import nearest
 from doorward.model.errors import DoorwardError, InvalidArguments, Unsupported
 from doorward.plugins.install_hints import executors_of
-from doorward.programs.languages import PYTHON, is_script, named
+from doorward.programs.languages import JSON, PYTHON, is_script, named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 class Languages:
     """The languages that the configured executors run. An executor is only asked when the answer depends on it."""
 
-    def __init__(self, executors: Executors) -> None:
+    def __init__(self, executors: Executors, *, without_code: bool = False) -> None:
+        """`without_code`: agents make single calls, and texts for them say nothing of programs."""
         self._executors = executors
+        self._without_code = without_code
 
     @property
     def served(self) -> Sequence[str]:
@@ -36,6 +38,16 @@ class Languages:
                 return PYTHON
             first = first or next(iter(words), "")
         return first or PYTHON
+
+    @property
+    def of_calls(self) -> str:
+        """The language in which mistakes in single calls are explained, without a look at the executors."""
+        return JSON if self._without_code else PYTHON
+
+    def of_texts(self, asked: str = "") -> str:
+        """The language in which functions are declared to whoever asks for this one. Raises: Unsupported."""
+        language = named(asked) or (JSON if self._without_code else "")
+        return JSON if language == JSON else self.chosen(language)
 
     def chosen(self, asked: str, of_session: str = "") -> str:
         """The language of a run that was asked for as `asked`, perhaps in a session that has one.

@@ -21,6 +21,7 @@ from doorward.model.programs import Failure, Finding, Kind, Program, ProgramResu
 from doorward.plugins.failures import kind_of
 from doorward.results import outcome_text
 from doorward.runs import hints
+from doorward.runs.next_call import next_call
 from doorward.runs.outcomes import failure, succeeded
 from doorward.runs.program_value import ProgramValue, keep_bytes, read_value, written
 from doorward.runs.sessions import gone
@@ -70,12 +71,14 @@ class Runs:
 
     async def answer(self, run: RunContext, function: str, arguments: Mapping[str, Any]) -> Outcome:
         """One call as a run, without a program."""
+        started = time.perf_counter()
         try:
-            value = await run.call(function, (), arguments)
-            read = await done(written, value, large=is_large(value))
-            return succeeded(value, read, run, notes=run.notes, usage=run.usage())
+            reply = await run.reply(function, (), arguments)
+            read = await done(written, reply.value, large=is_large(reply.value))
+            notes = (*run.notes, *next_call(run, function, arguments, reply))
+            return succeeded(reply.value, read, run, notes=notes, usage=run.usage(), ms=_ms_since(started))
         except DoorwardError as error:
-            return Outcome(False, error=failure(error), usage=run.usage())
+            return Outcome(False, error=failure(error), usage=run.usage(), ms=_ms_since(started))
 
     async def _outcome(self, program: Program, run: RunContext, session: Session | None, started: float) -> Outcome:
         notes: list[str] = []

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from doorward.data.words import Phrase, stem
-from doorward.search.index import IN_BRIEF, IN_NAME, IN_SUMMARY, Index
+from doorward.search.index import IN_BRIEF, IN_NAME, IN_SUMMARY, Index, Postings
 from doorward.search.question import Concept, Question
+from doorward.search.segment import WRITTEN
 
 ITS_OWN = "its own words"
 """The question is the name, id, route or summary of the function."""
@@ -25,17 +26,28 @@ def explained(index: Index, question: Question, concepts: Sequence[Concept], fun
             continue
         for phrase in sorted(concept.phrases, key=lambda each: (-concept.phrases[each], each)):
             if places := _places(index, phrase, function):
-                found.append(f"{asked} as {' '.join(phrase)} ({places})")
+                words = " ".join(_as_written(index, word, function) for word in phrase)
+                found.append(f"{asked} as {words} ({places})")
                 break
     return found
+
+
+def _as_written(index: Index, word: str, function: int) -> str:
+    """A word of a function for a stem that it has: nobody writes stems."""
+    having = (each for each in index.written.get(word, ()) if _has(index.postings(WRITTEN + each), function))
+    return min(having, key=lambda each: (len(each), each), default=word)
+
+
+def _has(postings: Postings, function: int) -> bool:
+    place = int(np.searchsorted(postings.functions, function))
+    return place < postings.functions.size and bool(postings.functions[place] == function)
 
 
 def _places(index: Index, phrase: Phrase, function: int) -> str:
     """Where a function has a phrase; "" if it does not have it."""
     having = index.having(phrase)
-    place = int(np.searchsorted(having.functions, function))
-    if place == having.functions.size or having.functions[place] != function:
+    if not _has(having, function):
         return ""
-    bits = int(having.places[place])
+    bits = int(having.places[np.searchsorted(having.functions, function)])
     named = [name for bit, name in ((IN_NAME, "name"), (IN_SUMMARY, "summary")) if bits & bit]
     return ", ".join(named) or ("route, tag or server" if bits & IN_BRIEF else "text")

@@ -213,6 +213,15 @@ class Index:
         """All stems, sorted."""
         return sorted(word for word in self._numbers if not word.startswith(WRITTEN))
 
+    @cached_property
+    def written(self) -> Mapping[str, Sequence[str]]:
+        """For each stem, the words that have it, as functions write them."""
+        found: dict[str, list[str]] = {}
+        for word in self._numbers:
+            if word.startswith(WRITTEN):
+                found.setdefault(stem(bare := word.removeprefix(WRITTEN)), []).append(bare)
+        return found
+
 
 def _tagged(tags: Sequence[str], asked: str) -> bool:
     if asked.endswith("*"):

@@ -42,6 +42,17 @@ doorward.pages("server.function", {...}), doorward.capabilities(), help(doorward
 Files are handles: pass them on, or doorward.read(handle); ./out and figures are kept. Search and describe first, then \
 `import server` and call server.function(name=value). Set `result` to what you need, small."""
 
+CALLS = """\
+Doorward gives you functions of APIs and MCP servers; it adds the credentials.
+1. search_functions(query) finds functions.
+2. get_functions(["server.function"]) shows arguments, answer and an example. Always look before you call.
+3. call_function({"function": "server.function", "arguments": {…}}) calls one, with arguments as JSON.
+4. A large answer is cut, and names a cursor: call_function with it reads all of it, page by page. Better ask for \
+less: filters, fields, page sizes.
+5. Files are handles, {"artefact": …}: pass them on as arguments, or {"content", "name", "type"}; read them by cursor.
+6. get_functions(["doorward"]) lists the servers, and helpers: all pages of a function, resources and prompts."""
+"""For the surface without code."""
+
 STANDARD_TYPESCRIPT = """\
 Doorward gives you functions of APIs and MCP servers to use from TypeScript, in a sandbox without network or \
 credentials.
@@ -108,18 +119,16 @@ def in_words_of(gate: Gateway, text: str) -> str:
 def instructions(gate: Gateway, principal: str) -> str | None:
     """The first thing that the agent of a principal reads. Guides that owners of servers wrote are quoted if there is
     room for them, and named in any case."""
-    standard = gate.config.surface == "standard"
+    surface = gate.config.surface
     active = gate.loaded.distribution
     parts = [active.branding.instructions] if active and active.branding.instructions else []
-    parts += [in_words_of(gate, STANDARD)] if standard else []
+    parts += [in_words_of(gate, STANDARD)] if surface == "standard" else [CALLS] if surface == "calls" else []
     if tools := gate.exposed.tools(principal):
-        parts.append(
-            f"# Direct API Tools\nFor a single call there are tools: {some(list(tools), 400)}. Prefer execute_code "
-            f"for more."
-        )
+        more = "" if surface == "calls" else " Prefer execute_code for more."
+        parts.append(f"# Direct API Tools\nFor a single call there are tools: {some(list(tools), 400)}.{more}")
     names, more = gate.skills.page(principal, MAX_GUIDES_NAMED)
     if names:
-        how = "get_server_skills(server)" if standard else "doorward.skills(server) in a program"
+        how = "doorward.skills(server) in a program" if surface == "minimal" else "get_server_skills(server)"
         parts.append(
             f"# Server Skills\nRead the guide before you use its server: {some(names, 300)}{', …' * bool(more)}; "
             f"{how} or the resource skills://SERVER."

@@ -14,6 +14,8 @@ _HOW = 'TypeScript: `import * as server from "server"; const result = await serv
 
 def declaring(gate: Gateway, tool: t.Tool) -> t.Tool:
     """`get_functions`: an agent says for which language, where it may choose between Python and others."""
+    if gate.config.surface == "calls":
+        return _with(tool, None)
     served = gate.languages.served
     return _with(tool, {"enum": served} if PYTHON in served and len(served) > 1 else None)
 

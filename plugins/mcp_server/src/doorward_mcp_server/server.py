@@ -44,6 +44,7 @@ def build(gate: Gateway, changes: ChangeNotifier | None = None) -> Server[Any]:
     """A server of this gateway. `changes` is told which clients list something."""
     changes = changes or ChangeNotifier()
     additions = Additions(gate)
+    ours = {_PROMPT.name: _PROMPT} if gate.config.surface != "calls" else {}
     tools = Tools(gate, additions)
 
     async def list_tools(ctx: Any, params: Any) -> t.ListToolsResult:
@@ -72,14 +73,14 @@ def build(gate: Gateway, changes: ChangeNotifier | None = None) -> Server[Any]:
 
     async def list_prompts(ctx: Any, params: Any) -> t.ListPromptsResult:
         changes.remember(ctx)
-        others = (raw.prompt for name, raw in additions.prompts().items() if name != _PROMPT.name)
-        return t.ListPromptsResult(prompts=[_PROMPT, *others])
+        others = (raw.prompt for name, raw in additions.prompts().items() if name not in ours)
+        return t.ListPromptsResult(prompts=[*ours.values(), *others])
 
     async def get_prompt(ctx: Any, params: t.GetPromptRequestParams) -> Any:
-        if params.name != _PROMPT.name:
+        if params.name not in ours:
             prompts = additions.prompts()
             if params.name not in prompts:
-                names = ", ".join(dict.fromkeys([_PROMPT.name, *prompts]))
+                names = ", ".join(dict.fromkeys([*ours, *prompts])) or "none"
                 raise MCPError(t.INVALID_PARAMS, f"There is no prompt {params.name!r}. There are: {names}.")
             return await told(f"the prompt {params.name}", prompts[params.name].get, ctx, params.arguments or {})
         message = t.PromptMessage(role="user", content=t.TextContent(text=guides.REUSE))

@@ -62,6 +62,8 @@ class OwnTool:
     annotations: t.ToolAnnotations
     minimal: str = ""
     """Its description in the surface `minimal`; empty if it is not part of that."""
+    calls: str = ""
+    """The same for the surface `calls`."""
     offered: Callable[[Gateway], bool] = always
     """Whether a gateway has anything that the tool is for."""
     adapted: Callable[[Gateway, t.Tool], t.Tool] = unchanged
@@ -81,7 +83,8 @@ class OwnTool:
 
     def on(self, surface: str, gate: Gateway) -> t.Tool | None:
         """The tool as clients see it on this surface, or `None` if it is not part of it."""
-        description = self.minimal if surface == "minimal" else self.description
+        others = {"minimal": self.minimal, "calls": self.calls}
+        description = others.get(surface, self.description)
         if not description or not self.offered(gate):
             return None
         tool = t.Tool(

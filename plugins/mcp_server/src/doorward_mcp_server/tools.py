@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import mcp_types as t
-from doorward import Gateway, Outcome, module_name
-from doorward.serving import as_dict, indented, outcome_names
+from doorward import Gateway, module_name
+from doorward.serving import indented, outcome_names
 
+from doorward_mcp_server.calling import answered, read_on
 from doorward_mcp_server.found import found_lines
 from doorward_mcp_server.guides import MINIMAL
-from doorward_mcp_server.images import shown
 from doorward_mcp_server.languages import declaring, running
-from doorward_mcp_server.output import outcome_text
 from doorward_mcp_server.tool import Answer, Caller, OwnTool
 
 SERVERS_PER_PAGE = 50
@@ -29,12 +28,17 @@ def _object(required: str = "", **properties: Any) -> dict[str, Any]:
 
 _STRING, _OBJECT = {"type": "string"}, {"type": "object"}
 _NAMES = {"type": "array", "items": _STRING}
-_FOUND = _object("function", function=_STRING, summary=_STRING)
+_NAMES_IN_A_HIT = "function summary gives needs read_only destructive deprecated answers matched"
+_FOUND = _object("function", **{name: {} for name in _NAMES_IN_A_HIT.split()})
+"""Names alone: the definition of a tool takes room in the context of every client."""
 _CARD = _object("function", function=_STRING, text=_STRING, error=_STRING)
 _OUTCOME = outcome_names()
 
 _READS = t.ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _RUNS = t.ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=True)
+_FIND = "Find functions by what they do. Best first."
+_GUIDES = "The servers to which there is a guide."
+_GUIDE = "The guide to a server, written by its owner. Read it before you use the server."
 _Seconds = Annotated[float | None, "Seconds"]
 
 
@@ -93,7 +97,7 @@ async def execute_code(
         code, description=description, params=params, functions=functions, session_id=session_id, timeout=timeout,
         principal=caller.principal, client=caller.client, language=language,
     )  # fmt: skip
-    return _answer(caller, outcome)
+    return answered(caller, outcome)
 
 
 async def run_cached_code(
@@ -102,7 +106,20 @@ async def run_cached_code(
     outcome = await caller.gate.run_cached(
         cache_id, params, timeout=timeout, principal=caller.principal, client=caller.client
     )
-    return _answer(caller, outcome)
+    return answered(caller, outcome)
+
+
+async def call_function(
+    caller: Caller,
+    function: Annotated[str, '"server.function"'],
+    arguments: dict[str, Any] | None = None,
+    cursor: Annotated[str | None, "Reads on where an answer was cut, without a call"] = None,
+) -> Answer:
+    if cursor is not None:
+        return read_on(caller, cursor)
+    return answered(caller, await caller.gate.answer(
+        function, arguments, principal=caller.principal, client=caller.client
+    ))  # fmt: skip
 
 
 async def list_skills(caller: Caller, cursor: str | None = None) -> Answer:
@@ -114,11 +131,6 @@ async def list_skills(caller: Caller, cursor: str | None = None) -> Answer:
 async def get_server_skills(caller: Caller, server: str) -> Answer:
     guide = caller.gate.skills.read(module_name(server), caller.principal)
     return guide, {"server": server, "guide": guide}, False
-
-
-def _answer(caller: Caller, outcome: Outcome) -> Answer:
-    outcome, images = shown(caller.gate, outcome, caller.principal)
-    return outcome_text(outcome, caller.form), as_dict(outcome), not outcome.ok, *images
 
 
 def _server_line(server: Mapping[str, Any]) -> str:
@@ -140,16 +152,17 @@ TOOLS = (
         _object("servers", servers={"type": "array"}, executors={"type": "array"}), _READS,
     ),
     OwnTool(
-        search_functions, "Search functions", "Find functions by what they do. Best first.",
+        search_functions, "Search functions", _FIND,
         _object(
             "functions total",
-            functions={"type": "array", "items": _FOUND}, total={"type": "integer"}, cursor=_STRING,
-        ), _READS,
+            functions={"type": "array", "items": _FOUND}, total={"type": "integer"}, cursor=_STRING, near={},
+        ), _READS, calls=_FIND,
     ),
     OwnTool(
         get_functions, "Get functions",
         "Signature, response type, docs, import line and an example of 1 to 5 functions.",
         _object("functions", functions={"type": "array", "items": _CARD}), _READS, adapted=declaring,
+        calls="Arguments, answer, docs and an example of 1 to 5 functions.",
     ),
     OwnTool(
         execute_code, "Execute code",
@@ -162,13 +175,17 @@ TOOLS = (
         _OUTCOME, _RUNS,
     ),
     OwnTool(
-        list_skills, "List skills", "The servers to which there is a guide.",
-        _object("skills", skills=_NAMES, cursor=_STRING), _READS, offered=_has_guides,
+        call_function, "Call function", "",
+        _object("ok", ok={}, value={}, cursor=_STRING, truncated={}, artefacts={}, error={}, notes={}), _RUNS,
+        calls="Call a function. Look it up with get_functions first.",
     ),
     OwnTool(
-        get_server_skills, "Get server skills",
-        "The guide to a server, written by its owner. Read it before you use the server.",
-        _object("server guide", server=_STRING, guide=_STRING), _READS, offered=_has_guides,
+        list_skills, "List skills", _GUIDES,
+        _object("skills", skills=_NAMES, cursor=_STRING), _READS, offered=_has_guides, calls=_GUIDES,
+    ),
+    OwnTool(
+        get_server_skills, "Get server skills", _GUIDE,
+        _object("server guide", server=_STRING, guide=_STRING), _READS, offered=_has_guides, calls=_GUIDE,
     ),
 )  # fmt: skip
 """The tools, in the order in which clients see them."""

@@ -1,0 +1,23 @@
+"""Why a function was found, in words that the question and the function have."""
+
+from __future__ import annotations
+
+from doorward.model.functions import Function
+from doorward.search.index import Index
+from doorward.search.question import read
+from doorward.search.ranking import why
+from doorward.search.segment import segment
+
+
+def test_words_are_told_as_they_are_written() -> None:
+    """Nobody writes stems: `companies` as `organization`, not as `organizat`."""
+    functions = [
+        Function("s", "list_organizations", "", "The organizations of a gallery"),
+        Function("s", "organization"),
+    ]
+    index = Index({"s": segment(functions)}, {})
+    reasons = why(index, read("galleries of companies"), [0, 1])
+    assert reasons == [
+        ["companies as organizations (name, summary)", "galleries (summary)"],
+        ["companies as organization (name)"],
+    ]

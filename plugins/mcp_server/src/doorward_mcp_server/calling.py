@@ -1,0 +1,52 @@
+"""Answers of runs and of single calls; and how an agent that has neither programs nor resources reads all of one."""
+
+from __future__ import annotations
+
+import codecs
+from typing import Any
+
+from doorward import Artefact, Outcome
+from doorward.serving import as_dict
+
+from doorward_mcp_server.images import shown
+from doorward_mcp_server.output import outcome_text
+from doorward_mcp_server.tool import Answer, Caller
+
+_NO_TEXT = "this is no text; hand it on to functions by its handle"
+
+
+def answered(caller: Caller, outcome: Outcome) -> Answer:
+    """What came of a run, with its images."""
+    outcome, images = shown(caller.gate, outcome, caller.principal)
+    return outcome_text(outcome, caller.form), as_dict(outcome), not outcome.ok, *images
+
+
+def read_on(caller: Caller, cursor: str) -> Answer:
+    """A page of what an earlier answer left out, or of a file that holds text. Raises: UnknownName."""
+    page = caller.gate.result(cursor, principal=caller.principal)
+    uri = cursor.partition("?")[0]
+    content = page.content.encode() if isinstance(page.content, str) else page.content
+    read = _read(content, last=page.next is None)
+    if read is None:
+        handle = {"artefact": uri, "type": page.type, "bytes": page.total}
+        file = Artefact(uri, page.type, page.total)
+        return answered(caller, Outcome(True, value=handle, artefacts=(file,), notes=(_NO_TEXT,)))
+    value, end = read[0], page.offset + read[1]
+    structured: dict[str, Any] = {"ok": True, "value": value}
+    text = outcome_text(Outcome(True, value=value), caller.form)
+    if end < page.total:
+        structured["cursor"] = f"{uri}?offset={end}"
+        text += f"\n[bytes {page.offset} to {end} of {page.total}; more: call_function with "
+        text += f'cursor="{structured["cursor"]}"]'
+    return text, structured, False
+
+
+def _read(content: bytes, *, last: bool) -> tuple[str, int] | None:
+    """A page as text, and how many of its bytes that takes: its last character may go on in the next page. `None` if
+    it is no text."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        text = decoder.decode(content, final=last)
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else (text, len(content) - len(decoder.getstate()[0]))
