@@ -25,6 +25,7 @@ from doorward.config import config
 from doorward.config.config import Loaded
 from doorward.config.distribution import find_index
 from doorward.host.background_tasks import background_tasks
+from doorward.learning.learning import Learning
 from doorward.model.calls import File
 from doorward.model.interaction import Client
 from doorward.model.limits import Limits
@@ -34,7 +35,6 @@ from doorward.observers.observers import Observers
 from doorward.packages.index import Index
 from doorward.plugins.manager import Plugins
 from doorward.program_api.discovery import Discovery
-from doorward.program_api.function_search import FunctionSearch
 from doorward.program_api.helper_cards import MODULE, HelperCards
 from doorward.program_api.helpers import HELPERS, Helpers
 from doorward.program_api.modules import Modules
@@ -79,10 +79,10 @@ class Gateway:
         self.executors = Executors(loaded, plugins, self.state)
         self.languages = Languages(self.executors)
         policy, cards = Policy(loaded, self.principals, self.servers.upstreams), HelperCards(HELPERS)
-        self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets)
-        search = FunctionSearch(self.catalog, self.servers, policy)
+        self.learning = Learning(self.config.search, stores.lessons, self.catalog)
+        self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets, self.learning)
         told = self.executors.told
-        self.discovery = Discovery(self.catalog, self.servers, self.broker, cards, told, self.limits, search)
+        self.discovery = Discovery(self.catalog, self.servers, self.broker, cards, told, self.limits, policy)
         ours = Helpers(self.discovery, self.servers, self.skills)
         others = Runtime(self.discovery, self.catalog, self.servers, self.broker)
         self.modules = Modules(self.catalog, self.servers, self.discovery, {MODULE: ours.all, RUNTIME: others.all})
@@ -143,7 +143,7 @@ class Gateway:
                 await gate._close()
 
     async def _close(self) -> None:
-        for part in (self._sessions, self.executors, self.servers, self._kept):
+        for part in (self._sessions, self.executors, self.servers, self._kept, self.learning):
             await part.close()
         await anyio.to_thread.run_sync(lambda: self.broker.observed.flush(everything=True))
         self.catalog.close()
@@ -294,4 +294,5 @@ class Gateway:
         await self._sessions.sweep()
         await self.servers.sweep()
         await anyio.to_thread.run_sync(self.broker.observed.flush)
+        await self.learning.flush()
         await self.observers.flush()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from doorward.calls.items import declared
@@ -25,6 +26,7 @@ from doorward.program_api.hits import LIKELY, Hits
 from doorward.programs.languages import PYTHON, is_script
 
 if TYPE_CHECKING:
+    from doorward.access.policy import Policy
     from doorward.calls.broker import Broker
     from doorward.catalog.catalog import Catalog
     from doorward.program_api.function_search import FunctionSearch
@@ -67,7 +69,7 @@ class Discovery:
         cards: HelperCards,
         executors: Callable[[], str],
         limits: Limits,
-        functions: FunctionSearch,
+        policy: Policy,
     ) -> None:
         """`cards` describe `import doorward`; `executors` returns a description of the executors."""
         self._catalog = catalog
@@ -76,8 +78,15 @@ class Discovery:
         self.cards = cards
         self._executors = executors
         self._limits = limits
-        self.functions = functions
+        self._policy = policy
         self.hits = Hits(catalog, self.seen)
+
+    @cached_property
+    def functions(self) -> FunctionSearch:
+        """The search, which needs numpy: a tenth of a second that a gateway's start does not wait."""
+        from doorward.program_api.function_search import FunctionSearch
+
+        return FunctionSearch(self._catalog, self._servers, self._policy, self._broker.learning)
 
     def capabilities(self, principal: str, language: str = PYTHON) -> str:
         """A paragraph about what a principal can do here, in programs of a language."""

@@ -20,6 +20,7 @@ from doorward.search.ranking import Ranked, ranked, why
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
     from doorward.catalog.catalog import Catalog
+    from doorward.learning.learning import Learning
     from doorward.search.index import Index
     from doorward.servers.registry import Servers
 
@@ -50,8 +51,8 @@ class Found(NamedTuple):
 class FunctionSearch:
     """The search of a gateway. Whoever searches first after a compile waits until a thread has joined the index."""
 
-    def __init__(self, catalog: Catalog, servers: Servers, policy: Policy) -> None:
-        self._catalog, self._servers = catalog, servers
+    def __init__(self, catalog: Catalog, servers: Servers, policy: Policy, learning: Learning) -> None:
+        self._catalog, self._servers, self._learning = catalog, servers, learning
         self._allowed = AllowedFunctions(catalog, policy)
 
     async def find(
@@ -77,7 +78,13 @@ class FunctionSearch:
         usable = self._servers.names(principal) if server is None else [server]
         questions = [read(query) for query in queries]
         found = [
-            ranked(index, each, _both(allowed, index.only(usable, read_only, each.tags)), offset + limit)
+            ranked(
+                index,
+                each,
+                _both(allowed, index.only(usable, read_only, each.tags)),
+                offset + limit,
+                self._learning.bonus(index, each, principal),
+            )
             for each in questions
         ]
         chosen = merged(found)[offset : offset + limit]
@@ -87,6 +94,9 @@ class FunctionSearch:
             for place, numbers in chosen
             if (function := self._catalog.function(*index.qualified(place)))
         ]
+        for number, question in enumerate(questions, 1):
+            names = [hit.function.qualified for hit in hits if number in hit.answers]
+            self._learning.searched(index, question, principal, names, offset)
         total = found[0].total if len(found) == 1 else int(reduce(_either, (each.fits for each in found)).sum())
         near = [] if total else self._near(index, allowed, queries, questions, principal)
         return Found(hits, total, near)

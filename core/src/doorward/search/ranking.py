@@ -5,9 +5,11 @@
 * How much of a function's own name and summary the question explains. `list_users` fits "users" better than
   `list_users_of_teams_of_organizations` does.
 * Whether the function does what the verbs ask for.
+* What earlier use says: see `doorward.learning`.
 
-The last two fade with the length of a question: a story has words that explain anything. What plain BM25 finds first is
-always among the first ten. The weights were found by trying, on questions that `benchmarks/README.md` names.
+Explanations and verbs fade with the length of a question: a story has words that explain anything. What plain BM25
+finds first is always among the first ten. The weights were found by trying, on questions that `benchmarks/README.md`
+names.
 """
 
 from __future__ import annotations
@@ -79,10 +81,13 @@ class Ranked(NamedTuple):
 
 
 class Ranking:
-    """The functions that fit a question, of those in `among` if that is given: a truth value for each function."""
+    """The functions that fit a question, of those in `among` if that is given: a truth value for each function.
+    `learned` is what earlier use adds to the score of each: it raises functions that fit, and finds no others."""
 
-    def __init__(self, index: Index, question: Question, among: Array | None = None) -> None:
-        self._index, self._question, self._among = index, question, among
+    def __init__(
+        self, index: Index, question: Question, among: Array | None = None, learned: Array | None = None
+    ) -> None:
+        self._index, self._question, self._among, self._learned = index, question, among, learned
         self._concepts = [understood(index, concept) for concept in question.concepts]
         self._of = self._searched()
         self._hit = np.zeros(index.size, bool)
@@ -138,6 +143,8 @@ class Ranking:
         scores += ITSELF_BONUS * self._itself - DEPRECATED_PENALTY * index.deprecated
         for concept in self._concepts:
             scores += SERVER_BONUS * self._of_named(concept.phrase)
+        if self._learned is not None:
+            scores += self._learned
         if self._question.same:
             same = (index.same == self._question.same).any(axis=1)
             self._hit |= same if self._among is None else same & self._among
@@ -238,9 +245,9 @@ def listed(index: Index, among: Array | None) -> Ranked:
     return Ranked(functions, len(functions), np.ones(index.size, bool) if among is None else among)
 
 
-def ranked(index: Index, question: Question, among: Array | None, most: int) -> Ranked:
+def ranked(index: Index, question: Question, among: Array | None, most: int, learned: Array | None = None) -> Ranked:
     """The first of those that fit a question; of all, if it has no words."""
-    return Ranking(index, question, among).best(most) if question.concepts else listed(index, among)
+    return Ranking(index, question, among, learned).best(most) if question.concepts else listed(index, among)
 
 
 def why(index: Index, question: Question, functions: Sequence[int]) -> list[list[str]]:
