@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import anyio.to_thread
 
 from doorward.data.offload import off_loop
@@ -61,6 +62,7 @@ class Learning:
         self._unwritten: dict[tuple[str, Lesson], Amount] = {}
         self._being_written: dict[tuple[str, Lesson], Amount] = {}
         self._looking: set[asyncio.Future[None]] = set()
+        self._writing = anyio.Lock()
         self._failed = False
 
     # Searches
@@ -164,18 +166,24 @@ class Learning:
 
     async def flush(self) -> None:
         """Write what was learned since the last time. If it cannot be written, it waits for the next time."""
-        if self._store is None or not self._unwritten or self._being_written:
-            return
-        self._being_written, self._unwritten = self._unwritten, {}
-        try:
-            await anyio.to_thread.run_sync(self._store.add, self._being_written, self._clock())
-        except (StateError, ConfigError) as error:
-            self._warn("lessons_not_written", error)
-            lost, self._unwritten = self._unwritten, dict(self._being_written)
-            for key, amount in lost.items():
-                self._unwritten[key] = more(key[1].kind, self._unwritten.get(key), amount)
-        finally:
-            self._being_written = {}
+        async with self._writing:
+            if self._store is None or not self._unwritten:
+                return
+            self._being_written, self._unwritten = self._unwritten, {}
+            try:
+                await anyio.to_thread.run_sync(self._store.add, self._being_written, self._clock())
+            except BaseException as error:  # also if we are cancelled before it began
+                self._put_back()
+                if not isinstance(error, (StateError, ConfigError)):
+                    raise
+                self._warn("lessons_not_written", error)
+            finally:
+                self._being_written = {}
+
+    def _put_back(self) -> None:
+        later, self._unwritten = self._unwritten, dict(self._being_written)
+        for key, amount in later.items():
+            self._unwritten[key] = more(key[1].kind, self._unwritten.get(key), amount)
 
     async def close(self) -> None:
         await self.settle()

@@ -19,6 +19,9 @@ MAX_BONUS = 0.3
 """What it adds to the score of a function, at most, that these words led to again and again. Words that fit best add
 1."""
 
+CREDIT_EXPONENT = 0.75
+"""With 1 each word of a question would be credited with a whole use, with 0 all of them together."""
+
 USUAL_TIMES = 3.0
 """After so many times a word counts half of what it can."""
 
@@ -34,7 +37,7 @@ def shares(index: Index, question: Question) -> dict[str, float]:
 
 def credits(shares: Mapping[str, float]) -> dict[str, float]:
     """What each word of a question is credited with for a function that it led to: one of many words less."""
-    return {word: min(1.0, share * math.sqrt(len(shares))) for word, share in shares.items()}
+    return {word: min(1.0, share * len(shares) ** CREDIT_EXPONENT) for word, share in shares.items()}
 
 
 def bonus(

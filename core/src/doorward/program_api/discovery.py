@@ -22,7 +22,8 @@ from doorward.model.functions import Function
 from doorward.model.limits import Limits
 from doorward.model.names import some
 from doorward.program_api.helper_cards import MODULE, HelperCards
-from doorward.program_api.hits import LIKELY, Hits
+from doorward.program_api.hits import Hits
+from doorward.program_api.related_functions import RelatedFunctions
 from doorward.programs.languages import PYTHON, is_script
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ class Discovery:
         self._executors = executors
         self._limits = limits
         self._policy = policy
-        self.hits = Hits(catalog, self.seen)
+        self.related = RelatedFunctions(catalog, servers, broker.learning, policy)
+        self.hits = Hits(catalog, self.seen, self.related)
 
     @cached_property
     def functions(self) -> FunctionSearch:
@@ -159,7 +161,7 @@ class Discovery:
             offset=offset,
             explain=explain,
         )
-        shown = [self.hits.shown(hit, numbered=len(asked) > 1) for hit in found.hits]
+        shown = [self.hits.shown(hit, principal, numbered=len(asked) > 1) for hit in found.hits]
         answer: dict[str, Any] = {"functions": shown, "total": found.total}
         answer |= {"near": found.near} if found.near else {}
         if offset + len(shown) < found.total:
@@ -198,18 +200,9 @@ class Discovery:
             "import": dialect_of(language).imported(function.server, function.name),
             "signature": signatures.signature(function, definitions, seen=seen, language=language),
             "text": text
-            + self._sources(function, language)
+            + self.related.told(function, principal, language)
             + self._added(function, additions.MAX_CARD_CHARS, language),
         }
-
-    def _sources(self, function: Function, language: str) -> str:
-        """Comments on where the identifiers come from that a function needs."""
-        mark = dialect_of(language).mark
-        edges = [edge for edge in self._catalog.needs(function.server, function.name) if edge.confidence >= LIKELY]
-        found: dict[str, list[str]] = {}
-        for edge in edges:
-            found.setdefault(edge.parameter, []).append(f"`{edge.field}` of {edge.producer}")
-        return "".join(f"\n{mark} {parameter}: {' or '.join(sources)}" for parameter, sources in found.items())
 
     def _added(self, function: Function, room: int, language: str) -> str:
         """What a model adds to a function's documentation, as the end of a text."""

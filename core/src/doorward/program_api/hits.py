@@ -13,10 +13,8 @@ if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
     from doorward.model.functions import Function
     from doorward.program_api.function_search import Hit
+    from doorward.program_api.related_functions import RelatedFunctions
     from doorward.results.observation import Observation
-
-LIKELY = 0.5
-"""How sure it must be that a function gives what another one needs, to be told beside it."""
 
 _FUEL = 60
 """Schemas that are looked at to tell what a function gives."""
@@ -26,11 +24,14 @@ class Hits:
     """The hits of a catalog's functions. `seen` answers the observed results of a function, if they say more than its
     document."""
 
-    def __init__(self, catalog: Catalog, seen: Callable[[Function], Observation | None]) -> None:
-        self._catalog, self._seen = catalog, seen
+    def __init__(
+        self, catalog: Catalog, seen: Callable[[Function], Observation | None], related: RelatedFunctions
+    ) -> None:
+        self._catalog, self._seen, self._related = catalog, seen, related
 
-    def shown(self, hit: Hit, *, numbered: bool) -> dict[str, Any]:
-        """`{"function", "summary", …}`; what is not so is left out. `numbered`: several questions were asked."""
+    def shown(self, hit: Hit, principal: str, *, numbered: bool) -> dict[str, Any]:
+        """`{"function", "summary", …}` for a principal; what is not so is left out. `numbered`: several questions
+        were asked."""
         function = hit.function
         enhancement = self._catalog.enhancement(function.server, function.name)
         summary = " ".join((function.summary or function.description)[:400].split())[:160]
@@ -39,7 +40,7 @@ class Hits:
             "answers": hit.answers if numbered else [],
             "read_only": function.read_only,
             "destructive": function.destructive and not function.read_only,
-            "needs": self._needs(function),
+            "needs": self._needs(function, principal),
             "gives": self._gives(function),
             "deprecated": function.deprecated,
             "matched": hit.matched,
@@ -47,12 +48,11 @@ class Hits:
         told = {key: value for key, value in more.items() if value}
         return {"function": function.qualified, "summary": better or summary, **told}
 
-    def _needs(self, function: Function) -> dict[str, str]:
+    def _needs(self, function: Function, principal: str) -> dict[str, str]:
         """Arguments of a function, each with the function that gives it, where that is likely."""
         found: dict[str, str] = {}
-        for edge in self._catalog.needs(function.server, function.name):
-            if edge.confidence >= LIKELY:
-                found.setdefault(edge.parameter, edge.producer)
+        for edge in self._related.needs(function, principal):
+            found.setdefault(edge.parameter, edge.producer)
         return found
 
     def _gives(self, function: Function) -> str:

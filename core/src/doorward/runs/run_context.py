@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from doorward.calls.broker import Broker
     from doorward.calls.client_requests import RunClient
     from doorward.calls.withholding import Withholding
+    from doorward.learning.run_record import RunRecord
     from doorward.model.errors import SecretWithheld
     from doorward.model.executors import Aliases
     from doorward.model.interaction import Client
@@ -45,8 +46,8 @@ class RunContext:
 
     __slots__ = (
         "_answers", "_broker", "_client", "_clock", "_counts", "_executor", "_failures", "_files", "_made", "_modules",
-        "_notes", "_printed", "_program", "_room", "_schema_hashes", "_session", "_slots", "_usage", "_withheld",
-        "record",
+        "_notes", "_printed", "_program", "_record", "_room", "_schema_hashes", "_session", "_slots", "_usage",
+        "_withheld",
     )  # fmt: skip
 
     def __init__(
@@ -79,7 +80,7 @@ class RunContext:
         self._answers = LastAnswers()
         self._withheld: SecretWithheld | None = None
         self._notes = RunNotes()
-        self.record = broker.learning.record(program.principal)
+        self._record = broker.learning.record(program.principal)
         self._printed: list[str] = []
         self._room = program.limits.output_bytes
 
@@ -213,6 +214,10 @@ class RunContext:
     @property
     def withholding(self) -> Withholding:
         return self._broker.withholding
+
+    @property
+    def record(self) -> RunRecord | None:
+        return self._record
 
     @property
     def withheld(self) -> SecretWithheld | None:

@@ -1,0 +1,76 @@
+"""Which functions belong to one: who gives what it needs, and what runs often call beside it. Nobody is told of
+functions that they may not call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from doorward.describe.dialects import dialect_of
+from doorward.graph.producers import MAX_PRODUCERS, Edge
+from doorward.learning.known import MAX_OFTEN_WITH
+
+if TYPE_CHECKING:
+    from doorward.access.policy import Policy
+    from doorward.catalog.catalog import Catalog
+    from doorward.learning.learning import Learning
+    from doorward.model.functions import Function
+    from doorward.servers.registry import Servers
+
+LIKELY = 0.5
+"""How sure it must be that a function gives what another one needs, to be told beside it."""
+
+
+class RelatedFunctions:
+    """What the catalog says of that, and what was learned from use."""
+
+    def __init__(self, catalog: Catalog, servers: Servers, learning: Learning, policy: Policy) -> None:
+        self._catalog, self._servers, self._learning, self._policy = catalog, servers, learning, policy
+
+    def needs(self, function: Function, principal: str) -> list[Edge]:
+        """Who is likely to give what a function needs, the surest first for each argument. The producer of another
+        server is `server.name`."""
+        own = f"{function.server}."
+        best: dict[tuple[str, str], Edge] = {}
+        documented = self._catalog.needs(function.server, function.name)
+        learned = [
+            Edge(function.name, each.parameter, each.producer.removeprefix(own), each.field, each.confidence)
+            for each in self._learning.known(principal).passed_to(function.qualified)
+        ]
+        for edge in [*documented, *learned]:
+            known = best.get((edge.parameter, edge.producer))
+            if edge.confidence >= LIKELY and (known is None or edge.confidence > known.confidence):
+                best[edge.parameter, edge.producer] = edge
+        of: dict[str, list[Edge]] = {}
+        for edge in best.values():
+            if self._may_call(edge.producer if "." in edge.producer else own + edge.producer, principal):
+                of.setdefault(edge.parameter, []).append(edge)
+        return [edge for edges in of.values() for edge in sorted(edges, key=_sure)[:MAX_PRODUCERS]]
+
+    def often_with(self, function: Function, principal: str) -> list[str]:
+        """The functions that runs call most often beside this one."""
+        near = self._learning.known(principal).often_with(function.qualified)
+        return [name for name in near if self._may_call(name, principal)][:MAX_OFTEN_WITH]
+
+    def told(self, function: Function, principal: str, language: str) -> str:
+        """All that as comments at the end of a card."""
+        mark = dialect_of(language).mark
+        found: dict[str, list[str]] = {}
+        for edge in self.needs(function, principal):
+            found.setdefault(edge.parameter, []).append(f"`{edge.field}` of {edge.producer}")
+        lines = [f"{parameter}: {' or '.join(sources)}" for parameter, sources in found.items()]
+        if often := self.often_with(function, principal):
+            lines.append(f"often with: {', '.join(often)}")
+        return "".join(f"\n{mark} {line}" for line in lines)
+
+    def _may_call(self, qualified: str, principal: str) -> bool:
+        server, _, name = qualified.partition(".")
+        function = self._catalog.function(server, name)
+        return (
+            function is not None
+            and self._servers.usable(server, principal)
+            and self._policy.allows(function, principal)
+        )
+
+
+def _sure(edge: Edge) -> float:
+    return -edge.confidence
