@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from doorward.gateway import Gateway
-from doorward.learning.lessons import HALF_LIFE_SECONDS
+from doorward.learning.lessons import HALF_LIFE_SECONDS, WORD, Amount, Lesson
 from doorward.stores import Stores
 
 from .shop import CONFIG, Shop
@@ -238,8 +238,8 @@ async def test_a_file_that_cannot_be_used_stops_nothing(
     assert said == ["lessons_not_written"]
 
 
-async def test_a_search_asks_the_file_at_most_once(gate: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not at all if nothing was learned, or nothing since the last search."""
+async def test_a_search_asks_the_file_at_most_once(gate: Gateway, shop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only if another process has learned something since."""
     statements: list[str] = []
     connect = sqlite3.connect
 
@@ -257,6 +257,13 @@ async def test_a_search_asks_the_file_at_most_once(gate: Gateway, monkeypatch: p
     await gate.learning.flush()
     statements.clear()
     await names(gate)
+    assert statements == []
+    now = gate.learning._clock()
+    store = Stores.in_folder(shop.folder / "state").lessons
+    assert store is not None
+    store.add({("local", Lesson(WORD, "order", NEW)): Amount(9.0, now)}, now)
+    statements.clear()
+    assert (await names(gate))[0] == NEW
     selects = [each for each in statements if each.startswith("SELECT kind")]
     statements.clear()
     await names(gate)

@@ -29,10 +29,11 @@ class Passed(NamedTuple):
 
 
 class Known:
-    """The lessons of one principal. `words` has the functions that each word led to."""
+    """The lessons of one principal. `words` has the functions that each word led to; `revision` changes with them."""
 
     def __init__(self, lessons: Iterable[tuple[Lesson, Amount]], now: float) -> None:
         self.words: dict[str, dict[str, Amount]] = {}
+        self.revision = 0
         self._with: dict[str, dict[str, int]] = {}
         self._flows: dict[str, dict[tuple[str, str, str], int]] = {}
         for lesson, amount in lessons:
@@ -41,6 +42,7 @@ class Known:
 
     def add(self, lesson: Lesson, amount: Amount) -> None:
         """Add what was learned just now."""
+        self.revision += 1
         if lesson.kind == WORD:
             theirs = self.words.setdefault(lesson.subject, {})
             theirs[lesson.object] = more(WORD, theirs.get(lesson.object), amount)

@@ -25,7 +25,7 @@ from doorward.model.errors import ConfigError, StateError
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
     from doorward.config.settings import SearchSettings
-    from doorward.learning.words import Numbers
+    from doorward.learning.words import Learned
     from doorward.search.index import Index
     from doorward.search.question import Question
 
@@ -40,6 +40,10 @@ MAX_LOOKED_AT = 8
 
 MAX_KNOWN = 100
 """Principals whose lessons are in memory."""
+
+
+MAX_REVISION = 10_000
+"""Lessons in memory that a principal was given before the stored ones, which are bounded, are read again."""
 
 
 class Learning:
@@ -58,7 +62,7 @@ class Learning:
         self._recent = RecentSearches(time.monotonic)
         self._fields = FieldNames(catalog)
         self._known: OrderedDict[str, tuple[object, Known]] = OrderedDict()
-        self._numbers: Numbers | None = None
+        self._learned: OrderedDict[str, Learned] = OrderedDict()
         self._unwritten: dict[tuple[str, Lesson], Amount] = {}
         self._being_written: dict[tuple[str, Lesson], Amount] = {}
         self._looking: set[asyncio.Future[None]] = set()
@@ -74,11 +78,15 @@ class Learning:
         known = self.known(principal)
         if not known.words:
             return None
-        from doorward.learning.words import Numbers, bonus  # numpy takes a tenth of a second: not when a gateway starts
+        from doorward.learning.words import Learned, bonus  # numpy takes a tenth of a second: not when a gateway starts
 
-        if self._numbers is None or self._numbers.index is not index:
-            self._numbers = Numbers(index)
-        return bonus(index, question, known.words, self._numbers, self._clock())
+        learned = self._learned.pop(self._whose(principal), None)
+        if learned is None or learned.index is not index or learned.known is not known:
+            learned = Learned(index, known)
+        self._learned[self._whose(principal)] = learned
+        while len(self._learned) > MAX_KNOWN:
+            self._learned.popitem(last=False)
+        return bonus(learned, question, self._clock())
 
     def searched(self, index: Index, question: Question, principal: str, found: Iterable[str], offset: int) -> None:
         """Remember for a while what a question found, in its order, of which `offset` came before these."""
@@ -171,14 +179,23 @@ class Learning:
                 return
             self._being_written, self._unwritten = self._unwritten, {}
             try:
-                await anyio.to_thread.run_sync(self._store.add, self._being_written, self._clock())
+                before = await anyio.to_thread.run_sync(self._store.add, self._being_written, self._clock())
             except BaseException as error:  # also if we are cancelled before it began
                 self._put_back()
                 if not isinstance(error, (StateError, ConfigError)):
                     raise
                 self._warn("lessons_not_written", error)
+            else:
+                self._read_already(before, self._store.version())
             finally:
                 self._being_written = {}
+
+    def _read_already(self, before: object, now: object) -> None:
+        """What was read before we wrote needs no reading again: it has what we wrote. (A lesson of another process that
+        came between is read after the next change.)"""
+        for who, (version, known) in self._known.items():
+            if version == before and known.revision < MAX_REVISION:
+                self._known[who] = now, known
 
     def _put_back(self) -> None:
         later, self._unwritten = self._unwritten, dict(self._being_written)

@@ -69,8 +69,9 @@ class LessonStore(Protocol):
     def of(self, principal: str) -> list[tuple[Lesson, Amount]]:
         """What was learned of a principal."""
 
-    def add(self, new: Mapping[tuple[str, Lesson], Amount], now: float) -> None:
-        """Add to what was learned of principals, in one transaction; and remove what is forgotten or too much."""
+    def add(self, new: Mapping[tuple[str, Lesson], Amount], now: float) -> object:
+        """Add to what was learned of principals, in one transaction; and remove what is forgotten or too much. Returns:
+        the version to which this was added."""
 
     def everything(self) -> Iterable[tuple[str, Lesson, Amount]]:
         """What was learned of all principals, ordered by them."""

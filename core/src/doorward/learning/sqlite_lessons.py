@@ -18,7 +18,7 @@ from doorward.learning.lessons import FLOW, FORGOTTEN_SECONDS, WITH, WORD, Amoun
 if TYPE_CHECKING:
     from sqlite_utils import Database
 
-MAX_LESSONS = {WORD: 4000, WITH: 1500, FLOW: 1500}
+MAX_LESSONS = {WORD: 3000, WITH: 700, FLOW: 700}
 """Lessons of each kind that are kept for a principal."""
 
 MAX_PRINCIPALS = 1000
@@ -74,7 +74,7 @@ class SqliteLessons:
             db = self._reading()
             statement = "SELECT kind, subject, object, times, last FROM lessons WHERE principal = ?"
             rows = db.execute(statement, [principal]).fetchall() if db else []
-        return [(Lesson(*row[:3]), Amount(*row[3:])) for row in rows]
+        return [(Lesson(kind, subject, object), Amount(times, last)) for kind, subject, object, times, last in rows]
 
     def _reading(self) -> sqlite3.Connection | None:
         """The connection that reads; `None` if there is no file. Another one if the file has been replaced."""
@@ -89,8 +89,9 @@ class SqliteLessons:
             self._reader.close()
             self._reader = None
 
-    def add(self, new: Mapping[tuple[str, Lesson], Amount], now: float) -> None:
+    def add(self, new: Mapping[tuple[str, Lesson], Amount], now: float) -> object:
         with self._writing() as db:
+            before = self.version()  # nobody else writes now
             for (principal, lesson), amount in new.items():
                 found = db.execute(f"SELECT times, last FROM lessons WHERE {_KEY}", [principal, *lesson]).fetchone()  # noqa: S608
                 whole = more(lesson.kind, Amount(*found) if found else None, amount)
@@ -99,6 +100,7 @@ class SqliteLessons:
             principals = {principal for principal, _ in new}
             db.executemany(_SURPLUS, [(who, kind, most) for who in principals for kind, most in MAX_LESSONS.items()])
             db.execute(_LEAVING, [MAX_PRINCIPALS])
+        return before
 
     def everything(self) -> Iterator[tuple[str, Lesson, Amount]]:
         rows = []

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from doorward.learning.lessons import Amount
+from doorward.learning.lessons import HALF_LIFE_SECONDS
 from doorward.search.document import KINDS
 
 if TYPE_CHECKING:
+    from doorward.learning.known import Known
     from doorward.search.index import Index
     from doorward.search.question import Question
 
@@ -40,50 +41,58 @@ def credits(shares: Mapping[str, float]) -> dict[str, float]:
     return {word: min(1.0, share * len(shares) ** CREDIT_EXPONENT) for word, share in shares.items()}
 
 
-def bonus(
-    index: Index,
-    question: Question,
-    known: Mapping[str, Mapping[str, Amount]],
-    numbers: Mapping[str, int | None],
-    now: float,
-) -> Any:
-    """What earlier use adds to the score of each function, `None` if it says nothing. `known` has for words the
-    functions that they led to, `numbers` the numbers of functions in the index.
+class Learned:
+    """What is known of a principal, as numbers of an index: made for words when somebody asks for them."""
+
+    def __init__(self, index: Index, known: Known) -> None:
+        self.index, self.known = index, known
+        self._revision = known.revision
+        self._numbers: dict[str, int | None] = {}
+        self._of: dict[str, tuple[Any, Any, Any]] = {}
+
+    def of(self, word: str) -> tuple[Any, Any, Any]:
+        """The functions that a word led to, how often, and when last."""
+        if self._revision != self.known.revision:
+            self._revision = self.known.revision
+            self._of.clear()
+        if word not in self._of:
+            theirs = {n: amount for f, amount in self.known.words[word].items() if (n := self._number(f)) is not None}
+            amounts = theirs.values()
+            times, last = np.array([each.times for each in amounts]), np.array([each.last for each in amounts])
+            self._of[word] = np.array([*theirs], np.int64), times, last
+        return self._of[word]
+
+    def _number(self, qualified: str) -> int | None:
+        """The number of a function in the index, if it is still there."""
+        if qualified not in self._numbers:
+            server, _, name = qualified.partition(".")
+            number = None
+            if server in self.index.servers:
+                place = self.index.servers.index(server)
+                first, end = int(self.index.first[place]), int(self.index.first[place + 1])
+                names = self.index.names[first:end]
+                number = first + names.index(name) if name in names else None
+            self._numbers[qualified] = number
+        return self._numbers[qualified]
+
+
+def bonus(learned: Learned, question: Question, now: float) -> Any:
+    """What earlier use adds to the score of each function, `None` if it says nothing.
 
     It grows with each time, and with the share of the question that led to the function before: to share one common
     word with an earlier question gains next to nothing. Nothing raises a function that deletes, unless that is what is
     asked."""
-    strength: dict[str, float] = {}
-    covered: dict[str, float] = {}
-    for word, share in shares(index, question).items():
-        for function, amount in known.get(word, {}).items():
-            weight = 1.0 - 2.0 ** (-amount.of_word(now) / USUAL_TIMES)
-            strength[function] = strength.get(function, 0.0) + share * weight
-            covered[function] = covered.get(function, 0.0) + share
-    found = [(number, f) for f in strength if (number := numbers[f]) is not None]
-    if not found:
+    index = learned.index
+    said = {word: share for word, share in shares(index, question).items() if word in learned.known.words}
+    if not said:
         return None
-    learned = np.zeros(index.size, np.float32)
-    for number, function in found:
-        learned[number] = MAX_BONUS * strength[function] * covered[function]
+    strength, covered = np.zeros(index.size, np.float32), np.zeros(index.size, np.float32)
+    for word, share in said.items():
+        functions, times, last = learned.of(word)
+        left = times * 2.0 ** (-np.maximum(0.0, now - last) / HALF_LIFE_SECONDS)
+        strength[functions] += share * (1.0 - 2.0 ** (-left / USUAL_TIMES))
+        covered[functions] += share
+    found = MAX_BONUS * strength * covered
     if "delete" not in question.kinds:
-        learned[index.kinds & (1 << KINDS.index("delete")) > 0] = 0
-    return learned
-
-
-class Numbers(dict[str, int | None]):
-    """The numbers of functions in an index, found when they are asked for."""
-
-    def __init__(self, index: Index) -> None:
-        self.index = index
-
-    def __missing__(self, qualified: str) -> int | None:
-        server, _, name = qualified.partition(".")
-        number = None
-        if server in self.index.servers:
-            place = self.index.servers.index(server)
-            first, end = int(self.index.first[place]), int(self.index.first[place + 1])
-            names = self.index.names[first:end]
-            number = first + names.index(name) if name in names else None
-        self[qualified] = number
-        return number
+        found[index.kinds & (1 << KINDS.index("delete")) > 0] = 0
+    return found
