@@ -189,6 +189,24 @@ async def test_values_that_are_passed_on_tell_who_gives_what(gate: Gateway, shop
     assert "# state" not in card["text"]
 
 
+async def test_nobody_is_told_of_a_producer_that_policy_denies(shop: Any) -> None:
+    """Nor that a function of another server gives what is needed, if it is of a server that they do not have."""
+    two = CONFIG + '[servers.weather]\nsource = "shop"\n[search]\nshared = true\n'
+    bob = f'[principals.bob]\nservers = ["*"]\ndeny = ["{NEW}"]\n[principals.eve]\nservers = ["weather"]\n'
+    across = FLOW.replace("other.ship", "weather.ship")
+    async with shop.gateway(two + bob) as gate:
+        for _ in range(3):
+            assert (await gate.execute(across, principal="alice")).ok
+            await gate.learning.settle()
+        (alice,) = await gate.get_functions(["weather.ship"], principal="alice")
+        assert f"# order_key: `number` of {NEW}\n# often with: {NEW}" in alice["text"]
+        for who in ("bob", "eve"):
+            (card,) = await gate.get_functions(["weather.ship"], principal=who)
+            assert "list_orders" not in card["text"]
+            (hit,) = (await gate.search_functions("ship", server="weather", limit=1, principal=who))["functions"]
+            assert (hit["function"], "needs" in hit) == ("weather.ship", False)
+
+
 async def test_often_with(gate: Gateway) -> None:
     """Runs that call two functions make each mention the other, after three."""
     for told in (False, False, True):

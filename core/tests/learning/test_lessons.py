@@ -11,12 +11,28 @@ import pytest
 from doorward.host.sqlite_file import SqliteFile
 from doorward.learning import sqlite_lessons
 from doorward.learning.known import Known
-from doorward.learning.lessons import FLOW, FORGOTTEN_SECONDS, HALF_LIFE_SECONDS, WITH, WORD, Amount, Lesson, more
+from doorward.learning.lessons import (
+    FLOW,
+    FORGOTTEN_SECONDS,
+    HALF_LIFE_SECONDS,
+    WITH,
+    WORD,
+    Amount,
+    Lesson,
+    LessonStore,
+    more,
+)
 from doorward.learning.recent_searches import MAX_SEARCHES, RecentSearches
 from doorward.learning.sqlite_lessons import LAYOUT, SqliteLessons
 from doorward.model.errors import StateError
+from doorward_testing import LessonStoreConformance
 
 NOW = 1_800_000_000.0
+
+
+class TestSqlite(LessonStoreConformance):
+    def store(self, folder: Path) -> LessonStore:
+        return SqliteLessons(folder / "learned.db")
 
 
 ADDING = f"""

@@ -155,7 +155,7 @@ class Broker:
             self._note_unlike(run, function, value)
             run.answered(function.qualified, value, received)
             if run.record is not None:
-                run.record.called(function, call.arguments, value, received)
+                run.record.called(function, bound, value, received)
             received += more
             return replace(reply, value=value, headers=shown, left=left, next=next_page)
         except BaseException as raised:

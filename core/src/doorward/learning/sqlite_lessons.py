@@ -61,7 +61,9 @@ class SqliteLessons:
 
     def __init__(self, path: Path) -> None:
         self.where = path
-        self._file = SqliteFile(path, LAYOUT, event="lessons_put_aside", hint="Learning begins anew.")
+        self._file = SqliteFile(
+            path, LAYOUT, event="lessons_put_aside", hint="What was learned from use is gone, and is learned anew."
+        )
         self._log = path.with_name(f"{path.name}-wal")
         self._reader: sqlite3.Connection | None = None
         self._place: tuple[int, int] | None = None
