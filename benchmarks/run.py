@@ -23,6 +23,7 @@ PARTS = (
     "search",
     "searchquality",
     "foreignsearch",
+    "learning",
     "searchscale",
     "peer",
     "sandbox",
