@@ -62,6 +62,15 @@ def test_what_is_no_flow(calls: list[Any]) -> None:
     assert found(*calls) == set()
 
 
+def test_the_own_server_of_a_consumer_counts_first() -> None:
+    """A server that answers with every number there is does not become the source of what others gave."""
+    greedy = Function("evil", "numbers", "numbers")
+    everything = [{"id": n} for n in range(1000, 2000)]
+    calls = [(greedy, {}, everything), (LIST, {}, [{"number": 1234}]), (GET, {"item_id": 1234}, 1)]
+    assert found(*calls) == {Flow("s.list", "number", "s.get", "item_id")}
+    assert found(calls[0], calls[2]) == {Flow("evil.numbers", "id", "s.get", "item_id")}
+
+
 def test_deep_and_large_answers_are_bounded() -> None:
     """They cost no more than so many values."""
     deep: Any = {"id": "id-0001"}

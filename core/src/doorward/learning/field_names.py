@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -13,13 +14,15 @@ from doorward.describe.schemas import closure
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
 
+_KEY = re.compile(r'"(\w{1,80})"\s*:')
+
 
 class FieldNames:
     """The fields that the documents of functions name, or that were observed in their results."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._texts = lru_cache(200)(self._text)
+        self._documented = lru_cache(200)(self._names)
 
     def has(self, qualified: str, field: str, parameter: str) -> bool:
         """Whether the results of a function are known to have a field, or the name of a parameter has its words."""
@@ -28,16 +31,15 @@ class FieldNames:
         if set(split_words(field)) <= set(split_words(parameter)):
             return True
         server, _, name = qualified.partition(".")
-        key = f'"{field}":'
-        if key in self._texts(server, name, self._catalog.schema_hash(server, name)):
+        if field in self._documented(server, name, self._catalog.schema_hash(server, name)):
             return True
         seen = self._catalog.observation(server, name)
-        return seen is not None and key in seen.shape.replace(" ", "")
+        return seen is not None and field in _KEY.findall(seen.shape)
 
-    def _text(self, server: str, name: str, schema_hash: str) -> str:
-        """What the result schema of a function says, with all that it refers to."""
+    def _names(self, server: str, name: str, schema_hash: str) -> frozenset[str]:
+        """The keys of a function's result schema and of all that it refers to; those of JSON Schema do no harm."""
         function = self._catalog.function(server, name)
         if function is None or function.returns is None:
-            return ""
+            return frozenset()
         parts = [function.returns, closure(function.returns, lambda each: self._catalog.definition(server, each))]
-        return to_json(parts).decode()
+        return frozenset(_KEY.findall(to_json(parts).decode()))

@@ -94,8 +94,9 @@ class Learning:
             return
         from doorward.learning.words import credits, shares
 
-        if words := credits(shares(index, question)):
-            self._recent.add(principal, words, islice(found, MAX_HITS - offset))
+        functions = [*islice(found, MAX_HITS - offset)]
+        if functions and (words := credits(shares(index, question))):
+            self._recent.add(principal, words, functions)
 
     # Runs
 

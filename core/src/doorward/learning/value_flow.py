@@ -38,17 +38,21 @@ class Flow(NamedTuple):
 
 
 def flows(calls: Sequence[Done]) -> set[Flow]:
-    """The flows of one run, each once. A value that the program itself had before, in its text or from elsewhere, and
-    had said to any function, was not taken from an answer. For threads."""
+    """The flows of one run, each once. For threads.
+
+    A value that the program itself had before, in its text or from elsewhere, and had said to any function, was not
+    taken from an answer. Of several functions that gave it, the first of the consumer's own server counts: else a
+    server that lists all numbers would be told as the source of everybody's."""
     key, left = secrets.token_bytes(16), MAX_VALUES
-    given: dict[bytes, tuple[str, str]] = {}
+    given: dict[tuple[str, bytes], tuple[str, str]] = {}
     said: set[bytes] = set()
     found: set[Flow] = set()
     for function, arguments, answer in calls:
         name = function.qualified
         for parameter, value in _sent(arguments):
             hashed = _hash(key, value)
-            producer, field = given.get(hashed, (name, ""))
+            own, any_other = (function.server, hashed), ("", hashed)
+            producer, field = given.get(own) or given.get(any_other, (name, ""))
             if producer != name and _identifies(function, parameter):
                 found.add(Flow(producer, field, name, parameter))
             said.add(hashed)
@@ -57,7 +61,8 @@ def flows(calls: Sequence[Done]) -> set[Flow]:
                 break
             left -= 1
             if (hashed := _hash(key, value)) not in said:
-                given.setdefault(hashed, (name, field))
+                given.setdefault((function.server, hashed), (name, field))
+                given.setdefault(("", hashed), (name, field))
     return found
 
 
