@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from doorward.gateway import Gateway
 from doorward.learning.lessons import HALF_LIFE_SECONDS, WORD, Amount, Lesson
+from doorward.model.errors import StateError
 from doorward.stores import Stores
 
 from .shop import CONFIG, Shop
@@ -254,6 +255,28 @@ async def test_a_file_that_cannot_be_used_stops_nothing(
         assert (await gate.execute("1 + 1")).value == 2
         assert len(gate.learning._unwritten)
     assert said == ["lessons_not_written"]
+
+
+async def test_what_was_known_stays_while_the_file_is_locked(
+    gate: Gateway, shop: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And is read again as soon as it can be."""
+    await learn(gate)
+    await gate.learning.flush()
+    assert (await names(gate))[0] == OLD
+    store, now = gate.learning._store, gate.learning._clock()
+    assert store is not None
+    store.add({("local", Lesson(WORD, "order", NEW)): Amount(9.0, now)}, now)
+    read = store.of
+
+    def locked(principal: str) -> Any:
+        raise StateError("another process holds it locked")
+
+    monkeypatch.setattr(store, "of", locked)
+    assert (await names(gate))[0] == OLD
+    assert ("order", NEW) not in await words(gate)
+    monkeypatch.setattr(store, "of", read)
+    assert ("order", NEW) in await words(gate)
 
 
 async def test_a_search_asks_the_file_at_most_once(gate: Gateway, shop: Any, monkeypatch: pytest.MonkeyPatch) -> None:

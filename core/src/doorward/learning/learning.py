@@ -41,7 +41,6 @@ MAX_LOOKED_AT = 8
 MAX_KNOWN = 100
 """Principals whose lessons are in memory."""
 
-
 MAX_REVISION = 10_000
 """Lessons in memory that a principal was given before the stored ones, which are bounded, are read again."""
 
@@ -153,15 +152,19 @@ class Learning:
         if known and (self._being_written or self._store is None or version == self._store.version()):
             self._known.move_to_end(who)
             return known
-        now, stored = self._clock(), []
+        stored: list[tuple[Lesson, Amount]] = []
         if self._store is not None:
             version = self._store.version()  # taken before reading: what changes meanwhile is read the next time
             try:
                 stored = self._store.of(who) if version else []
             except (StateError, ConfigError) as error:
                 self._warn("lessons_not_read", error)
-                stored = []
-        known = Known(stored, now)
+                if known:
+                    return known
+                version = None
+            if self._being_written:  # which may be there twice now: read again the next time
+                version = None
+        known = Known(stored, self._clock())
         for waiting in (self._being_written, self._unwritten):
             for (whose, lesson), amount in waiting.items():
                 if whose == who:
@@ -193,7 +196,7 @@ class Learning:
 
     def _read_already(self, before: object, now: object) -> None:
         """What was read before we wrote needs no reading again: it has what we wrote. (A lesson of another process that
-        came between is read after the next change.)"""
+        comes between is read after the next change.)"""
         for who, (version, known) in self._known.items():
             if version == before and known.revision < MAX_REVISION:
                 self._known[who] = now, known
