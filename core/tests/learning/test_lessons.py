@@ -8,9 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
+from doorward.graph.producers import Edge
 from doorward.host.sqlite_file import SqliteFile
 from doorward.learning import sqlite_lessons
 from doorward.learning.known import Known
+from doorward.learning.learned_edges import with_learned
 from doorward.learning.lessons import (
     FLOW,
     FORGOTTEN_SECONDS,
@@ -169,3 +171,20 @@ def test_a_full_file_is_read_quickly(tmp_path: Path) -> None:
     started = time.process_time()
     Known(store.of("a"), NOW)
     assert time.process_time() - started < 0.2
+
+
+def test_edges_that_use_confirms() -> None:
+    """Learned ones join those of documents, the surest first; one that both know is as sure as the surer of them."""
+    lessons = [
+        (Lesson(FLOW, "s.get item_id", f"{producer} id"), Amount(times, NOW))
+        for producer, times in (("s.find", 2), ("s.list", 8), ("other.export", 2), ("s.once", 1))
+    ]
+    documented = [Edge("get", "item_id", "list", "id", 0.6), Edge("get", "item_id", "top", "id", 0.65)]
+    edges = with_learned(documented, "s", "get", Known(lessons, NOW))
+    assert [(edge.producer, edge.confidence) for edge in edges] == [
+        ("list", 0.96),
+        ("other.export", 0.7),
+        ("find", 0.7),
+        ("top", 0.65),
+    ]
+    assert with_learned(documented, "s", "list", Known(lessons, NOW)) == documented[::-1]

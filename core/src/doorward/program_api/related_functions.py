@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from doorward.describe.dialects import dialect_of
 from doorward.graph.producers import MAX_PRODUCERS, Edge
 from doorward.learning.known import MAX_OFTEN_WITH
+from doorward.learning.learned_edges import with_learned
 
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
@@ -29,22 +30,14 @@ class RelatedFunctions:
     def needs(self, function: Function, principal: str) -> list[Edge]:
         """Who is likely to give what a function needs, the surest first for each argument. The producer of another
         server is `server.name`."""
-        own = f"{function.server}."
-        best: dict[tuple[str, str], Edge] = {}
         documented = self._catalog.needs(function.server, function.name)
-        learned = [
-            Edge(function.name, each.parameter, each.producer.removeprefix(own), each.field, each.confidence)
-            for each in self._learning.known(principal).passed_to(function.qualified)
-        ]
-        for edge in [*documented, *learned]:
-            known = best.get((edge.parameter, edge.producer))
-            if edge.confidence >= LIKELY and (known is None or edge.confidence > known.confidence):
-                best[edge.parameter, edge.producer] = edge
+        known = self._learning.known(principal)
         of: dict[str, list[Edge]] = {}
-        for edge in best.values():
-            if self._may_call(edge.producer if "." in edge.producer else own + edge.producer, principal):
+        for edge in with_learned(documented, function.server, function.name, known):
+            producer = edge.producer if "." in edge.producer else f"{function.server}.{edge.producer}"
+            if edge.confidence >= LIKELY and self._may_call(producer, principal):
                 of.setdefault(edge.parameter, []).append(edge)
-        return [edge for edges in of.values() for edge in sorted(edges, key=_sure)[:MAX_PRODUCERS]]
+        return [edge for edges in of.values() for edge in edges[:MAX_PRODUCERS]]
 
     def often_with(self, function: Function, principal: str) -> list[str]:
         """The functions that runs call most often beside this one."""
@@ -70,7 +63,3 @@ class RelatedFunctions:
             return name in self._catalog.names(server)
         function = self._catalog.function(server, name)
         return function is not None and self._policy.allows(function, principal)
-
-
-def _sure(edge: Edge) -> float:
-    return -edge.confidence
