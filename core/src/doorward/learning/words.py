@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from doorward.data.words import STOP_WORDS, stem
 from doorward.learning.lessons import HALF_LIFE_SECONDS
 from doorward.search.document import KINDS
 
@@ -26,11 +27,13 @@ CREDIT_EXPONENT = 0.75
 USUAL_TIMES = 3.0
 """After so many times a word counts half of what it can."""
 
+_FILLERS = frozenset(map(stem, STOP_WORDS))
+
 
 def shares(index: Index, question: Question) -> dict[str, float]:
     """The words of a question that the catalog has, each with its share of what they say together. All others stay
     unknown: a question may hold names, numbers or worse."""
-    words = {word for concept in question.concepts for word in concept.phrase if index.knows(word)}
+    words = {word for concept in question.concepts for word in concept.phrase if index.knows(word)} - _FILLERS
     rarity = {word: math.log1p(index.size / max(1, index.postings(word).functions.size)) for word in sorted(words)}
     whole = sum(rarity.values())
     return {word: part / whole for word, part in rarity.items()}
