@@ -51,19 +51,19 @@ async def run(folder: Path) -> None:
         print(f"Foreign questions were left out: {', '.join(PACKAGES)} could not be downloaded ({error}).\n")
         return
     for held in (False, True)[: 1 + (os.environ.get("BENCH_HELD_OUT") == "1")]:
-        halves = [_half(single(bfcl, kind), held) for kind in _SPLIT]
+        halves = [halved(single(bfcl, kind), held) for kind in _SPLIT]
         if held:
             whole = [single(bfcl, "live_simple"), turns(bfcl, apart=False), tau2(tau)]
         else:
             whole = [agentdojo(dojo), turns(bfcl, apart=True)]
-        halves += [_half(each, None) for each in whole]
+        halves += [halved(each, None) for each in whole]
         print(f"## Foreign questions, {'held out' if held else 'development'}; ms of processor, median / p95")
         rows = [row for number, half in enumerate(halves) for row in _rows(half, folder / f"{held}-{number}.db")]
         columns = ["questions", "functions", "search", "recall@1", "@5", "@10", "all in ten", "nDCG@10", "ms"]
         table(columns, rows)
 
 
-def _half(of: QuestionSet, held: bool | None) -> Half:
+def halved(of: QuestionSet, held: bool | None) -> Half:
     """The servers of one half, or all, with the questions whose right functions all are of these."""
     tools: dict[str, list[Mapping[str, object]]] = defaultdict(list)
     for (server, _), tool in of.tools.items():
@@ -98,12 +98,12 @@ def measured(search: Search, questions: Sequence[tuple[str, Sequence[str]]]) -> 
         started = time.process_time()
         found = search(text)
         took.append(time.process_time() - started)
-        told.append(_worth(found, set(right)))
+        told.append(worth(found, set(right)))
     means = [sum(column) / len(told) for column in zip(*told, strict=True)]
     return [*(f"{mean:.3f}" for mean in means), f"{median(took) * 1000:.1f} / {at(took, 0.95) * 1000:.1f}"]
 
 
-def _worth(found: Sequence[str], right: set[str]) -> list[float]:
+def worth(found: Sequence[str], right: set[str]) -> list[float]:
     """Recall at 1, 5 and 10; whether all are there; and nDCG: what is found counts less the later it comes."""
     recall = [len(right.intersection(found[:most])) / len(right) for most in (1, 5, PLACES)]
     gain = sum(1 / math.log2(place + 2) for place, name in enumerate(found[:PLACES]) if name in right)

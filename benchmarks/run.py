@@ -24,6 +24,7 @@ PARTS = (
     "searchquality",
     "foreignsearch",
     "steps",
+    "learning",
     "searchscale",
     "peer",
     "sandbox",

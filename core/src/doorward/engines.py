@@ -1,4 +1,5 @@
-"""What authors of storage engines import besides `doorward`: for engines of the catalog or of artefacts.
+"""What authors of storage engines import besides `doorward`: for engines of the catalog, of artefacts, or of what is
+learned from use.
 
 `Gateway.open(stores=Stores(…))` uses an engine; the testing kit has a conformance class for each kind.
 """
@@ -16,14 +17,18 @@ from doorward.catalog.store import (
     StoredEnhancement,
     StoredObservation,
 )
+from doorward.learning.lessons import Amount, Lesson, LessonStore
 from doorward.stores import Stores
 
 __all__ = [
+    "Amount",
     "ArtefactStore",
     "Broken",
     "CatalogReader",
     "CatalogStore",
     "Contents",
+    "Lesson",
+    "LessonStore",
     "ObservationStore",
     "Row",
     "StoredArtefact",

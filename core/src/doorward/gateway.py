@@ -25,6 +25,7 @@ from doorward.config import config
 from doorward.config.config import Loaded
 from doorward.config.distribution import find_index
 from doorward.host.background_tasks import background_tasks
+from doorward.learning.learning import Learning
 from doorward.model.calls import File
 from doorward.model.interaction import Client
 from doorward.model.limits import Limits
@@ -78,7 +79,8 @@ class Gateway:
         self.executors = Executors(loaded, plugins, self.state)
         self.languages = Languages(self.executors, without_code=self.config.surface == "calls")
         policy, cards = Policy(loaded, self.principals, self.servers.upstreams), HelperCards(HELPERS)
-        self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets)
+        self.learning = Learning(self.config.search, stores.lessons, self.catalog)
+        self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets, self.learning)
         told = self.executors.told
         self.discovery = Discovery(self.catalog, self.servers, self.broker, cards, told, self.limits, policy)
         ours = Helpers(self.discovery, self.servers, self.skills)
@@ -141,7 +143,7 @@ class Gateway:
                 await gate._close()
 
     async def _close(self) -> None:
-        for part in (self._sessions, self.executors, self.servers, self._kept):
+        for part in (self._sessions, self.executors, self.servers, self._kept, self.learning):
             await part.close()
         await anyio.to_thread.run_sync(lambda: self.broker.observed.flush(everything=True))
         self.catalog.close()
@@ -293,4 +295,5 @@ class Gateway:
         await self._sessions.sweep()
         await self.servers.sweep()
         await anyio.to_thread.run_sync(self.broker.observed.flush)
+        await self.learning.flush()
         await self.observers.flush()

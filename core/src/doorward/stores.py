@@ -8,16 +8,20 @@ from pathlib import Path
 from doorward.calls.artefact_store import ArtefactStore, MemoryArtefacts
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.catalog.store import CatalogStore
+from doorward.learning.lessons import LessonStore
+from doorward.learning.sqlite_lessons import SqliteLessons
 
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The catalog, which includes observed result shapes, and the artefacts. (The configured cache keeps programs.)"""
+    """The catalog, which includes observed result shapes, the artefacts, and what is learned from use, which ends with
+    the process if nothing keeps it. (The configured cache keeps programs.)"""
 
     catalog: CatalogStore
     artefacts: ArtefactStore
+    lessons: LessonStore | None = None
 
     @classmethod
     def in_folder(cls, state: Path) -> Stores:
-        """A catalog in a file of the state folder, and artefacts in memory."""
-        return cls(SqliteCatalog(state / "catalog.db"), MemoryArtefacts())
+        """A catalog and lessons in files of the state folder, and artefacts in memory."""
+        return cls(SqliteCatalog(state / "catalog.db"), MemoryArtefacts(), SqliteLessons(state / "learned.db"))

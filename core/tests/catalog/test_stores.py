@@ -55,6 +55,7 @@ def test_sql_is_below_the_seam() -> None:
         "catalog/sqlite_store.py",
         "host/sqlite_file.py",
         "host/sqlite_layout.py",
+        "learning/sqlite_lessons.py",
     }
     makes = re.compile(r"SqliteCatalog\(|MemoryArtefacts\(")
     assert [

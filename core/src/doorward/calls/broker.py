@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from doorward.access.policy import Policy
     from doorward.calls.call_context import CallContext
     from doorward.catalog.catalog import Catalog
+    from doorward.learning.learning import Learning
     from doorward.model.programs import Program
     from doorward.plugins.manager import Plugins
     from doorward.secrets.store import Secrets
@@ -50,12 +51,21 @@ _MAX_EXPLAINED = 20
 class Broker:
     """The host side of the door. It trusts nothing that comes out of a sandbox."""
 
-    def __init__(self, catalog: Catalog, servers: Servers, policy: Policy, plugins: Plugins, secrets: Secrets) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        servers: Servers,
+        policy: Policy,
+        plugins: Plugins,
+        secrets: Secrets,
+        learning: Learning,
+    ) -> None:
         self._catalog = catalog
         self._servers = servers
         self._policy = policy
         self._plugins = plugins
         self._secrets = secrets
+        self.learning = learning
         self._reached: dict[str, set[str]] = {}
         self.functions = FunctionLookup(catalog, servers)
         self.withholding = Withholding()
@@ -145,6 +155,8 @@ class Broker:
                 self.observed.learn(function, value)
             self._note_unlike(run, function, value)
             run.answered(function.qualified, value, received)
+            if run.record is not None:
+                run.record.called(function, bound, value, received)
             received += more
             return replace(reply, value=value, headers=shown, left=left, next=next_page)
         except BaseException as raised:

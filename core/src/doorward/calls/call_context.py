@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from doorward.calls.client_requests import RunClient
+    from doorward.learning.run_record import RunRecord
     from doorward.model.calls import File
     from doorward.model.clock import Clock
     from doorward.model.errors import SecretWithheld
@@ -39,6 +40,11 @@ class CallContext(Protocol):
     @property
     def withheld(self) -> SecretWithheld | None:
         """Why this run gets no more answers."""
+        ...
+
+    @property
+    def record(self) -> RunRecord | None:
+        """Where calls that succeeded are recorded, to learn from them after the run."""
         ...
 
     def withhold(self, why: SecretWithheld) -> None:

@@ -22,6 +22,7 @@ COMMANDS = {
     "list": ("cli.catalog", "List the servers, or the functions of one"),
     "search": ("cli.catalog", "Find functions by words"),
     "show": ("cli.catalog", "Show functions: signature, types, docs, an example"),
+    "learned": ("cli.learned", "Show, export or clear what was learned from use"),
     "call": ("cli.catalog", "Call one function"),
     "login": ("cli.login", "Log in to a server, or out"),
     "run": ("cli.run", "Run a program in a sandbox"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from doorward.cli.common import Project, plain, print_json, say, table
+from doorward.model.principals import LOCAL
 
 if TYPE_CHECKING:
     from doorward.gateway import Gateway
@@ -28,7 +29,7 @@ async def show_graph(project: Project, names: Sequence[str]) -> int:
     if project.json:
         print_json({"graph": found})
     elif found:
-        rows = [(e["function"], e["parameter"], e["producer"], e["field"], f"{e['confidence']:.0%}") for e in found]
+        rows = [(e["function"], e["parameter"], e["producer"], e["field"], _sure(e)) for e in found]
         table(["function", "needs", "from", "its field", "how sure"], rows)
     elif not errors:
         say("no function is known to give what another one needs", err=True)
@@ -41,7 +42,6 @@ async def show_graph(project: Project, names: Sequence[str]) -> int:
 def _edges(gate: Gateway, name: str) -> Iterator[dict[str, Any]]:
     """The edges of a server, or those that lead to or from one function. Raises: UnknownName."""
     from doorward.model.errors import UnknownName
-    from doorward.model.principals import LOCAL
 
     try:
         module = gate.discovery.module(name, LOCAL)
@@ -49,11 +49,16 @@ def _edges(gate: Gateway, name: str) -> Iterator[dict[str, Any]]:
         function = gate.broker.functions.find(name, LOCAL)
         of_server = _told(gate, function.server)
         return (edge for edge in of_server if function.qualified in (edge["function"], edge["producer"]))
-    return iter(_told(gate, module))
+    return _told(gate, module)
 
 
-def _told(gate: Gateway, module: str) -> Iterable[dict[str, Any]]:
-    """The edges of a server as JSON shows them: `function` needs `parameter`, which `producer` gives as `field`."""
+def _sure(edge: dict[str, Any]) -> str:
+    return f"{edge['confidence']:.0%}" + (f", learned from {edge['learned']} runs" if "learned" in edge else "")
+
+
+def _told(gate: Gateway, module: str) -> Iterator[dict[str, Any]]:
+    """The edges of a server as JSON shows them: `function` needs `parameter`, which `producer` gives as `field`. Those
+    that were learned from use say of how many runs."""
     for edge in gate.catalog.graph(module):
         names = {"function": f"{module}.{edge.function}", "parameter": edge.parameter}
         yield names | {
@@ -61,3 +66,14 @@ def _told(gate: Gateway, module: str) -> Iterable[dict[str, Any]]:
             "field": edge.field,
             "confidence": edge.confidence,
         }
+    known = gate.learning.known(LOCAL)
+    for function in known.consumers():
+        for passed in known.passed_to(function) if function.startswith(f"{module}.") else ():
+            yield {
+                "function": function,
+                "parameter": passed.parameter,
+                "producer": passed.producer,
+                "field": passed.field,
+                "confidence": passed.confidence,
+                "learned": passed.times,
+            }

@@ -75,6 +75,13 @@ class OAuthSettings(Settings):
     )
 
 
+class SearchSettings(Settings):
+    """`[search]`: how functions are found."""
+
+    learn: bool = Field(True, description="Learn from use: what a principal searched and then called is found sooner")
+    shared: bool = Field(False, description="All principals learn from each other; else each from themselves alone")
+
+
 class HttpSettings(Settings):
     """`[http]`: where `serve --transport http` listens, and who may use it."""
 
@@ -236,6 +243,7 @@ class Config(Settings):
     )
     limits: LimitSettings = LimitSettings()
     policy: PolicySettings = PolicySettings()
+    search: SearchSettings = SearchSettings()
     http: HttpSettings = HttpSettings()
     principals: dict[str, PrincipalSettings] = {}
     clients: dict[str, ClientSettings] = {}

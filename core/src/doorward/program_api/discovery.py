@@ -16,7 +16,6 @@ from doorward.data.quoting import in_a_line
 from doorward.describe import additions, cards, signatures
 from doorward.describe.dialects import dialect_of
 from doorward.describe.schemas import Definitions
-from doorward.graph.producers import LIKELY
 from doorward.model.errors import DoorwardError, InvalidArguments, UnknownName
 from doorward.model.functions import Function
 from doorward.model.limits import Limits
@@ -25,6 +24,7 @@ from doorward.model.programs import Program
 from doorward.program_api import call_helpers
 from doorward.program_api.helper_cards import MODULE, HelperCards
 from doorward.program_api.hits import Hits
+from doorward.program_api.related_functions import RelatedFunctions
 from doorward.program_api.server_list import ServerList
 from doorward.programs.languages import JSON, PYTHON, is_script
 
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 
 MAX_DESCRIBED = 5
 """Functions that `get_functions` describes in one answer."""
-
-MAX_SOURCES = 3
-"""Functions that a card names for one argument."""
 
 _CALLS = (
     "`import SERVER` and call SERVER.FUNCTION(name=value)",
@@ -70,6 +67,7 @@ class Discovery:
         self._executors = executors
         self._limits = limits
         self._policy = policy
+        self.related = RelatedFunctions(catalog, broker.learning, self._lets)
         self.hits = Hits(catalog, self.seen)
         self._list = ServerList(catalog, servers, self.allowed)
 
@@ -78,7 +76,7 @@ class Discovery:
         """The search, which needs numpy: a tenth of a second that a gateway's start does not wait."""
         from doorward.program_api.function_search import FunctionSearch
 
-        return FunctionSearch(self._catalog, self._servers, self._policy)
+        return FunctionSearch(self._catalog, self._servers, self._policy, self._broker.learning)
 
     def capabilities(self, principal: str, language: str = PYTHON) -> str:
         """A paragraph about what a principal can do here, in programs of a language or by single calls."""
@@ -197,7 +195,9 @@ class Discovery:
             "function": function.qualified,
             "import": dialect_of(language).imported(function.server, function.name),
             "signature": signatures.signature(function, definitions, seen=seen, language=language),
-            "text": text + self._sources(function, asker) + self._added(function, additions.MAX_CARD_CHARS, language),
+            "text": text
+            + self.related.told(function, asker)
+            + self._added(function, additions.MAX_CARD_CHARS, language),
         }
 
     def _helper(self, name: str, asker: Program) -> dict[str, Any] | None:
@@ -213,25 +213,13 @@ class Discovery:
         self._broker.check_allowed(asker, function)
         return function
 
-    def _lets(self, asker: Program, server: str, name: str) -> bool:
+    def _lets(self, asker: Program, qualified: str) -> bool:
         """Whether a function that others are told of may be called: nobody is sent to one that may not."""
-        if asker.functions is None and self._policy.scope(asker.principal) is None:
-            return True
         try:
-            self.callable(f"{server}.{name}", asker)
+            self.callable(qualified, asker)
         except DoorwardError:
             return False
         return True
-
-    def _sources(self, function: Function, asker: Program) -> str:
-        """Comments on where the identifiers come from that a function needs."""
-        mark = dialect_of(asker.language).mark
-        found: dict[str, list[str]] = {}
-        for edge in self._catalog.needs(function.server, function.name):
-            if edge.confidence >= LIKELY and self._lets(asker, function.server, edge.producer):
-                found.setdefault(edge.parameter, []).append(f"`{edge.field}` of {edge.producer}")
-        said = {parameter: " or ".join(sources[:MAX_SOURCES]) for parameter, sources in found.items()}
-        return "".join(f"\n{mark} {parameter}: {sources}" for parameter, sources in said.items())
 
     def _added(self, function: Function, room: int, language: str) -> str:
         """What a model adds to a function's documentation, as the end of a text."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from doorward.catalog.near_functions import MAX_COMPARED_NAMES
 from doorward.data.near_names import nearest
 from doorward.data.words import split_words
+from doorward.learning.learned_edges import with_learned
 from doorward.model.errors import InvalidArguments
 from doorward.model.functions import Function
 from doorward.program_api.allowed_functions import AllowedFunctions
@@ -21,6 +22,8 @@ from doorward.search.steps import Steps
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
     from doorward.catalog.catalog import Catalog
+    from doorward.graph.producers import Edge
+    from doorward.learning.learning import Learning
     from doorward.search.index import Index
     from doorward.servers.registry import Servers
 
@@ -52,8 +55,8 @@ class Found(NamedTuple):
 class FunctionSearch:
     """The search of a gateway. Whoever searches first after a compile waits until a thread has joined the index."""
 
-    def __init__(self, catalog: Catalog, servers: Servers, policy: Policy) -> None:
-        self._catalog, self._servers = catalog, servers
+    def __init__(self, catalog: Catalog, servers: Servers, policy: Policy, learning: Learning) -> None:
+        self._catalog, self._servers, self._learning = catalog, servers, learning
         self.allowed = AllowedFunctions(catalog, policy)
 
     async def find(
@@ -77,22 +80,37 @@ class FunctionSearch:
             raise InvalidArguments(f"{len(queries)} queries; at most {MAX_QUERIES} in one search")
         index = await self._catalog.index.wait()
         allowed = await self.allowed.mask(index, principal, within)
+        reach = _both(allowed, index.only(self._servers.names(principal), None, ()))
         usable = self._servers.names(principal) if server is None else [server]
-        questions, steps = [read(query) for query in queries], Steps(index, self._catalog.needs)
+        questions, steps = [read(query) for query in queries], Steps(index, partial(self._needs, principal))
         found = [
-            ranked(index, each, _both(allowed, index.only(usable, read_only, each.tags)), offset + limit, steps)
+            ranked(
+                index,
+                each,
+                _both(allowed, index.only(usable, read_only, each.tags)),
+                offset + limit,
+                steps,
+                self._learning.bonus(index, each, principal),
+            )
             for each in questions
         ]
         chosen = merged(found)[offset : offset + limit]
         reasons = self._reasons(index, questions, chosen) if explain else {}
         hits = [
-            Hit(function, numbers, steps.told(place, found[numbers[0] - 1].worth, allowed), reasons.get(place, []))
+            Hit(function, numbers, steps.told(place, found[numbers[0] - 1].worth, reach), reasons.get(place, []))
             for place, numbers in chosen
             if (function := self._catalog.function(*index.qualified(place)))
         ]
+        for number, question in enumerate(questions, 1):
+            names = [hit.function.qualified for hit in hits if number in hit.answers]
+            self._learning.searched(index, question, principal, names, offset)
         total = found[0].total if len(found) == 1 else int(reduce(_either, (each.fits for each in found)).sum())
-        near = [] if total else self._near(index, allowed, queries, questions, principal)
+        near = [] if total else self._near(index, reach, queries, questions)
         return Found(hits, total, near)
+
+    def _needs(self, principal: str, server: str, name: str) -> list[Edge]:
+        known = self._learning.known(principal)
+        return with_learned(self._catalog.needs(server, name), server, name, known)
 
     def _reasons(
         self, index: Index, questions: Sequence[Question], chosen: Sequence[tuple[int, list[int]]]
@@ -102,12 +120,9 @@ class FunctionSearch:
             for place, numbers in chosen
         }
 
-    def _near(
-        self, index: Index, allowed: Any, queries: Sequence[str], questions: Sequence[Question], principal: str
-    ) -> list[str]:
+    def _near(self, index: Index, among: Any, queries: Sequence[str], questions: Sequence[Question]) -> list[str]:
         """What fits the words, but is of another server, has not these tags or is not read only; else what is called
-        alike, unless there are too many names to compare."""
-        among = _both(allowed, index.only(self._servers.names(principal), None, ()))
+        alike, unless there are too many names to compare. `among` are all that the caller may call."""
         wider = [ranked(index, each, among, MAX_NEAR) for each in questions if each.concepts]
         if names := [".".join(index.qualified(place)) for place, _ in merged(wider)[:MAX_NEAR]]:
             return names

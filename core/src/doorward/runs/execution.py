@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +112,8 @@ class Execution:
     async def call(self, function: str, arguments: Mapping[str, Any], principal: str) -> Any:
         """See `Gateway.call`."""
         await self._ready()
-        return await self.of_call(principal).call(function, (), arguments)
+        with self._recorded(self.of_call(principal)) as run:
+            return await run.call(function, (), arguments)
 
     async def answer(
         self, function: str, arguments: Mapping[str, Any], *, principal: str, client: Client | None
@@ -122,7 +124,8 @@ class Execution:
             await self._ready()
         except DoorwardError as error:
             return Outcome(False, error=failure(error))
-        return await self._runs.answer(self.of_call(principal, client), function, arguments)
+        with self._recorded(self.of_call(principal, client)) as run:
+            return await self._runs.answer(run, function, arguments)
 
     def context(self, program: Program, session: Session | None = None, client: Client | None = None) -> RunContext:
         """The record of a run that begins."""
@@ -132,10 +135,19 @@ class Execution:
         """The record of a run that is one call, without a program."""
         return self.context(self._admission.program("", principal, language=self._languages.of_calls), client=client)
 
+    @contextlib.contextmanager
+    def _recorded(self, run: RunContext) -> Iterator[RunContext]:
+        """Learn from a run when it ends, however it does."""
+        try:
+            yield run
+        finally:
+            self._broker.learning.end(run.record)
+
     async def _run(
         self, program: Program, known: Mapping[str, Any] | None, session: Session | None, client: Client | None
     ) -> Outcome:
-        outcome = await self._runs.run(program, self.context(program, session, client), session)
+        with self._recorded(self.context(program, session, client)) as run:
+            outcome = await self._runs.run(program, run, session)
         if session is not None:
             await self._sessions.leave(session)
             outcome = replace(outcome, session_id="" if session.dead else session.id)

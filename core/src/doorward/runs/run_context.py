@@ -17,12 +17,14 @@ from doorward.model.programs import Failure, Program
 from doorward.model.usage import Usage
 from doorward.results.last_answers import LastAnswers
 from doorward.runs.run_files import RunFiles
+from doorward.runs.run_notes import RunNotes
 
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
     from doorward.calls.broker import Broker
     from doorward.calls.client_requests import RunClient
     from doorward.calls.withholding import Withholding
+    from doorward.learning.run_record import RunRecord
     from doorward.model.errors import SecretWithheld
     from doorward.model.executors import Aliases
     from doorward.model.interaction import Client
@@ -31,9 +33,6 @@ if TYPE_CHECKING:
 
 MAX_CALLS_AT_ONCE = 64
 """Calls of one run at the same time; further calls wait."""
-
-MAX_NOTES = 20
-"""Notes of one run: a program may get a thousand lists, each with more to come."""
 
 MAX_FAILURES = 100
 """Failed calls of one run that are remembered, to recognise them in the program's error."""
@@ -47,7 +46,7 @@ class RunContext:
 
     __slots__ = (
         "_answers", "_broker", "_client", "_clock", "_counts", "_executor", "_failures", "_files", "_made", "_modules",
-        "_noted", "_notes", "_printed", "_program", "_room", "_schema_hashes", "_session", "_slots", "_usage",
+        "_notes", "_printed", "_program", "_record", "_room", "_schema_hashes", "_session", "_slots", "_usage",
         "_withheld",
     )  # fmt: skip
 
@@ -80,8 +79,8 @@ class RunContext:
         self._failures: dict[str, DoorwardError] = {}
         self._answers = LastAnswers()
         self._withheld: SecretWithheld | None = None
-        self._notes: list[str] = []
-        self._noted: set[str] = set()
+        self._notes = RunNotes()
+        self._record = broker.learning.record(program.principal)
         self._printed: list[str] = []
         self._room = program.limits.output_bytes
 
@@ -217,6 +216,10 @@ class RunContext:
         return self._broker.withholding
 
     @property
+    def record(self) -> RunRecord | None:
+        return self._record
+
+    @property
     def withheld(self) -> SecretWithheld | None:
         """Why this run gets no more answers."""
         return self._withheld
@@ -256,17 +259,15 @@ class RunContext:
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes for the reader of the answer, beside the value."""
-        return tuple(self._notes)
+        return self._notes.all
 
     def note(self, text: str, *, about: str = "") -> None:
         """Add a note to the answer of the run, once, as long as there are few; `about` says what it is about."""
-        self._noted.add(about)
-        if text not in self._notes and len(self._notes) < MAX_NOTES:
-            self._notes.append(text if len(self._notes) + 1 < MAX_NOTES else "there is more to note, which is left out")
+        self._notes.add(text, about)
 
     def noted(self, about: str) -> bool:
         """Whether there is a note about this."""
-        return about in self._noted
+        return about in self._notes.about
 
     def keep(self, content: bytes, type: str, name: str = "") -> Artefact:
         return self._files.leave(content, type, name)

@@ -6,6 +6,7 @@
   `list_users_of_teams_of_organizations` does.
 * Whether the function does what the verbs ask for, or searches, if the question calls something by a name.
 * Whether it gives what one of the best functions needs.
+* What earlier use says: see `doorward.learning`.
 
 What is explained and what is done fade with the length of a question: a story has words that explain anything. What
 plain BM25 finds first is always among the first ten. The weights were found by trying, on questions that
@@ -89,12 +90,19 @@ class Ranked(NamedTuple):
 
 class Ranking:
     """The functions that fit a question, of those in `among` if that is given: a truth value for each function. `steps`
-    knows who gives what they need."""
+    knows who gives what they need. `learned` is what earlier use adds to the score of each: it raises functions that
+    fit, and finds no others."""
 
     def __init__(
-        self, index: Index, question: Question, among: Array | None = None, steps: Steps | None = None
+        self,
+        index: Index,
+        question: Question,
+        among: Array | None = None,
+        steps: Steps | None = None,
+        learned: Array | None = None,
     ) -> None:
-        self._index, self._question, self._among, self._steps = index, question, among, steps
+        self._index, self._question, self._among = index, question, among
+        self._steps, self._learned = steps, learned
         self._concepts = [understood(index, concept) for concept in question.concepts]
         self._of = self._searched()
         self._hit = np.zeros(index.size, bool)
@@ -160,6 +168,8 @@ class Ranking:
         ) * self._itself - DEPRECATED_PENALTY * index.deprecated
         for concept in self._concepts:
             scores += SERVER_BONUS * self._of_named(concept.phrase)
+        if self._learned is not None:
+            scores += self._learned
         if self._question.same:
             same = (index.same == self._question.same).any(axis=1)
             self._hit |= same if self._among is None else same & self._among
@@ -271,9 +281,18 @@ def listed(index: Index, among: Array | None) -> Ranked:
     return Ranked(functions, len(functions), every, np.zeros(index.size, np.float32))
 
 
-def ranked(index: Index, question: Question, among: Array | None, most: int, steps: Steps | None = None) -> Ranked:
+def ranked(
+    index: Index,
+    question: Question,
+    among: Array | None,
+    most: int,
+    steps: Steps | None = None,
+    learned: Array | None = None,
+) -> Ranked:
     """The first of those that fit a question; of all, if it has no words."""
-    return Ranking(index, question, among, steps).best(most) if question.concepts else listed(index, among)
+    if not question.concepts:
+        return listed(index, among)
+    return Ranking(index, question, among, steps, learned).best(most)
 
 
 def why(index: Index, question: Question, functions: Sequence[int]) -> list[list[str]]:

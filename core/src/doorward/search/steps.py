@@ -44,7 +44,8 @@ class Steps:
         server, name = self._index.qualified(function)
         found: dict[str, list[Producer]] = {}
         for edge in self._needs(server, name):
-            number = self._index.number(server, edge.producer)
+            of, dot, producer = edge.producer.rpartition(".")  # that of another server has its name before it
+            number = self._index.number(of if dot else server, producer)
             if edge.confidence >= LIKELY and number is not None and (among is None or among[number]):
                 found.setdefault(edge.parameter, []).append(Producer(number, edge.confidence))
         return found
@@ -66,5 +67,10 @@ class Steps:
         for parameter, producers in self.before(function, among).items():
             best = max(producers, key=lambda each: worth[each.number])
             chosen = dict.fromkeys([best if worth[best.number] > 0 else producers[0], *producers])
-            told[parameter] = [self._index.names[each.number] for each in chosen][:TOLD]
+            told[parameter] = [self._name(each.number, function) for each in chosen][:TOLD]
         return told
+
+    def _name(self, producer: int, function: int) -> str:
+        """The name of a producer as it is told beside a function."""
+        server, name = self._index.qualified(producer)
+        return name if server == self._index.qualified(function)[0] else f"{server}.{name}"

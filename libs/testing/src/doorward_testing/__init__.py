@@ -25,6 +25,7 @@ _MODULE_OF = {
     "FullPythonConformance": "cpython",
     "GuardConformance": "conformance.guards",
     "Host": "host",
+    "LessonStoreConformance": "lesson_stores",
     "ObserverConformance": "conformance.observers",
     "Request": "conformance.echo",
     "SecretSchemeConformance": "conformance.secret_schemes",
@@ -67,4 +68,5 @@ if TYPE_CHECKING:
     from doorward_testing.door import Door as Door
     from doorward_testing.executors import ExecutorConformance as ExecutorConformance
     from doorward_testing.host import Host as Host
+    from doorward_testing.lesson_stores import LessonStoreConformance as LessonStoreConformance
     from doorward_testing.stores import CatalogStoreConformance as CatalogStoreConformance
