@@ -215,6 +215,8 @@ async def _results(gate: Gateway, wanted: tuple[str, ...], dry_run: bool, force:
     names = list(wanted or known)
     with progress(len(names)) as tell:
         reports = await gate.compiler.compile(wanted or None, force=force, dry_run=dry_run, tell=tell)
+        if not dry_run:
+            await gate.views.build()
     wrong = gate.servers.broken | gate.servers.outdated
     return {name: _Result(reports.get(name), wrong.get(name)) for name in names}
 

@@ -14,7 +14,8 @@ from doorward.data.words import split_words
 from doorward.model.errors import InvalidArguments
 from doorward.model.functions import Function
 from doorward.program_api.allowed_functions import AllowedFunctions
-from doorward.search.question import Question, read
+from doorward.search.fusion import Fused, fused
+from doorward.search.question import Question, read, untagged
 from doorward.search.ranking import Ranked, ranked, why
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
     from doorward.search.index import Index
     from doorward.servers.registry import Servers
+    from doorward.views.search_views import SearchViews
 
 MAX_QUERIES = 10
 """Questions in one search."""
@@ -50,8 +52,8 @@ class Found(NamedTuple):
 class FunctionSearch:
     """The search of a gateway. Whoever searches first after a compile waits until a thread has joined the index."""
 
-    def __init__(self, catalog: Catalog, servers: Servers, policy: Policy) -> None:
-        self._catalog, self._servers = catalog, servers
+    def __init__(self, catalog: Catalog, servers: Servers, policy: Policy, views: SearchViews) -> None:
+        self._catalog, self._servers, self._views = catalog, servers, views
         self._allowed = AllowedFunctions(catalog, policy)
 
     async def find(
@@ -76,12 +78,11 @@ class FunctionSearch:
         allowed = await self._allowed.mask(index, principal)
         usable = self._servers.names(principal) if server is None else [server]
         questions = [read(query) for query in queries]
-        found = [
-            ranked(index, each, _both(allowed, index.only(usable, read_only, each.tags)), offset + limit)
-            for each in questions
-        ]
+        masks = [_both(allowed, index.only(usable, read_only, each.tags)) for each in questions]
+        fusions = await self._fused(index, queries, questions, masks, offset + limit)
+        found = [each.ranked for each in fusions]
         chosen = merged(found)[offset : offset + limit]
-        reasons = self._reasons(index, questions, chosen) if explain else {}
+        reasons = self._reasons(index, questions, chosen, fusions) if explain else {}
         hits = [
             Hit(function, numbers, reasons.get(place, []))
             for place, numbers in chosen
@@ -91,11 +92,35 @@ class FunctionSearch:
         near = [] if total else self._near(index, allowed, queries, questions, principal)
         return Found(hits, total, near)
 
+    async def _fused(
+        self, index: Index, queries: Sequence[str], questions: Sequence[Question], masks: Sequence[Any], most: int
+    ) -> list[Fused]:
+        """What fits each question, by its words and by what search views say, if there are any."""
+        asked = [number for number, each in enumerate(questions) if each.concepts]
+        said = await self._views.opinions([untagged(queries[number]) for number in asked], index)
+        opinions = dict(zip(asked, said, strict=True))
+        return [
+            fused(index, each, among, most, opinions[number])
+            if opinions.get(number)
+            else Fused(ranked(index, each, among, most), {})
+            for number, (each, among) in enumerate(zip(questions, masks, strict=True))
+        ]
+
     def _reasons(
-        self, index: Index, questions: Sequence[Question], chosen: Sequence[tuple[int, list[int]]]
+        self,
+        index: Index,
+        questions: Sequence[Question],
+        chosen: Sequence[tuple[int, list[int]]],
+        fusions: Sequence[Fused],
     ) -> dict[int, list[str]]:
+        """Why each function was found: the words that it has, and the views that find it like a question."""
         return {
-            place: [*dict.fromkeys(text for n in numbers for text in why(index, questions[n - 1], [place])[0])]
+            place: [
+                *dict.fromkeys(text for n in numbers for text in why(index, questions[n - 1], [place])[0]),
+                *dict.fromkeys(
+                    f"like: {view}" for n in numbers for view, like in fusions[n - 1].like.items() if place in like
+                ),
+            ]
             for place, numbers in chosen
         }
 

@@ -211,14 +211,14 @@ class Ranking:
     def _with_plain(self, ordered: list[int]) -> list[int]:
         """The same with what plain BM25 finds first among the first ten: in their last places, if it was not there."""
         first, rest = ordered[:PLAIN_PLACES], ordered[PLAIN_PLACES:]
-        missing = [function for function in self._plain_first() if function not in first]
+        missing = [function for function in self.plain_first() if function not in first]
         if not missing:
             return ordered
         kept = first[: PLAIN_PLACES - len(missing)]
         later = [function for function in [*first[len(kept) :], *rest] if function not in missing]
         return [*kept, *missing, *later]
 
-    def _plain_first(self) -> Sequence[int]:
+    def plain_first(self) -> Sequence[int]:
         """The best by plain BM25 over the words as they are written."""
         scores = np.zeros(self._index.size, np.float32)
         for word in self._question.written:
