@@ -206,9 +206,7 @@ async def test_what_could_not_be_embedded_is_tried_again(doorward_host: Any, mea
         ({"a": 1}, "an array of object"),
     ],
 )
-async def test_hostile_vectors_are_refused(
-    doorward_host: Any, meanings: type[Meanings], answer: Any, why: str
-) -> None:
+async def test_hostile_vectors_are_refused(doorward_host: Any, meanings: type[Meanings], answer: Any, why: str) -> None:
     meanings.answer = lambda texts, question: answer
     async with doorward_host.gateway(VIEWED) as gate:
         await gate.ready()

@@ -21,11 +21,12 @@ from doorward.search.ranking import PLAIN_PLACES, Ranked, Ranking
 MOST_WORDS, MOST_LIKE = 100, 20
 """Places that count of the ranking by words, and of what a view finds like the question."""
 
-FLATNESS = 60
-"""How little the first places count more than the next (the constant of reciprocal rank fusion)."""
+FLATNESS = 3
+"""How little the first places count more than the next (the constant of reciprocal rank fusion). It is small, because
+the first places by words are mostly right."""
 
-VIEW_WEIGHT = 1.0
-"""How much a place in a view counts, compared with one by words."""
+VIEW_WEIGHT = 0.3
+"""How much a place in a view counts, compared with one by words. What is nearest and shares no word comes eighth."""
 
 LIKE_SHARE = 0.5
 """A function is like a question if it is at least so far from the usual likeness towards the best one."""
