@@ -3,6 +3,7 @@ were generated, and used in a served gateway."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -194,6 +195,7 @@ CONFIGS = {
     + '[hooks.{name}]\npath = "{folder}/project/netrc"\n'
     + PEOPLE
     + 'auth = {{ type = "bearer", token = "${{{name}:people}}" }}\n',
+    "view": PLAIN + 'search_view = ["{name}"]\n' + PEOPLE,
     "source": PLAIN + '[servers.diary]\nsource = "{name}"\npath = "notes"\n',
 }
 LIST = "import people\npeople.list_people()"
@@ -278,6 +280,15 @@ async def use_secrets(agent: Agent, served: Project) -> None:
 async def use_source(agent: Agent, served: Project) -> None:
     """A program calls its functions."""
     assert await agent.value('import diary\n[diary.read(name=n) for n in diary.find(text="MILK")]') == ["milk"]
+
+
+async def use_view(agent: Agent, served: Any) -> None:
+    """A word that no function has finds those with words that are spelt alike, and says by what."""
+    async with asyncio.timeout(30):
+        while not (found := (await agent.call("search_functions", query="peoples", explain=True))["functions"]):
+            await asyncio.sleep(0.1)  # functions are embedded in the background
+    told = {hit["function"]: hit.get("matched", []) for hit in found}
+    assert f"like: {served.plugin.name}" in told["people.list_people"]
 
 
 USES = {kind: globals()[f"use_{kind}"] for kind in kinds()}

@@ -159,7 +159,7 @@ class View:
         if missing:
             asked = self._cleared(missing)
             answer = await self._embed(asked, seconds, question=True)
-            found = vectors(answer, len(asked), self.known.vectors.shape[1])
+            found = vectors(answer, len(asked), self.known.vectors.shape[1] or None)
             self._questions |= zip(missing, found, strict=True)
         chosen = []
         for question in questions:
@@ -188,8 +188,7 @@ class View:
         started = time.perf_counter()
         try:
             self._questions.clear()
-            if self.known.rows:
-                await self._embedded(["list of things"], EMBED_SECONDS)
+            await self._embedded(["list of things"], EMBED_SECONDS)
         except Exception as error:
             raise self._failed(QUESTION, error) from None
         ms = (time.perf_counter() - started) * 1000
@@ -223,6 +222,7 @@ class View:
         if what not in self._troubles:
             hint = "Searches go on with words alone; it is asked again later."
             told = self._failures.told(self.id, "embed", error, event="search_view_failed", texts=what, hint=hint)
+            told.message = self._failures.scrub(told.message)
             self._troubles[what] = told
         return self._troubles[what]
 
