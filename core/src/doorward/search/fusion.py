@@ -80,7 +80,7 @@ def fused(index: Index, question: Question, among: Array | None, most: int, opin
     ordered += [function for function in words.functions[MOST_WORDS:] if function not in scores]
     fits = words.fits.copy()
     fits[[function for found in like.values() for function in found]] = True
-    kept = dict.fromkeys([*first[:1], *ranking.plain_first()])
+    kept = dict.fromkeys([*first[:1], *ranking.plain_first])
     return Fused(Ranked(_with([*kept], ordered)[:most], int(fits.sum()), fits), like)
 
 

@@ -188,7 +188,8 @@ class Index:
     def only(self, servers: Sequence[str], read_only: bool | None, tags: Sequence[str]) -> Array | None:
         """Which functions are of these servers, read only or do not, and have all of these tags; `*` at the end of one
         stands for more. `None` if all are."""
-        asked = np.isin(np.array(self.servers, object), [*servers]) if self.servers else np.empty(0, bool)
+        wanted = {*servers}
+        asked = np.array([server in wanted for server in self.servers], bool)
         if asked.all() and read_only is None and not tags:
             return None
         among = asked[self.server_of]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -211,21 +212,25 @@ class Ranking:
     def _with_plain(self, ordered: list[int]) -> list[int]:
         """The same with what plain BM25 finds first among the first ten: in their last places, if it was not there."""
         first, rest = ordered[:PLAIN_PLACES], ordered[PLAIN_PLACES:]
-        missing = [function for function in self.plain_first() if function not in first]
+        missing = [function for function in self.plain_first if function not in first]
         if not missing:
             return ordered
         kept = first[: PLAIN_PLACES - len(missing)]
         later = [function for function in [*first[len(kept) :], *rest] if function not in missing]
         return [*kept, *missing, *later]
 
+    @cached_property
     def plain_first(self) -> Sequence[int]:
         """The best by plain BM25 over the words as they are written."""
         scores = np.zeros(self._index.size, np.float32)
         for word in self._question.written:
             found = self._only(self._index.postings(WRITTEN + word))
             scores[found.functions] += self._rarity(found.functions.size) * found.full
-        best: list[int] = np.argsort(-scores, kind="stable")[:PLAIN_FIRST].tolist()
-        return [function for function in best if scores[function] > 0 and self._hit[function]]
+        having = np.flatnonzero(scores)
+        if having.size > PLAIN_FIRST:  # to sort all of them takes as long as everything else
+            having = having[scores[having] >= np.partition(scores[having], -PLAIN_FIRST)[-PLAIN_FIRST]]
+        best: list[int] = having[np.argsort(-scores[having], kind="stable")][:PLAIN_FIRST].tolist()
+        return [function for function in best if self._hit[function]]
 
 
 def _raise(fit: Array, functions: Array, to: Array) -> None:
