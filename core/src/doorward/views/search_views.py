@@ -6,9 +6,9 @@ do not answer at once.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+import time
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from doorward.plugins.manager import Plugins
     from doorward.search.fusion import Opinion
     from doorward.search.index import Index
+    from doorward.secrets.outgoing import Outgoing
     from doorward.views.view import Name, View
 
 LOOK_SECONDS = 1.0
@@ -32,6 +33,10 @@ LOOK_SECONDS = 1.0
 
 MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 5.0, 600.0
 """Seconds until a view that failed is tried again; doubled after each attempt."""
+
+LOOK_FOR_SECRETS_SECONDS = 60.0
+"""Seconds for which it is known which secrets the configuration and the environment have. Those that were revealed are
+known at once."""
 
 
 class SearchViews:
@@ -48,10 +53,10 @@ class SearchViews:
             from doorward.views.vector_file import VectorFile
             from doorward.views.view import View
 
-            file, outgoing = VectorFile(state), _outgoing(loaded)
+            file, clear = VectorFile(state), Clearing(loaded)
             for name in names:
                 driver = plugins.made("search_view", name, loaded, state)
-                self._views.append(View(plugins.id("search_view", name), driver, file, plugins.failures, outgoing))
+                self._views.append(View(plugins.id("search_view", name), driver, file, plugins.failures, clear))
 
     async def run(self, embed: bool) -> None:
         """Take up what was kept; and from then on (`embed`) embed what compiles change."""
@@ -138,14 +143,22 @@ class SearchViews:
             await view.close()
 
 
-def _outgoing(loaded: Loaded) -> Callable[[str], str]:
-    """What clears a text of credentials before a view has it, which may send it anywhere."""
+class Clearing:
+    """Clears texts of credentials before a view has them, which may send them anywhere."""
 
-    @cache
-    def clear() -> Callable[[str], str]:
-        from doorward.secrets.outgoing import Outgoing
+    def __init__(self, loaded: Loaded) -> None:
+        self._loaded = loaded
+        self._outgoing: Outgoing | None = None
+        self._looked = 0.0
 
-        tables = {"servers": loaded.config.servers, "principals": loaded.principals, "rest": loaded.rest}
-        return Outgoing(loaded.secrets, lambda: tables, answers_of(""))
+    def __call__(self, texts: Sequence[str]) -> list[str]:
+        if self._outgoing is None:
+            from doorward.secrets.outgoing import Outgoing
 
-    return lambda text: clear()(text)
+            loaded = self._loaded
+            tables = {"servers": loaded.config.servers, "principals": loaded.principals, "rest": loaded.rest}
+            self._outgoing = Outgoing(loaded.secrets, lambda: tables, answers_of(""))
+        if not self._looked or time.monotonic() > self._looked + LOOK_FOR_SECRETS_SECONDS:
+            self._looked = time.monotonic()
+            self._outgoing.look()
+        return self._outgoing.all(texts)

@@ -72,11 +72,16 @@ class View:
     """A driver with what it has embedded."""
 
     def __init__(
-        self, id: PluginId, driver: SearchView, file: VectorFile, failures: Failures, outgoing: Callable[[str], str]
+        self,
+        id: PluginId,
+        driver: SearchView,
+        file: VectorFile,
+        failures: Failures,
+        clear: Callable[[Sequence[str]], list[str]],
     ) -> None:
         self.id, self.known = id, NOTHING
         self._troubles: dict[str, DoorwardError] = {}  # why it did not embed functions, or a question, the last time
-        self._driver, self._file, self._failures, self._outgoing = driver, file, failures, outgoing
+        self._driver, self._file, self._failures, self._clear = driver, file, failures, clear
         self._model = ""
         self._rest_until = 0.0
         self._questions: OrderedDict[str, Array] = OrderedDict()
@@ -112,7 +117,7 @@ class View:
         missing = [key for key in texts if key not in kept]
         for start in range(0, len(missing), BATCH_TEXTS):
             keys = missing[start : start + BATCH_TEXTS]
-            asked = await off_loop(self._cleared, [texts[key] for key in keys])
+            asked = await off_loop(self._clear, [texts[key] for key in keys])
             length = len(next(iter(kept.values()))) // 2 if kept else None
             answer = await self._embed(asked, EMBED_SECONDS)
             found = vectors(answer, len(asked), length)
@@ -149,7 +154,7 @@ class View:
         places = await self._places(index, known)
 
         def compared() -> list[Array]:
-            return [_like(known.vectors @ vector, places) for vector in asked]
+            return [_like(np.vecdot(known.vectors, vector), places) for vector in asked]  # `@` would start threads
 
         return await done(compared, large=known.vectors.size * len(asked) > _LARGE)
 
@@ -157,7 +162,7 @@ class View:
         """The vectors of questions, remembered or asked for. Raises: whatever comes of that."""
         missing = [question for question in dict.fromkeys(questions) if question not in self._questions]
         if missing:
-            asked = self._cleared(missing)
+            asked = self._clear(missing)
             answer = await self._embed(asked, seconds, question=True)
             found = vectors(answer, len(asked), self.known.vectors.shape[1] or None)
             self._questions |= zip(missing, found, strict=True)
@@ -197,10 +202,6 @@ class View:
 
     async def close(self) -> None:
         await self._failures.closed(self.id, self._driver)
-
-    def _cleared(self, texts: Sequence[str]) -> list[str]:
-        """Texts without credentials: a view may send them anywhere."""
-        return [self._outgoing(text) for text in texts]
 
     async def _embed(self, texts: Sequence[str], seconds: float, *, question: bool = False) -> Any:
         return await self._limited(lambda: self._driver.embed(texts, question=question), seconds)
