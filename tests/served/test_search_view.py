@@ -83,3 +83,5 @@ async def test_compiling_embeds(viewed: Project) -> None:
     assert state.stat().st_size > 0
     ended = viewed.run("search", "merchandise", "--json", "--explain")
     assert "like: embeddings" in ended.stdout, ended.stderr
+    assert str(state) in viewed.run("clean").stdout
+    assert not state.exists()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import structlog
 from doorward import ConfigError, PluginError, ServerError
-from doorward.views import search_views, view
+from doorward.views import search_views, vector_file, view
 
 from ..conftest import CONFIG
 from .conftest import VIEWED, Meanings, built, names
@@ -89,8 +89,8 @@ async def test_pages_are_parts_of_one_ranking(doorward_host: Any, meanings: type
 
 
 async def test_a_restart_embeds_nothing_again(doorward_host: Any, meanings: type[Meanings]) -> None:
-    """Nor does another compile of the same; another model does, and what the former one made is forgotten."""
-    for model, expected in (("one", 8), ("one", 0), ("two", 8), ("one", 8)):
+    """Nor does another compile of the same; another model does, and finds what it made before."""
+    for model, expected in (("one", 8), ("one", 0), ("two", 8), ("one", 0)):
         meanings.model = model
         async with doorward_host.gateway(VIEWED) as gate:
             await built(gate)
@@ -297,6 +297,28 @@ async def test_a_view_that_is_missing_or_wrong_stops_the_start(doorward_host: An
     with pytest.raises(ConfigError, match="no search_view 'mean' is installed or named in `search_view`"):
         async with doorward_host.gateway(CONFIG + "[search_views.mean]\nx = 1\n"):
             pass
+
+
+def test_what_nobody_uses_is_removed_later(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After thirty days, whosever it is; until then it comes back with its function."""
+    file, day = vector_file.VectorFile(tmp_path), 20_000
+    monkeypatch.setattr(vector_file, "_today", lambda: day)
+    file.keep("means", "one", [(b"used", b"ab"), (b"gone", b"cd")])
+    file.keep("other", "two", [(b"text", b"ef")])
+    for day in (20_001, 20_030):  # noqa: B007 - `_today` reads it
+        file.used("means", "one", {b"used"})
+        assert file.read("means", "one") == {b"used": b"ab", b"gone": b"cd"}
+    day = 20_031
+    file.used("means", "one", {b"used"})
+    assert file.read("means", "one") == {b"used": b"ab"}
+    assert file.read("other", "two") == {}
+
+
+def test_vectors_of_different_lengths_are_nobody_s(tmp_path: Any) -> None:
+    """Somebody else has written there: all is embedded again."""
+    file = vector_file.VectorFile(tmp_path)
+    file.keep("means", "one", [(b"a", b"ab"), (b"b", b"abcd")])
+    assert file.read("means", "one") == {}
 
 
 def test_pauses_are_bounded() -> None:

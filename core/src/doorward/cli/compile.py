@@ -89,12 +89,12 @@ def compile(
 @click.option("--compile", "again", is_flag=True, help="Compile everything anew.")
 @click.option("--enhancements", is_flag=True, help="Remove only what models wrote: of all, or of these NAMES.")
 def clean(project: Project, names: tuple[str, ...], again: bool, enhancements: bool) -> int:
-    """Remove the catalog: everything that was compiled, and what models wrote about it.
+    """Remove the catalog: everything that was compiled, and what models wrote and search views know about it.
 
     With --enhancements NAMES are servers, or functions as `server.function`.
     """
-
     from doorward.stores import Stores
+    from doorward.views.vector_file import VectorFile
 
     if names and not enhancements:
         raise click.UsageError("the whole catalog is removed: leave out the names, or give --enhancements as well")
@@ -106,7 +106,7 @@ def clean(project: Project, names: tuple[str, ...], again: bool, enhancements: b
 
         removed = remove(catalog, map(module_name, loaded.servers), names)
     else:
-        removed = catalog.remove()
+        removed = [*catalog.remove(), *VectorFile(loaded.state_folder()).remove()]
     if again:
         return compile_now(project, ())
     if project.json:

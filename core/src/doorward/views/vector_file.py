@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import time
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,12 +21,15 @@ T = TypeVar("T")
 
 FILE = "search_views.db"
 
+KEPT_DAYS = 30
+"""Days for which a vector is kept that nobody uses: a function may come back, and so may a model."""
+
 _WAIT_SECONDS = 5.0
 """Seconds to wait for another process that writes."""
 
 
 def _table(db: Database) -> None:
-    columns = {"view": str, "model": str, "text": bytes, "vector": bytes}
+    columns = {"view": str, "model": str, "text": bytes, "vector": bytes, "used": int}
     db.table("vectors").create(columns, pk=("view", "model", "text"), not_null=columns)
 
 
@@ -34,6 +38,7 @@ _MADE = """CREATE TABLE "vectors" (
    "model" TEXT NOT NULL,
    "text" BLOB NOT NULL,
    "vector" BLOB NOT NULL,
+   "used" INTEGER NOT NULL,
    PRIMARY KEY ("view", "model", "text")
 )"""
 
@@ -61,18 +66,26 @@ class VectorFile:
         return dict(rows) if fits else {}  # else somebody else has written there
 
     def keep(self, view: str, model: str, vectors: Iterable[tuple[bytes, bytes]]) -> None:
-        rows = [(view, model, text, vector) for text, vector in vectors]
-        self._done(lambda db: db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)", rows))
+        rows = [(view, model, text, vector, _today()) for text, vector in vectors]
+        self._done(lambda db: db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)", rows))
 
-    def forget(self, view: str, model: str, wanted: Collection[bytes]) -> None:
-        """Remove what a view has of other models, and of texts that are not wanted any more."""
+    def used(self, view: str, model: str, texts: Collection[bytes]) -> None:
+        """Note that these are in use, and remove what has not been for a while. Not at once: a catalog that is made
+        anew has only some of its servers at first, and to embed may cost money."""
+        today = _today()
 
         def work(db: sqlite3.Connection) -> None:
-            kept = db.execute("SELECT model, text FROM vectors WHERE view = ?", (view,)).fetchall()
-            gone = [(view, of, text) for of, text in kept if of != model or text not in wanted]
-            db.executemany("DELETE FROM vectors WHERE view = ? AND model = ? AND text = ?", gone)
+            asked = "SELECT text FROM vectors WHERE view = ? AND model = ? AND used < ?"
+            older = [text for (text,) in db.execute(asked, (view, model, today)) if text in texts]
+            rows = [(today, view, model, text) for text in older]
+            db.executemany("UPDATE vectors SET used = ? WHERE view = ? AND model = ? AND text = ?", rows)
+            db.execute("DELETE FROM vectors WHERE used < ?", (today - KEPT_DAYS,))
 
         self._done(work)
+
+    def remove(self) -> list[str]:
+        """Remove the file. Returns: what was there. Raises: ConfigError, OSError."""
+        return [str(path) for path in self._file.remove()]
 
     def _done(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
         """Work on the file, as a whole or not at all. `None` if it cannot be used; the log says so once."""
@@ -89,3 +102,8 @@ class VectorFile:
                 said = error if isinstance(error, DoorwardError) else self._file.said(error)
                 log.warning("search_vectors_not_kept", why=str(said), hint=said.hint)
             return None
+
+
+def _today() -> int:
+    """The day, as a number."""
+    return int(time.time() // 86400)

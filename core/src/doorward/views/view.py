@@ -107,7 +107,7 @@ class View:
                 await self._embed_missing({digests[name]: text for name, text in texts.items()}, kept)
             finally:
                 await self._know(digests, kept)
-            await off_loop(self._file.forget, self.id.name, model, {*digests.values()})
+            await off_loop(self._file.used, self.id.name, model, {*digests.values()})
             self._troubles.pop(FUNCTIONS, None)
         except Exception as error:
             raise self._failed(FUNCTIONS, error) from None
