@@ -63,6 +63,7 @@ async def test_a_word_that_no_function_has_finds_by_meaning(viewed: Project) -> 
 
 
 async def test_without_a_view_nothing_is_found(stdio: Agent) -> None:
+    """By a word that no function has."""
     assert (await stdio.call("search_functions", query="merchandise"))["functions"] == []
 
 

@@ -51,6 +51,7 @@ def test_what_is_nearest_comes_eighth() -> None:
 
 
 def test_what_both_find_rises() -> None:
+    """Above what only has the words as well."""
     by_words = ranked(INVOICES, read("invoice number"), None, 50).functions
     found = fused(INVOICES, read("invoice number"), None, 50, [opinion(INVOICES, invoice_7=0.9, wash=0.8)])
     assert (by_words.index(7), found.ranked.functions.index(7)) == (7, 3)
@@ -72,6 +73,7 @@ def test_what_is_usual_is_not_alike() -> None:
 
 
 def test_tags_are_no_part_of_a_question() -> None:
+    """A view embeds what is asked, and not what narrows it."""
     assert untagged('tag:pulls  umbrella tag:"two words" of a city') == "umbrella of a city"
 
 

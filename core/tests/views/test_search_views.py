@@ -68,6 +68,7 @@ async def test_filters_and_policy_hold(doorward_host: Any, meanings: type[Meanin
 
 
 async def test_all_functions_are_listed_without_a_question(doorward_host: Any, meanings: type[Meanings]) -> None:
+    """No view is asked."""
     async with doorward_host.gateway(VIEWED) as gate:
         await built(gate)
         assert (await gate.search_functions(""))["total"] == 8
@@ -75,6 +76,7 @@ async def test_all_functions_are_listed_without_a_question(doorward_host: Any, m
 
 
 async def test_pages_are_parts_of_one_ranking(doorward_host: Any, meanings: type[Meanings]) -> None:
+    """A question is embedded once, so that the next page goes on where the last one ended."""
     async with doorward_host.gateway(VIEWED) as gate:
         await built(gate)
         whole = names(await gate.search_functions("takes a station umbrella", limit=8))
@@ -101,6 +103,7 @@ async def test_a_restart_embeds_nothing_again(doorward_host: Any, meanings: type
 
 
 async def test_a_changed_function_alone_is_embedded(doorward_host: Any, meanings: type[Meanings], monkeypatch) -> None:
+    """Those that stayed as they were, or are gone, are not."""
     from doorward_testing.samples import Weather
 
     compile_before = Weather.compile
@@ -162,6 +165,7 @@ async def test_a_view_that_fails_leaves_the_words(
 
 
 async def test_a_slow_view_delays_nobody(doorward_host: Any, meanings: type[Meanings], monkeypatch: Any) -> None:
+    """It is waited for once, and then not for a while."""
     monkeypatch.setattr(view, "ANSWER_SECONDS", 0.05)
     async with doorward_host.gateway(VIEWED) as gate:
         await built(gate)
@@ -178,6 +182,7 @@ async def test_a_slow_view_delays_nobody(doorward_host: Any, meanings: type[Mean
 
 
 async def test_what_could_not_be_embedded_is_tried_again(doorward_host: Any, meanings: type[Meanings]) -> None:
+    """Words are searched meanwhile."""
     meanings.fails = ServerError("down")
     async with doorward_host.gateway(VIEWED) as gate:
         await gate.ready()
@@ -207,6 +212,7 @@ async def test_what_could_not_be_embedded_is_tried_again(doorward_host: Any, mea
     ],
 )
 async def test_hostile_vectors_are_refused(doorward_host: Any, meanings: type[Meanings], answer: Any, why: str) -> None:
+    """What is no array of finite numbers of one length says so; words are searched."""
     meanings.answer = lambda texts, question: answer
     async with doorward_host.gateway(VIEWED) as gate:
         await gate.ready()
@@ -229,6 +235,7 @@ async def test_odd_numbers_are_no_harm(doorward_host: Any, meanings: type[Meanin
 
 
 async def test_a_question_of_another_length_is_refused(doorward_host: Any, meanings: type[Meanings]) -> None:
+    """A model that changes under the same fingerprint is told."""
     async with doorward_host.gateway(VIEWED) as gate:
         await built(gate)
         meanings.answer = lambda texts, question: [[1.0] * 5 for _ in texts]
@@ -239,6 +246,7 @@ async def test_a_question_of_another_length_is_refused(doorward_host: Any, meani
 
 
 async def test_credentials_do_not_reach_a_view(doorward_host: Any, meanings: type[Meanings]) -> None:
+    """Those of the configuration, and what looks like one, in a question."""
     config = VIEWED + 'token = "${CANARY}"\n'
     async with doorward_host.gateway(config, environ={"CANARY": "canary-8d0f2c-11aa"}) as gate:
         await built(gate)
@@ -250,6 +258,7 @@ async def test_credentials_do_not_reach_a_view(doorward_host: Any, meanings: typ
 
 
 async def test_a_file_that_is_of_no_use_is_made_anew(doorward_host: Any, meanings: type[Meanings]) -> None:
+    """Or done without, where it cannot be made: the log says so once."""
     async with doorward_host.gateway(VIEWED) as gate:
         await built(gate)
     file = doorward_host.folder / "state" / "search_views.db"
@@ -268,6 +277,7 @@ async def test_a_file_that_is_of_no_use_is_made_anew(doorward_host: Any, meaning
 
 
 async def test_several_views_are_asked_at_once(doorward_host: Any, meanings: type[Meanings]) -> None:
+    """Each says what it found."""
     other = type("Other", (Meanings,), {"made": []})
     doorward_host.install("search_view", "other", other)
     other.answer = lambda texts, question: [[1.0, 0.0] if question or "raw" in t else [0.0, 1.0] for t in texts]
@@ -279,6 +289,7 @@ async def test_several_views_are_asked_at_once(doorward_host: Any, meanings: typ
 
 
 async def test_nothing_is_there_without_a_view(doorward_host: Any) -> None:
+    """No file, no check, no work."""
     async with doorward_host.gateway(CONFIG) as gate:
         await gate.search_functions("forecast")
         assert await gate.views.build()
@@ -287,6 +298,7 @@ async def test_nothing_is_there_without_a_view(doorward_host: Any) -> None:
 
 
 async def test_a_view_that_is_missing_or_wrong_stops_the_start(doorward_host: Any) -> None:
+    """A name that is not installed, a class that is no view, a table that nobody reads."""
     with pytest.raises(PluginError, match="no search_view named 'means'"):
         async with doorward_host.gateway(VIEWED):
             pass
@@ -322,10 +334,12 @@ def test_vectors_of_different_lengths_are_nobody_s(tmp_path: Any) -> None:
 
 
 def test_pauses_are_bounded() -> None:
+    """A view that is down for long is not asked without end."""
     assert search_views.MIN_PAUSE_SECONDS < search_views.MAX_PAUSE_SECONDS
 
 
 def test_the_layout_is_what_its_steps_make(tmp_path: Any) -> None:
+    """A new file and one that was brought up to date are the same."""
     import sqlite3
 
     from doorward.views.vector_file import LAYOUT

@@ -65,6 +65,7 @@ async def test_a_restart_sends_no_function_again(doorward_host: Host, endpoint: 
 
 
 async def test_an_endpoint_that_is_slow_delays_no_search(doorward_host: Host, endpoint: Endpoint) -> None:
+    """It is asked once, and then not for a while."""
     async with opened(doorward_host, of(endpoint)) as gate:
         endpoint.delay = 2.0
         started = time.monotonic()
@@ -138,6 +139,7 @@ async def test_hostile_answers(
 
 
 async def test_an_answer_without_end_is_cut(doorward_host: Host, endpoint: Endpoint, monkeypatch: Any) -> None:
+    """No more is read than vectors may take."""
     monkeypatch.setattr(endpoint_module, "MAX_RESPONSE_BYTES", 2**20)
     endpoint.answer = 200, {}, b" " * 2**22
     async with opened(doorward_host, of(endpoint)) as gate:
@@ -147,6 +149,7 @@ async def test_an_answer_without_end_is_cut(doorward_host: Host, endpoint: Endpo
 
 
 async def test_a_request_ends_in_time(host: Host, endpoint: Endpoint) -> None:
+    """After the seconds of `timeout`."""
     endpoint.delay = 1.0
     settings = {"url": endpoint.url, "model": "small", "timeout": 0.1}
     view = Embeddings(host.context(Embeddings.Settings, settings))

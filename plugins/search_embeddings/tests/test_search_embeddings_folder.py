@@ -31,12 +31,15 @@ async def test_a_question_without_a_shared_word(doorward_host: Host, model: Path
 
 
 async def test_policy_holds(doorward_host: Host, model: Path) -> None:
+    """What is denied is not found by meaning."""
     alice = '[principals.alice]\nservers = ["*"]\ndeny = ["weather.get_forecast"]\n'
     async with opened(doorward_host, f'folder = "{model}"', alice) as gate:
         assert "get_forecast" not in str(await gate.search_functions("umbrella", principal="alice"))
 
 
 async def test_another_model_in_the_folder_is_another_model(doorward_host: Host, model: Path) -> None:
+    """Its fingerprint is that of its files, and of what is put before texts."""
+
     def view() -> Embeddings:
         return Embeddings(doorward_host.context(Embeddings.Settings, {"folder": str(model)}))
 
@@ -85,6 +88,7 @@ async def test_rows_that_tokens_share(host: Host, model: Path) -> None:
 
 
 async def test_only_the_beginning_of_a_text_counts(host: Host, model: Path) -> None:
+    """As many tokens as the model says."""
     (model / "config.json").write_text('{"max_length": 2}')
     view = Embeddings(host.context(Embeddings.Settings, {"folder": str(model)}))
     long, short = await view.embed(["umbrella umbrella station", "umbrella umbrella"], question=False)
@@ -93,6 +97,7 @@ async def test_only_the_beginning_of_a_text_counts(host: Host, model: Path) -> N
 
 @pytest.mark.parametrize("texts", [[""], ["\ud800 umbrella"], ["umbrella " * 10_000], ["\0"], ["zebra"] * 64])
 async def test_any_text_is_embedded(host: Host, model: Path, texts: list[str]) -> None:
+    """Empty, long, odd, unknown."""
     view = Embeddings(host.context(Embeddings.Settings, {"folder": str(model)}))
     assert (await view.embed(texts, question=False)).shape == (len(texts), 3)
     await view.close()
@@ -147,6 +152,7 @@ async def test_a_folder_without_a_good_model(doorward_host: Host, model: Path, s
     ],
 )
 def test_settings_that_name_no_model(host: Host, settings: dict[str, Any], why: str) -> None:
+    """Or two, or one that cannot be had."""
     with pytest.raises(ConfigError, match=why):
         host.validated(Embeddings.Settings, settings)
 
