@@ -352,3 +352,32 @@ def test_the_layout_is_what_its_steps_make(tmp_path: Any) -> None:
     from dataclasses import replace
 
     assert schema(LAYOUT) == schema(replace(LAYOUT, made=""))
+
+
+async def test_a_catalog_that_changes_all_the_time_is_embedded(
+    doorward_host: Any, meanings: type[Meanings], monkeypatch: Any
+) -> None:
+    """In the background, and not with each change; but in the end without waiting for quiet."""
+    async with doorward_host.gateway(VIEWED, compile=False) as gate:
+        await gate.compiler.compile()
+        versions = iter(range(10_000))
+        monkeypatch.setattr(gate.catalog, "version", lambda: (next(versions),))
+        async with asyncio.timeout(30):
+            await gate.views._quiet()
+        assert search_views.MAX_LOOKS < next(versions) <= 2 * search_views.MAX_LOOKS
+
+
+async def test_more_questions_than_are_remembered(
+    doorward_host: Any, meanings: type[Meanings], monkeypatch: Any
+) -> None:
+    """Those that were asked longest ago are asked again, also where many ask at once."""
+    monkeypatch.setattr(view, "MAX_QUESTIONS", 2)
+    async with doorward_host.gateway(VIEWED) as gate:
+        await built(gate)
+        asked = [f"umbrella {word}" for word in ("zebra", "yak", "emu", "zebra")]
+        for found in await asyncio.gather(*(gate.search_functions(each) for each in asked)):
+            assert names(found) == ["weather.get_forecast"]
+        for each in asked:
+            assert names(await gate.search_functions(each)) == ["weather.get_forecast"]
+        assert len(gate.views._views[0]._questions) == 2
+        assert [ok for _, ok, _ in [check async for check in gate.views.checks()]] == [True]

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 1.0
 """Seconds between two looks whether a compile has changed the catalog."""
 
+MAX_LOOKS = 30
+"""Looks until functions are embedded although the catalog goes on changing: a server may change without end."""
+
 MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 5.0, 600.0
 """Seconds until a view that failed is tried again; doubled after each attempt."""
 
@@ -68,12 +71,23 @@ class SearchViews:
         self._read.set()
         pause = MIN_PAUSE_SECONDS
         while embed:
+            await self._quiet()
             if await self.build():
                 pause = MIN_PAUSE_SECONDS
                 await anyio.sleep(LOOK_SECONDS)
             else:
                 await anyio.sleep(pause)
                 pause = min(2 * pause, MAX_PAUSE_SECONDS)
+
+    async def _quiet(self) -> None:
+        """Wait until no compile has changed the catalog for a moment: at a start one follows another."""
+        for _ in range(MAX_LOOKS):
+            before = self._catalog.version()
+            if before == self._version:
+                return
+            await anyio.sleep(LOOK_SECONDS)
+            if self._catalog.version() == before:
+                return
 
     async def build(self) -> bool:
         """Embed what is new, if a compile has changed anything since the last time. Returns: whether all is embedded;

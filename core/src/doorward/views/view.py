@@ -160,19 +160,20 @@ class View:
 
     async def _embedded(self, questions: Sequence[str], seconds: float) -> list[Array]:
         """The vectors of questions, remembered or asked for. Raises: whatever comes of that."""
-        missing = [question for question in dict.fromkeys(questions) if question not in self._questions]
-        if missing:
-            asked = self._clear(missing)
+        known = {question: self._questions[question] for question in questions if question in self._questions}
+        if missing := [question for question in dict.fromkeys(questions) if question not in known]:
+            model, asked = self._model, self._clear(missing)
             answer = await self._embed(asked, seconds, question=True)
             found = vectors(answer, len(asked), self.known.vectors.shape[1] or None)
-            self._questions |= zip(missing, found, strict=True)
-        chosen = []
-        for question in questions:
+            known |= zip(missing, found, strict=True)
+            if model != self._model:  # taken up meanwhile: what the former one says is of no use to the next search
+                return [known[question] for question in questions]
+        for question, vector in known.items():
+            self._questions[question] = vector
             self._questions.move_to_end(question)
-            chosen.append(self._questions[question])
         while len(self._questions) > MAX_QUESTIONS:
             self._questions.popitem(last=False)
-        return chosen
+        return [known[question] for question in questions]
 
     async def _places(self, index: Index, known: Known) -> Array:
         """The row of each function of an index; -1 for one that was not embedded."""
