@@ -92,6 +92,14 @@ async def test_an_endpoint_that_is_down(doorward_host: Host, endpoint: Endpoint)
         assert "Does it run" in advice
 
 
+async def test_long_texts_are_cut(doorward_host: Host, endpoint: Endpoint) -> None:
+    """For models of short texts; the prefix is not a part of what is cut."""
+    async with opened(doorward_host, of(endpoint, 'max_characters = 20\ntext_prefix = "passage: "')) as gate:
+        await gate.search_functions("umbrella of the city of Oslo")
+    assert max(map(len, endpoint.texts)) == len("passage: ") + 20
+    assert endpoint.texts[-1] == "umbrella of the city"
+
+
 def _data(*embeddings: Any) -> bytes:
     return json.dumps({"data": [{"index": n, "embedding": each} for n, each in enumerate(embeddings)]}).encode()
 

@@ -27,12 +27,13 @@ class Embeddings(SearchView):
         self._model: Folder | Endpoint | None = None
 
     async def fingerprint(self) -> str:
-        prefixes = [self._settings.question_prefix, self._settings.text_prefix]
-        return repr([await self._used().fingerprint(), *prefixes])
+        settings = self._settings
+        texts = [settings.question_prefix, settings.text_prefix, settings.max_characters]
+        return repr([await self._used().fingerprint(), *texts])
 
     async def embed(self, texts: Sequence[str], *, question: bool) -> Any:
         prefix = self._settings.question_prefix if question else self._settings.text_prefix
-        whole = (prefix + text for text in texts)
+        whole = (prefix + text[: self._settings.max_characters] for text in texts)
         return await self._used().embed(
             [text.encode(errors="replace").decode() for text in whole]
         )  # no half surrogates

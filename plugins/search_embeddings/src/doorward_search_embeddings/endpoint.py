@@ -15,8 +15,8 @@ MAX_RESPONSE_BYTES = 32 * 2**20
 """Size of one answer. 64 vectors of 8192 numbers take about 10 MiB as JSON."""
 
 _PORTS = {"http": 80, "https": 443}
-_USELESS = (400, 401, 403, 404)
-"""To ask again does not help: the key, the model or the address is wrong."""
+_USELESS = (400, 401, 403, 404, 413, 422)
+"""To ask again does not help: the key, the model, the address or the length of a text is wrong."""
 
 
 class Endpoint:
@@ -69,7 +69,10 @@ class Endpoint:
             return content
         what = f"{self._place} answered {answer.status_code}{_said(content)}"
         if answer.status_code in _USELESS:
-            raise ConfigError(what, hint="Check `url`, `model`, `key` and `dimensions`.")
+            raise ConfigError(
+                what,
+                hint="Check `url`, `model`, `key`, `dimensions`; lower `max_characters` for a model of short texts.",
+            )
         raise ServerError(what, hint="It is asked again later.")
 
 

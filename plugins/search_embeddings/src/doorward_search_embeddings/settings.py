@@ -25,6 +25,9 @@ class EmbeddingSettings(Settings):
         None, description="Numbers in a vector, if the model can give fewer than it usually does"
     )
     timeout: PositiveFloat = Field(30.0, description="Seconds that one request to `url` may take")
+    max_characters: PositiveInt = Field(
+        4000, description="Characters of a text that are embedded: some endpoints refuse what is too long for a model"
+    )
     question_prefix: str = Field("", description='What a model wants before a question, for example "query: "')
     text_prefix: str = Field("", description='What it wants before the text of a function, for example "passage: "')
 
