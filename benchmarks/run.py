@@ -24,6 +24,7 @@ PARTS = (
     "searchquality",
     "foreignsearch",
     "searchscale",
+    "searchviews",
     "peer",
     "sandbox",
     "upstream",
