@@ -77,7 +77,7 @@ def _known(index: Index, questions: Questions, times: int, wrong: float = 0.0) -
 
 def _found(index: Index, text: str, learned: Learned, most: int) -> list[str]:
     question = read(text)
-    found = ranked(index, question, None, most, bonus(learned, question, 0.0))
+    found = ranked(index, question, None, most, learned=bonus(learned, question, 0.0))
     return [".".join(index.qualified(number)) for number in found.functions]
 
 

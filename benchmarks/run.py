@@ -26,6 +26,7 @@ PARTS = (
     "steps",
     "learning",
     "searchscale",
+    "searchviews",
     "peer",
     "sandbox",
     "upstream",

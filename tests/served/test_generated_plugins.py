@@ -3,6 +3,7 @@ were generated, and used in a served gateway."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -194,6 +195,7 @@ CONFIGS = {
     + '[hooks.{name}]\npath = "{folder}/project/netrc"\n'
     + PEOPLE
     + 'auth = {{ type = "bearer", token = "${{{name}:people}}" }}\n',
+    "view": PLAIN + 'search_view = ["{name}"]\n' + PEOPLE,
     "source": PLAIN + '[servers.diary]\nsource = "{name}"\npath = "notes"\n',
 }
 LIST = "import people\npeople.list_people()"
@@ -278,6 +280,17 @@ async def use_secrets(agent: Agent, served: Project) -> None:
 async def use_source(agent: Agent, served: Project) -> None:
     """A program calls its functions."""
     assert await agent.value('import diary\n[diary.read(name=n) for n in diary.find(text="MILK")]') == ["milk"]
+
+
+async def use_view(agent: Agent, served: Any) -> None:
+    """What it finds like a question says by what it was found."""
+    async with asyncio.timeout(60):
+        while True:  # functions are embedded in the background
+            found = (await agent.call("search_functions", query="peoples listed", explain=True))["functions"]
+            told = {hit["function"]: hit.get("matched", []) for hit in found}
+            if f"like: {served.plugin.name}" in told.get("people.list_people", ()):
+                return
+            await asyncio.sleep(0.1)
 
 
 USES = {kind: globals()[f"use_{kind}"] for kind in kinds()}

@@ -22,7 +22,7 @@ _EXPORTS = {
         "TellsChanges", "TellsUpstreams",
     ),
     "model.contexts": ("PluginContext", "ServerContext"),
-    "model.drivers": ("Auth", "Cache", "Observer", "Source"),
+    "model.drivers": ("Auth", "Cache", "Observer", "SearchView", "Source"),
     "model.enhancement": ("Documentation", "Enhancement"),
     "model.executors": ("Aliases", "Capabilities", "Door", "Executor", "Sandbox"),
     "model.events": ("AuthChosen", "CallFinished", "Event", "EventsDropped", "RunFinished", "RunStarted"),
@@ -140,6 +140,7 @@ if TYPE_CHECKING:
     from doorward.model.drivers import Auth as Auth
     from doorward.model.drivers import Cache as Cache
     from doorward.model.drivers import Observer as Observer
+    from doorward.model.drivers import SearchView as SearchView
     from doorward.model.drivers import Source as Source
     from doorward.model.enhancement import Documentation as Documentation
     from doorward.model.enhancement import Enhancement as Enhancement

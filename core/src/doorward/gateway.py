@@ -53,6 +53,7 @@ from doorward.servers.reconfiguration import Reconfiguration
 from doorward.servers.registry import Servers
 from doorward.servers.skills import Skills
 from doorward.stores import Stores
+from doorward.views.search_views import SearchViews
 
 COMPILE_WAIT_SECONDS = 10.0
 """Seconds that a caller waits for servers that have not been compiled yet."""
@@ -81,8 +82,11 @@ class Gateway:
         policy, cards = Policy(loaded, self.principals, self.servers.upstreams), HelperCards(HELPERS)
         self.learning = Learning(self.config.search, stores.lessons, self.catalog)
         self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets, self.learning)
+        self.views = SearchViews(loaded, plugins, self.catalog, self.state)
         told = self.executors.told
-        self.discovery = Discovery(self.catalog, self.servers, self.broker, cards, told, self.limits, policy)
+        self.discovery = Discovery(
+            self.catalog, self.servers, self.broker, cards, told, self.limits, policy, self.views
+        )
         ours = Helpers(self.discovery, self.servers, self.skills)
         others = Runtime(self.discovery, self.catalog, self.servers, self.broker)
         self.modules = Modules(self.catalog, self.servers, self.discovery, {MODULE: ours.all, RUNTIME: others.all})
@@ -129,6 +133,7 @@ class Gateway:
         try:
             await gate.observers.open()
             async with background_tasks() as background:
+                background.start_soon(gate.views.run, compile)
                 if compile:
                     changes = Reconfiguration(loaded, gate.servers, gate.principals, gate.skills)
                     refresh = BackgroundRefresh(gate.servers, gate.compiler, gate.catalog, gate.config.refresh, changes)
@@ -143,7 +148,7 @@ class Gateway:
                 await gate._close()
 
     async def _close(self) -> None:
-        for part in (self._sessions, self.executors, self.servers, self._kept, self.learning):
+        for part in (self._sessions, self.executors, self.servers, self._kept, self.learning, self.views):
             await part.close()
         await anyio.to_thread.run_sync(lambda: self.broker.observed.flush(everything=True))
         self.catalog.close()

@@ -15,7 +15,7 @@ from doorward import (
     SupportsLogin,
     TellsChanges,
 )
-from doorward.model.drivers import Auth, Cache, Observer, Source
+from doorward.model.drivers import Auth, Cache, Observer, SearchView, Source
 from doorward.model.executors import Executor
 from doorward.plugins.manager import Plugins
 
@@ -58,6 +58,7 @@ def finds(plugins: Plugins, name: str) -> None:
     assert_type(plugins.driver("auth", name), type[Auth])
     assert_type(plugins.driver("cache", name), type[Cache])
     assert_type(plugins.driver("observer", name), type[Observer])
+    assert_type(plugins.driver("search_view", name), type[SearchView])
     assert_type(plugins.driver("executor", name), type[Executor])
 
 

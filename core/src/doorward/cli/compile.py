@@ -89,12 +89,12 @@ def compile(
 @click.option("--compile", "again", is_flag=True, help="Compile everything anew.")
 @click.option("--enhancements", is_flag=True, help="Remove only what models wrote: of all, or of these NAMES.")
 def clean(project: Project, names: tuple[str, ...], again: bool, enhancements: bool) -> int:
-    """Remove the catalog: everything that was compiled, and what models wrote about it.
+    """Remove the catalog: everything that was compiled, and what models wrote and search views know about it.
 
     With --enhancements NAMES are servers, or functions as `server.function`.
     """
-
     from doorward.stores import Stores
+    from doorward.views.vector_file import VectorFile
 
     if names and not enhancements:
         raise click.UsageError("the whole catalog is removed: leave out the names, or give --enhancements as well")
@@ -106,7 +106,7 @@ def clean(project: Project, names: tuple[str, ...], again: bool, enhancements: b
 
         removed = remove(catalog, map(module_name, loaded.servers), names)
     else:
-        removed = catalog.remove()
+        removed = [*catalog.remove(), *VectorFile(loaded.state_folder()).remove()]
     if again:
         return compile_now(project, ())
     if project.json:
@@ -215,6 +215,8 @@ async def _results(gate: Gateway, wanted: tuple[str, ...], dry_run: bool, force:
     names = list(wanted or known)
     with progress(len(names)) as tell:
         reports = await gate.compiler.compile(wanted or None, force=force, dry_run=dry_run, tell=tell)
+        if not dry_run:
+            await gate.views.build()
     wrong = gate.servers.broken | gate.servers.outdated
     return {name: _Result(reports.get(name), wrong.get(name)) for name in names}
 

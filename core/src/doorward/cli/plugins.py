@@ -67,6 +67,7 @@ def _active(project: Project) -> set[tuple[str, str]]:
     named = {("cache", data.get("cache"))}
     named |= {("executor", name) for name in _list(data.get("executor"))}
     named |= {("observer", name) for name in _list(data.get("observer"))}
+    named |= {("search_view", name) for name in _list(data.get("search_view"))}
     named |= {("plugin", name) for name in _list(data.get("plugins"))}
     for server in _tables(data.get("servers")):
         named.add(("source", server.get("source")))

@@ -28,7 +28,8 @@ def whole(plugins: Plugins) -> dict[str, Any]:
 
     from doorward.config.settings import Config, ServerSettings
 
-    found = {kind: _settings(plugins, kind) for kind in ("source", "auth", "executor", "cache", "observer", "plugin")}
+    kinds = ("source", "auth", "executor", "cache", "observer", "search_view", "plugin")
+    found = {kind: _settings(plugins, kind) for kind in kinds}
     models = [Config, ServerSettings, *(model for by_name in found.values() for model in by_name.values())]
     refs, document = models_json_schema(
         [(model, "validation") for model in dict.fromkeys(models)], ref_template="#/$defs/{model}"
@@ -60,11 +61,12 @@ def whole(plugins: Plugins) -> dict[str, Any]:
         "executors": named("executor"),
         "caches": named("cache"),
         "observers": named("observer"),
+        "search_views": named("search_view"),
         "hooks": named("plugin"),
     }
     config = of(Config)
     keys = config["properties"]
-    keys |= {key: {"anyOf": [{"type": "string"}, keys[key]]} for key in ("executor", "observer")}
+    keys |= {key: {"anyOf": [{"type": "string"}, keys[key]]} for key in ("executor", "observer", "search_view")}
     keys |= {key: {"title": key.capitalize(), "default": {}} | part for key, part in composed.items()}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **config, "$defs": definitions}
 

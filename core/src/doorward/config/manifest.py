@@ -33,7 +33,13 @@ PACKAGE = "${distribution}"
 ANY = "*"
 """In a path: whatever the key."""
 
-_TABLES = {"plugins": "hooks", "executor": "executors", "cache": "caches", "observer": "observers"}
+_TABLES = {
+    "plugins": "hooks",
+    "executor": "executors",
+    "cache": "caches",
+    "observer": "observers",
+    "search_view": "search_views",
+}
 """The table that holds the settings of the plugins which a key names."""
 
 _CREDENTIALS = {"auth", "local_auth", "headers", "env", "secrets", "vault_key"}

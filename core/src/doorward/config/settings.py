@@ -234,6 +234,7 @@ class Config(Settings):
     output: OutputForm = Field("auto", description="The form of the text of MCP answers")
     executor: list[str] = []
     observer: list[str] = []
+    search_view: list[str] = []
     cache: str | None = None
     plugins: list[str] = []
     state: Path = Path()
@@ -254,6 +255,7 @@ class Config(Settings):
     executors: dict[str, dict[str, Any]] = {}
     caches: dict[str, dict[str, Any]] = {}
     observers: dict[str, dict[str, Any]] = {}
+    search_views: dict[str, dict[str, Any]] = {}
     hooks: dict[str, dict[str, Any]] = {}
 
     @field_validator("principals")
@@ -278,7 +280,7 @@ class Config(Settings):
                 )
         return principals
 
-    @field_validator("executor", "observer", mode="before")
+    @field_validator("executor", "observer", "search_view", mode="before")
     @classmethod
     def _one_driver(cls, value: Any) -> Any:
         return [value] if isinstance(value, str) else value

@@ -79,6 +79,7 @@ async def _all(project: Project) -> list[Check]:
             checks += [check async for check in _executors(gate)]
             checks.append(await _cache(gate))
             checks += [Check(f"observer {name}", True) for name in gate.observers.names]
+            checks += [Check(*found) async for found in gate.views.checks()]
             checks += [check async for check in _commands(gate)]
             loaded = filter(gate.plugins.manager.has_plugin, gate.config.plugins)
             checks += [Check(f"plugin {name}", True) for name in loaded]

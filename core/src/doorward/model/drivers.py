@@ -1,4 +1,4 @@
-"""The protocols that drivers implement: Source, Auth, Cache and Observer. Executor is in `executors.py`.
+"""The protocols that drivers implement: Source, Auth, Cache, Observer and SearchView. Executor is in `executors.py`.
 
 A driver is what the configuration *names*, and exactly one answers: `source = "openapi"` is the entry point
 `openapi` in the group `doorward.source`. Each driver class carries `Settings`, a `doorward.Settings` model with
@@ -18,6 +18,7 @@ from doorward.model.programs import CachedProgram
 
 if TYPE_CHECKING:
     import httpx2
+    from numpy.typing import NDArray
 
     from doorward.model.contexts import PluginContext, ServerContext
     from doorward.model.settings import Settings
@@ -121,4 +122,38 @@ class Observer(Protocol):
 
     async def close(self) -> None:
         """Give back what was opened, after the last batch. Called once."""
+        ...
+
+
+class SearchView(Protocol):
+    """Embeds texts: those of functions that mean alike get vectors that point alike. Searches find by them what shares
+    no word with a question.
+
+    Core does everything else: it says what the text of a function is, clears it of credentials, keeps the vectors,
+    compares them, and asks again for what has changed alone. So a view never learns who asks, nor what they may find.
+    """
+
+    Settings: ClassVar[type[Settings]]
+
+    def __init__(self, context: PluginContext) -> None: ...
+
+    async def fingerprint(self) -> str:
+        """A string that changes whenever the same text would get another vector: the name of a model, a hash of its
+        files. What was embedded under another one is embedded anew.
+
+        Raises: ServerError or ConfigError if the model cannot be had.
+        """
+        ...
+
+    async def embed(self, texts: Sequence[str], *, question: bool) -> Sequence[Sequence[float]] | NDArray[Any]:
+        """A vector for each text, in their order, all of the same length; zeros for a text of which nothing is known.
+        Up to 64 texts of functions, which may take a minute; or (`question`) those of one search, which waits for 0.3
+        seconds. Never blocks the event loop.
+
+        Raises: ServerError; ConfigError if to try again is useless.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Give back what was opened. Called once."""
         ...

@@ -18,13 +18,21 @@ GROUPS = {
     "cache": "doorward.cache",
     "executor": "doorward.executor",
     "observer": "doorward.observer",
+    "search_view": "doorward.search_view",
     "plugin": "doorward.plugins",
     "command": "doorward.command",
     "distribution": "doorward.distro",
 }
 """The kinds of plugins, and their entry-point groups."""
 
-_OTHER_WORDS = {"hooks": "plugin", "guard": "plugin", "sandbox": "executor", "secrets": "plugin"}
+_OTHER_WORDS = {
+    "hooks": "plugin",
+    "guard": "plugin",
+    "sandbox": "executor",
+    "secrets": "plugin",
+    "search": "search_view",
+    "view": "search_view",
+}
 """Words that authors write in place of a group's own, and the kinds that they mean."""
 
 

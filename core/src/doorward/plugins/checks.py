@@ -19,7 +19,7 @@ from doorward.model.abilities import (
     SupportsLogout,
     SupportsMachineCheck,
 )
-from doorward.model.drivers import Auth, Cache, Observer, Source
+from doorward.model.drivers import Auth, Cache, Observer, SearchView, Source
 from doorward.model.executors import Executor
 from doorward.plugins.hookspecs import MAY_WAIT, hookimpl
 
@@ -29,6 +29,7 @@ PROTOCOLS: Mapping[str, tuple[Any, ...]] = {
     "cache": (Cache,),
     "executor": (Executor, SupportsBuild, SupportsMachineCheck),
     "observer": (Observer,),
+    "search_view": (SearchView,),
 }
 """The protocol of each kind of driver, and the abilities whose methods it may have."""
 

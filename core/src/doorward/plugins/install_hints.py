@@ -7,7 +7,13 @@ import re
 from collections.abc import Sequence
 from importlib.metadata import requires
 
-_NAME_PREFIXES = {"executor": "sandbox", "auth": "auth", "cache": "cache", "plugin": "guard"}
+_NAME_PREFIXES = {
+    "executor": "sandbox",
+    "auth": "auth",
+    "cache": "cache",
+    "plugin": "guard",
+    "search_view": "search",
+}
 """By our naming rule, the word before the plugin's name in the name of its distribution. Sources have none."""
 
 

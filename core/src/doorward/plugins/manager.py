@@ -17,7 +17,7 @@ from stevedore import DriverManager
 from doorward.host.logs import log
 from doorward.model.abilities import HasSettings
 from doorward.model.contexts import PluginContext
-from doorward.model.drivers import Auth, Cache, Observer, Source
+from doorward.model.drivers import Auth, Cache, Observer, SearchView, Source
 from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, PluginError
 from doorward.model.executors import Executor
 from doorward.model.functions import Function
@@ -71,6 +71,8 @@ class Plugins:
     def driver(self, kind: Literal["executor"], name: str) -> type[Executor]: ...
     @overload
     def driver(self, kind: Literal["observer"], name: str) -> type[Observer]: ...
+    @overload
+    def driver(self, kind: Literal["search_view"], name: str) -> type[SearchView]: ...
     @overload
     def driver(self, kind: str, name: str) -> Any: ...
     def driver(self, kind: str, name: str) -> Any:

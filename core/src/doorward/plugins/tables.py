@@ -17,6 +17,7 @@ TABLES = {
     "executors": ("executor", "executor"),
     "caches": ("cache", "cache"),
     "observers": ("observer", "observer"),
+    "search_views": ("search_view", "search_view"),
 }
 """The tables of plugins by their names, each with the kind of the plugins and the key that chooses among them."""
 

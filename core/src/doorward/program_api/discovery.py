@@ -16,6 +16,8 @@ from doorward.data.quoting import in_a_line
 from doorward.describe import additions, cards, signatures
 from doorward.describe.dialects import dialect_of
 from doorward.describe.schemas import Definitions
+from doorward.finding.hits import Hits
+from doorward.finding.related_functions import RelatedFunctions
 from doorward.model.errors import DoorwardError, InvalidArguments, UnknownName
 from doorward.model.functions import Function
 from doorward.model.limits import Limits
@@ -23,8 +25,6 @@ from doorward.model.names import some
 from doorward.model.programs import Program
 from doorward.program_api import call_helpers
 from doorward.program_api.helper_cards import MODULE, HelperCards
-from doorward.program_api.hits import Hits
-from doorward.program_api.related_functions import RelatedFunctions
 from doorward.program_api.server_list import ServerList
 from doorward.programs.languages import JSON, PYTHON, is_script
 
@@ -32,9 +32,10 @@ if TYPE_CHECKING:
     from doorward.access.policy import Policy
     from doorward.calls.broker import Broker
     from doorward.catalog.catalog import Catalog
-    from doorward.program_api.function_search import FunctionSearch
+    from doorward.finding.function_search import FunctionSearch
     from doorward.results.observation import Observation
     from doorward.servers.registry import Servers
+    from doorward.views.search_views import SearchViews
 
 MAX_DESCRIBED = 5
 """Functions that `get_functions` describes in one answer."""
@@ -58,6 +59,7 @@ class Discovery:
         executors: Callable[[], str],
         limits: Limits,
         policy: Policy,
+        views: SearchViews,
     ) -> None:
         """`cards` describe `import doorward`; `executors` returns a description of the executors."""
         self._catalog = catalog
@@ -66,7 +68,7 @@ class Discovery:
         self.cards = cards
         self._executors = executors
         self._limits = limits
-        self._policy = policy
+        self._policy, self._views = policy, views
         self.related = RelatedFunctions(catalog, broker.learning, self._lets)
         self.hits = Hits(catalog, self.seen)
         self._list = ServerList(catalog, servers, self.allowed)
@@ -74,9 +76,9 @@ class Discovery:
     @cached_property
     def functions(self) -> FunctionSearch:
         """The search, which needs numpy: a tenth of a second that a gateway's start does not wait."""
-        from doorward.program_api.function_search import FunctionSearch
+        from doorward.finding.function_search import FunctionSearch
 
-        return FunctionSearch(self._catalog, self._servers, self._policy, self._broker.learning)
+        return FunctionSearch(self._catalog, self._servers, self._policy, self._broker.learning, self._views)
 
     def capabilities(self, principal: str, language: str = PYTHON) -> str:
         """A paragraph about what a principal can do here, in programs of a language or by single calls."""

@@ -12,8 +12,8 @@ from doorward.describe.dialects import dialect_of
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
+    from doorward.finding.allowed_functions import AllowedNames
     from doorward.model.errors import DoorwardError
-    from doorward.program_api.allowed_functions import AllowedNames
     from doorward.servers.registry import Servers
 
 _MAX_NAMES = 40

@@ -111,6 +111,11 @@ def read(text: str) -> Question:
     )
 
 
+def untagged(text: str) -> str:
+    """What a query says besides its tags."""
+    return " ".join(_TAG.sub(" ", text[:MAX_QUESTION_CHARS]).split())
+
+
 def _tag(asked: str) -> str:
     return tag(asked) + "*" * asked.endswith("*")
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,7 +102,7 @@ class Ranking:
         steps: Steps | None = None,
         learned: Array | None = None,
     ) -> None:
-        self._index, self._question, self._among = index, question, among
+        self.index, self.question, self.among = index, question, among
         self._steps, self._learned = steps, learned
         self._concepts = [understood(index, concept) for concept in question.concepts]
         self._of = self._searched()
@@ -109,13 +110,15 @@ class Ranking:
         self._itself = np.zeros(index.size, bool)
 
     def best(self, most: int) -> Ranked:
-        """The first of the ranking."""
+        """The first of the ranking; of all functions in their order, if the question has no words."""
+        if not self.question.concepts:
+            return listed(self.index, self.among)
         scores = self._scores()
         if not self._hit.any():
             self._hit = self._doing()
         scores = np.round(scores, 5)
         if self._steps:
-            self._steps.raise_producers(self._first(scores, LEADING), scores, self._hit, self._among)
+            self._steps.raise_producers(self._first(scores, LEADING), scores, self._hit, self.among)
         ordered = self._first(scores, max(most, PLAIN_PLACES))
         return Ranked(self._with_plain(ordered)[:most], int(self._hit.sum()), self._hit, scores)
 
@@ -126,18 +129,18 @@ class Ranking:
         if most < found.size:  # these, and those that are as good as the last of them
             chosen = worth >= np.partition(worth, found.size - most)[found.size - most]
             found, worth = found[chosen], worth[chosen]
-        ordered: list[int] = found[np.lexsort((self._index.tie[found], -worth))][:most].tolist()
+        ordered: list[int] = found[np.lexsort((self.index.tie[found], -worth))][:most].tolist()
         return ordered
 
     def _searched(self) -> int:
         """How many functions are searched: those of servers that have any word of the question."""
-        index = self._index
+        index = self.index
         asked = np.zeros(len(index.servers), bool)
         for concept in self._concepts:
             for word in concept.phrase:
                 asked[index.server_of[index.postings(word).functions]] = True
         searched = asked[index.server_of]
-        return int((searched & self._among).sum() if self._among is not None else searched.sum())
+        return int((searched & self.among).sum() if self.among is not None else searched.sum())
 
     def _rarity(self, functions: int) -> float:
         """How much a word of so many functions says (the inverse document frequency of BM25)."""
@@ -146,13 +149,13 @@ class Ranking:
 
     def _only(self, found: Postings) -> Postings:
         """Those of the functions that are searched."""
-        if self._among is None or not found.functions.size:
+        if self.among is None or not found.functions.size:
             return found
-        kept = self._among[found.functions]
+        kept = self.among[found.functions]
         return Postings(*(column[kept] for column in found))
 
     def _scores(self) -> Array:
-        index = self._index
+        index = self.index
         scores = np.zeros(index.size, np.float32)
         for concept in self._concepts:
             fit, rarity = self._fit(concept)
@@ -170,25 +173,25 @@ class Ranking:
             scores += SERVER_BONUS * self._of_named(concept.phrase)
         if self._learned is not None:
             scores += self._learned
-        if self._question.same:
-            same = (index.same == self._question.same).any(axis=1)
-            self._hit |= same if self._among is None else same & self._among
+        if self.question.same:
+            same = (index.same == self.question.same).any(axis=1)
+            self._hit |= same if self.among is None else same & self.among
             scores += SAME_BONUS * same
         return scores
 
     def _fit(self, concept: Concept) -> tuple[Array, float]:
         """How well each function has a concept, up to 1, and how much the concept says."""
-        fit = np.zeros(self._index.size, np.float32)
-        own, commonest = self._only(self._index.having(concept.phrase)), 0
+        fit = np.zeros(self.index.size, np.float32)
+        own, commonest = self._only(self.index.having(concept.phrase)), 0
         if len(concept.phrase) > 1:
             for word in concept.phrase:
-                alone = self._only(self._index.postings(word))
+                alone = self._only(self.index.postings(word))
                 _raise(fit, alone.functions, PART_WEIGHT * alone.full)
         _raise(fit, own.functions, own.full)
         if not concept.plain:
             self._itself[own.functions[own.places & IN_BRIEF > 0]] = True
         for phrase, weight in concept.phrases.items():
-            meant = self._only(self._index.having(phrase)) if phrase != concept.phrase else own
+            meant = self._only(self.index.having(phrase)) if phrase != concept.phrase else own
             if phrase != concept.phrase and 0 < meant.functions.size <= UBIQUITOUS_SHARE * self._of + 20:
                 _raise(fit, meant.functions, MEANING_WEIGHT * weight * meant.brief)
                 commonest = max(commonest, meant.functions.size)
@@ -198,7 +201,7 @@ class Ranking:
 
     def _of_named(self, phrase: Phrase) -> Array | float:
         """Which functions are of the servers that a word names, if it is a name."""
-        index = self._index
+        index = self.index
         servers = index.called.get(phrase[0], []) if len(phrase) == 1 else []
         if not servers:
             return 0
@@ -211,18 +214,18 @@ class Ranking:
         """Where no function has a word of the question: those that do what its verbs want, if it has no more; those
         that search, if it calls something by a name."""
         if all(concept.plain for concept in self._concepts):
-            kinds: Collection[str] = self._question.kinds
+            kinds: Collection[str] = self.question.kinds
         else:
-            kinds = ["search"] if self._question.names else []
+            kinds = ["search"] if self.question.names else []
         wanted = sum(1 << KINDS.index(kind) for kind in kinds)
-        does: Array = self._index.kinds & wanted > 0
+        does: Array = self.index.kinds & wanted > 0
         if not set(kinds).isdisjoint(("list", "get")):
-            does |= self._index.read_only
-        return does if self._among is None else does & self._among
+            does |= self.index.read_only
+        return does if self.among is None else does & self.among
 
     def _explained(self) -> tuple[Array, Array]:
         """The shares of each function's name and summary that the question explains, also by words of its meaning."""
-        index = self._index
+        index = self.index
         said: dict[str, float] = {}
         for concept in self._concepts:
             for phrase, weight in concept.phrases.items():
@@ -236,13 +239,13 @@ class Ranking:
 
     def _wanted(self) -> Array:
         """What it adds or takes that functions do what they do."""
-        kinds, wanted = self._index.kinds, self._question.kinds
-        bonus = np.zeros(self._index.size, np.float32)
+        kinds, wanted = self.index.kinds, self.question.kinds
+        bonus = np.zeros(self.index.size, np.float32)
         for kind, share in wanted.items():
             does = kinds & (1 << KINDS.index(kind)) > 0
             bonus[does] = np.maximum(bonus[does], share)
-        bonus *= KIND_BONUS if self._question.sure else LIKELY_KIND_BONUS
-        if self._question.names:
+        bonus *= KIND_BONUS if self.question.sure else LIKELY_KIND_BONUS
+        if self.question.names:
             bonus += NAMED_BONUS * (kinds & (1 << KINDS.index("search")) > 0)
         if "delete" not in wanted:
             bonus -= DELETES_PENALTY * (kinds & (1 << KINDS.index("delete")) > 0)
@@ -251,23 +254,25 @@ class Ranking:
     def _with_plain(self, ordered: list[int]) -> list[int]:
         """The same with what plain BM25 finds first among the first ten: in their last places, if it was not there."""
         first, rest = ordered[:PLAIN_PLACES], ordered[PLAIN_PLACES:]
-        missing = [function for function in self._plain_first() if function not in first]
+        missing = [function for function in self.plain_first if function not in first]
         if not missing:
             return ordered
         kept = first[: PLAIN_PLACES - len(missing)]
         later = [function for function in [*first[len(kept) :], *rest] if function not in missing]
         return [*kept, *missing, *later]
 
-    def _plain_first(self) -> Sequence[int]:
+    @cached_property
+    def plain_first(self) -> Sequence[int]:
         """The best by plain BM25 over the words as they are written."""
-        scores = np.zeros(self._index.size, np.float32)
-        for word in self._question.written:
-            found = self._only(self._index.postings(WRITTEN + word))
+        scores = np.zeros(self.index.size, np.float32)
+        for word in self.question.written:
+            found = self._only(self.index.postings(WRITTEN + word))
             scores[found.functions] += self._rarity(found.functions.size) * found.full
-        least = np.partition(scores, -PLAIN_FIRST)[-PLAIN_FIRST] if scores.size > PLAIN_FIRST else 0
-        good = np.flatnonzero(scores >= least)
-        best: list[int] = good[np.argsort(-scores[good], kind="stable")][:PLAIN_FIRST].tolist()
-        return [function for function in best if scores[function] > 0 and self._hit[function]]
+        having = np.flatnonzero(scores)
+        if having.size > PLAIN_FIRST:  # to sort all of them takes as long as everything else
+            having = having[scores[having] >= np.partition(scores[having], -PLAIN_FIRST)[-PLAIN_FIRST]]
+        best: list[int] = having[np.argsort(-scores[having], kind="stable")][:PLAIN_FIRST].tolist()
+        return [function for function in best if self._hit[function]]
 
 
 def _raise(fit: Array, functions: Array, to: Array) -> None:
@@ -289,9 +294,7 @@ def ranked(
     steps: Steps | None = None,
     learned: Array | None = None,
 ) -> Ranked:
-    """The first of those that fit a question; of all, if it has no words."""
-    if not question.concepts:
-        return listed(index, among)
+    """The first of those that fit a question."""
     return Ranking(index, question, among, steps, learned).best(most)
 
 

@@ -7,7 +7,7 @@ its configuration and its environment have), and of what looks like a credential
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -47,12 +47,23 @@ class Outgoing:
 
     def without_known(self, text: str) -> str:
         """The text without the secrets that Doorward knows or could reveal."""
+        self.look()
+        return self._scrubbed(text)
+
+    def all(self, texts: Iterable[str]) -> list[str]:
+        """Many texts, cleared of what could be revealed when somebody last looked."""
+        return [without_tokens(self._scrubbed(text)) for text in texts]
+
+    def look(self) -> None:
+        """Look what could be revealed now: that takes a while where there are many servers."""
         values = frozenset(filter(_counts, self._could_reveal()))
         if values != self._unrevealed[0]:
             knowing = Scrubber()
             for value in values:
                 knowing.remember(value)
             self._unrevealed = values, knowing
+
+    def _scrubbed(self, text: str) -> str:
         return self._unrevealed[1].scrub(self._secrets.scrub(text, self._scope))
 
     def _could_reveal(self) -> Iterator[str]:

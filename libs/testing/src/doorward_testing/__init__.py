@@ -28,6 +28,7 @@ _MODULE_OF = {
     "LessonStoreConformance": "lesson_stores",
     "ObserverConformance": "conformance.observers",
     "Request": "conformance.echo",
+    "SearchViewConformance": "conformance.search_views",
     "SecretSchemeConformance": "conformance.secret_schemes",
     "SourceConformance": "conformance.sources",
     "StartDoorward": "command_line",
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from doorward_testing.conformance.guards import GuardConformance as GuardConformance
     from doorward_testing.conformance.hooks import call_of as call_of
     from doorward_testing.conformance.observers import ObserverConformance as ObserverConformance
+    from doorward_testing.conformance.search_views import SearchViewConformance as SearchViewConformance
     from doorward_testing.conformance.secret_schemes import SecretSchemeConformance as SecretSchemeConformance
     from doorward_testing.conformance.sources import SourceConformance as SourceConformance
     from doorward_testing.cpython import FullPythonConformance as FullPythonConformance

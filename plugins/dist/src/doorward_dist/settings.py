@@ -21,6 +21,7 @@ _TABLES = {
     "executors": ("executor", "executor", "doorward.executor"),
     "caches": ("cache", "cache", "doorward.cache"),
     "observers": ("observer", "observer", "doorward.observer"),
+    "search_views": ("search_view", "search_view", "doorward.search_view"),
 }
 """The tables of plugins that a configuration names: their kind, the key that names them, and their group of entry
 points."""

@@ -24,7 +24,7 @@ from doorward import ConfigError, Entry, Gateway, HasSettings, Index, PluginErro
 from doorward_testing.authoring.findings import Found, one_line
 from doorward_testing.checks import HEAVY_MODULES
 
-DRIVERS = ("source", "auth", "cache", "executor", "observer")
+DRIVERS = ("source", "auth", "cache", "executor", "observer", "search_view")
 """The kinds whose plugins are classes that core makes objects of."""
 
 

@@ -19,6 +19,7 @@ ASYNC_METHODS = {
     "cache": ("put", "get", "close"),
     "executor": ("open", "close"),
     "observer": ("observe", "close"),
+    "search_view": ("fingerprint", "embed", "close"),
 }
 """The methods that core awaits, by kind."""
 

@@ -11,12 +11,13 @@ import numpy as np
 from doorward.catalog.near_functions import MAX_COMPARED_NAMES
 from doorward.data.near_names import nearest
 from doorward.data.words import split_words
+from doorward.finding.allowed_functions import AllowedFunctions
 from doorward.learning.learned_edges import with_learned
 from doorward.model.errors import InvalidArguments
 from doorward.model.functions import Function
-from doorward.program_api.allowed_functions import AllowedFunctions
-from doorward.search.question import Question, read
-from doorward.search.ranking import Ranked, ranked, why
+from doorward.search.fusion import Fused, fused
+from doorward.search.question import Question, read, untagged
+from doorward.search.ranking import Ranked, Ranking, ranked, why
 from doorward.search.steps import Steps
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from doorward.learning.learning import Learning
     from doorward.search.index import Index
     from doorward.servers.registry import Servers
+    from doorward.views.search_views import SearchViews
 
 MAX_QUERIES = 10
 """Questions in one search."""
@@ -55,8 +57,10 @@ class Found(NamedTuple):
 class FunctionSearch:
     """The search of a gateway. Whoever searches first after a compile waits until a thread has joined the index."""
 
-    def __init__(self, catalog: Catalog, servers: Servers, policy: Policy, learning: Learning) -> None:
-        self._catalog, self._servers, self._learning = catalog, servers, learning
+    def __init__(
+        self, catalog: Catalog, servers: Servers, policy: Policy, learning: Learning, views: SearchViews
+    ) -> None:
+        self._catalog, self._servers, self._learning, self._views = catalog, servers, learning, views
         self.allowed = AllowedFunctions(catalog, policy)
 
     async def find(
@@ -83,19 +87,20 @@ class FunctionSearch:
         reach = _both(allowed, index.only(self._servers.names(principal), None, ()))
         usable = self._servers.names(principal) if server is None else [server]
         questions, steps = [read(query) for query in queries], Steps(index, partial(self._needs, principal))
-        found = [
-            ranked(
+        rankings = [
+            Ranking(
                 index,
                 each,
                 _both(allowed, index.only(usable, read_only, each.tags)),
-                offset + limit,
                 steps,
                 self._learning.bonus(index, each, principal),
             )
             for each in questions
         ]
+        fusions = await self._fused(index, queries, rankings, offset + limit)
+        found = [each.ranked for each in fusions]
         chosen = merged(found)[offset : offset + limit]
-        reasons = self._reasons(index, questions, chosen) if explain else {}
+        reasons = self._reasons(index, questions, chosen, fusions) if explain else {}
         hits = [
             Hit(function, numbers, steps.told(place, found[numbers[0] - 1].worth, reach), reasons.get(place, []))
             for place, numbers in chosen
@@ -112,11 +117,28 @@ class FunctionSearch:
         known = self._learning.known(principal)
         return with_learned(self._catalog.needs(server, name), server, name, known)
 
+    async def _fused(self, index: Index, queries: Sequence[str], rankings: Sequence[Ranking], most: int) -> list[Fused]:
+        """What fits each question, by its words and by what search views say, if there are any."""
+        asked = [number for number, each in enumerate(rankings) if each.question.concepts]
+        said = await self._views.opinions([untagged(queries[number]) for number in asked], index)
+        opinions = dict(zip(asked, said, strict=True))
+        return [fused(each, most, opinions.get(number, [])) for number, each in enumerate(rankings)]
+
     def _reasons(
-        self, index: Index, questions: Sequence[Question], chosen: Sequence[tuple[int, list[int]]]
+        self,
+        index: Index,
+        questions: Sequence[Question],
+        chosen: Sequence[tuple[int, list[int]]],
+        fusions: Sequence[Fused],
     ) -> dict[int, list[str]]:
+        """Why each function was found: the words that it has, and the views that find it like a question."""
         return {
-            place: [*dict.fromkeys(text for n in numbers for text in why(index, questions[n - 1], [place])[0])]
+            place: [
+                *dict.fromkeys(text for n in numbers for text in why(index, questions[n - 1], [place])[0]),
+                *dict.fromkeys(
+                    f"like: {view}" for n in numbers for view, like in fusions[n - 1].like.items() if place in like
+                ),
+            ]
             for place, numbers in chosen
         }
 

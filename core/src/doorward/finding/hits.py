@@ -11,8 +11,8 @@ from doorward.describe.schemas import Reader
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
+    from doorward.finding.function_search import Hit
     from doorward.model.functions import Function
-    from doorward.program_api.function_search import Hit
     from doorward.results.observation import Observation
 
 _FUEL = 60
