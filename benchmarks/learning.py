@@ -19,7 +19,7 @@ from doorward.learning.words import Learned, bonus, credits, shares
 from doorward.model.functions import Function
 from doorward.search.index import Index
 from doorward.search.question import read
-from doorward.search.ranking import ranked
+from doorward.search.ranking import Ranking
 from doorward.search.segment import segment
 from foreignsearch import _SPLIT, PLACES, Half, halved, worth
 from foreignsets import PACKAGES, single, turns, wheel
@@ -77,7 +77,7 @@ def _known(index: Index, questions: Questions, times: int, wrong: float = 0.0) -
 
 def _found(index: Index, text: str, learned: Learned, most: int) -> list[str]:
     question = read(text)
-    found = ranked(index, question, None, most, learned=bonus(learned, question, 0.0))
+    found = Ranking(index, question, learned=bonus(learned, question, 0.0)).best(most)
     return [".".join(index.qualified(number)) for number in found.functions]
 
 

@@ -83,9 +83,8 @@ class Gateway:
         self.learning = Learning(self.config.search, stores.lessons, self.catalog)
         self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets, self.learning)
         self.views = SearchViews(loaded, plugins, self.catalog, self.state)
-        told = self.executors.told
         self.discovery = Discovery(
-            self.catalog, self.servers, self.broker, cards, told, self.limits, policy, self.views
+            self.catalog, self.servers, self.broker, cards, self.executors.told, self.limits, policy, self.views
         )
         ours = Helpers(self.discovery, self.servers, self.skills)
         others = Runtime(self.discovery, self.catalog, self.servers, self.broker)
@@ -183,15 +182,9 @@ class Gateway:
         """
         await self.ready()
         return await self.discovery.search(
-            query,
-            principal=principal,
-            queries=queries,
-            server=server,
-            read_only=read_only,
-            limit=limit,
-            cursor=cursor,
-            explain=explain,
-        )
+            query, principal=principal, queries=queries, server=server, read_only=read_only, limit=limit,
+            cursor=cursor, explain=explain,
+        )  # fmt: skip
 
     async def get_functions(
         self, names: Sequence[str], *, principal: str = LOCAL, language: str = ""

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from doorward.access.slots import may_take
 from doorward.calls.artefacts import kind_of
+from doorward.calls.validation_messages import mistakes
 from doorward.config.config import Loaded
 from doorward.config.settings import HttpSettings, OAuthSettings, can_come_in
 from doorward.config.token_file import TokenFile
 from doorward.config.urls import origin_of
 from doorward.data.quoting import apart, indented, told
 from doorward.describe.function_tool import FunctionTool, function_tool, tool_arguments
-from doorward.describe.validation_messages import mistakes
 from doorward.host.logs import seldom
 from doorward.host.loopback import IN_URLS, is_loopback
 from doorward.model.names import some

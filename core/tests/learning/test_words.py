@@ -10,7 +10,7 @@ from doorward.learning.words import MAX_BONUS, Learned, bonus, credits, shares
 from doorward.model.functions import Function
 from doorward.search.index import Index
 from doorward.search.question import read
-from doorward.search.ranking import ranked
+from doorward.search.ranking import Ranking
 from doorward.search.segment import segment
 
 NOW = 1_800_000_000.0
@@ -93,10 +93,12 @@ def test_use_finds_nothing_that_words_do_not_find() -> None:
     of = learned(("order", "weather", 99), ("order", "customer_notes", 99), ("order", "delete_customer", 99))
     question = read("orders")
     more = bonus(of, question, NOW)
-    plain, with_use = ranked(INDEX, question, None, 10), ranked(INDEX, question, None, 10, learned=more)
+    plain, with_use = Ranking(INDEX, question).best(10), Ranking(INDEX, question, learned=more).best(10)
     assert sorted(plain.functions) == sorted(with_use.functions)
     among = np.array([name != "customer_orders" for name in INDEX.names])
-    assert "customer_orders" not in {INDEX.names[n] for n in ranked(INDEX, question, among, 10, learned=more).functions}
+    assert "customer_orders" not in {
+        INDEX.names[n] for n in Ranking(INDEX, question, among, learned=more).best(10).functions
+    }
     own = read("customer orders")
     of = learned(("order", "delete_customer", 99), ("customer", "customer_notes", 99))
-    assert INDEX.names[ranked(INDEX, own, None, 10, learned=bonus(of, own, NOW)).functions[0]] == "customer_orders"
+    assert INDEX.names[Ranking(INDEX, own, learned=bonus(of, own, NOW)).best(10).functions[0]] == "customer_orders"

@@ -9,7 +9,7 @@ from doorward.model.functions import Function
 from doorward.search.fusion import MOST_LIKE, Fused, Opinion, alike, fused
 from doorward.search.index import Index
 from doorward.search.question import read, untagged
-from doorward.search.ranking import Ranking, ranked
+from doorward.search.ranking import Ranking
 from doorward.search.segment import segment
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,7 +42,7 @@ def opinion(index: Index, **likeness: float) -> Opinion:
 def test_what_is_nearest_comes_eighth() -> None:
     """Where thirty functions have the word, and this one does not."""
     found = fused(Ranking(INVOICES, read("invoice")), 50, [opinion(INVOICES, rent=0.9)])
-    by_words = ranked(INVOICES, read("invoice"), None, 50)
+    by_words = Ranking(INVOICES, read("invoice")).best(50)
     assert found.ranked.functions.index(RENT) == 7
     assert [n for n in found.ranked.functions if n != RENT] == by_words.functions
     assert found.ranked.total == by_words.total + 1
@@ -52,7 +52,7 @@ def test_what_is_nearest_comes_eighth() -> None:
 
 def test_what_both_find_rises() -> None:
     """Above what only has the words as well."""
-    by_words = ranked(INVOICES, read("invoice number"), None, 50).functions
+    by_words = Ranking(INVOICES, read("invoice number")).best(50).functions
     found = fused(Ranking(INVOICES, read("invoice number")), 50, [opinion(INVOICES, invoice_7=0.9, wash=0.8)])
     assert (by_words.index(7), found.ranked.functions.index(7)) == (7, 3)
     assert found.like == {"view": [7, WASH]}

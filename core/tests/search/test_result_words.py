@@ -8,7 +8,7 @@ from typing import Any
 from doorward.model.functions import Function
 from doorward.search.index import Index
 from doorward.search.question import read
-from doorward.search.ranking import ranked
+from doorward.search.ranking import Ranking
 from doorward.search.result_words import MAX_WORDS, ResultWords
 from doorward.search.segment import packed, segment, unpacked
 
@@ -44,7 +44,7 @@ def test_an_answer_is_found_by_what_it_has() -> None:
     made = unpacked(packed(segment(functions, ResultWords({"Person": PERSON}.get))))
     assert made is not None
     index = Index({"films": made}, {})
-    found = ranked(index, read("birthday"), None, 10)
+    found = Ranking(index, read("birthday")).best(10)
     assert [index.names[n] for n in found.functions] == ["get_person"]
 
 

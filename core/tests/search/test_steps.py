@@ -9,7 +9,7 @@ from doorward.graph.producers import Edge
 from doorward.model.functions import Function
 from doorward.search.index import Index
 from doorward.search.question import read
-from doorward.search.ranking import ranked
+from doorward.search.ranking import Ranking
 from doorward.search.segment import segment
 from doorward.search.steps import Steps
 
@@ -38,7 +38,7 @@ STEPS = Steps(INDEX, needs)
 
 def asked(query: str, steps: Steps | None = STEPS, among: list[str] | None = None) -> list[str]:
     mask = None if among is None else np.isin(np.array(INDEX.names, object), among)
-    return [INDEX.names[n] for n in ranked(INDEX, read(query), mask, 10, steps).functions]
+    return [INDEX.names[n] for n in Ranking(INDEX, read(query), mask, steps).best(10).functions]
 
 
 def test_the_producer_comes_behind() -> None:
@@ -61,7 +61,7 @@ def test_only_what_is_searched() -> None:
 def test_what_is_told_of_an_argument() -> None:
     """The one that fits the question, then the surest; and none that nobody may call."""
     credits = INDEX.names.index("movie_credits")
-    found = ranked(INDEX, read("movies that the most popular person directed"), None, 10, STEPS)
+    found = Ranking(INDEX, read("movies that the most popular person directed"), None, STEPS).best(10)
     assert STEPS.told(credits, found.worth, None) == {"person_id": ["popular_person", "search_person"]}
     assert STEPS.told(credits, np.zeros(INDEX.size), None) == {"person_id": ["search_person", "popular_person"]}
     only = np.isin(np.array(INDEX.names, object), ["movie_credits", "popular_person"])

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.calls.artefacts import PREFIX, handle
 from doorward.calls.checked_schema import unfolded
+from doorward.calls.validation_messages import Mistakes, mistakes, of_null
 from doorward.data.json_writing import exceeds
 from doorward.data.near_names import nearest
 from doorward.data.values import MAX_DEPTH, plain
 from doorward.describe.cards import class_at, fields_at
 from doorward.describe.schemas import Definitions
 from doorward.describe.signatures import parameter_lines, parameter_names, signature
-from doorward.describe.validation_messages import Mistakes, mistakes, of_null
 from doorward.model.calls import Call, File
 from doorward.model.errors import InvalidArguments
 from doorward.model.functions import Function

@@ -276,12 +276,12 @@ class Catalog:
         """The functions that match the words, best first, and how many match in all. Without words, all do. `tag:NAME`
         in the query keeps only those with that tag; `tag:pull*` and `tag:"two words"` work; several must all match."""
         from doorward.search.question import read
-        from doorward.search.ranking import ranked
+        from doorward.search.ranking import Ranking
         from doorward.search.steps import Steps
 
         index, question = self.index(), read(query)
         among = index.only(servers, read_only, question.tags)
-        found = ranked(index, question, among, offset + limit, Steps(index, self.needs))
+        found = Ranking(index, question, among, Steps(index, self.needs)).best(offset + limit)
         names = [index.qualified(number) for number in found.functions[offset : offset + limit]]
         return [function for name in names if (function := self.function(*name))], found.total
 

@@ -15,9 +15,10 @@ from doorward.finding.allowed_functions import AllowedFunctions
 from doorward.learning.learned_edges import with_learned
 from doorward.model.errors import InvalidArguments
 from doorward.model.functions import Function
+from doorward.search.explanation import why
 from doorward.search.fusion import Fused, fused
 from doorward.search.question import Question, read, untagged
-from doorward.search.ranking import Ranked, Ranking, ranked, why
+from doorward.search.ranking import Ranked, Ranking
 from doorward.search.steps import Steps
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class FunctionSearch:
         """Why each function was found: the words that it has, and the views that find it like a question."""
         return {
             place: [
-                *dict.fromkeys(text for n in numbers for text in why(index, questions[n - 1], [place])[0]),
+                *dict.fromkeys(text for n in numbers for text in why(index, questions[n - 1], place)),
                 *dict.fromkeys(
                     f"like: {view}" for n in numbers for view, like in fusions[n - 1].like.items() if place in like
                 ),
@@ -145,7 +146,7 @@ class FunctionSearch:
     def _near(self, index: Index, among: Any, queries: Sequence[str], questions: Sequence[Question]) -> list[str]:
         """What fits the words, but is of another server, has not these tags or is not read only; else what is called
         alike, unless there are too many names to compare. `among` are all that the caller may call."""
-        wider = [ranked(index, each, among, MAX_NEAR) for each in questions if each.concepts]
+        wider = [Ranking(index, each, among).best(MAX_NEAR) for each in questions if each.concepts]
         if names := [".".join(index.qualified(place)) for place, _ in merged(wider)[:MAX_NEAR]]:
             return names
         numbers = range(index.size) if among is None else np.flatnonzero(among).tolist()

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from doorward.describe import additions
-from doorward.describe.results_in_brief import in_brief
 from doorward.describe.schemas import Reader
+from doorward.finding.results_in_brief import in_brief
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog

@@ -7,12 +7,25 @@ from bisect import bisect_left
 
 from doorward.data.words import Phrase
 from doorward.search.index import Index
+from doorward.search.question import Concept
 
 MAX_COMPARED = 100
 """Words with the same beginning that are compared with an unknown one."""
 
 MAX_MEANT = 3
 """Words that one may have meant."""
+
+MEANT_WEIGHT = 0.875
+"""How well these fit, compared with a word of the same meaning."""
+
+
+def understood(index: Index, concept: Concept) -> Concept:
+    """A concept with what an unknown word may have meant."""
+    word = concept.phrase[0]
+    if len(concept.phrase) > 1 or len(word) < 4 or index.knows(word):
+        return concept
+    near = dict.fromkeys(near_words(index, word), MEANT_WEIGHT)
+    return Concept(concept.phrase, near | dict(concept.phrases), concept.plain)
 
 
 def near_words(index: Index, word: str) -> list[Phrase]:

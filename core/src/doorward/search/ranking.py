@@ -25,9 +25,8 @@ from numpy.typing import NDArray
 
 from doorward.data.words import Phrase
 from doorward.search.document import KINDS
-from doorward.search.explanation import explained
 from doorward.search.index import FREE_WORDS, IN_BRIEF, IN_NAME, IN_SUMMARY, IN_TEXTS, Index, Postings
-from doorward.search.near_words import near_words
+from doorward.search.near_words import understood
 from doorward.search.question import Concept, Question
 from doorward.search.segment import WRITTEN
 from doorward.search.steps import LEADING, Steps
@@ -37,9 +36,6 @@ MEANING_WEIGHT = 0.8
 
 PART_WEIGHT = 0.5
 """How much one word of a phrase counts alone."""
-
-TYPO_WEIGHT = 0.7
-"""How much a word counts that was meant by a typo."""
 
 VERB_WEIGHT = 0.5
 """How much a verb such as `list` weighs, compared with equally rare words."""
@@ -284,30 +280,3 @@ def listed(index: Index, among: Array | None) -> Ranked:
     functions = [*range(index.size)] if among is None else np.flatnonzero(among).tolist()
     every = np.ones(index.size, bool) if among is None else among
     return Ranked(functions, len(functions), every, np.zeros(index.size, np.float32))
-
-
-def ranked(
-    index: Index,
-    question: Question,
-    among: Array | None,
-    most: int,
-    steps: Steps | None = None,
-    learned: Array | None = None,
-) -> Ranked:
-    """The first of those that fit a question."""
-    return Ranking(index, question, among, steps, learned).best(most)
-
-
-def why(index: Index, question: Question, functions: Sequence[int]) -> list[list[str]]:
-    """For each of these functions, what of the question it has, and where."""
-    concepts = [understood(index, concept) for concept in question.concepts]
-    return [explained(index, question, concepts, function) for function in functions]
-
-
-def understood(index: Index, concept: Concept) -> Concept:
-    """A concept with what an unknown word may have meant."""
-    word = concept.phrase[0]
-    if len(concept.phrase) > 1 or len(word) < 4 or index.knows(word):
-        return concept
-    near = dict.fromkeys(near_words(index, word), TYPO_WEIGHT / MEANING_WEIGHT)
-    return Concept(concept.phrase, near | dict(concept.phrases), concept.plain)

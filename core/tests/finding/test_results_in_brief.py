@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from doorward.describe.results_in_brief import MAX_CHARS, in_brief
 from doorward.describe.schemas import Reader
+from doorward.finding.results_in_brief import MAX_CHARS, in_brief
 from hypothesis import given
 
 from ..conftest import ANY
