@@ -19,6 +19,7 @@ from doorward.calls.artefacts import Artefacts, Page
 from doorward.calls.broker import Broker
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.function_codec import Report
+from doorward.catalog.observed_graph import renew_graphs
 from doorward.compat.aliases import RUNTIME
 from doorward.compat.runtime import Runtime
 from doorward.config import config
@@ -292,6 +293,7 @@ class Gateway:
         await anyio.to_thread.run_sync(needles.warm_up)
         await self._sessions.sweep()
         await self.servers.sweep()
-        await anyio.to_thread.run_sync(self.broker.observed.flush)
+        changed = await anyio.to_thread.run_sync(self.broker.observed.flush)
+        await renew_graphs(self.catalog, changed)
         await self.learning.flush()
         await self.observers.flush()

@@ -77,6 +77,11 @@ class MemoryCatalog:
             )
         )
 
+    def replace_graph(self, server: str, graph: str) -> None:
+        state = self._state()
+        if kept := state.servers.get(server):
+            self._commit(replace(state, servers={**state.servers, server: replace(kept, graph=graph)}))
+
     def drop(self, servers: Iterable[str]) -> None:
         state = self._state()
         for server in servers:

@@ -93,19 +93,18 @@ class Catalog:
         return str(self._store.where)
 
     def store(
-        self,
-        server: str,
-        compiled: Compiled,
-        *,
-        fingerprint: str,
-        settings: str,
-        ms: float,
+        self, server: str, compiled: Compiled, *, fingerprint: str, settings: str, ms: float,
         scrub: Callable[[str], str] = str,
-    ) -> Report:
+    ) -> Report:  # fmt: skip
         """Replace everything of a server: a reader sees the old or the new, a kill leaves the old. For threads.
 
         Raises: StateError, ConfigError."""
         return write(self._store, server, compiled, fingerprint=fingerprint, settings=settings, ms=ms, scrub=scrub)
+
+    def replace_graph(self, server: str, graph: str) -> None:
+        """Who gives what the functions of a server need, found out anew. For threads. Raises: StateError."""
+        self._store.replace_graph(server, graph)
+        self._graph.cache_clear()
 
     # Which stored catalog is read
 

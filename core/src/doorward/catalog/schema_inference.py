@@ -11,6 +11,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial, reduce
 from itertools import islice
 from typing import Any
@@ -77,21 +78,25 @@ class SchemaInference:
         seen = kept[1] if kept else None
         schema_hash = _schema_hash(function)
         if seen is None or seen.schema_hash != schema_hash:
-            seen = self._stored(function, schema_hash)
+            seen = self._stored(function)
         self._remember(function, seen)
         return seen
 
-    def flush(self, *, everything: bool = False) -> None:
-        """Store the shapes that have changed, and with `everything` the counts of those that have not."""
+    def flush(self, *, everything: bool = False) -> set[str]:
+        """Store the shapes that have changed, and with `everything` the counts of those that have not. Returns: the
+        servers of the functions whose shapes have changed."""
         due = {n: s for n, (_, s) in [*self._known.items()] if s and s.new and (s.changed or everything)}
         if not due:
-            return
+            return set()
+        changed = {_key(name)[0] for name, seen in due.items() if seen.changed}
         try:
             self._store.merge_observations({_key(name): partial(_merged_with, seen) for name, seen in due.items()})
         except StateError as error:  # tried again the next time
             log.warning("observed_not_stored", error=str(error))
             for seen in due.values():
                 seen.new, seen.changed = max(1, seen.new), True
+            return set()
+        return changed
 
     def _remember(self, function: Function, seen: Observation | None) -> None:
         self._known[function.qualified] = function, seen
@@ -99,16 +104,33 @@ class SchemaInference:
         if len(self._known) > MAX_FUNCTIONS:
             self._known.popitem(last=False)
 
-    def _stored(self, function: Function, schema_hash: str) -> Observation | None:
+    def _stored(self, function: Function) -> Observation | None:
         try:
-            row = self._store.observation(function.server, function.name)
+            return stored_observation(self._store.observation, function)
         except StateError:  # no call should fail because of this
             return None
-        return (
-            Observation(schema_hash, json.loads(row.shape), row.times, row.last)
-            if row and row.digest == schema_hash
-            else None
-        )
+
+
+ReadObservation = Callable[[str, str], StoredObservation | None]
+"""Reads what is stored of the results of a function, by its server and name."""
+
+
+def stored_observation(read: ReadObservation, function: Function) -> Observation | None:
+    """What is stored of a function's results, if the function has not changed since. Raises: StateError."""
+    row = read(function.server, function.name)
+    if row is None or row.digest != (schema_hash := _schema_hash(function)):
+        return None
+    return Observation(schema_hash, json.loads(row.shape), row.times, row.last)
+
+
+def with_observed(functions: Iterable[Function], observation: ReadObservation) -> list[Function]:
+    """The functions, with the observed schema of the results of those that have none. Raises: StateError."""
+    return [
+        replace(function, returns=seen.schema)
+        if is_open(function) and (seen := stored_observation(observation, function))
+        else function
+        for function in functions
+    ]
 
 
 def _key(qualified: str) -> tuple[str, str]:

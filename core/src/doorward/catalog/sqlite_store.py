@@ -111,6 +111,10 @@ class SqliteCatalog:
 
         self._write(write)
 
+    def replace_graph(self, server: str, graph: str) -> None:
+        with state_errors(self._file), contextlib.closing(self._file.connect(OBSERVATION_WAIT_SECONDS)) as db, db:
+            db.execute("UPDATE segments SET graph = ? WHERE server = ?", (graph, server))
+
     def drop(self, servers: Iterable[str]) -> None:
         def write(db: sqlite3.Connection) -> None:
             for server in servers:

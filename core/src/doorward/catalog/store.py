@@ -157,6 +157,10 @@ class CatalogStore(Protocol):
         Observed results are kept if `lasts` says so, by the function's name and digest; enhancements if `holds` says
         so, by the function's name and `documented`."""
 
+    def replace_graph(self, server: str, graph: str) -> None:
+        """Put this in the place of `Contents.graph` of a server, if there is one. No catalog is made anew for this, and
+        readers need not see it before the next compile."""
+
     def drop(self, servers: Iterable[str]) -> None:
         """Forget servers, what was observed of their results, and their enhancements, in one transaction."""
 

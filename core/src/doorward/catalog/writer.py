@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import asdict
 
 from doorward.catalog.enhancements import holds
 from doorward.catalog.function_codec import Report, as_json, scrubbed
-from doorward.catalog.schema_inference import lasts
+from doorward.catalog.schema_inference import lasts, with_observed
 from doorward.catalog.store import CatalogStore, Contents, Row
 from doorward.data.clean_text import clean_compile
 from doorward.graph.producers import edges
 from doorward.graph.stored_graph import as_stored
-from doorward.model.functions import Compiled
+from doorward.model.errors import StateError
+from doorward.model.functions import Compiled, Function
 
 
 def write(
@@ -38,11 +40,12 @@ def write(
         [asdict(s) for s in compiled.auth],
     )  # fmt: skip
     functions = [scrubbed(f, scrub) for f in compiled.functions]
+    described = _with_observed(to, [f for f, _ in functions])
     contents = Contents(
         server,
         report=scrub(as_json(asdict(report))),
-        segment=packed(segment([f for f, _ in functions], ResultWords(compiled.definitions.get, scrub))),
-        graph=scrub(as_json(as_stored(edges([f for f, _ in functions], compiled.definitions.get)))),
+        segment=packed(segment(described, ResultWords(compiled.definitions.get, scrub))),
+        graph=scrub(as_json(as_stored(edges(described, compiled.definitions.get)))),
         functions=[(Row(server, f.name, record), f.id, f.read_only) for f, record in functions],
         definitions=[
             (name, scrub(as_json(s))) for name, s in {scrub(n): s for n, s in compiled.definitions.items()}.items()
@@ -51,3 +54,12 @@ def write(
     rows = [row for row, *_ in contents.functions]
     to.replace(contents, lasts(f for f, _ in functions), holds(rows, contents.definitions))
     return report
+
+
+def _with_observed(to: CatalogStore, functions: list[Function]) -> list[Function]:
+    """The functions with what was observed of their results until now."""
+    with contextlib.suppress(StateError):
+        if before := to.open(patient=False):
+            with contextlib.closing(before):
+                return with_observed(functions, before.observation)
+    return functions

@@ -123,6 +123,14 @@ class CatalogStoreConformance:
         assert [server for server, _ in reader.segments()] == ["two"]
         assert reader.current
 
+    def test_a_graph_is_replaced_alone(self, kept: CatalogStore, reader: CatalogReader) -> None:
+        """That is no compile, and of a server that is not there nothing is kept."""
+        before = reader.version()
+        kept.replace_graph("one", '{"sources":[],"needs":{}}')
+        kept.replace_graph("nosuch", "{}")
+        assert reader.version() == before
+        assert (reader.graph("one"), reader.graph("nosuch")) == ('{"sources":[],"needs":{}}', None)
+
     def test_a_compile_that_fails_changes_nothing(self, kept: CatalogStore, reader: CatalogReader) -> None:
         """It is one transaction, which includes the observations of its functions."""
 

@@ -1,0 +1,68 @@
+"""Results without a schema tell, once they are observed, who gives what others need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio.to_thread
+import pytest
+from doorward import Call, Compiled, Function
+from doorward.catalog.observed_graph import MAX_FUNCTIONS, renew_graphs
+from doorward.graph.producers import Edge
+
+from ..learning.shop import CONFIG, Shop
+
+pytestmark = pytest.mark.anyio
+
+TICKET = {"type": "object", "properties": {"ticket_id": {"type": "integer"}}, "required": ["ticket_id"]}
+
+
+class Desk(Shop):
+    """An upstream as most are: nothing is said of its results."""
+
+    more = 0
+
+    async def compile(self) -> Compiled:
+        others = [Function(self.name, f"other_{n}", read_only=True) for n in range(self.more)]
+        find = Function(self.name, "find", summary="What customers ask", read_only=True)
+        return Compiled([find, Function(self.name, "close_it", summary="Close it", parameters=TICKET), *others])
+
+    async def call(self, call: Call) -> Any:
+        return {"found": [{"ticket_id": 7, "title": "Broken"}]}
+
+
+async def observe(gate: Any) -> None:
+    outcome = await gate.execute('result = await doorward.call("other.find")')
+    assert outcome.ok, outcome.error
+    changed = await anyio.to_thread.run_sync(gate.broker.observed.flush)
+    assert changed == {"other"}
+    await renew_graphs(gate.catalog, changed)
+
+
+async def test_an_observed_result_gives_what_others_need(doorward_host: Any) -> None:
+    """In the answers of the same gateway, and still after the next compile."""
+    doorward_host.install("source", "shop", Desk)
+    edges = [Edge("close_it", "ticket_id", "find", "ticket_id", pytest.approx(0.6, abs=0.2))]
+    async with doorward_host.gateway(CONFIG) as gate:
+        assert "needs" not in (await gate.search_functions("close"))["functions"][0]
+        await observe(gate)
+        assert gate.catalog.graph("other") == edges
+        assert (await gate.search_functions("close"))["functions"][0]["needs"] == {"ticket_id": ["find"]}
+        assert await anyio.to_thread.run_sync(gate.broker.observed.flush) == set()
+    async with doorward_host.gateway(CONFIG) as gate:
+        await gate.compile(force=True)
+        await gate.ready()
+        assert gate.catalog.graph("other") == edges
+
+
+async def test_a_large_server_waits_for_its_compile(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everybody would wait for its graph."""
+    doorward_host.install("source", "shop", Desk)
+    monkeypatch.setattr(Desk, "more", MAX_FUNCTIONS)
+    async with doorward_host.gateway(CONFIG) as gate:
+        await observe(gate)
+        assert gate.catalog.graph("other") == []
+    async with doorward_host.gateway(CONFIG) as gate:
+        await gate.compile(force=True)
+        await gate.ready()
+        assert [edge.producer for edge in gate.catalog.graph("other")] == ["find"]
