@@ -6,6 +6,7 @@ from doorward.model.functions import Function
 from doorward.search.explanation import why
 from doorward.search.index import Index
 from doorward.search.question import read
+from doorward.search.ranking import Ranking
 from doorward.search.segment import segment
 
 
@@ -16,7 +17,7 @@ def test_words_are_told_as_they_are_written() -> None:
         Function("s", "organization"),
     ]
     index = Index({"s": segment(functions)}, {})
-    reasons = [why(index, read("galleries of companies"), number) for number in (0, 1)]
+    reasons = [why(Ranking(index, read("galleries of companies")), number) for number in (0, 1)]
     assert reasons == [
         ["companies as organizations (name, summary)", "galleries (summary)"],
         ["companies as organization (name)"],

@@ -185,3 +185,14 @@ def test_only_a_name_begins_with_a_search() -> None:
     ])  # fmt: skip
     assert asked(of, "how wealthy is Tilda Swinton") == ["films.find_person"]
     assert asked(of, "how wealthy is tilda swinton") == []
+
+
+def test_a_word_that_only_other_servers_have_is_near_another() -> None:
+    """What they know says nothing of what this one means."""
+    of = index([
+        Function("slack", "add_reminders", "", "Add reminders"),
+        Function("other", "remind", "", "Remind somebody"),
+    ])  # fmt: skip
+    among = of.server_of == of.servers.index("slack")
+    found = Ranking(of, read("remind me"), among).best(10).functions
+    assert [of.names[n] for n in found] == ["add_reminders"]

@@ -101,7 +101,7 @@ class FunctionSearch:
         fusions = await self._fused(index, queries, rankings, offset + limit)
         found = [each.ranked for each in fusions]
         chosen = merged(found)[offset : offset + limit]
-        reasons = self._reasons(index, questions, chosen, fusions) if explain else {}
+        reasons = _reasons(rankings, fusions, chosen) if explain else {}
         hits = [
             Hit(function, numbers, steps.told(place, found[numbers[0] - 1].worth, reach), reasons.get(place, []))
             for place, numbers in chosen
@@ -125,24 +125,6 @@ class FunctionSearch:
         opinions = dict(zip(asked, said, strict=True))
         return [fused(each, most, opinions.get(number, [])) for number, each in enumerate(rankings)]
 
-    def _reasons(
-        self,
-        index: Index,
-        questions: Sequence[Question],
-        chosen: Sequence[tuple[int, list[int]]],
-        fusions: Sequence[Fused],
-    ) -> dict[int, list[str]]:
-        """Why each function was found: the words that it has, and the views that find it like a question."""
-        return {
-            place: [
-                *dict.fromkeys(text for n in numbers for text in why(index, questions[n - 1], place)),
-                *dict.fromkeys(
-                    f"like: {view}" for n in numbers for view, like in fusions[n - 1].like.items() if place in like
-                ),
-            ]
-            for place, numbers in chosen
-        }
-
     def _near(self, index: Index, among: Any, queries: Sequence[str], questions: Sequence[Question]) -> list[str]:
         """What fits the words, but is of another server, has not these tags or is not read only; else what is called
         alike, unless there are too many names to compare. `among` are all that the caller may call."""
@@ -156,6 +138,21 @@ class FunctionSearch:
         asked = [" ".join(split_words(query)).replace(" ", "_") for query in queries]
         like = [name for words in asked if words for name in nearest(words, names, MAX_NEAR, {})]
         return [*dict.fromkeys(like)][:MAX_NEAR]
+
+
+def _reasons(
+    rankings: Sequence[Ranking], fusions: Sequence[Fused], chosen: Sequence[tuple[int, list[int]]]
+) -> dict[int, list[str]]:
+    """Why each function was found: the words that it has, and the views that find it like a question."""
+    return {
+        place: [
+            *dict.fromkeys(text for n in numbers for text in why(rankings[n - 1], place)),
+            *dict.fromkeys(
+                f"like: {view}" for n in numbers for view, like in fusions[n - 1].like.items() if place in like
+            ),
+        ]
+        for place, numbers in chosen
+    }
 
 
 def merged(found: Sequence[Ranked]) -> list[tuple[int, list[int]]]:

@@ -6,20 +6,19 @@ import numpy as np
 
 from doorward.data.words import Phrase, stem
 from doorward.search.index import IN_BRIEF, IN_NAME, IN_SUMMARY, Index, Postings
-from doorward.search.near_words import understood
-from doorward.search.question import Question
+from doorward.search.ranking import Ranking
 from doorward.search.segment import WRITTEN
 
 ITS_OWN = "its own words"
 """The question is the name, id, route or summary of the function."""
 
 
-def why(index: Index, question: Question, function: int) -> list[str]:
+def why(ranking: Ranking, function: int) -> list[str]:
     """`issue (name, summary)` for a word that the function has, `bug as issue (name)` for one of its meaning."""
-    concepts = [understood(index, concept) for concept in question.concepts]
+    index, question = ranking.index, ranking.question
     found = [ITS_OWN] if question.same and (index.same[function] == question.same).any() else []
     said = {stem(word): word for word in reversed(question.written)}
-    for concept in concepts:
+    for concept in ranking.concepts:
         asked = " ".join(said.get(word, word) for word in concept.phrase)
         if places := _places(index, concept.phrase, function):
             found.append(f"{asked} ({places})")

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left
+from functools import partial
+from typing import Any
+
+from numpy.typing import NDArray
 
 from doorward.data.words import Phrase
 from doorward.search.index import Index
 from doorward.search.question import Concept
+
+Array = NDArray[Any]
 
 MAX_COMPARED = 100
 """Words with the same beginning that are compared with an unknown one."""
@@ -19,26 +25,33 @@ MEANT_WEIGHT = 0.875
 """How well these fit, compared with a word of the same meaning."""
 
 
-def understood(index: Index, concept: Concept) -> Concept:
-    """A concept with what an unknown word may have meant."""
+def understood(index: Index, concept: Concept, among: Array | None) -> Concept:
+    """A concept with what its word may have meant, if no function has it, of those in `among` if that is given."""
     word = concept.phrase[0]
-    if len(concept.phrase) > 1 or len(word) < 4 or index.knows(word):
+    if len(concept.phrase) > 1 or len(word) < 4 or _has(index, word, among):
         return concept
-    near = dict.fromkeys(near_words(index, word), MEANT_WEIGHT)
+    near = dict.fromkeys(near_words(index, word, among), MEANT_WEIGHT)
     return Concept(concept.phrase, near | dict(concept.phrases), concept.plain)
 
 
-def near_words(index: Index, word: str) -> list[Phrase]:
+def _has(index: Index, word: str, among: Array | None) -> bool:
+    functions = index.postings(word).functions
+    return bool(functions.size if among is None else among[functions].any())
+
+
+def near_words(index: Index, word: str, among: Array | None) -> list[Phrase]:
     """The phrases that a word may have meant which no function has, the likeliest first."""
+    knows = partial(_has, index, among=among)
     halves: list[Phrase] = [(word[:i], word[i:]) for i in range(3, len(word) - 2)]
-    if both := [half for half in halves if all(map(index.knows, half))]:
+    if both := [half for half in halves if all(map(knows, half))]:
         return both[:1]
     known = index.stems
     start = bisect_left(known, word[:5])
     alike = itertools.takewhile(
         lambda each: each.startswith(word[:5]), itertools.islice(known, start, start + MAX_COMPARED)
     )
-    forms = [each for each in alike if _same_root(word, each)] or [each for each in _slips(word) if index.knows(each)]
+    forms = [each for each in alike if _same_root(word, each) and knows(each)]
+    forms = forms or [each for each in _slips(word) if knows(each)]
     return [(form,) for form in sorted(forms, key=lambda form: (len(index.postings(form).functions), form))[:MAX_MEANT]]
 
 
