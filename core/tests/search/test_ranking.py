@@ -196,3 +196,13 @@ def test_a_word_that_only_other_servers_have_is_near_another() -> None:
     among = of.server_of == of.servers.index("slack")
     found = Ranking(of, read("remind me"), among).best(10).functions
     assert [of.names[n] for n in found] == ["add_reminders"]
+
+
+def test_of_several_things_there_is_a_list() -> None:
+    """No verb says what is wanted, but the plural does."""
+    of = index([
+        Function("ai", "get_model", "", "A model", route="GET /models/{id}", read_only=True),
+        Function("ai", "list_models", "", "All models", route="GET /models", read_only=True),
+    ])  # fmt: skip
+    assert asked(of, "which models are there")[0] == "ai.list_models"
+    assert asked(of, "the model")[0] == "ai.get_model"

@@ -59,6 +59,9 @@ _PLAIN_VERBS = frozenset(
 _PLAIN_VOTES, _VERB_VOTES, _QUESTION_VOTES = 2.0, 1.0, 1.5
 """How much a plain verb, another verb and a word as `which` say of what is wanted."""
 
+_GET_OF_SEVERAL = 0.5
+"""How much to get one thing is wanted if the question has a plural."""
+
 _TAG = re.compile(r'(?:^|\s)tag:(?:"([^"]{1,100})"|(\S{1,100}))')
 
 
@@ -103,7 +106,7 @@ def read(text: str) -> Question:
     return Question(
         tuple(_concepts(stems, telling)),
         tuple(sorted(words)),
-        kinds or dict.fromkeys(READING_KINDS, 1.0),
+        kinds or _likely(words),
         bool(kinds),
         _names_something(text),
         tags,
@@ -133,6 +136,12 @@ def _wanted(words: Sequence[str]) -> Mapping[str, float]:
             votes[kind] += _PLAIN_VOTES if plain else _VERB_VOTES
     most = max(votes.values())
     return {kind: count / most for kind, count in votes.items() if count}
+
+
+def _likely(words: Iterable[str]) -> Mapping[str, float]:
+    """The kinds of action that are wanted if no word says so: what reads. Of many things, that is a list first."""
+    several = any(len(word) > 3 and word.endswith("s") and not word.endswith("ss") for word in words)
+    return dict.fromkeys(READING_KINDS, 1.0) | ({"get": _GET_OF_SEVERAL} if several else {})
 
 
 def _names_something(text: str) -> bool:
