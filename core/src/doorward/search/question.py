@@ -102,12 +102,12 @@ def read(text: str) -> Question:
     words = list(dict.fromkeys(everything))[:MAX_WORDS]
     stems = {stem(word) for word in words}
     telling = {stem(word) for word in words if word not in STOP_WORDS} or stems
-    kinds = _wanted(words)
+    kinds, sure = _wanted(words)
     return Question(
         tuple(_concepts(stems, telling)),
         tuple(sorted(words)),
-        kinds or _likely(words),
-        bool(kinds),
+        kinds,
+        sure,
         _names_something(text),
         tags,
         digest(everything),
@@ -123,9 +123,10 @@ def _tag(asked: str) -> str:
     return tag(asked) + "*" * asked.endswith("*")
 
 
-def _wanted(words: Sequence[str]) -> Mapping[str, float]:
-    """The kinds of action that the words name; each verb has votes, and the kinds with most of them count 1. A verb
-    has its plain form: `sets` and `links` are things, `changed` and `running` say which ones."""
+def _wanted(words: Sequence[str]) -> tuple[Mapping[str, float], bool]:
+    """The kinds of action that are wanted, and whether the words name them; else what reads. Each verb has votes, and
+    the kinds with most of them count 1. A verb has its plain form: `sets` and `links` are things, `changed` and
+    `running` say which ones."""
     votes: dict[str, float] = dict.fromkeys(KINDS, 0.0)
     verbs = _dictionary().verbs
     if not _QUESTION_WORDS.isdisjoint(words):
@@ -134,14 +135,17 @@ def _wanted(words: Sequence[str]) -> Mapping[str, float]:
         plain = len(verb) > 1 or stem(verb[0]) in _PLAIN_VERBS
         for kind in verbs[verb]:
             votes[kind] += _PLAIN_VOTES if plain else _VERB_VOTES
+    if not (sure := any(votes.values())):
+        votes |= dict.fromkeys(READING_KINDS, 1.0)
     most = max(votes.values())
-    return {kind: count / most for kind, count in votes.items() if count}
+    if votes["list"] == votes["get"] == most and _several(words):
+        votes["get"] *= _GET_OF_SEVERAL
+    return {kind: count / most for kind, count in votes.items() if count}, sure
 
 
-def _likely(words: Iterable[str]) -> Mapping[str, float]:
-    """The kinds of action that are wanted if no word says so: what reads. Of many things, that is a list first."""
-    several = any(len(word) > 3 and word.endswith("s") and not word.endswith("ss") for word in words)
-    return dict.fromkeys(READING_KINDS, 1.0) | ({"get": _GET_OF_SEVERAL} if several else {})
+def _several(words: Iterable[str]) -> bool:
+    """Whether a word is a plural: which models there are is a list."""
+    return any(len(word) > 3 and word.endswith("s") and not word.endswith("ss") for word in words)
 
 
 def _names_something(text: str) -> bool:
