@@ -33,8 +33,9 @@ def why(ranking: Ranking, function: int) -> list[str]:
 
 def _as_written(index: Index, word: str, function: int) -> str:
     """A word of a function for a stem that it has: nobody writes stems."""
-    having = (each for each in index.written.get(word, ()) if _has(index.postings(WRITTEN + each), function))
-    return min(having, key=lambda each: (len(each), each), default=word)
+    known = index.written.get(word, [])
+    having = [each for each in known if _has(index.postings(WRITTEN + each), function)]
+    return min(having or known, key=lambda each: (len(each), each), default=word)
 
 
 def _has(postings: Postings, function: int) -> bool:
