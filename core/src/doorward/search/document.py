@@ -31,28 +31,35 @@ _KIND_OF_VERB = {
 
 
 class Document(NamedTuple):
-    """The words of each of `FIELDS`, not yet stemmed; what the function does; its tags as searches name them."""
+    """The words of each of `FIELDS`, not yet stemmed; what the function does; its tags as searches name them; and the
+    words of its name, id, route, summary and qualified name: what a question may be word for word."""
 
-    texts: Mapping[str, list[str]]
+    texts: Mapping[str, Sequence[str]]
     kinds: frozenset[str]
     tags: tuple[str, ...]
+    same: tuple[Sequence[str], ...]
 
 
 def document(function: Function, results: Sequence[str] = ()) -> Document:
     """What there is to know of a function. `results` are the words of its answers."""
     properties = dict(list(function.parameters.get("properties", {}).items())[:MAX_PARAMETERS])
-    texts = {
-        "summary": function.summary,
-        "description": function.description,
-        "route": function.route.partition(" ")[2],
-        "tags": " ".join(function.tags[:20]),
-        "parameters": " ".join(properties),
-        "server": function.server,
-    }
-    found = {field: split_words(text[:MAX_TEXT_CHARACTERS]) for field, text in texts.items()}
+    method, _, path = function.route.partition(" ")
     name, id = split_words(function.name), split_words(function.id[:MAX_TEXT_CHARACTERS])
-    found |= {"name": name if id == name else name + id, "notes": _notes(properties), "results": [*results]}
-    return Document(found, frozenset(_kinds(function)), tuple(map(tag, function.tags[:20])))
+    summary, route = split_words(function.summary[:MAX_TEXT_CHARACTERS]), split_words(path[:MAX_TEXT_CHARACTERS])
+    server = _words(function.server)
+    texts: dict[str, Sequence[str]] = {
+        "name": name if id == name else name + id,
+        "summary": summary,
+        "description": split_words(function.description[:MAX_TEXT_CHARACTERS]),
+        "route": route,
+        "tags": _words(" ".join(function.tags[:20])[:MAX_TEXT_CHARACTERS]),
+        "parameters": split_words(" ".join(properties)[:MAX_TEXT_CHARACTERS]),
+        "notes": _notes(properties),
+        "server": server,
+        "results": results,
+    }
+    same = (name, id, [*_words(method), *route], summary, [*server, *name])
+    return Document(texts, frozenset(_kinds(function, name)), tuple(map(tag, function.tags[:20])), same)
 
 
 def tag(name: str) -> str:
@@ -71,18 +78,16 @@ def _notes(properties: Mapping[str, Any]) -> list[str]:
 
 
 @lru_cache(2000)
-def _words(note: str) -> tuple[str, ...]:
-    """The words of a note. Most stand at many functions: of a page, of who owns a repository."""
-    return tuple(split_words(note))
+def _words(text: str) -> tuple[str, ...]:
+    """The words of a text that stands at many functions: a note of a page, or of who owns a repository."""
+    return tuple(split_words(text))
 
 
-def _kinds(function: Function) -> set[str]:
+def _kinds(function: Function, name: Sequence[str]) -> set[str]:
     """What a function does, by the verb in its name, its method and the shape of its path. (A name that is made of
     method and path has no verb.)"""
     method, _, path = function.route.partition(" ")
-    verb = next(
-        (_KIND_OF_VERB[w] for w in split_words(function.name) if w in _KIND_OF_VERB and w != method.lower()), None
-    )
+    verb = next((_KIND_OF_VERB[w] for w in name if w in _KIND_OF_VERB and w != method.lower()), None)
     kinds = {verb} if verb else set()
     one = path.endswith("}")
     match method:

@@ -1,4 +1,4 @@
-"""The words of what functions answer: the names of the fields of their results, and of the classes of these.
+"""The words of what functions answer: the names of their results' fields, or of their items' fields, and classes.
 
 "When was she born" has no word of `GET /person/{person_id}`, but its answer has a `birthday` and a `place_of_birth`.
 """
@@ -14,9 +14,6 @@ from doorward.data.words import split_words
 from doorward.describe.schemas import Definitions, Reader, table, variants
 from doorward.model.functions import Function
 
-MAX_DEPTH = 1
-"""How deep the objects of a result are looked into."""
-
 MAX_FIELDS, MAX_WORDS = 60, 200
 """Fields of an object, and words of a result, that are read."""
 
@@ -31,30 +28,28 @@ class ResultWords:
     def __init__(self, definitions: Definitions, scrub: Callable[[str], str] = str) -> None:
         self._reader = Reader(definitions)
         self._split = cache(lambda name: tuple(split_words(scrub(name))))  # the same names are in many results
-        self._known: dict[tuple[str, int], Words] = {}
+        self._known: dict[str, Words] = {}
 
     def of(self, function: Function) -> list[str]:
         """The words of a function's result, each once."""
         self._reader.refuel()
-        return [*islice(self._words(function.returns, MAX_DEPTH), MAX_WORDS)]
+        return [*islice(self._words(function.returns), MAX_WORDS)]
 
-    def _words(self, schema: Any, depth: int) -> Words:
-        if depth < 0 or not table(schema) or not self._reader.burn():
+    def _words(self, schema: Any) -> Words:
+        if not table(schema) or not self._reader.burn():
             return {}
         name, whole = self._reader.resolve(schema)
         if not name:
-            return self._fields(whole, depth)
-        if (name, depth) not in self._known:
-            self._known[name, depth] = {}  # where a circle of references ends
-            own = dict.fromkeys(self._split(name))
-            self._known[name, depth] = own | self._fields(whole, depth)
-        return self._known[name, depth]
+            return self._fields(whole)
+        if name not in self._known:
+            self._known[name] = {}  # where a circle of references ends
+            self._known[name] = dict.fromkeys(self._split(name)) | self._fields(whole)
+        return self._known[name]
 
-    def _fields(self, whole: Mapping[str, Any], depth: int) -> Words:
+    def _fields(self, whole: Mapping[str, Any]) -> Words:
         words: Words = {}
-        for key, value in islice(self._reader.properties(whole, hidden="writeOnly").items(), MAX_FIELDS):
+        for key in islice(self._reader.properties(whole, hidden="writeOnly"), MAX_FIELDS):
             words |= dict.fromkeys(self._split(key))
-            words |= self._words(value, depth - 1)
         for part in (whole.get("items"), *variants(whole)[:3]):
-            words |= self._words(part, depth)
+            words |= self._words(part)
         return words if len(words) <= MAX_WORDS else dict.fromkeys(islice(words, MAX_WORDS))

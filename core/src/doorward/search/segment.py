@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic_core import from_json, to_json
 
-from doorward.data.words import split_words, stem
+from doorward.data.words import stem
 from doorward.model.functions import Function
-from doorward.search.document import FIELDS, KINDS, MAX_TEXT_CHARACTERS, Document, document
+from doorward.search.document import FIELDS, KINDS, document
 from doorward.search.result_words import ResultWords
 
 VERSION = 1
@@ -73,7 +73,7 @@ def segment(functions: Sequence[Function], results: ResultWords | None = None) -
         kinds=np.array([sum(1 << KINDS.index(kind) for kind in one.kinds) for one in documents], np.uint16),
         read_only=np.array([function.read_only for function in functions], bool),
         deprecated=np.array([function.deprecated for function in functions], bool),
-        same=np.array([*map(_same, functions, documents)], np.uint32).reshape(-1, 5),
+        same=np.array([[*map(digest, one.same)] for one in documents], np.uint32).reshape(-1, 5),
         lengths=np.minimum(np.c_[by_field, by_field.sum(axis=1) - by_field[:, RESULTS]], MAX_LENGTH).astype(np.uint16),
         entries=_entries([*chain.from_iterable(texts)], np.repeat(np.arange(len(texts)), sizes)),
     )
@@ -103,13 +103,6 @@ def _entries(words: Sequence[str], places: Array) -> Entries:
         fields.astype(np.uint8),
         np.minimum(counts, MAX_COUNT).astype(np.uint8),
     )
-
-
-def _same(function: Function, known: Document) -> list[int]:
-    name, server = split_words(function.name), known.texts["server"]
-    others = (split_words(text) if text != function.name else name for text in (function.id, function.route))
-    summary = known.texts["summary"] if len(function.summary) <= MAX_TEXT_CHARACTERS else split_words(function.summary)
-    return [*map(digest, (name, *others, summary, [*server, *name]))]
 
 
 def digest(words: Iterable[str]) -> int:
