@@ -49,6 +49,11 @@ def test_the_graph_of_servers_and_functions(stations: Cli) -> None:
     assert "needs station_id" not in stations("show", "--graph", "weather.big").out
 
 
+def test_a_search_says_who_gives_what_is_needed(stations: Cli) -> None:
+    """By name, behind the summary."""
+    assert "(gives {id, name}; needs station_id from list_stations)" in stations("search", "a station").out
+
+
 def test_nothing_in_the_graph(project: Cli) -> None:
     """That nothing is known is no error; a name that means nothing is one."""
     assert "no function is known" in project("show", "--graph").err

@@ -98,7 +98,7 @@ def _tell_functions(project: Project, found: dict[str, Any]) -> None:
 
 def _facts(hit: dict[str, Any]) -> str:
     """What a hit needs and gives, and why it was found: in parentheses, because only the last column is wrapped."""
-    needs = (f"{name} from {producer}" for name, producer in hit.get("needs", {}).items())
+    needs = (f"{name} from {' or '.join(producers)}" for name, producers in hit.get("needs", {}).items())
     told = {
         "gives": hit.get("gives", ""),
         "needs": ", ".join(needs),
