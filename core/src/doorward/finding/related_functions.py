@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from doorward.model.functions import Function
     from doorward.model.programs import Program
 
-MAX_PRODUCERS = 3
+MAX_SOURCES = 3
 """Functions that a card names for one argument."""
 
 
@@ -43,7 +43,7 @@ class RelatedFunctions:
         for edge in with_learned(documented, function.server, function.name, known):
             told = found.setdefault(edge.parameter, [])
             producer = edge.producer if "." in edge.producer else f"{function.server}.{edge.producer}"
-            if edge.confidence >= LIKELY and len(told) < MAX_PRODUCERS and self._lets(asker, producer):
+            if edge.confidence >= LIKELY and len(told) < MAX_SOURCES and self._lets(asker, producer):
                 told.append(f"`{edge.field}` of {edge.producer}")
         return {parameter: told for parameter, told in found.items() if told}
 
