@@ -30,7 +30,7 @@ from searchquality import raw
 PLACES = 10
 """Functions that a search answers with."""
 
-_SPLIT = ("live_multiple", "multiple", "parallel_multiple")
+SPLIT = ("live_multiple", "multiple", "parallel_multiple")
 """The sets of many servers, of which each half has half."""
 
 Search = Callable[[str], Sequence[str]]
@@ -51,7 +51,7 @@ async def run(folder: Path) -> None:
         print(f"Foreign questions were left out: {', '.join(PACKAGES)} could not be downloaded ({error}).\n")
         return
     for held in (False, True)[: 1 + (os.environ.get("BENCH_HELD_OUT") == "1")]:
-        halves = [halved(single(bfcl, kind), held) for kind in _SPLIT]
+        halves = [halved(single(bfcl, kind), held) for kind in SPLIT]
         if held:
             whole = [single(bfcl, "live_simple"), turns(bfcl, apart=False), tau2(tau)]
         else:

@@ -21,7 +21,7 @@ from doorward.search.index import Index
 from doorward.search.question import read
 from doorward.search.ranking import Ranking
 from doorward.search.segment import segment
-from foreignsearch import _SPLIT, PLACES, Half, halved, worth
+from foreignsearch import PLACES, SPLIT, Half, halved, worth
 from foreignsets import PACKAGES, single, turns, wheel
 
 HITS = 20
@@ -40,7 +40,7 @@ async def run(folder: Path) -> None:
     except (subprocess.SubprocessError, OSError) as error:
         print(f"Learning from questions was left out: {PACKAGES[0]} could not be downloaded ({error}).\n")
         return
-    halves = [*(halved(single(bfcl, kind), False) for kind in _SPLIT), halved(turns(bfcl, apart=True), None)]
+    halves = [*(halved(single(bfcl, kind), False) for kind in SPLIT), halved(turns(bfcl, apart=True), None)]
     print(
         "## Learning from use: half of the questions were searched, and what is right was called; recall@1 / @5 / @10"
     )

@@ -49,9 +49,9 @@ def test_the_graph_of_servers_and_functions(stations: Cli) -> None:
     assert "needs station_id" not in stations("show", "--graph", "weather.big").out
 
 
-def test_a_search_tells_who_gives_what_is_needed(stations: Cli) -> None:
-    """As words, not as a list of Python."""
-    assert "needs station_id from list_stations" in stations("search", "a station").out
+def test_a_search_says_who_gives_what_is_needed(stations: Cli) -> None:
+    """By name, behind the summary."""
+    assert "(gives {id, name}; needs station_id from list_stations)" in stations("search", "a station").out
 
 
 def test_nothing_in_the_graph(project: Cli) -> None:

@@ -37,7 +37,7 @@ DEFINITIONS: dict[str, Any] = {
     ],
 )
 def test_results_in_few_words(schema: Any, told: str) -> None:
-    """Lists of things, what they come in, and objects by their names or first keys.."""
+    """Lists of things, what they come in, and objects by their names or first keys."""
     assert in_brief(schema, Reader(DEFINITIONS.get)) == told
 
 

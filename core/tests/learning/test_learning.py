@@ -16,7 +16,7 @@ from .shop import CONFIG, Shop
 
 pytestmark = pytest.mark.anyio
 
-QUESTION = "orders of customers for Erika Mustermann, token s3cr3t-value"
+QUESTION = "order of a customer for Erika Mustermann, token s3cr3t-value"
 OLD, NEW = "other.read_orders", "other.list_orders"
 
 
@@ -71,9 +71,9 @@ async def test_one_success_turns_no_ranking_upside_down(gate: Gateway) -> None:
     assert (await gate.answer("other.refund", {"order_key": "1", "state": "open"})).ok
     assert await names(gate, "send a parcel to a customer") == before
     for _ in range(20):
-        await names(gate, "delete orders of customers")
+        await names(gate, "delete the order of a customer")
         assert (await gate.answer("other.delete_orders")).ok
-    assert (await names(gate, "orders of customers"))[0] != "other.delete_orders"
+    assert (await names(gate, "order of a customer"))[0] != "other.delete_orders"
 
 
 async def test_a_call_that_failed_teaches_nothing(gate: Gateway) -> None:
@@ -92,7 +92,7 @@ async def test_a_run_counts_once_however_often_it_searches_and_calls(gate: Gatew
     again = f"for _ in range(50):\n    await doorward.search({QUESTION!r})\n    await doorward.call({OLD!r})"
     assert (await gate.execute(again)).ok
     assert {key: round(times / once[key]) for key, times in (await words(gate)).items()} == dict.fromkeys(once, 2)
-    assert {word for word, _ in once} == {"order", "customer", "for"} - {"for"}
+    assert {word for word, _ in once} == {"order", "customer"}
 
 
 async def test_a_search_is_remembered_for_three_runs_and_ten_minutes(
@@ -231,9 +231,7 @@ async def test_learning_can_be_turned_off(shop: Any) -> None:
     assert (shop.folder / "state/learned.db").read_bytes() == written
 
 
-async def test_a_file_that_cannot_be_used_stops_nothing(
-    shop: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_file_that_cannot_be_used_stops_nothing(shop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A broken one is put aside and begun anew; one that cannot be written is said once, and what was learned counts
     until the end."""
     (shop.folder / "state").mkdir(mode=0o700)

@@ -15,35 +15,11 @@ from doorward.search.segment import digest, packed, segment, unpacked
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-WORDS = [
-    "user",
-    "team",
-    "invoice",
-    "payment",
-    "file",
-    "folder",
-    "issue",
-    "comment",
-    "repository",
-    "message",
-    "channel",
-    "report",
-    "export",
-    "customer",
-    "order",
-    "weather",
-    "forecast",
-    "city",
-    "list",
-    "create",
-    "delete",
-    "update",
-    "find",
-    "send",
-    "archive",
-    "rename",
-    "latest",
-]
+_WORDS = (
+    "user team invoice payment file folder issue comment repository message channel report export "
+    "customer order weather forecast city list create delete update find send archive rename latest"
+)
+WORDS = _WORDS.split()
 SENTENCES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6, unique=True).map(" ".join)
 NAMES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4, unique=True).map("_".join)
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import time
+from dataclasses import replace
 from typing import Any
 
+import anyio
+import anyio.lowlevel
 import numpy as np
 import pytest
 import structlog
 from doorward import ConfigError, PluginError, ServerError
 from doorward.views import search_views, vector_file, view
 
-from ..conftest import CONFIG
+from ..conftest import CONFIG, Weather
 from .conftest import VIEWED, Meanings, built, names
 
 pytestmark = pytest.mark.anyio
@@ -104,13 +108,9 @@ async def test_a_restart_embeds_nothing_again(doorward_host: Any, meanings: type
 
 async def test_a_changed_function_alone_is_embedded(doorward_host: Any, meanings: type[Meanings], monkeypatch) -> None:
     """Those that stayed as they were, or are gone, are not."""
-    from doorward_testing.samples import Weather
-
     compile_before = Weather.compile
 
     async def compiled(self: Any) -> Any:
-        from dataclasses import replace
-
         found = await compile_before(self)
         functions = [replace(f, summary="Binary blob") if f.name == "big" else f for f in found.functions[:-1]]
         return replace(found, functions=functions)
@@ -333,25 +333,39 @@ def test_vectors_of_different_lengths_are_nobody_s(tmp_path: Any) -> None:
     assert file.read("means", "one") == {}
 
 
-def test_pauses_are_bounded() -> None:
-    """A view that is down for long is not asked without end."""
-    assert search_views.MIN_PAUSE_SECONDS < search_views.MAX_PAUSE_SECONDS
+async def test_pauses_grow_and_are_bounded(doorward_host: Any, meanings: type[Meanings], monkeypatch: Any) -> None:
+    """A view that is down for long is asked again, but less and less often."""
+    pauses: list[float] = []
+
+    class Sleepless:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(anyio, name)
+
+        async def sleep(self, seconds: float) -> None:
+            pauses.append(seconds)
+            if len(pauses) == 5:
+                raise TimeoutError
+
+    monkeypatch.setattr(search_views, "anyio", Sleepless())
+    monkeypatch.setattr(search_views, "MAX_PAUSE_SECONDS", 0.05)
+    meanings.fails = ServerError("down")
+    async with doorward_host.gateway(VIEWED, compile=False) as gate:
+        await gate.compiler.compile()
+        monkeypatch.setattr(gate.views, "_quiet", anyio.lowlevel.checkpoint)
+        with pytest.raises(TimeoutError):
+            await gate.views.run(embed=True)
+    assert pauses == [0.01, 0.02, 0.04, 0.05, 0.05]
 
 
-def test_the_layout_is_what_its_steps_make(tmp_path: Any) -> None:
+def test_the_layout_is_what_its_steps_make() -> None:
     """A new file and one that was brought up to date are the same."""
-    import sqlite3
-
-    from doorward.views.vector_file import LAYOUT
 
     def schema(layout: Any) -> list[Any]:
         db = sqlite3.connect(":memory:", isolation_level=None)
         layout.apply(db)
         return db.execute("SELECT sql FROM sqlite_master ORDER BY name").fetchall()
 
-    from dataclasses import replace
-
-    assert schema(LAYOUT) == schema(replace(LAYOUT, made=""))
+    assert schema(vector_file.LAYOUT) == schema(replace(vector_file.LAYOUT, made=""))
 
 
 async def test_a_catalog_that_changes_all_the_time_is_embedded(

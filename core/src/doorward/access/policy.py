@@ -77,19 +77,21 @@ class Policy:
 
     def scope(self, principal: str) -> Scope | None:
         """What `allows` depends on for a principal; `None` if it allows every function."""
-        own = self._principals.rights(principal).rules
-        rules = [*self._tables.values(), own]
+        rules = self._rules(principal)
         if all(each.everything for each in rules):
             return None
-        return Scope(own, principal if any(each.by_upstream for each in rules) else "")
+        return Scope(rules[-1], principal if any(each.by_upstream for each in rules) else "")
 
     def allows(self, function: Function, principal: str) -> bool:
         """Whether a principal may call a function at all. If that cannot be told, no: the call would fail."""
         reached = lru_cache(lambda: self._upstreams(function, principal))
-        rules = [*self._tables.values(), self._principals.rights(principal).rules]
         with contextlib.suppress(DoorwardError):
-            return not any(each.forbids(function, reached) for each in rules)
+            return not any(rules.forbids(function, reached) for rules in self._rules(principal))
         return False
+
+    def _rules(self, principal: str) -> list[Rules]:
+        """All that hold for a principal, its own last."""
+        return [*self._tables.values(), self._principals.rights(principal).rules]
 
     def refusal(self, program: Program, function: Function) -> str | None:
         """Why the program may not call the function, or `None`. Raises: DoorwardError if that cannot be told."""

@@ -47,6 +47,7 @@ def _segments(db: Database) -> None:
     """The search has an index of its own: the full-text index that was here goes. Servers that have no segment get one
     when they are searched. What their functions need only a compile finds out: it must not take them for unchanged."""
     db.execute("DROP TABLE IF EXISTS search")
+    db.execute("DROP INDEX IF EXISTS functions_called")  # only that search looked for a name in all servers
     db.table("servers").transform(drop={"words"})
     db.execute("UPDATE servers SET report = json_set(report, '$.fingerprint', '')")
     db.table("segments").create({"server": str, "content": bytes, "graph": str}, pk="server")

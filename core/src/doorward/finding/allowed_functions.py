@@ -48,15 +48,14 @@ class AllowedFunctions:
     async def mask(self, index: Index, principal: str, within: tuple[str, ...] | None = None) -> Mask | None:
         """A truth value for each function of an index; `None` if the principal may call all of them. `within` are the
         patterns by which a run is narrowed, if it is."""
-        found = []
+        allowed = narrowed = None
         if (scope := self._policy.scope(principal)) is not None:
             allows = partial(self._policy.allows, principal=principal)
-            found.append(await self._kept(scope, index, allows, index.servers, here=bool(scope.principal)))
+            allowed = await self._kept(scope, index, allows, index.servers, here=bool(scope.principal))
         if within is not None:
             meant = [server for server in index.servers if may_mean(within, server)]
-            narrowed = partial(matches, patterns=within)
-            found.append(await self._kept(within, index, narrowed, meant, here=False))
-        return found[0] & found[1] if len(found) > 1 else found[0] if found else None
+            narrowed = await self._kept(within, index, partial(matches, patterns=within), meant, here=False)
+        return both(allowed, narrowed)
 
     async def names(self, server: str, principal: str, within: tuple[str, ...] | None = None) -> Sequence[str]:
         """The names of the functions of a server that may be called, in the order of its document."""
@@ -106,6 +105,11 @@ class AllowedFunctions:
                 allowed = await off_loop(_allowed, decode, allows)
             mask[index.first[number] : index.first[number + 1]] = [name in allowed for name in names]
         return mask
+
+
+def both(one: Mask | None, other: Mask | None) -> Mask | None:
+    """What two masks leave; `None` leaves everything."""
+    return other if one is None else one if other is None else one & other
 
 
 def _allowed(decode: Callable[[], list[Function]], allows: Allows) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial, reduce
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from doorward.catalog.near_functions import MAX_COMPARED_NAMES
 from doorward.data.near_names import nearest
 from doorward.data.words import split_words
-from doorward.finding.allowed_functions import AllowedFunctions
+from doorward.finding.allowed_functions import AllowedFunctions, both
 from doorward.learning.learned_edges import with_learned
 from doorward.model.errors import InvalidArguments
 from doorward.model.functions import Function
@@ -85,14 +85,14 @@ class FunctionSearch:
             raise InvalidArguments(f"{len(queries)} queries; at most {MAX_QUERIES} in one search")
         index = await self._catalog.index.wait()
         allowed = await self.allowed.mask(index, principal, within)
-        reach = _both(allowed, index.only(self._servers.names(principal), None, ()))
+        reach = both(allowed, index.only(self._servers.names(principal), None, ()))
         usable = self._servers.names(principal) if server is None else [server]
         questions, steps = [read(query) for query in queries], Steps(index, partial(self._needs, principal))
         rankings = [
             Ranking(
                 index,
                 each,
-                _both(allowed, index.only(usable, read_only, each.tags)),
+                both(allowed, index.only(usable, read_only, each.tags)),
                 steps,
                 self._learning.bonus(index, each, principal),
             )
@@ -110,7 +110,7 @@ class FunctionSearch:
         for number, question in enumerate(questions, 1):
             names = [hit.function.qualified for hit in hits if number in hit.answers]
             self._learning.searched(index, question, principal, names, offset)
-        total = found[0].total if len(found) == 1 else int(reduce(_either, (each.fits for each in found)).sum())
+        total = int(np.logical_or.reduce([each.fits for each in found]).sum())
         near = [] if total else self._near(index, reach, queries, questions)
         return Found(hits, total, near)
 
@@ -165,11 +165,3 @@ def merged(found: Sequence[Ranked]) -> list[tuple[int, list[int]]]:
             best[function] = min(place, best.get(function, place))
             numbers.setdefault(function, []).append(number)
     return [(function, numbers[function]) for function in sorted(best, key=lambda f: (best[f], numbers[f][0]))]
-
-
-def _both(one: Any, other: Any) -> Any:
-    return other if one is None else one if other is None else one & other
-
-
-def _either(one: Any, other: Any) -> Any:
-    return one | other

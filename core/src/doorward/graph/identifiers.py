@@ -21,13 +21,13 @@ MAX_DEPTH = 4
 MAX_NAME_CHARS = 80
 """Characters of the name of a field that are told."""
 
-_SUFFIXES = frozenset(
-    ["id", "ids", "uuid", "guid", "gid", "sid", "slug", "key", "handle", "number", "no", "code", "name", "login", "ref"]
-) | {"token", "arn", "urn"}
+_SURE_SUFFIXES = frozenset(["id", "ids", "uuid", "guid", "gid", "sid", "slug"])
 """Words at the end of a name that say that it identifies a thing."""
 
-_SURE_SUFFIXES = frozenset(["id", "ids", "uuid", "guid", "gid", "sid", "slug"])
-"""Those that no other kind of argument ends with."""
+_SUFFIXES = _SURE_SUFFIXES.union(
+    ["key", "handle", "number", "no", "code", "name", "login", "ref", "token", "arn", "urn"]
+)
+"""These, and those that other kinds of arguments end with, too."""
 
 _STEPS = re.compile(r"\{([^{}]+)\}|([^/{}]+)")
 _SCALARS = frozenset(["string", "integer", "number"])
@@ -35,9 +35,8 @@ _VAGUE_WORDS = (
     "data result item value response object list page paging content body dto schema entity info detail summary bean "
     "representation overview payload compact mini full base basic simple simplified short minimal partial"
 )
-_VAGUE = frozenset(map(stem, split_words(_VAGUE_WORDS)))
+_VAGUE = frozenset(map(stem, _VAGUE_WORDS.split()))
 """Words that say nothing of what a thing is."""
-
 
 Thing = tuple[str, ...]
 """What something is, as the stems of its words: `("person",)`."""
@@ -132,9 +131,8 @@ class Results:
                 for each in self._found(value, inner or about, depth - 1).values():
                     deeper = each._replace(depth=each.depth + 1, sure=each.sure or sure or bool(inner))
                     found.add(deeper)
-                    if (
-                        inner and each.depth == 0 and each.name.lower() == each.field
-                    ):  # the user that is an `owner` is an owner, too
+                    # The user that is an `owner` is an owner, too.
+                    if inner and each.depth == 0 and each.name.lower() == each.field:
                         found.add(deeper._replace(thing=inner))
         for part in (whole.get("items"), *listed(whole.get("prefixItems"), 5), *variants(whole)[:10]):
             if table(part):

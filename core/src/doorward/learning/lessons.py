@@ -10,8 +10,6 @@ WORD, WITH, FLOW = "word", "with", "flow"
 """`WORD`: a word led to a function. `WITH`: two functions were called in one run. `FLOW`: a parameter (`FUNCTION NAME`)
 took what a field (`FUNCTION FIELD`) gave."""
 
-KINDS = (WORD, WITH, FLOW)
-
 EVERYONE = "*"
 """Whose lessons are everybody's, where the configuration says so."""
 

@@ -45,12 +45,11 @@ def credits(shares: Mapping[str, float]) -> dict[str, float]:
 
 
 class Learned:
-    """What is known of a principal, as numbers of an index: made for words when somebody asks for them."""
+    """What is known of a principal, by the numbers of an index: looked up word by word, when somebody asks for it."""
 
     def __init__(self, index: Index, known: Known) -> None:
         self.index, self.known = index, known
         self._revision = known.revision
-        self._numbers: dict[str, int | None] = {}
         self._of: dict[str, tuple[Any, Any, Any]] = {}
 
     def of(self, word: str) -> tuple[Any, Any, Any]:
@@ -59,24 +58,13 @@ class Learned:
             self._revision = self.known.revision
             self._of.clear()
         if word not in self._of:
-            theirs = {n: amount for f, amount in self.known.words[word].items() if (n := self._number(f)) is not None}
-            amounts = theirs.values()
-            times, last = np.array([each.times for each in amounts]), np.array([each.last for each in amounts])
+            places = (
+                (self.index.number(*f.partition(".")[::2]), amount) for f, amount in self.known.words[word].items()
+            )
+            theirs = {number: amount for number, amount in places if number is not None}  # else it is gone by now
+            times, last = np.array([[*amount] for amount in theirs.values()]).reshape(-1, 2).T
             self._of[word] = np.array([*theirs], np.int64), times, last
         return self._of[word]
-
-    def _number(self, qualified: str) -> int | None:
-        """The number of a function in the index, if it is still there."""
-        if qualified not in self._numbers:
-            server, _, name = qualified.partition(".")
-            number = None
-            if server in self.index.servers:
-                place = self.index.servers.index(server)
-                first, end = int(self.index.first[place]), int(self.index.first[place + 1])
-                names = self.index.names[first:end]
-                number = first + names.index(name) if name in names else None
-            self._numbers[qualified] = number
-        return self._numbers[qualified]
 
 
 def bonus(learned: Learned, question: Question, now: float) -> Any:

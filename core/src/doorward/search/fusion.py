@@ -80,7 +80,7 @@ def fused(ranking: Ranking, most: int, opinions: Sequence[Opinion]) -> Fused:
     fits = words.fits.copy()
     fits[[function for found in like.values() for function in found]] = True
     kept = dict.fromkeys([*first[:1], *ranking.plain_first])
-    return Fused(Ranked(_with([*kept], ordered)[:most], int(fits.sum()), fits, words.worth), like)
+    return Fused(Ranked(_with([*kept], ordered)[:most], fits, words.worth), like)
 
 
 def _with(kept: Sequence[int], ordered: list[int]) -> list[int]:

@@ -77,9 +77,9 @@ NO_POSTINGS = Postings(np.empty(0, np.int32), np.empty(0, np.float32), np.empty(
 class Index:
     """All segments as one. A function is a number here: its place among all functions, ordered by server and document.
 
-    `tie` has the order of functions that fit equally well: short names first, then short names
-    of servers. `called` has the servers by the words of their names. `questions` has for a server, by the names of
-    functions, the words that models wrote about them."""
+    `tie` has the order of functions that fit equally well: short names first, then short names of servers. `called` has
+    the servers by the words of their names. `questions` has for a server, by the names of functions, the words that
+    models wrote about them."""
 
     def __init__(self, segments: Mapping[str, Segment], questions: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
         self.servers = tuple(sorted(segments))
@@ -93,8 +93,7 @@ class Index:
         self.read_only = _joined([part.read_only for part in parts], bool)
         self.deprecated = _joined([part.deprecated for part in parts], bool)
         self.same = np.concatenate([part.same for part in parts] or [np.empty((0, 5), np.uint32)])
-        by_name = sorted(range(self.size), key=self._length)
-        self.tie = np.argsort(by_name)
+        self.tie = np.argsort(sorted(range(self.size), key=self._shortness))
         self.called: dict[str, list[int]] = {}
         for number, server in enumerate(self.servers):
             for word in set(map(stem, split_words(server))):
@@ -155,6 +154,10 @@ class Index:
         free = np.isin(of_word, [self._numbers[w] for w in FREE_WORDS if w in self._numbers])
         return np.bincount(self._functions[(self._where & place > 0) & ~free], minlength=self.size)
 
+    def _shortness(self, function: int) -> tuple[int, int, tuple[str, str]]:
+        server, name = self.qualified(function)
+        return len(name), len(server), (server, name)
+
     def postings(self, word: str) -> Postings:
         """The functions that have a word, which is a stem, or a word as it is written behind `WRITTEN`."""
         number = self._numbers.get(word)
@@ -186,10 +189,6 @@ class Index:
     def number(self, server: str, name: str) -> int | None:
         """The number of a function."""
         return self._places.get((server, name))
-
-    def _length(self, function: int) -> tuple[int, int, tuple[str, str]]:
-        server, name = self.qualified(function)
-        return len(name), len(server), (server, name)
 
     def only(self, servers: Sequence[str], read_only: bool | None, tags: Sequence[str]) -> Array | None:
         """Which functions are of these servers, read only or do not, and have all of these tags; `*` at the end of one

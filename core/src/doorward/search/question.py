@@ -30,30 +30,8 @@ READING_KINDS = ("list", "get", "search")
 
 _QUESTION_WORDS = frozenset(["who", "which", "what", "where", "how"])
 
-_PLAIN_VERBS = frozenset(
-    stem(verb)
-    for verb in [
-        "list",
-        "show",
-        "get",
-        "fetch",
-        "read",
-        "retrieve",
-        "view",
-        "see",
-        "find",
-        "create",
-        "add",
-        "make",
-        "new",
-        "update",
-        "edit",
-        "change",
-        "set",
-        "delete",
-        "remove",
-    ]
-)
+_VERBS = "list show get fetch read retrieve view see find create add make new update edit change set delete remove"
+_PLAIN_VERBS = frozenset(map(stem, _VERBS.split()))
 """Verbs that say what to do, and nothing about the thing to do it with."""
 
 _PLAIN_VOTES, _VERB_VOTES, _QUESTION_VOTES = 2.0, 1.0, 1.5
@@ -63,7 +41,6 @@ _GET_OF_SEVERAL = 0.5
 """How much to get one thing is wanted if the question has a plural."""
 
 _TAG = re.compile(r'(?:^|\s)tag:(?:"([^"]{1,100})"|(\S{1,100}))')
-
 
 _QUOTED = re.compile(r'["“«][^"”»]{2,80}["”»]|(?<!\w)\'[^\']{2,80}\'(?!\w)')
 _CAPITALISED = re.compile(r"\b[A-ZÀ-Þ][^\W_]+")

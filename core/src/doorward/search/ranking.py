@@ -41,7 +41,8 @@ VERB_WEIGHT = 0.5
 """How much a verb such as `list` weighs, compared with equally rare words."""
 
 UBIQUITOUS_SHARE = 0.5
-"""A word of a larger share of all functions than this does not stand for another word: it says nothing."""
+"""A word that a larger share of the functions that are searched has stands for no other word: it says nothing. Twenty
+more may have it: in a small catalog half of all is little."""
 
 NAME_BONUS, SUMMARY_BONUS = 0.4, 0.2
 """What it adds to words that fit best (1) if the question explains all of a function's name, of its summary."""
@@ -76,13 +77,17 @@ Array = NDArray[Any]
 
 
 class Ranked(NamedTuple):
-    """The functions that fit, best first; how many there are; which they are, as a truth value for each function; and
-    how well each one of the index fits."""
+    """The first functions that fit, best first; which fit in all, as a truth value for each function; and how well each
+    one of the index fits."""
 
     functions: list[int]
-    total: int
     fits: Array
     worth: Array
+
+    @property
+    def total(self) -> int:
+        """How many functions fit."""
+        return int(self.fits.sum())
 
 
 class Ranking:
@@ -116,7 +121,7 @@ class Ranking:
         if self._steps:
             self._steps.raise_producers(self._first(scores, LEADING), scores, self._hit, self.among)
         ordered = self._first(scores, max(most, PLAIN_PLACES))
-        return Ranked(self._with_plain(ordered)[:most], int(self._hit.sum()), self._hit, scores)
+        return Ranked(self._with_plain(ordered)[:most], self._hit, scores)
 
     def _first(self, scores: Array, most: int) -> list[int]:
         """The best, ordered."""
@@ -279,4 +284,4 @@ def listed(index: Index, among: Array | None) -> Ranked:
     """All functions, or those in `among`, in the order of servers and documents."""
     functions = [*range(index.size)] if among is None else np.flatnonzero(among).tolist()
     every = np.ones(index.size, bool) if among is None else among
-    return Ranked(functions, len(functions), every, np.zeros(index.size, np.float32))
+    return Ranked(functions, every, np.zeros(index.size, np.float32))

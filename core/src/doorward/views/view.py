@@ -56,7 +56,7 @@ Array = NDArray[Any]
 T = TypeVar("T")
 
 
-class Known(NamedTuple):
+class Embedded(NamedTuple):
     """The functions that were embedded: the rows of their vectors, the vectors, and of how many texts there are none
     yet."""
 
@@ -65,7 +65,7 @@ class Known(NamedTuple):
     missing: int
 
 
-NOTHING = Known({}, np.empty((0, 0), np.float32), 0)
+NOTHING = Embedded({}, np.empty((0, 0), np.float32), 0)
 
 
 class View:
@@ -85,7 +85,7 @@ class View:
         self._model = ""
         self._rest_until = 0.0
         self._questions: OrderedDict[str, Array] = OrderedDict()
-        self._placed: tuple[weakref.ref[Index], Known, Array] | None = None
+        self._placed: tuple[weakref.ref[Index], Embedded, Array] | None = None
 
     async def update(self, texts: Mapping[Name, str], *, embed: bool) -> None:
         """Know these functions, by what was kept of them; and by what is embedded now, if `embed`.
@@ -126,13 +126,13 @@ class View:
             await off_loop(self._file.keep, self.id.name, self._model, [*new.items()])
 
     async def _know(self, digests: Mapping[Name, bytes], kept: Mapping[bytes, bytes]) -> None:
-        def joined() -> Known:
+        def joined() -> Embedded:
             found = [name for name, key in digests.items() if key in kept]
             missing = len({*digests.values()} - kept.keys())
             if not found:
                 return NOTHING._replace(missing=missing)
             rows = {name: row for row, name in enumerate(found)}
-            return Known(rows, unpacked([kept[digests[name]] for name in found]), missing)
+            return Embedded(rows, unpacked([kept[digests[name]] for name in found]), missing)
 
         self.known = await off_loop(joined)
 
@@ -175,7 +175,7 @@ class View:
             self._questions.popitem(last=False)
         return [known[question] for question in questions]
 
-    async def _places(self, index: Index, known: Known) -> Array:
+    async def _places(self, index: Index, known: Embedded) -> Array:
         """The row of each function of an index; -1 for one that was not embedded."""
         if self._placed is not None and self._placed[0]() is index and self._placed[1] is known:
             return self._placed[2]
