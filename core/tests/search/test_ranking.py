@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import zlib
 from collections.abc import Sequence
 
 import pytest
@@ -185,3 +186,13 @@ def test_only_a_name_begins_with_a_search() -> None:
     ])  # fmt: skip
     assert asked(of, "how wealthy is Tilda Swinton") == ["films.find_person"]
     assert asked(of, "how wealthy is tilda swinton") == []
+
+
+def test_words_of_the_same_checksum_are_not_the_question() -> None:
+    """The words of a name were once told apart by a CRC, for which anyone finds others in a second."""
+    assert zlib.crc32(b"evil fmlmoafw") == zlib.crc32(b"issues list")
+    functions = [Function("s", "evil_fmlmoafw"), Function("s", "list_issues")]
+    made = unpacked(packed(segment(functions)))
+    assert made is not None
+    index = Index({"s": made}, {})
+    assert [index.names[n] for n in Ranking(index, read("list issues")).best(10).functions] == ["list_issues"]
