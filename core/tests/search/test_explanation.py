@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from doorward.model.functions import Function
-from doorward.search.explanation import why
+from doorward.search.explanation import MAX_REASONS, why
 from doorward.search.index import Index
 from doorward.search.question import read
 from doorward.search.segment import segment
@@ -16,8 +16,16 @@ def test_words_are_told_as_they_are_written() -> None:
         Function("s", "organization"),
     ]
     index = Index({"s": segment(functions)}, {})
-    reasons = [why(index, read("galleries of companies"), number) for number in (0, 1)]
+    question = read("galleries of companies")
+    reasons = [why(index, question, question.concepts, number) for number in (0, 1)]
     assert reasons == [
         ["companies as organizations (name, summary)", "galleries (summary)"],
         ["companies as organization (name)"],
     ]
+
+
+def test_a_long_question_has_few_reasons() -> None:
+    words = " ".join(f"w{n}a" for n in range(100))
+    index = Index({"s": segment([Function("s", "f", "", words)])}, {})
+    question = read(words)
+    assert len(why(index, question, question.concepts, 0)) == MAX_REASONS

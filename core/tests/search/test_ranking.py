@@ -10,6 +10,7 @@ import pytest
 from doorward.model.functions import Function
 from doorward.search.document import document
 from doorward.search.index import Index
+from doorward.search.near_words import MAX_GUESSED
 from doorward.search.question import read
 from doorward.search.ranking import Ranking
 from doorward.search.segment import digest, packed, segment, unpacked
@@ -196,3 +197,12 @@ def test_words_of_the_same_checksum_are_not_the_question() -> None:
     assert made is not None
     index = Index({"s": made}, {})
     assert [index.names[n] for n in Ranking(index, read("list issues")).best(10).functions] == ["list_issues"]
+
+
+def test_few_unknown_words_of_a_question_are_guessed() -> None:
+    """To guess one takes as long as to rank by ten."""
+    index = Index({"s": segment([Function("s", f"thing{chr(97 + n)}llows") for n in range(20)])}, {})
+    typos = " ".join(f"thing{chr(97 + n)}llowz" for n in range(20))
+    guessed = [each for each in Ranking(index, read(typos)).concepts if len(each.phrases) > 1]
+    assert len(guessed) == MAX_GUESSED
+    assert Ranking(index, read(" ".join(reversed(typos.split())))).concepts == Ranking(index, read(typos)).concepts

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import anyio.lowlevel
 import numpy as np
 
 from doorward.catalog.near_functions import MAX_COMPARED_NAMES
@@ -101,7 +102,7 @@ class FunctionSearch:
         fusions = await self._fused(index, queries, rankings, offset + limit)
         found = [each.ranked for each in fusions]
         chosen = merged(found)[offset : offset + limit]
-        reasons = self._reasons(index, questions, chosen, fusions) if explain else {}
+        reasons = self._reasons(index, rankings, chosen, fusions) if explain else {}
         hits = [
             Hit(function, numbers, steps.told(place, found[numbers[0] - 1].worth, reach), reasons.get(place, []))
             for place, numbers in chosen
@@ -123,19 +124,29 @@ class FunctionSearch:
         asked = [number for number, each in enumerate(rankings) if each.question.concepts]
         said = await self._views.opinions([untagged(queries[number]) for number in asked], index)
         opinions = dict(zip(asked, said, strict=True))
-        return [fused(each, most, opinions.get(number, [])) for number, each in enumerate(rankings)]
+        found = []
+        for number, each in enumerate(rankings):
+            if number:  # ten long questions take a while, and others wait
+                await anyio.lowlevel.checkpoint()
+            found.append(fused(each, most, opinions.get(number, [])))
+        return found
 
     def _reasons(
         self,
         index: Index,
-        questions: Sequence[Question],
+        rankings: Sequence[Ranking],
         chosen: Sequence[tuple[int, list[int]]],
         fusions: Sequence[Fused],
     ) -> dict[int, list[str]]:
         """Why each function was found: the words that it has, and the views that find it like a question."""
+
+        def words(number: int, place: int) -> list[str]:
+            of = rankings[number - 1]
+            return why(index, of.question, of.concepts, place)
+
         return {
             place: [
-                *dict.fromkeys(text for n in numbers for text in why(index, questions[n - 1], place)),
+                *dict.fromkeys(text for n in numbers for text in words(n, place)),
                 *dict.fromkeys(
                     f"like: {view}" for n in numbers for view, like in fusions[n - 1].like.items() if place in like
                 ),

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from doorward.data.words import Phrase, stem
 from doorward.search.index import IN_BRIEF, IN_NAME, IN_SUMMARY, Index, Postings
-from doorward.search.near_words import understood
-from doorward.search.question import Question
+from doorward.search.question import Concept, Question
 from doorward.search.segment import WRITTEN
 
 ITS_OWN = "its own words"
 """The question is the name, id, route or summary of the function."""
 
 
-def why(index: Index, question: Question, function: int) -> list[str]:
-    """`issue (name, summary)` for a word that the function has, `bug as issue (name)` for one of its meaning."""
-    concepts = [understood(index, concept) for concept in question.concepts]
+MAX_REASONS = 12
+"""Reasons that are told of a function: a question may have two hundred words."""
+
+
+def why(index: Index, question: Question, concepts: Iterable[Concept], function: int) -> list[str]:
+    """`issue (name, summary)` for a word that the function has, `bug as issue (name)` for one of its meaning.
+    `concepts` are those of the question as they were understood."""
     found = [ITS_OWN] if question.same and (index.same[function] == question.same).any() else []
     said = {stem(word): word for word in reversed(question.written)}
     for concept in concepts:
+        if len(found) == MAX_REASONS:
+            break
         asked = " ".join(said.get(word, word) for word in concept.phrase)
         if places := _places(index, concept.phrase, function):
             found.append(f"{asked} ({places})")

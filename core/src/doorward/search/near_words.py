@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left
+from collections.abc import Sequence
 
 from doorward.data.words import Phrase
 from doorward.search.index import Index
@@ -15,17 +16,26 @@ MAX_COMPARED = 100
 MAX_MEANT = 3
 """Words that one may have meant."""
 
+MAX_GUESSED = 12
+"""Unknown words of a question that are guessed: who writes two hundred does not mean them."""
+
 MEANT_WEIGHT = 0.875
 """How well these fit, compared with a word of the same meaning."""
 
 
-def understood(index: Index, concept: Concept) -> Concept:
-    """A concept with what an unknown word may have meant."""
-    word = concept.phrase[0]
-    if len(concept.phrase) > 1 or len(word) < 4 or index.knows(word):
-        return concept
-    near = dict.fromkeys(near_words(index, word), MEANT_WEIGHT)
-    return Concept(concept.phrase, near | dict(concept.phrases), concept.plain)
+def understood(index: Index, concepts: Sequence[Concept]) -> list[Concept]:
+    """The concepts of a question with what unknown words may have meant."""
+    unknown = [
+        place
+        for place, each in enumerate(concepts)
+        if len(each.phrase) == 1 and len(each.phrase[0]) >= 4 and not index.knows(each.phrase[0])
+    ]
+    found = [*concepts]
+    for place in unknown[:MAX_GUESSED]:
+        phrase, phrases, plain = concepts[place].phrase, concepts[place].phrases, concepts[place].plain
+        near = dict.fromkeys(near_words(index, phrase[0]), MEANT_WEIGHT)
+        found[place] = Concept(phrase, near | dict(phrases), plain)
+    return found
 
 
 def near_words(index: Index, word: str) -> list[Phrase]:

@@ -100,7 +100,7 @@ class Ranking:
     ) -> None:
         self.index, self.question, self.among = index, question, among
         self._steps, self._learned = steps, learned
-        self._concepts = [understood(index, concept) for concept in question.concepts]
+        self.concepts = understood(index, question.concepts)
         self._of = self._searched()
         self._hit = np.zeros(index.size, bool)
         self._itself = np.zeros(index.size, bool)
@@ -132,7 +132,7 @@ class Ranking:
         """How many functions are searched: those of servers that have any word of the question."""
         index = self.index
         asked = np.zeros(len(index.servers), bool)
-        for concept in self._concepts:
+        for concept in self.concepts:
             for word in concept.phrase:
                 asked[index.server_of[index.postings(word).functions]] = True
         searched = asked[index.server_of]
@@ -153,19 +153,19 @@ class Ranking:
     def _scores(self) -> Array:
         index = self.index
         scores = np.zeros(index.size, np.float32)
-        for concept in self._concepts:
+        for concept in self.concepts:
             fit, rarity = self._fit(concept)
             scores += fit * (rarity * (VERB_WEIGHT if concept.plain else 1))
         if (most := float(scores.max(initial=0))) > 0:
             scores /= most
-        fading = min(1.0, FADING_CONCEPTS / max(1, len(self._concepts)))
+        fading = min(1.0, FADING_CONCEPTS / max(1, len(self.concepts)))
         explained_name, explained_summary = self._explained()
         scores += fading * (NAME_BONUS * explained_name + SUMMARY_BONUS * explained_summary + self._wanted())
-        only_word = sum(not concept.plain for concept in self._concepts) == 1
+        only_word = sum(not concept.plain for concept in self.concepts) == 1
         scores += (
             ONLY_WORD_BONUS if only_word else ITSELF_BONUS
         ) * self._itself - DEPRECATED_PENALTY * index.deprecated
-        for concept in self._concepts:
+        for concept in self.concepts:
             scores += SERVER_BONUS * self._of_named(concept.phrase)
         if self._learned is not None:
             scores += self._learned
@@ -209,7 +209,7 @@ class Ranking:
     def _doing(self) -> Array:
         """Where no function has a word of the question: those that do what its verbs want, if it has no more; those
         that search, if it calls something by a name."""
-        if all(concept.plain for concept in self._concepts):
+        if all(concept.plain for concept in self.concepts):
             kinds: Collection[str] = self.question.kinds
         else:
             kinds = ["search"] if self.question.names else []
@@ -223,7 +223,7 @@ class Ranking:
         """The shares of each function's name and summary that the question explains, also by words of its meaning."""
         index = self.index
         said: dict[str, float] = {}
-        for concept in self._concepts:
+        for concept in self.concepts:
             for phrase, weight in concept.phrases.items():
                 said |= {word: max(weight**0.5, said.get(word, 0)) for word in phrase if word not in FREE_WORDS}
         name, summary = np.zeros(index.size, np.float32), np.zeros(index.size, np.float32)
