@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial, reduce
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio.lowlevel
@@ -16,7 +17,7 @@ from doorward.finding.allowed_functions import AllowedFunctions
 from doorward.learning.learned_edges import with_learned
 from doorward.model.errors import InvalidArguments
 from doorward.model.functions import Function
-from doorward.search.explanation import why
+from doorward.search.explanation import MAX_REASONS, why
 from doorward.search.fusion import Fused, fused
 from doorward.search.question import Question, read, untagged
 from doorward.search.ranking import Ranked, Ranking
@@ -89,20 +90,15 @@ class FunctionSearch:
         reach = _both(allowed, index.only(self._servers.names(principal), None, ()))
         usable = self._servers.names(principal) if server is None else [server]
         questions, steps = [read(query) for query in queries], Steps(index, partial(self._needs, principal))
-        rankings = [
-            Ranking(
-                index,
-                each,
-                _both(allowed, index.only(usable, read_only, each.tags)),
-                steps,
-                self._learning.bonus(index, each, principal),
-            )
-            for each in questions
-        ]
+        rankings = []
+        for each in questions:
+            among = _both(allowed, index.only(usable, read_only, each.tags))
+            rankings.append(Ranking(index, each, among, steps, self._learning.bonus(index, each, principal)))
+            await anyio.lowlevel.checkpoint()  # ten long questions take a while, and others wait
         fusions = await self._fused(index, queries, rankings, offset + limit)
         found = [each.ranked for each in fusions]
         chosen = merged(found)[offset : offset + limit]
-        reasons = self._reasons(index, rankings, chosen, fusions) if explain else {}
+        reasons = await self._reasons(index, rankings, chosen, fusions) if explain else {}
         hits = [
             Hit(function, numbers, steps.told(place, found[numbers[0] - 1].worth, reach), reasons.get(place, []))
             for place, numbers in chosen
@@ -112,7 +108,7 @@ class FunctionSearch:
             names = [hit.function.qualified for hit in hits if number in hit.answers]
             self._learning.searched(index, question, principal, names, offset)
         total = found[0].total if len(found) == 1 else int(reduce(_either, (each.fits for each in found)).sum())
-        near = [] if total else self._near(index, reach, queries, questions)
+        near = [] if total else await self._near(index, reach, queries, questions)
         return Found(hits, total, near)
 
     def _needs(self, principal: str, server: str, name: str) -> list[Edge]:
@@ -126,12 +122,12 @@ class FunctionSearch:
         opinions = dict(zip(asked, said, strict=True))
         found = []
         for number, each in enumerate(rankings):
-            if number:  # ten long questions take a while, and others wait
+            if number:
                 await anyio.lowlevel.checkpoint()
             found.append(fused(each, most, opinions.get(number, [])))
         return found
 
-    def _reasons(
+    async def _reasons(
         self,
         index: Index,
         rankings: Sequence[Ranking],
@@ -139,25 +135,25 @@ class FunctionSearch:
         fusions: Sequence[Fused],
     ) -> dict[int, list[str]]:
         """Why each function was found: the words that it has, and the views that find it like a question."""
+        reasons: dict[int, list[str]] = {}
+        for place, numbers in chosen:
+            told: dict[str, None] = {}
+            for of in (rankings[number - 1] for number in numbers):
+                if len(told) < MAX_REASONS:
+                    told |= dict.fromkeys(why(index, of.question, of.concepts, place))
+            like = [view for n in numbers for view, found in fusions[n - 1].like.items() if place in found]
+            reasons[place] = [*dict.fromkeys([*islice(told, MAX_REASONS), *(f"like: {view}" for view in like)])]
+            await anyio.lowlevel.checkpoint()
+        return reasons
 
-        def words(number: int, place: int) -> list[str]:
-            of = rankings[number - 1]
-            return why(index, of.question, of.concepts, place)
-
-        return {
-            place: [
-                *dict.fromkeys(text for n in numbers for text in words(n, place)),
-                *dict.fromkeys(
-                    f"like: {view}" for n in numbers for view, like in fusions[n - 1].like.items() if place in like
-                ),
-            ]
-            for place, numbers in chosen
-        }
-
-    def _near(self, index: Index, among: Any, queries: Sequence[str], questions: Sequence[Question]) -> list[str]:
+    async def _near(self, index: Index, among: Any, queries: Sequence[str], questions: Sequence[Question]) -> list[str]:
         """What fits the words, but is of another server, has not these tags or is not read only; else what is called
         alike, unless there are too many names to compare. `among` are all that the caller may call."""
-        wider = [Ranking(index, each, among).best(MAX_NEAR) for each in questions if each.concepts]
+        wider = []
+        for each in questions:
+            if each.concepts:
+                wider.append(Ranking(index, each, among).best(MAX_NEAR))
+                await anyio.lowlevel.checkpoint()
         if names := [".".join(index.qualified(place)) for place, _ in merged(wider)[:MAX_NEAR]]:
             return names
         numbers = range(index.size) if among is None else np.flatnonzero(among).tolist()
