@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.model.errors import InvalidArguments
 from doorward.model.functions import Compiled, Function
+from doorward.search.explanation import MAX_REASONS
 from doorward.search.index import Index
 
 from ..conftest import CONFIG, Weather
@@ -265,3 +267,26 @@ async def test_an_index_of_another_version_is_made_anew(tmp_path: Path, monkeypa
     assert (await catalog.index.wait()).names == ["one"]
     catalog.index.cache_clear()
     assert catalog.index().names == ["one"]
+
+
+async def test_long_questions_let_others_have_their_turn(doorward_host: Any) -> None:
+    """Ten questions of two hundred words take as long as hundreds of usual ones, and as many reasons are told as of
+    one."""
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await anyio.lowlevel.checkpoint()
+            turns += 1
+
+    queries = [" ".join(f"forecast city w{n}x{each}" for each in range(70)) for n in range(10)]
+    async with doorward_host.gateway(CONFIG) as gate:
+        await gate.search_functions("forecast")
+        async with anyio.create_task_group() as group:
+            group.start_soon(others)
+            found = await gate.search_functions(queries=queries, explain=True)
+            told = turns
+            group.cancel_scope.cancel()
+    assert told >= 20
+    assert all(len(hit["matched"]) <= MAX_REASONS for hit in found["functions"])

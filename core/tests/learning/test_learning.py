@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from doorward.gateway import Gateway
+from doorward.learning.learning import MAX_OF_ONE, MAX_UNWRITTEN
 from doorward.learning.lessons import HALF_LIFE_SECONDS, WORD, Amount, Lesson
 from doorward.model.errors import StateError
 from doorward.stores import Stores
@@ -329,3 +330,18 @@ async def test_gateways_share_what_they_learn(shop: Any) -> None:
         assert store.clear() > 0
         assert not await words(one)
         assert list(store.everything()) == []
+
+
+@pytest.mark.parametrize("shared", [False, True])
+async def test_one_principal_takes_no_room_from_others(shop: Any, shared: bool) -> None:
+    """Who searches and calls in a loop is forgotten first."""
+    config = CONFIG + f"[search]\nshared = {str(shared).lower()}\n"
+    async with shop.gateway(config) as gate:
+        for number in range(MAX_UNWRITTEN // 20):
+            record = gate.learning.record("eve")
+            record.functions |= dict.fromkeys(f"other.f{number}x{each}" for each in range(8))
+            gate.learning.end(record)
+        assert len(gate.learning._unwritten) <= MAX_OF_ONE
+        await learn(gate, principal="bob", times=1)
+        await gate.learning.flush()
+        assert ("order", OLD) in await words(gate, "bob")

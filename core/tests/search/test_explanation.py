@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from doorward.model.functions import Function
-from doorward.search.explanation import why
+from doorward.search.explanation import MAX_REASONS, why
 from doorward.search.index import Index
 from doorward.search.question import read
 from doorward.search.ranking import Ranking
@@ -22,3 +22,9 @@ def test_words_are_told_as_they_are_written() -> None:
         ["companies as organizations (name, summary)", "galleries (summary)"],
         ["companies as organization (name)"],
     ]
+
+
+def test_a_long_question_has_few_reasons() -> None:
+    words = " ".join(f"w{n}a" for n in range(100))
+    index = Index({"s": segment([Function("s", "f", "", words)])}, {})
+    assert len(why(Ranking(index, read(words)), 0)) == MAX_REASONS

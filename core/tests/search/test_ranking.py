@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import zlib
 from collections.abc import Sequence
 
 import pytest
 from doorward.model.functions import Function
 from doorward.search.document import document
 from doorward.search.index import Index
+from doorward.search.near_words import MAX_GUESSED
 from doorward.search.question import read
 from doorward.search.ranking import Ranking
 from doorward.search.segment import digest, packed, segment, unpacked
@@ -181,3 +183,22 @@ def test_of_several_things_there_is_a_list() -> None:
         Function("ai", "list_models", "", "All models", route="GET /models", read_only=True),
     ])  # fmt: skip
     assert asked(of, "which models are there")[0] == "ai.list_models"
+
+
+def test_words_of_the_same_checksum_are_not_the_question() -> None:
+    """The words of a name were once told apart by a CRC, for which anyone finds others in a second."""
+    assert zlib.crc32(b"evil fmlmoafw") == zlib.crc32(b"issues list")
+    functions = [Function("s", "evil_fmlmoafw"), Function("s", "list_issues")]
+    made = unpacked(packed(segment(functions)))
+    assert made is not None
+    index = Index({"s": made}, {})
+    assert [index.names[n] for n in Ranking(index, read("list issues")).best(10).functions] == ["list_issues"]
+
+
+def test_few_unknown_words_of_a_question_are_guessed() -> None:
+    """To guess one takes as long as to rank by ten."""
+    index = Index({"s": segment([Function("s", f"thing{chr(97 + n)}llows") for n in range(20)])}, {})
+    typos = " ".join(f"thing{chr(97 + n)}llowz" for n in range(20))
+    guessed = [each for each in Ranking(index, read(typos)).concepts if len(each.phrases) > 1]
+    assert len(guessed) == MAX_GUESSED
+    assert Ranking(index, read(" ".join(reversed(typos.split())))).concepts == Ranking(index, read(typos)).concepts

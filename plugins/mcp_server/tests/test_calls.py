@@ -80,6 +80,7 @@ async def test_its_example_is_a_call(doorward_host: Any) -> None:
             ["missing a required argument: 'function'", "It is written doorward.items({ function: string;"],
         ),
         ({"function": "weather.big", "cursor": "doorward://results/none"}, ["there is no result", "made again"]),
+        ({"function": "weather.big", "cursor": "a\x1b[31m\u202e"}, ["there is no result a\\x1b[31m\\u202e"]),
     ],
 )
 async def test_mistakes_are_explained_in_its_terms(

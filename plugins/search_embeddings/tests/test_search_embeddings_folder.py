@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,11 @@ def _other_tensors(folder: Path) -> None:
     save_model(folder, mapping=np.zeros((2, 2), np.int32))
 
 
+def _a_pipe(folder: Path) -> None:
+    """To read it would never end."""
+    os.mkfifo(folder / "more.json")
+
+
 def _too_few_vectors(folder: Path) -> None:
     from safetensors.numpy import load_file, save_file
 
@@ -128,7 +134,7 @@ def _too_few_vectors(folder: Path) -> None:
     save_file({"embeddings": matrix[:3]}, folder / "model.safetensors")
 
 
-@pytest.mark.parametrize("spoil", [_missing, _no_tensors, _no_tokens, _other_tensors, _too_few_vectors])
+@pytest.mark.parametrize("spoil", [_missing, _no_tensors, _no_tokens, _other_tensors, _too_few_vectors, _a_pipe])
 async def test_a_folder_without_a_good_model(doorward_host: Host, model: Path, spoil: Any) -> None:
     """Words alone are searched, and `doctor` says what is wrong with which folder. Nothing is looked for elsewhere."""
     spoil(model)

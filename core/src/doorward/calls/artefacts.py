@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from doorward.calls.artefact_store import ArtefactStore, StoredArtefact
-from doorward.data.clean_text import clean_text
+from doorward.data.clean_text import clean_text, visible
 from doorward.data.json_reading import decoded, read_json
 from doorward.model.calls import File
 from doorward.model.errors import InvalidArguments, LimitExceeded, UnknownName
@@ -200,7 +200,8 @@ class Artefacts:
         kept = self._store.get(principal, uri.removeprefix(PREFIX).partition("?")[0])
         if kept is None or kept.until <= self._clock():
             raise UnknownName(
-                f"there is no result {uri[:200]}", hint="Results are kept for a while only: have it made again."
+                f"there is no result {visible(uri[:200])}",
+                hint="Results are kept for a while only: have it made again.",
             )
         return kept
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import anyio.lowlevel
 import numpy as np
 
 from doorward.catalog.near_functions import MAX_COMPARED_NAMES
@@ -15,7 +17,7 @@ from doorward.finding.allowed_functions import AllowedFunctions, both
 from doorward.learning.learned_edges import with_learned
 from doorward.model.errors import InvalidArguments
 from doorward.model.functions import Function
-from doorward.search.explanation import why
+from doorward.search.explanation import MAX_REASONS, why
 from doorward.search.fusion import Fused, fused
 from doorward.search.question import Question, read, untagged
 from doorward.search.ranking import Ranked, Ranking
@@ -88,20 +90,15 @@ class FunctionSearch:
         reach = both(allowed, index.only(self._servers.names(principal), None, ()))
         usable = self._servers.names(principal) if server is None else [server]
         questions, steps = [read(query) for query in queries], Steps(index, partial(self._needs, principal))
-        rankings = [
-            Ranking(
-                index,
-                each,
-                both(allowed, index.only(usable, read_only, each.tags)),
-                steps,
-                self._learning.bonus(index, each, principal),
-            )
-            for each in questions
-        ]
+        rankings = []
+        for each in questions:
+            among = both(allowed, index.only(usable, read_only, each.tags))
+            rankings.append(Ranking(index, each, among, steps, self._learning.bonus(index, each, principal)))
+            await anyio.lowlevel.checkpoint()  # ten long questions take a while, and others wait
         fusions = await self._fused(index, queries, rankings, offset + limit)
         found = [each.ranked for each in fusions]
         chosen = merged(found)[offset : offset + limit]
-        reasons = _reasons(rankings, fusions, chosen) if explain else {}
+        reasons = await _reasons(rankings, fusions, chosen) if explain else {}
         hits = [
             Hit(function, numbers, steps.told(place, found[numbers[0] - 1].worth, reach), reasons.get(place, []))
             for place, numbers in chosen
@@ -111,7 +108,7 @@ class FunctionSearch:
             names = [hit.function.qualified for hit in hits if number in hit.answers]
             self._learning.searched(index, question, principal, names, offset)
         total = int(np.logical_or.reduce([each.fits for each in found]).sum())
-        near = [] if total else self._near(index, reach, queries, questions)
+        near = [] if total else await self._near(index, reach, queries, questions)
         return Found(hits, total, near)
 
     def _needs(self, principal: str, server: str, name: str) -> list[Edge]:
@@ -123,12 +120,21 @@ class FunctionSearch:
         asked = [number for number, each in enumerate(rankings) if each.question.concepts]
         said = await self._views.opinions([untagged(queries[number]) for number in asked], index)
         opinions = dict(zip(asked, said, strict=True))
-        return [fused(each, most, opinions.get(number, [])) for number, each in enumerate(rankings)]
+        found = []
+        for number, each in enumerate(rankings):
+            if number:
+                await anyio.lowlevel.checkpoint()
+            found.append(fused(each, most, opinions.get(number, [])))
+        return found
 
-    def _near(self, index: Index, among: Any, queries: Sequence[str], questions: Sequence[Question]) -> list[str]:
+    async def _near(self, index: Index, among: Any, queries: Sequence[str], questions: Sequence[Question]) -> list[str]:
         """What fits the words, but is of another server, has not these tags or is not read only; else what is called
         alike, unless there are too many names to compare. `among` are all that the caller may call."""
-        wider = [Ranking(index, each, among).best(MAX_NEAR) for each in questions if each.concepts]
+        wider = []
+        for each in questions:
+            if each.concepts:
+                wider.append(Ranking(index, each, among).best(MAX_NEAR))
+                await anyio.lowlevel.checkpoint()
         if names := [".".join(index.qualified(place)) for place, _ in merged(wider)[:MAX_NEAR]]:
             return names
         numbers = range(index.size) if among is None else np.flatnonzero(among).tolist()
@@ -140,19 +146,20 @@ class FunctionSearch:
         return [*dict.fromkeys(like)][:MAX_NEAR]
 
 
-def _reasons(
+async def _reasons(
     rankings: Sequence[Ranking], fusions: Sequence[Fused], chosen: Sequence[tuple[int, list[int]]]
 ) -> dict[int, list[str]]:
     """Why each function was found: the words that it has, and the views that find it like a question."""
-    return {
-        place: [
-            *dict.fromkeys(text for n in numbers for text in why(rankings[n - 1], place)),
-            *dict.fromkeys(
-                f"like: {view}" for n in numbers for view, like in fusions[n - 1].like.items() if place in like
-            ),
-        ]
-        for place, numbers in chosen
-    }
+    reasons: dict[int, list[str]] = {}
+    for place, numbers in chosen:
+        told: dict[str, None] = {}
+        for number in numbers:
+            if len(told) < MAX_REASONS:
+                told |= dict.fromkeys(why(rankings[number - 1], place))
+        like = [view for number in numbers for view, found in fusions[number - 1].like.items() if place in found]
+        reasons[place] = [*dict.fromkeys([*islice(told, MAX_REASONS), *(f"like: {view}" for view in like)])]
+        await anyio.lowlevel.checkpoint()
+    return reasons
 
 
 def merged(found: Sequence[Ranked]) -> list[tuple[int, list[int]]]:

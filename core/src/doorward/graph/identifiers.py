@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from doorward.data.words import split_words, stem
 from doorward.describe.schemas import Reader, listed, strings, table, variants
+from doorward.graph.effort import Effort
 from doorward.model.functions import Function
 
 MAX_NEEDS, MAX_GIVEN = 12, 200
@@ -18,8 +19,17 @@ MAX_NEEDS, MAX_GIVEN = 12, 200
 MAX_DEPTH = 4
 """How deep the objects of a result are looked into."""
 
+MAX_NESTING = 40
+"""Schemas within schemas that are followed, whatever they are: lists of lists, definitions that lead to others."""
+
 MAX_NAME_CHARS = 80
 """Characters of the name of a field that are told."""
+
+MAX_READ_CHARS, MAX_THING_WORDS = 200, 12
+"""Characters of a name that are read, and words that say what a thing is."""
+
+MAX_ROUTE_CHARS, MAX_STEPS = 500, 30
+"""Characters and steps of a path that are read."""
 
 _SURE_SUFFIXES = frozenset(["id", "ids", "uuid", "guid", "gid", "sid", "slug"])
 """Words at the end of a name that say that it identifies a thing."""
@@ -74,12 +84,12 @@ def needed(function: Function, reader: Reader) -> list[Needed]:
         original = function.names.get(name, name)
         schema = reader.resolve(properties[name])[1]
         in_path = original in before or name in before
-        if "enum" in schema or not (in_path or _SURE_SUFFIXES.intersection(split_words(original)[-1:])):
+        words = split_words(original[:MAX_READ_CHARS])
+        if "enum" in schema or not (in_path or _SURE_SUFFIXES.intersection(words[-1:])):
             continue
         kinds = _kinds(schema, reader)
         if kinds and kinds.isdisjoint(_SCALARS):
             continue
-        words = split_words(original)
         suffix = words[-1] if words and words[-1] in _SUFFIXES else ""
         thing = _thing(words[:-1] if suffix else words) or _thing(before.get(original, before.get(name, [])))
         if not (thing := thing or (() if in_path else thing_of_route(function))):
@@ -93,7 +103,7 @@ class Results:
     """The identifiers that results have. What a definition has is looked up once for all results that refer to it."""
 
     def __init__(self, reader: Reader) -> None:
-        self._reader = reader
+        self._reader, self._effort, self._nesting = reader, Effort(), 0
         self._known: dict[tuple[str, Thing], Found] = {}
 
     def given(self, function: Function, about: Thing) -> list[Given]:
@@ -105,10 +115,19 @@ class Results:
 
     def _found(self, schema: Any, about: Thing, depth: int) -> Found:
         """What is in a schema, if its objects are of the thing `about`; the sure and the near win."""
+        if self._nesting >= MAX_NESTING:
+            return Found()
+        self._nesting += 1
+        try:
+            return self._looked_up(schema, about, depth)
+        finally:
+            self._nesting -= 1
+
+    def _looked_up(self, schema: Any, about: Thing, depth: int) -> Found:
         name, whole = self._reader.resolve(schema)
         if not name:
             return self._fields(whole, about, False, depth)
-        named = _thing(split_words(name))
+        named = _thing(_words(name))
         key = name, named or about
         if key not in self._known:
             self._known[key] = Found()  # where a circle of references ends
@@ -128,7 +147,7 @@ class Results:
                 found.add(Given(own or about, field, sure or bool(own), 0, is_text, _called(key, words)))
             elif kinds.isdisjoint(_SCALARS):
                 inner = _thing(words)
-                for each in self._found(value, inner or about, depth - 1).values():
+                for each in self._inside(value, inner or about, depth - 1):
                     deeper = each._replace(depth=each.depth + 1, sure=each.sure or sure or bool(inner))
                     found.add(deeper)
                     # The user that is an `owner` is an owner, too.
@@ -136,9 +155,14 @@ class Results:
                         found.add(deeper._replace(thing=inner))
         for part in (whole.get("items"), *listed(whole.get("prefixItems"), 5), *variants(whole)[:10]):
             if table(part):
-                for each in self._found(part, about, depth).values():
+                for each in self._inside(part, about, depth):
                     found.add(each._replace(sure=each.sure or sure))
         return found
+
+    def _inside(self, schema: Any, about: Thing, depth: int) -> Iterable[Given]:
+        """What is found in a part of a schema, which is copied: many large parts may refer to the same definition."""
+        found = self._found(schema, about, depth)
+        return found.values() if self._effort.spend(len(found)) else ()
 
 
 class Found(dict[tuple[Thing, str], Given]):
@@ -170,7 +194,7 @@ def _is_text(kinds: set[str]) -> bool | None:
 def _path_parameters(route: str) -> Iterable[tuple[str, list[str]]]:
     """The parameters in a path, each with the words of the step before it."""
     before: list[str] = []
-    for match in _STEPS.finditer(route.partition(" ")[2]):
+    for match in _steps(_path(route)):
         if match[1]:
             yield match[1], before
         else:
@@ -179,30 +203,44 @@ def _path_parameters(route: str) -> Iterable[tuple[str, list[str]]]:
 
 def collections(functions: Iterable[Function]) -> frozenset[str]:
     """The paths that hold items: `/movie` where there is `/movie/{movie_id}`."""
-    paths = (function.route.partition(" ")[2] for function in functions)
-    return frozenset(path[: match.start() - 1] for path in paths for match in _STEPS.finditer(path) if match[1])
+    paths = (_path(function.route) for function in functions)
+    return frozenset(path[: match.start() - 1] for path in paths for match in _steps(path) if match[1])
 
 
 def thing_of_route(function: Function, within: Collection[str] = ()) -> Thing:
     """What the last fixed step of a path names; or a tool, without its verb. A step that picks out of a collection says
     nothing of what it picks: `/movie/popular` gives movies if `/movie` is one of these collections."""
-    path = function.route.partition(" ")[2]
+    path = _path(function.route)
     before, _, last = path.rpartition("/")
     if before in within and last.isidentifier() and not last.endswith("s"):
         path = before
-    steps = [split_words(match[2]) for match in _STEPS.finditer(path) if match[2]]
-    things = [_thing(step) for step in reversed(steps)] or [_thing(split_words(function.name)[1:])]
+    steps = [split_words(match[2]) for match in _steps(path) if match[2]]
+    things = [_thing(step) for step in reversed(steps)] or [_thing(_words(function.name)[1:])]
     return next(filter(None, things), ())
 
 
-@lru_cache(10_000)
+def _path(route: str) -> str:
+    return route[:MAX_ROUTE_CHARS].partition(" ")[2]
+
+
+def _steps(path: str) -> Iterable[re.Match[str]]:
+    return islice(_STEPS.finditer(path), MAX_STEPS)
+
+
 def _words(name: str) -> tuple[str, ...]:
+    """The words of a name."""
+    return _split(name[:MAX_READ_CHARS])
+
+
+@lru_cache(10_000)
+def _split(name: str) -> tuple[str, ...]:
     """The words of a field's name: the same ones are in many results."""
     return tuple(split_words(name))
 
 
 def _thing(words: Iterable[str]) -> Thing:
-    return tuple(word for word in map(stem, words) if word not in _VAGUE)
+    """What words say that something is; of very many the last ones do."""
+    return tuple(word for word in map(stem, words) if word not in _VAGUE)[-MAX_THING_WORDS:]
 
 
 def _called(key: str, words: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from doorward.data.words import split_words
 from doorward.describe.schemas import Definitions, Reader
+from doorward.graph.effort import Effort
 from doorward.graph.identifiers import Given, Needed, Results, Thing, collections, needed, thing_of_route
 from doorward.model.functions import Function
 
@@ -49,12 +50,12 @@ def edges(functions: Sequence[Function], definitions: Definitions) -> list[Edge]
     for function in functions:
         reader.refuel()
         wants[function.name] = needed(function, reader)
-    sources = _sources(functions, wants, reader)
+    choices = _Choices(_sources(functions, wants, reader))
     return [
-        edge
+        edge._replace(function=function.name, parameter=need.parameter)
         for function in functions
         for need in wants[function.name]
-        for edge in _for(function, need, {other.thing for other in wants[function.name]}, sources)
+        for edge in choices.of(function.name, need, frozenset(other.thing for other in wants[function.name]))
     ]
 
 
@@ -78,7 +79,7 @@ def _sources(
     functions: Sequence[Function], wants: Mapping[str, Sequence[Needed]], reader: Reader
 ) -> dict[tuple[Thing, str], list[_Source]]:
     """The functions that give what anybody wants: each thing, by a field that identifies it."""
-    results, within = Results(reader), collections(functions)
+    results, within, effort = Results(reader), collections(functions), Effort()
     sources: dict[tuple[Thing, str], list[_Source]] = {
         (need.thing, field): [] for needs in wants.values() for need in needs for field in need.fields
     }
@@ -90,6 +91,8 @@ def _sources(
         about = thing_of_route(function, within)
         asks = frozenset(need.thing for need in wants[function.name])
         for given in results.given(function, about):
+            if not effort.spend():
+                break
             for start in range(len(given.thing)):  # a saved album is an album
                 key = given.thing[start:], given.field
                 if key in sources and key[0] not in asks:  # who knows one already needs none
@@ -102,20 +105,31 @@ def _sources(
     return {key: found or shortened.get(key, []) for key, found in sources.items()}
 
 
-def _for(
-    function: Function, need: Needed, knows: set[Thing], sources: Mapping[tuple[Thing, str], Sequence[_Source]]
-) -> list[Edge]:
-    found: dict[str, Edge] = {}
-    for place, field in enumerate(need.fields):
-        for source in sources.get((need.thing, field), ()):
-            if source.producer == function.name:
-                continue
-            if None not in (need.is_text, source.given.is_text) and need.is_text != source.given.is_text:
-                continue
-            sure = source.confidence - PER_NEED * len(source.asks - knows) - PER_FIELD * place
-            confidence = min(1.0, round(sure, 2))
-            if confidence >= LEAST and (source.producer not in found or confidence > found[source.producer].confidence):
-                edge = Edge(function.name, need.parameter, source.producer, source.given.name, confidence)
-                found[source.producer] = edge
-    best = sorted(found.values(), key=lambda edge: (-edge.confidence, len(edge.producer), edge.producer))
-    return best[:MAX_PRODUCERS]
+class _Choices:
+    """The best sources for what functions need. Most need the same and know the same, so it is found out once."""
+
+    def __init__(self, sources: Mapping[tuple[Thing, str], Sequence[_Source]]) -> None:
+        self._sources, self._effort = sources, Effort()
+        self._known: dict[object, list[Edge]] = {}
+
+    def of(self, function: str, need: Needed, knows: frozenset[Thing]) -> list[Edge]:
+        """Who gives what a function needs that has all that it `knows`, in edges of no function yet."""
+        key = need._replace(parameter=""), knows
+        if key not in self._known:
+            self._known[key] = self._best(need, knows)
+        return [edge for edge in self._known[key] if edge.producer != function][:MAX_PRODUCERS]
+
+    def _best(self, need: Needed, knows: frozenset[Thing]) -> list[Edge]:
+        found: dict[str, Edge] = {}
+        for place, field in enumerate(need.fields):
+            for source in self._sources.get((need.thing, field), ()):
+                if not self._effort.spend():
+                    break
+                if None not in (need.is_text, source.given.is_text) and need.is_text != source.given.is_text:
+                    continue
+                sure = source.confidence - PER_NEED * len(source.asks - knows) - PER_FIELD * place
+                confidence, known = min(1.0, round(sure, 2)), found.get(source.producer)
+                if confidence >= LEAST and (known is None or confidence > known.confidence):
+                    found[source.producer] = Edge("", "", source.producer, source.given.name, confidence)
+        best = sorted(found.values(), key=lambda edge: (-edge.confidence, len(edge.producer), edge.producer))
+        return best[: MAX_PRODUCERS + 1]  # one of them may be the function that asks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 MAX_TOGETHER = 8
 """Functions of a run that are counted as called together: the first."""
 
-MAX_UNWRITTEN = 5000
-"""Lessons that wait to be written; further ones are lost until some are."""
+MAX_UNWRITTEN, MAX_OF_ONE = 5000, 1000
+"""Lessons that wait to be written, in all and of one principal, who takes no room from others; further ones are lost
+until these are written."""
 
 MAX_LOOKED_AT = 8
 """Runs at a time in whose values a thread looks for flows; of further ones, these are not learned."""
@@ -64,6 +65,7 @@ class Learning:
         self._learned: OrderedDict[str, Learned] = OrderedDict()
         self._unwritten: dict[tuple[str, Lesson], Amount] = {}
         self._being_written: dict[tuple[str, Lesson], Amount] = {}
+        self._waiting: Counter[str] = Counter()
         self._looking: set[asyncio.Future[None]] = set()
         self._writing = anyio.Lock()
         self._failed = False
@@ -134,7 +136,9 @@ class Learning:
 
     def _learn(self, principal: str, lesson: Lesson, times: float = 1.0) -> None:
         amount, key = Amount(times, self._clock()), (self._whose(principal), lesson)
-        if key in self._unwritten or len(self._unwritten) < MAX_UNWRITTEN:
+        is_new = key not in self._unwritten
+        if not is_new or (len(self._unwritten) < MAX_UNWRITTEN and self._waiting[principal] < MAX_OF_ONE):
+            self._waiting[principal] += is_new
             self._unwritten[key] = more(lesson.kind, self._unwritten.get(key), amount)
             if kept := self._known.get(key[0]):
                 kept[1].add(lesson, amount)
@@ -182,6 +186,7 @@ class Learning:
             if self._store is None or not self._unwritten:
                 return
             self._being_written, self._unwritten = self._unwritten, {}
+            self._waiting.clear()
             try:
                 before = await anyio.to_thread.run_sync(self._store.add, self._being_written, self._clock())
             except BaseException as error:  # also if we are cancelled before it began

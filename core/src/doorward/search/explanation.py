@@ -13,12 +13,18 @@ ITS_OWN = "its own words"
 """The question is the name, id, route or summary of the function."""
 
 
+MAX_REASONS = 12
+"""Reasons that are told of a function: a question may have two hundred words."""
+
+
 def why(ranking: Ranking, function: int) -> list[str]:
     """`issue (name, summary)` for a word that the function has, `bug as issue (name)` for one of its meaning."""
     index, question = ranking.index, ranking.question
     found = [ITS_OWN] if question.same and (index.same[function] == question.same).any() else []
     said = {stem(word): word for word in reversed(question.written)}
     for concept in ranking.concepts:
+        if len(found) == MAX_REASONS:
+            break
         asked = " ".join(said.get(word, word) for word in concept.phrase)
         if places := _places(index, concept.phrase, function):
             found.append(f"{asked} ({places})")

@@ -92,7 +92,7 @@ class Index:
         self.kinds = _joined([part.kinds for part in parts], np.uint16)
         self.read_only = _joined([part.read_only for part in parts], bool)
         self.deprecated = _joined([part.deprecated for part in parts], bool)
-        self.same = np.concatenate([part.same for part in parts] or [np.empty((0, 5), np.uint32)])
+        self.same = np.concatenate([part.same for part in parts] or [np.empty((0, 5), np.uint64)])
         self.tie = np.argsort(sorted(range(self.size), key=self._shortness))
         self.called: dict[str, list[int]] = {}
         for number, server in enumerate(self.servers):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -21,17 +22,27 @@ MAX_COMPARED = 100
 MAX_MEANT = 3
 """Words that one may have meant."""
 
+MAX_GUESSED = 12
+"""Unknown words of a question that are guessed: who writes two hundred does not mean them."""
+
 MEANT_WEIGHT = 0.875
 """How well these fit, compared with a word of the same meaning."""
 
 
-def understood(index: Index, concept: Concept, among: Array | None) -> Concept:
-    """A concept with what its word may have meant, if no function has it, of those in `among` if that is given."""
-    word = concept.phrase[0]
-    if len(concept.phrase) > 1 or len(word) < 4 or _has(index, word, among):
-        return concept
-    near = dict.fromkeys(near_words(index, word, among), MEANT_WEIGHT)
-    return Concept(concept.phrase, near | dict(concept.phrases), concept.plain)
+def understood(index: Index, concepts: Sequence[Concept], among: Array | None) -> list[Concept]:
+    """The concepts of a question with what words may have meant that no function has, of those in `among` if that is
+    given."""
+    unknown = [
+        place
+        for place, each in enumerate(concepts)
+        if len(each.phrase) == 1 and len(each.phrase[0]) >= 4 and not _has(index, each.phrase[0], among)
+    ]
+    found = [*concepts]
+    for place in unknown[:MAX_GUESSED]:
+        phrase, phrases, plain = concepts[place].phrase, concepts[place].phrases, concepts[place].plain
+        near = dict.fromkeys(near_words(index, phrase[0], among), MEANT_WEIGHT)
+        found[place] = Concept(phrase, near | dict(phrases), plain)
+    return found
 
 
 def _has(index: Index, word: str, among: Array | None) -> bool:

@@ -105,7 +105,7 @@ class Ranking:
     ) -> None:
         self.index, self.question, self.among = index, question, among
         self._steps, self._learned = steps, learned
-        self.concepts = [understood(index, concept, among) for concept in question.concepts]
+        self.concepts = understood(index, question.concepts, among)
         self._of = self._searched()
         self._hit = np.zeros(index.size, bool)
         self._itself = np.zeros(index.size, bool)

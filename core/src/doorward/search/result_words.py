@@ -17,6 +17,9 @@ from doorward.model.functions import Function
 MAX_FIELDS, MAX_WORDS = 60, 200
 """Fields of an object, and words of a result, that are read."""
 
+MAX_NESTING, MAX_NAME_CHARS = 40, 200
+"""Schemas within schemas that are followed, such as lists of lists, and characters of a name that are read."""
+
 Words = dict[str, None]
 
 
@@ -27,8 +30,10 @@ class ResultWords:
 
     def __init__(self, definitions: Definitions, scrub: Callable[[str], str] = str) -> None:
         self._reader = Reader(definitions)
-        self._split = cache(lambda name: tuple(split_words(scrub(name))))  # the same names are in many results
+        # the same names are in many results
+        self._split = cache(lambda name: tuple(split_words(scrub(name)[:MAX_NAME_CHARS])))
         self._known: dict[str, Words] = {}
+        self._nesting = 0
 
     def of(self, function: Function) -> list[str]:
         """The words of a function's result, each once."""
@@ -36,8 +41,15 @@ class ResultWords:
         return [*islice(self._words(function.returns), MAX_WORDS)]
 
     def _words(self, schema: Any) -> Words:
-        if not table(schema) or not self._reader.burn():
+        if self._nesting >= MAX_NESTING or not table(schema) or not self._reader.burn():
             return {}
+        self._nesting += 1
+        try:
+            return self._looked_up(schema)
+        finally:
+            self._nesting -= 1
+
+    def _looked_up(self, schema: Any) -> Words:
         name, whole = self._reader.resolve(schema)
         if not name:
             return self._fields(whole)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -18,7 +19,7 @@ from doorward.model.functions import Function
 from doorward.search.document import FIELDS, KINDS, document
 from doorward.search.result_words import ResultWords
 
-VERSION = 1
+VERSION = 2
 """Of the form of the bytes. A segment of another version is made anew of the stored functions."""
 
 RESULTS, PLAIN = FIELDS.index("results"), len(FIELDS)
@@ -73,7 +74,7 @@ def segment(functions: Sequence[Function], results: ResultWords | None = None) -
         kinds=np.array([sum(1 << KINDS.index(kind) for kind in one.kinds) for one in documents], np.uint16),
         read_only=np.array([function.read_only for function in functions], bool),
         deprecated=np.array([function.deprecated for function in functions], bool),
-        same=np.array([[*map(digest, one.same)] for one in documents], np.uint32).reshape(-1, 5),
+        same=np.array([[*map(digest, one.same)] for one in documents], np.uint64).reshape(-1, 5),
         lengths=np.minimum(np.c_[by_field, by_field.sum(axis=1) - by_field[:, RESULTS]], MAX_LENGTH).astype(np.uint16),
         entries=_entries([*chain.from_iterable(texts)], np.repeat(np.arange(len(texts)), sizes)),
     )
@@ -106,8 +107,10 @@ def _entries(words: Sequence[str], places: Array) -> Entries:
 
 
 def digest(words: Iterable[str]) -> int:
-    """A number for some words, in whatever order; 0 for none."""
-    return zlib.crc32(" ".join(sorted(words)).encode())
+    """A number for some words, in whatever order; 0 for none. Nobody can find other words for the number of a question,
+    and come first for it."""
+    text = " ".join(sorted(words))
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) if text else 0
 
 
 # As bytes

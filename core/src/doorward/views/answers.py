@@ -14,6 +14,8 @@ MAX_DIMENSIONS = 8192
 
 Array = NDArray[Any]
 
+_NUMPY_NUMBERS = {np.dtype(code).type for code in np.typecodes["AllInteger"] + "efd"}
+
 
 def vectors(answer: Any, texts: int, dimensions: int | None) -> Array:
     """An answer as an array with a row of length 1 for each text; zeros stay zeros. `dimensions` is how many numbers
@@ -21,6 +23,7 @@ def vectors(answer: Any, texts: int, dimensions: int | None) -> Array:
 
     Raises: Unfit, which says what is wrong with it.
     """
+    _plain(answer)
     try:
         found = np.asarray(answer)
     except (ValueError, TypeError, OverflowError):
@@ -41,6 +44,22 @@ def vectors(answer: Any, texts: int, dimensions: int | None) -> Array:
     found /= np.where(largest > 0, largest, 1)  # first: the squares of large numbers would be infinite
     norms = np.linalg.norm(found, axis=1, keepdims=True)
     return (found / np.where(norms > 0, norms, 1)).astype(np.float32)
+
+
+def _plain(answer: Any) -> None:
+    """Raises: Unfit for lists of anything but numbers. To make an array of one long text and many numbers would take
+    the room of the text for each of them."""
+    if not isinstance(answer, (list, tuple)):
+        return
+    for row in answer:
+        if isinstance(row, (str, bytes)):
+            raise Unfit(f"it answered a list of {type(row).__name__}, not of vectors")
+        if not isinstance(row, (list, tuple)):
+            continue
+        if len(row) > MAX_DIMENSIONS:
+            raise Unfit(f"it answered vectors of {len(row)} numbers; from 1 to {MAX_DIMENSIONS} are possible")
+        if other := {*map(type, row)} - {int, float} - _NUMPY_NUMBERS:
+            raise Unfit(f"it answered vectors with {min(each.__name__ for each in other)} in them, not only numbers")
 
 
 def packed(vector: Array) -> bytes:

@@ -14,6 +14,9 @@ from doorward_search_embeddings.settings import EmbeddingSettings
 MAX_RESPONSE_BYTES = 32 * 2**20
 """Size of one answer. 64 vectors of 8192 numbers take about 10 MiB as JSON."""
 
+MAX_ERROR_BYTES = 100_000
+"""Of the body of an error, in which a reason is looked for."""
+
 _PORTS = {"http": 80, "https": 443}
 _USELESS = (400, 401, 403, 404, 413, 422)
 """To ask again does not help: the key, the model, the address or the length of a text is wrong."""
@@ -121,6 +124,7 @@ async def _vectors(content: bytes, texts: int, place: str) -> list[list[float]]:
 
 def _said(content: bytes) -> str:
     """What the endpoint says of an error, if it says anything."""
+    content = content[:MAX_ERROR_BYTES]
     try:
         body: Any = read_json(content)
     except ValueError:

@@ -57,6 +57,8 @@ class Folder:
     def _hashed(self) -> str:
         found = hashlib.sha256()
         for file in sorted(file for kind in ("*.safetensors", "*.json") for file in self._folder.rglob(kind)):
+            if not file.is_file():  # to read a pipe would never end
+                raise ValueError(f"{file.name} is no file")
             found.update(f"{file.relative_to(self._folder)}\0{file.stat().st_size}\0".encode(errors="surrogatepass"))
             with file.open("rb") as content:
                 while part := content.read(2**20):
