@@ -72,7 +72,6 @@ class Echo(ThreadingHTTPServer):
     """An API and an MCP server. Calls are answered when `together` of them have come, the last one first."""
 
     daemon_threads = True
-    request_queue_size = 512
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)

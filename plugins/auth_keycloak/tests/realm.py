@@ -110,14 +110,10 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-class Server(ThreadingHTTPServer):
-    request_queue_size = 200
-
-
 @contextmanager
 def running(prefix: str = "") -> Iterator[Realm]:
     realm = Realm(prefix)
-    server = Server(("127.0.0.1", 0), type("Of", (Handler,), {"realm": realm}))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Of", (Handler,), {"realm": realm}))
     realm.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

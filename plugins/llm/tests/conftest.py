@@ -73,7 +73,6 @@ class Provider:
                 pass
 
         class Server(ThreadingHTTPServer):
-            request_queue_size = 100
             daemon_threads = True
 
         self._server = Server(("127.0.0.1", 0), Handler)

@@ -28,7 +28,6 @@ class Recorder(ThreadingHTTPServer):
     """A server that remembers requests, and answers as `answer(method, message)` says: status, headers, body."""
 
     daemon_threads = True
-    request_queue_size = 100
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, str, dict[str, str], Any]] = []

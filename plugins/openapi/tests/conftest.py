@@ -19,10 +19,6 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-class Server(ThreadingHTTPServer):
-    request_queue_size = 200
-
-
 class Upstream:
     """The server: `answers` maps a path to (status, headers, body), or to what makes these of a request; any other path
     is echoed as JSON."""
@@ -58,7 +54,7 @@ class Upstream:
             def log_message(self, *args: Any) -> None:
                 pass
 
-        self._server = Server(("127.0.0.1", 0), Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
