@@ -89,6 +89,7 @@ async def agent(anyio_backend: str, project: Project) -> AsyncIterator[Agent]:
 async def test_tools_are_found_shown_and_called_by_either_name(agent: Agent) -> None:
     """CONTRACT: SRC-18, SRC-20, MCP-10, SEC-10."""
     (found,) = (await agent.call("search_functions", query="find people", limit=1))["functions"]
+    found.pop("gives", "")  # known as soon as another test has called it
     assert found == {"function": "people.find_people", "summary": "Finds people.", "read_only": True}
     (card,) = (await agent.call("get_functions", functions=["people.find-people"]))["functions"]
     assert "def find_people(\n    home_town: str,  # Where they live\n    from_: int = ..." in card["text"]
