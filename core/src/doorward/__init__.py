@@ -51,6 +51,7 @@ _EXPORTS = {
     "model.limits": ("Limits",),
     "model.names": ("is_plain", "python_name", "unique_names"),
     "host.guarded_transport": ("GuardedTransport",),
+    "host.named_hosts": ("NamedHosts",),
     "programs.awaited_calls": ("awaited",),
     "programs.parameters": ("bind", "parameters"),
     "programs.program_text": ("sets_result",),
@@ -126,6 +127,7 @@ if TYPE_CHECKING:
     from doorward.host.guarded_transport import GuardedTransport as GuardedTransport
     from doorward.host.logs import log as log
     from doorward.host.loopback import is_loopback as is_loopback
+    from doorward.host.named_hosts import NamedHosts as NamedHosts
     from doorward.host.self_reference import starts_doorward as starts_doorward
     from doorward.host.sqlite_file import SqliteFile as SqliteFile
     from doorward.host.sqlite_layout import SqliteLayout as SqliteLayout

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.lowlevel
 import httpx2
-from doorward import GuardedTransport, ServerError, Template, resolved, retry_after
+from doorward import GuardedTransport, NamedHosts, ServerError, Template, retry_after
 
 MAX_RESPONSE_BYTES = 50 * 2**20
 """Size of one answer after decompression."""
@@ -44,22 +44,6 @@ def origin(url: str) -> tuple[str, str, int]:
     return parts.scheme, (parts.hostname or "").lower(), parts.port or _PORTS[parts.scheme]
 
 
-class _Destinations:
-    """The hosts that the operator named, whatever their addresses are."""
-
-    def __init__(self, server: str, urls: Iterable[str]) -> None:
-        self._server = server
-        self._named = {origin(url)[1:] for url in urls}
-
-    async def addresses(self, host: str, port: int) -> list[str]:
-        await self.by_proxy(host, port)
-        return await resolved(host, port)
-
-    async def by_proxy(self, host: str, port: int) -> None:
-        if (host.lower().strip("[]"), port) not in self._named:
-            raise ServerError(f"{self._server}: {host}:{port} is not where the configuration sends requests")
-
-
 class Client:
     """Sends requests for one server. The connections are opened by the first one."""
 
@@ -79,7 +63,7 @@ class Client:
         # Answers set no cookies: what one caller's request brought must not go along with another's.
         jar = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
         agent = {"User-Agent": "doorward-graphql/0.1.0"}
-        transport = GuardedTransport(_Destinations(server, urls), http2=False)
+        transport = GuardedTransport(NamedHosts(urls, f"requests of {server}"), http2=False)
         self._client = httpx2.AsyncClient(follow_redirects=False, cookies=jar, headers=agent, transport=transport)
 
     async def send(

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx2
-from doorward import GuardedTransport, Secret, ServerError, resolved
+from doorward import GuardedTransport, NamedHosts, Secret, ServerError
 
 MAX_RESPONSE_BYTES = 8 * 2**20
 """Size of one answer. The longest answer that a model writes has about half a megabyte."""
@@ -16,24 +15,6 @@ MAX_RESPONSE_BYTES = 8 * 2**20
 _SENT_HEADERS = ("accept", "content-length", "content-type", "host")
 """The headers of a request, besides our own. The library would add those of OPENAI_CUSTOM_HEADERS, the organisation
 from the environment, and what it knows of the platform."""
-
-_PORTS = {"http": 80, "https": 443}
-
-
-class _Destination:
-    """The host that the operator named, whatever its address is."""
-
-    def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        self._named = ((parts.hostname or "").lower(), parts.port or _PORTS[parts.scheme])
-
-    async def addresses(self, host: str, port: int) -> list[str]:
-        await self.by_proxy(host, port)
-        return await resolved(host, port)
-
-    async def by_proxy(self, host: str, port: int) -> None:
-        if (host.lower().strip("[]"), port) != self._named:
-            raise ServerError(f"{host}:{port} is not where the configuration sends prompts")
 
 
 class _Transport(GuardedTransport):
@@ -83,7 +64,7 @@ class Client(httpx2.AsyncClient):
         super().__init__(
             auth=_Key(auth) if isinstance(auth, Secret) else auth,
             follow_redirects=False,
-            transport=_Transport(_Destination(url)),
+            transport=_Transport(NamedHosts([url], "prompts")),
         )
 
     async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:

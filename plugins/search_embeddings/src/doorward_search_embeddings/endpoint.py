@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx2
-from doorward import ConfigError, GuardedTransport, ServerError, aside, error_text, read_json, resolved
+from doorward import ConfigError, GuardedTransport, NamedHosts, ServerError, aside, error_text, read_json
 
 from doorward_search_embeddings.settings import EmbeddingSettings
 
@@ -17,7 +16,6 @@ MAX_RESPONSE_BYTES = 32 * 2**20
 MAX_ERROR_BYTES = 100_000
 """Of the body of an error, in which a reason is looked for."""
 
-_PORTS = {"http": 80, "https": 443}
 _USELESS = (400, 401, 403, 404, 413, 422)
 """To ask again does not help: the key, the model, the address or the length of a text is wrong."""
 
@@ -52,7 +50,7 @@ class Endpoint:
     async def _posted(self, body: dict[str, Any]) -> bytes:
         """The body of the answer. Raises: ServerError, ConfigError."""
         if self._client is None:
-            transport = GuardedTransport(_Destination(self._place))
+            transport = GuardedTransport(NamedHosts([self._place], "texts"))
             self._client = httpx2.AsyncClient(
                 transport=transport, timeout=self._settings.timeout, follow_redirects=False
             )
@@ -77,22 +75,6 @@ class Endpoint:
                 hint="Check `url`, `model`, `key`, `dimensions`; lower `max_characters` for a model of short texts.",
             )
         raise ServerError(what, hint="It is asked again later.")
-
-
-class _Destination:
-    """The host that the operator named, whatever its address is."""
-
-    def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        self._named = ((parts.hostname or "").lower(), parts.port or _PORTS[parts.scheme])
-
-    async def addresses(self, host: str, port: int) -> list[str]:
-        await self.by_proxy(host, port)
-        return await resolved(host, port)
-
-    async def by_proxy(self, host: str, port: int) -> None:
-        if (host.lower().strip("[]"), port) != self._named:
-            raise ServerError(f"{host}:{port} is not where the configuration sends texts")
 
 
 async def _read(answer: httpx2.Response) -> bytes:
