@@ -8,8 +8,8 @@ principals share the slots.
 from __future__ import annotations
 
 from doorward.access.slots import may_take
+from doorward.arguments.validation_messages import mistakes
 from doorward.calls.artefacts import kind_of
-from doorward.calls.validation_messages import mistakes
 from doorward.config.config import Loaded
 from doorward.config.settings import HttpSettings, OAuthSettings, can_come_in
 from doorward.config.token_file import TokenFile

@@ -56,15 +56,15 @@ async def test_files_of_a_call_are_bounded_together(doorward_host: Any) -> None:
 
 async def test_answers_are_bounded_in_values(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """However small each is: a million empty lists are few bytes and much memory."""
-    monkeypatch.setattr(answers, "MAX_PARTS", 5)
+    monkeypatch.setattr(answers, "MAX_PARTS", 1000)
 
     async def call(self: Weather, call: Call) -> Any:
-        return [[]] * 10
+        return [[]] * 2000
 
     monkeypatch.setattr(Weather, "call", call)
     async with doorward_host.gateway(CONFIG) as gate:
         kind, message, hint = await error(gate, "await weather.sleep()")
-        assert (kind, message) == ("limit", "weather.sleep answered more than 5 values")
+        assert (kind, message) == ("limit", "weather.sleep answered more than 1,000 values")
         assert hint == "Ask for less: pages, filters."
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from doorward.access.patterns import is_wild
@@ -84,7 +83,7 @@ class Policy:
 
     def allows(self, function: Function, principal: str) -> bool:
         """Whether a principal may call a function at all. If that cannot be told, no: the call would fail."""
-        reached = lru_cache(lambda: self._upstreams(function, principal))
+        reached = _Once(self._upstreams, function, principal)
         with contextlib.suppress(DoorwardError):
             return not any(rules.forbids(function, reached) for rules in self._rules(principal))
         return False
@@ -96,7 +95,7 @@ class Policy:
     def refusal(self, program: Program, function: Function) -> str | None:
         """Why the program may not call the function, or `None`. Raises: DoorwardError if that cannot be told."""
         who = program.principal
-        reached = lru_cache(lambda: self._upstreams(function, who))
+        reached = _Once(self._upstreams, function, who)
         for whose, rules in self._tables.items():
             if key := rules.forbids(function, reached):
                 return f"{function.qualified} is not allowed by {whose}: [policy] {key}"
@@ -113,13 +112,29 @@ class Policy:
         """Why a request for a function may not be made, by its method and whole path; empty if it may. Raises:
         DoorwardError if that cannot be told."""
         who = program.principal
-        reached = lru_cache(lambda: self._upstreams(function, who))
-        by_whom = {f"by {whose}: [policy]": rules for whose, rules in self._tables.items()}
-        by_whom[f"for {who!r} by the operator's policy:"] = self._principals.rights(who).rules
-        for whose, rules in by_whom.items():
+        reached = _Once(self._upstreams, function, who)
+        for whose, rules in (*self._tables.items(), ("", self._principals.rights(who).rules)):
             if key := rules.forbids_route(function, route, reached):
-                return f"{function.qualified}: {route[:200]} is not allowed {whose} {key}"
+                by = f"by {whose}: [policy]" if whose else f"for {who!r} by the operator's policy:"
+                return f"{function.qualified}: {route[:200]} is not allowed {by} {key}"
         return ""
+
+
+class _Once:
+    """The upstreams of a function, found out when a rule asks for them: for most calls, none does."""
+
+    __slots__ = ("_ask", "_found", "_function", "_principal")
+
+    def __init__(self, ask: Callable[[Function, str], Sequence[Upstream]], function: Function, principal: str) -> None:
+        self._ask = ask
+        self._function = function
+        self._principal = principal
+        self._found: Sequence[Upstream] | None = None
+
+    def __call__(self) -> Sequence[Upstream]:
+        if self._found is None:
+            self._found = self._ask(self._function, self._principal)
+        return self._found
 
 
 def tables(loaded: Loaded) -> dict[str, Rules]:

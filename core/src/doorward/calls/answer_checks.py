@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from doorward.calls import answers
 from doorward.calls.artefacts import handle_to
 from doorward.calls.refusals import class_refused
-from doorward.data.offload import done, is_large
+from doorward.data.headers import shown_headers
+from doorward.data.offload import done, is_large, off_loop
 from doorward.host.logs import log
 from doorward.model.calls import Call, File, Reply
 from doorward.model.errors import DoorwardError, GuardRefused, PluginError, ServerError
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from doorward.secrets.store import Secrets
     from doorward.servers.registry import Servers
 
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
 
 class AnswerChecks:
     """The checks of one gateway. What holds a credential that the program wrote itself raises SecretWithheld."""
@@ -41,13 +45,29 @@ class AnswerChecks:
         self._secrets = secrets
         self._withholding = withholding
 
-    async def value(
-        self, call: Call, reply: Reply, run: CallContext, scope: Scope, *, of: type = object
-    ) -> tuple[Any, int]:
-        """The value of a reply as a program may see it, and its size in bytes. `of` is the type that it must keep.
+    async def reply(
+        self, call: Call, reply: Reply, run: CallContext, scope: Scope, *, headers: bool
+    ) -> tuple[Reply, int, int]:
+        """A reply as a program may see it, with the `headers` of the answer if they are wanted; the bytes of its value,
+        and of all of it.
 
         Raises: GuardRefused, LimitExceeded, SecretWithheld.
         """
+        value, size = await self._value(call, reply, run, scope)
+        shown, more, left, following = _NO_HEADERS, 0, "", reply.next
+        if headers:
+            shown, more = await self._value(call, Reply(shown_headers(reply.headers)), run, scope, of=dict)
+        if reply.left:
+            left, _ = await self._value(call, Reply(reply.left), run, scope, of=str)
+        if following is not None:
+            following = await self._next_arguments(call, following, scope)
+        checked = Reply(value, reply.type, reply.name, following, reply.link, left, reply.items, reply.status, shown)
+        return checked, size, size + more
+
+    async def _value(
+        self, call: Call, reply: Reply, run: CallContext, scope: Scope, *, of: type = object
+    ) -> tuple[Any, int]:
+        """The value of a reply as a program may see it, and its size in bytes. `of` is the type that it must keep."""
         value = reply.value
         result = self._changed(call, File(value, reply.type, reply.name) if isinstance(value, bytes) else value)
         if not isinstance(result, of):
@@ -55,20 +75,19 @@ class AnswerChecks:
         self._guard(call, result.content if isinstance(value, bytes) and isinstance(result, File) else result)
         if isinstance(result, bytes):
             result = File(result, reply.type, reply.name)
-        large = is_large(result)
-        redactor = self._secrets.redactor(scope)
-        answer = await done(
-            answers.read, result, call.function.qualified, run.program.limits.result_bytes, redactor, large=large
-        )
-        await self._withhold_guess(call, answer.secrets, redactor)
+        redactor, most = self._secrets.redactor(scope), run.program.limits.result_bytes
+        if is_large(result):
+            answer = await off_loop(answers.read, result, call.function.qualified, most, redactor)
+        else:
+            answer = answers.read_small(result, call.function.qualified, most, redactor)
+        if answer.secrets:
+            await self._withhold_guess(call, answer.secrets, redactor)
         for place, file in answer.files:
             artefact = run.hold(file.content, file.type, file.name)
             place.update(handle_to(artefact))
         return answer.value, answer.size
 
-    async def next_arguments(
-        self, call: Call, arguments: Mapping[str, Any] | None, scope: Scope
-    ) -> Mapping[str, Any] | None:
+    async def _next_arguments(self, call: Call, arguments: Mapping[str, Any], scope: Scope) -> Mapping[str, Any]:
         """The arguments of the next page without credentials: an error about them would show a program what it did not
         write itself.
 
@@ -76,14 +95,14 @@ class AnswerChecks:
         """
         new = {
             name: value
-            for name, value in (arguments or {}).items()
+            for name, value in arguments.items()
             if name not in call.arguments or call.arguments[name] != value
         }
         if not new:
             return arguments
         redactor = self._secrets.redactor(scope)
         await self._withhold_guess(call, answers.secrets_in(new, redactor), redactor)
-        return {**(arguments or {}), **redactor.value(new)}
+        return {**arguments, **redactor.value(new)}
 
     def of_source(self, call: Call, error: DoorwardError) -> DoorwardError:
         """An error that the source raised on purpose, as plugins leave it: it holds words of the upstream.

@@ -5,11 +5,12 @@ Large answers are read in a thread.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from doorward.calls.artefacts import MAX_FILES, base_name
-from doorward.data.json_writing import MAX_PARTS, dump, exceeds
+from doorward.data.json_writing import MAX_PARTS, dump, dump_small, exceeds
 from doorward.data.values import plain
 from doorward.model.calls import File
 from doorward.model.errors import LimitExceeded
@@ -35,6 +36,15 @@ def read(result: Any, function: str, most_bytes: int, redactor: Redactor) -> Ans
     """A result as a program may see it. Raises: LimitExceeded."""
     if exceeds(result, MAX_PARTS):
         raise LimitExceeded(f"{function} answered more than {MAX_PARTS:,} values", hint="Ask for less: pages, filters.")
+    return _read(result, function, most_bytes, redactor, dump)
+
+
+def read_small(result: Any, function: str, most_bytes: int, redactor: Redactor) -> Answer:
+    """The same for a result that is not large."""
+    return _read(result, function, most_bytes, redactor, dump_small)
+
+
+def _read(result: Any, function: str, most_bytes: int, redactor: Redactor, write: Callable[[Any], bytes]) -> Answer:
     answer = Answer()
 
     def held(file: File) -> dict[str, Any]:
@@ -46,26 +56,28 @@ def read(result: Any, function: str, most_bytes: int, redactor: Redactor) -> Ans
         return answer.files[-1][0]
 
     answer.value = plain(result, keep=(int,), held=held)
-    dumped = dump(answer.value)
-    _check_size(function, len(dumped), most_bytes)
+    written = write(answer.value)
+    _check_size(function, len(written), most_bytes)
     if not isinstance(result, File):
-        answer.size += len(dumped)
-    answer.secrets |= redactor.found(dumped)
+        answer.size += len(written)
+    answer.secrets |= redactor.found(written)
     if answer.secrets:
         answer.value = redactor.value(answer.value)
     for number, (place, file) in enumerate(answer.files):
-        found = redactor.found(file.content)
-        answer.secrets |= found | _in_name(file, redactor)
-        answer.files[number] = (
-            place,
-            replace(
-                file,
-                content=redactor.content(file.content) if found else file.content,
-                type=redactor.text(file.type) or "application/octet-stream",
-                name=base_name(redactor.text(file.name)[:_MAX_NAME_CHARS]),
-            ),
-        )
+        answer.files[number] = place, _clean(file, answer.secrets, redactor)
     return answer
+
+
+def _clean(file: File, secrets: set[int], redactor: Redactor) -> File:
+    """A file without credentials, whose numbers are added to `secrets`."""
+    found = redactor.found(file.content)
+    secrets |= found | _in_name(file, redactor)
+    return replace(
+        file,
+        content=redactor.content(file.content) if found else file.content,
+        type=redactor.text(file.type) or "application/octet-stream",
+        name=base_name(redactor.text(file.name)[:_MAX_NAME_CHARS]),
+    )
 
 
 def _check_size(function: str, size: int, most: int) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from doorward.arguments.files import handle
 from doorward.calls.artefact_store import ArtefactStore, StoredArtefact
 from doorward.data.clean_text import clean_text, visible
 from doorward.data.json_reading import decoded, read_json
@@ -57,19 +58,6 @@ def base_name(name: str) -> str:
     """A file name that is safe to save under: no folders, no control characters, at most 200 characters."""
     name = "".join(c for c in clean_text(re.split(r"[/\\]", name)[-1]) if c.isprintable())
     return "" if name.strip(". ") == "" else name[-200:]
-
-
-def handle(value: Any) -> str | None:
-    """The URI in `{"artefact": "doorward://results/…", "type": …, "bytes": …, "name": …}`; `None` if the value is no
-    handle."""
-    match value:
-        case {"artefact": str() as uri, **about} if uri.startswith(PREFIX) and about.keys() <= {
-            "type",
-            "bytes",
-            "name",
-        }:
-            return uri
-    return None
 
 
 def kind_of(content: bytes) -> str:

@@ -9,15 +9,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward.access.policy import wanted
-from doorward.calls import arguments
+from doorward.arguments import binding, files
 from doorward.calls.answer_checks import AnswerChecks
 from doorward.calls.function_lookup import FunctionLookup
 from doorward.calls.next_page import following
 from doorward.calls.withholding import Withholding
 from doorward.catalog.schema_inference import SchemaInference, is_open
-from doorward.data.headers import shown_headers
-from doorward.data.json_writing import dump
-from doorward.data.offload import done, is_large
+from doorward.data.json_writing import dump, dump_small
+from doorward.data.offload import done
 from doorward.describe.signatures import signature
 from doorward.model.calls import Call, CallRecord, File, Reply
 from doorward.model.errors import (
@@ -79,10 +78,11 @@ class Broker:
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
         *,
+        large: bool,
         link: str = "",
         headers: bool = False,
     ) -> Reply:
-        """Make one call for a run.
+        """Make one call for a run. `large`: its arguments are worked on in a thread.
 
         Returns: a plain JSON value, scrubbed and bounded in size; what the source says about the next page; and, if
         wanted, the `headers` of the answer.
@@ -90,7 +90,7 @@ class Broker:
         """
         function = self.functions.find(name, run.program.principal, near=run.failed < _MAX_EXPLAINED)
         with self._secrets.holds.of_call(function.server):
-            return await self._call(run, function, args, kwargs, link, headers)
+            return await self._call(run, function, args, kwargs, large, link, headers)
 
     async def _call(
         self,
@@ -98,67 +98,42 @@ class Broker:
         function: Function,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
+        large: bool,
         link: str,
         headers: bool,
     ) -> Reply:
         started = time.perf_counter()
-        scope = answers_of(function.server, run.program.principal)
-        client = (
-            run.client.of_call(function.server, lambda value: self._secrets.redactor(scope).value(value))
-            if run.client
-            else None
-        )
-        allows = partial(self._allows, run, function.server)
-        forbids = partial(self._policy.refusal_of_route, run.program, function)
-        call = Call(
-            *(function, {}, run.program.run, run.program.principal, run.program.deadline, client, run.clock),
-            *(allows, link, forbids, run.usage_of(function.server)),
-        )
+        call: Call | None = None
         error: BaseException | None = None
         said: DoorwardError | None = None
         sent = received = 0
         try:
             if run.withheld:
                 raise run.withheld
-            self.withholding.admit(call.principal)
+            self.withholding.admit(run.program.principal)
             self._check_unchanged(function, run)
-            bind = partial(arguments.bind, function, args, kwargs, self._catalog, run.program.language)
-            bound = await done(bind, large=is_large(args, kwargs))
-            call = replace(call, arguments=bound)
-            sent = len(await done(dump, bound, large=is_large(bound)))
+            bind = partial(binding.bind, function, args, kwargs, self._catalog, run.program.language)
+            bound = await done(bind, large=True) if large else bind()
+            call = self._made(run, function, bound, link)
+            sent = len(await done(dump, bound, large=True) if large else dump_small(bound))
             if sent > (most := run.program.limits.result_bytes):
                 raise LimitExceeded(f"the arguments have {sent} bytes, more than {most}", hint="Send less at once.")
             self._allow(run, call)
             call = self._opened(call, run)
             self._reached.setdefault(call.principal, set()).add(function.server)
+            scope = answers_of(function.server, call.principal)
             try:
                 result = await self._perform(call)
                 reply = result if isinstance(result, Reply) else Reply(result)
-                value, received = await self._checks.value(call, reply, run, scope)
-                shown: Mapping[str, str] = {}
-                more = 0
-                if headers:
-                    shown, more = await self._checks.value(
-                        call, Reply(shown_headers(reply.headers)), run, scope, of=dict
-                    )
-                left = ""
-                if reply.left:
-                    left, _ = await self._checks.value(call, Reply(reply.left), run, scope, of=str)
-                next_page = await self._checks.next_arguments(call, reply.next, scope)
+                reply, size, received = await self._checks.reply(call, reply, run, scope, headers=headers)
             except SecretWithheld as withheld:
                 run.withhold(said := withheld)
                 raise
             except Exception as raised:
                 said = await self._checks.error(call, raised, scope, run.program.language)
                 raise said from None
-            if is_open(function) and not self._servers.per_principal(function.server):  # others must not learn it
-                self.observed.learn(function, value)
-            self._note_unlike(run, function, value)
-            run.answered(function.qualified, value, received)
-            if run.record is not None:
-                run.record.called(function, bound, value, received)
-            received += more
-            return replace(reply, value=value, headers=shown, left=left, next=next_page)
+            self._learn(run, function, bound, reply.value, size)
+            return reply
         except BaseException as raised:
             error = (
                 raised
@@ -170,6 +145,7 @@ class Broker:
             raise error from None
         finally:
             ms = (time.perf_counter() - started) * 1000
+            call = call or self._made(run, function, {}, link)
             run.count(function.qualified, ok=error is None, ms=ms)
             self._plugins.hook.call_finished(
                 call=call,
@@ -178,6 +154,28 @@ class Broker:
                     call.details,
                 ),
             )
+
+    def _made(self, run: CallContext, function: Function, arguments: Mapping[str, Any], link: str) -> Call:
+        program, server = run.program, function.server
+        client = None
+        if run.client:
+            scope = answers_of(server, program.principal)
+            client = run.client.of_call(server, lambda value: self._secrets.redactor(scope).value(value))
+        allows = partial(self._allows, run, server)
+        forbids = partial(self._policy.refusal_of_route, program, function)
+        return Call(
+            *(function, arguments, program.run, program.principal, program.deadline, client, run.clock),
+            *(allows, link, forbids, run.usage_of(server)),
+        )
+
+    def _learn(self, run: CallContext, function: Function, bound: Mapping[str, Any], value: Any, size: int) -> None:
+        """Remember what a call answered, for hints, notes and schemas."""
+        if is_open(function) and not self._servers.per_principal(function.server):  # others must not learn it
+            self.observed.learn(function, value)
+        self._note_unlike(run, function, value)
+        run.answered(function.qualified, value, size)
+        if run.record is not None:
+            run.record.called(function, bound, value, size)
 
     def _check_unchanged(self, function: Function, run: CallContext) -> None:
         """Refuse a function that has changed since the program called it first: the program was written for the old
@@ -247,7 +245,8 @@ class Broker:
                 raise LimitExceeded(f"the files of a call have more than {most} bytes", hint="Send less at once.")
             return file
 
-        return replace(call, arguments=arguments.opened(call, open))
+        opened = files.opened(call.function, call.arguments, open)
+        return call if opened is call.arguments else replace(call, arguments=opened)
 
     async def _perform(self, call: Call) -> Any:
         with call.clock.until(call.deadline):

@@ -22,6 +22,7 @@ _SIDE_LIST_NAMES = {"errors", "warnings", "messages", "links", "errormessages", 
 """Names of lists that accompany the items."""
 
 _MAX_DEPTH = 5
+_PUNCTUATION = re.compile(r"[^a-z0-9]")
 
 
 def items_of(value: Any, depth: int = 0) -> list[Any] | None:
@@ -79,4 +80,5 @@ def _is_list(reader: Reader, schema: Any) -> bool:
 
 
 def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
+    lower = name.lower()
+    return lower if lower.isascii() and lower.isalnum() else _PUNCTUATION.sub("", lower)

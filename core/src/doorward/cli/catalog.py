@@ -190,7 +190,8 @@ async def _call(
 ) -> tuple[Any, bytes, Sequence[str]]:
     """The result, all of its bytes (if `whole`), and notes on the files within it, which are saved in `folder`."""
     async with project.gateway(only=[name]) as gate:
-        from doorward.calls.arguments import fits, takes_file
+        from doorward.arguments.binding import fits
+        from doorward.arguments.files import handle, takes_file
         from doorward.model.principals import LOCAL
 
         function = gate.broker.functions.find(name, LOCAL)
@@ -201,7 +202,6 @@ async def _call(
             for key, text in texts.items()
         }
         result = await gate.call(function.qualified, given | values)
-        from doorward.calls.artefacts import handle
         from doorward.cli.run import saved
 
         alone = handle(result) is not None and folder is None
@@ -211,7 +211,7 @@ async def _call(
 
 def _within(value: Any) -> Iterator[Artefact]:
     """The artefacts in a result."""
-    from doorward.calls.artefacts import handle
+    from doorward.arguments.files import handle
     from doorward.model.outcomes import Artefact
 
     if uri := handle(value):

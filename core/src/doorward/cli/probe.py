@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from doorward.calls import arguments
+from doorward.arguments.binding import bind
 from doorward.describe import signatures
 from doorward.model.errors import DoorwardError, InvalidArguments
 
@@ -55,5 +55,5 @@ def _arguments(gate: Gateway, function: Function) -> Mapping[str, Any] | None:
     for given in ({}, added.probe if added else None):
         with suppress(InvalidArguments):
             if given is not None:
-                return arguments.bind(function, (), given, gate.catalog)
+                return bind(function, (), given, gate.catalog)
     return None

@@ -30,13 +30,11 @@ def exceeds(value: Any, most: int) -> bool:
     while todo:
         node = todo.pop()
         parts += 1
-        kind = type(node)  # most nodes are plain, and the test for a mapping is slow
-        if kind is int or kind is bool or node is None:
-            continue
-        if isinstance(node, (str, bytes)):
+        kind = type(node)  # most nodes are plain, and tests for abstract types are slow
+        if kind is int or kind is float or kind is bool or node is None:
+            pass
+        elif kind is str or kind is bytes:
             parts += len(node) // 1000
-        elif isinstance(node, File):
-            parts += (len(node.content) + len(node.name)) // 1000
         elif kind is dict or isinstance(node, Mapping):
             parts += len(node)
             if parts <= most:
@@ -45,6 +43,10 @@ def exceeds(value: Any, most: int) -> bool:
         elif isinstance(node, (list, tuple, set, frozenset)):
             parts += len(node)
             todo.extend(node if parts <= most else ())
+        elif isinstance(node, (str, bytes)):
+            parts += len(node) // 1000
+        elif isinstance(node, File):
+            parts += (len(node.content) + len(node.name)) // 1000
         if parts > most:
             return True
     return False
@@ -52,10 +54,11 @@ def exceeds(value: Any, most: int) -> bool:
 
 def dump(value: Any) -> bytes:
     """A plain value, which may contain bytes, as compact JSON."""
-    return b"".join(_written(value)) if exceeds(value, PIECE_PARTS // 10) else _dump(value)
+    return b"".join(_written(value)) if exceeds(value, PIECE_PARTS // 10) else dump_small(value)
 
 
-def _dump(value: Any) -> bytes:
+def dump_small(value: Any) -> bytes:
+    """The same for a value that is known to be small: the writer does not stop in between."""
     return to_json(value, inf_nan_mode="strings", bytes_mode="base64")
 
 
@@ -63,7 +66,7 @@ def _written(value: Any) -> Iterator[bytes]:
     match value:
         case str() if len(value) > PIECE_BYTES:
             yield b'"'
-            yield from (_dump(value[at : at + PIECE_BYTES])[1:-1] for at in range(0, len(value), PIECE_BYTES))
+            yield from (dump_small(value[at : at + PIECE_BYTES])[1:-1] for at in range(0, len(value), PIECE_BYTES))
             yield b'"'
         case bytes() if len(value) > PIECE_BYTES:
             yield b'"'
@@ -78,7 +81,7 @@ def _written(value: Any) -> Iterator[bytes]:
             yield from _separated(_pieces(((pair, pair[1]) for pair in value.items()), dict))
             yield b"}"
         case _:
-            yield _dump(value)
+            yield dump_small(value)
 
 
 def _pieces(items: Iterable[tuple[Any, Any]], kind: type) -> Iterator[Iterable[bytes]]:
@@ -91,17 +94,17 @@ def _pieces(items: Iterable[tuple[Any, Any]], kind: type) -> Iterator[Iterable[b
             room -= 1
         elif exceeds(part, PIECE_PARTS // 10):
             if small:
-                yield [_dump(kind(small))[1:-1]]
+                yield [dump_small(kind(small))[1:-1]]
             small, room = [], PIECE_PARTS
-            yield [_dump(str(item[0])), b":", *_written(part)] if kind is dict else _written(part)
+            yield [dump_small(str(item[0])), b":", *_written(part)] if kind is dict else _written(part)
         else:
             small.append(item)
             room -= len(part) // 1000 + 1 if isinstance(part, (str, bytes)) else 10 + 2 * len(part)
         if room <= 0:
-            yield [_dump(kind(small))[1:-1]]
+            yield [dump_small(kind(small))[1:-1]]
             small, room = [], PIECE_PARTS
     if small:
-        yield [_dump(kind(small))[1:-1]]
+        yield [dump_small(kind(small))[1:-1]]
 
 
 def _separated(parts: Iterable[Iterable[bytes]]) -> Iterator[bytes]:

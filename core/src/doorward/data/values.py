@@ -13,6 +13,9 @@ from doorward.model.calls import File
 _PIECE_CHARACTERS = 2**20
 _HALF = re.compile("[\ud800-\udfff]")
 
+_SMALL = 2**63
+"""Integers nearer to zero than this are plain."""
+
 MAX_DEPTH = 100
 """Levels of nesting; `…` stands for anything deeper, because JSON readers of clients cannot take more."""
 
@@ -21,9 +24,10 @@ def plain(value: Any, depth: int = 0, *, keep: Container[type] = (), held: Calla
     """A value as plain JSON. Tuples and sets become lists; keys, NaN and infinities text; dates ISO 8601; `bytes`
     base64 and an `int` of more than 64 bits text, unless `keep` names the type; everything else its `repr`. `held`, if
     given, replaces bytes and files at any level."""
+    kind = type(value)  # most parts are plain texts, small numbers and tables, and tests for abstract types are slow
     if isinstance(value, str):
         return value if value.isascii() else _whole(value)
-    if value is None or isinstance(value, bool):
+    if value is None or kind is bool or (kind is int and -_SMALL < value < _SMALL):
         return value
     if isinstance(value, int):
         if value.bit_length() >= 10_000:
@@ -33,11 +37,8 @@ def plain(value: Any, depth: int = 0, *, keep: Container[type] = (), held: Calla
         return value if math.isfinite(value) else str(value)
     if depth > MAX_DEPTH:
         return "…"
-    if isinstance(value, Mapping):
-        return {
-            str(plain(k)) if isinstance(k, (str, int)) else str(k): plain(v, depth + 1, keep=keep, held=held)
-            for k, v in value.items()
-        }
+    if kind is dict or isinstance(value, Mapping):
+        return {_key(k): plain(v, depth + 1, keep=keep, held=held) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(v, depth + 1, keep=keep, held=held) for v in value]
     if held is not None and isinstance(value, (bytes, bytearray, File)):
@@ -49,6 +50,12 @@ def plain(value: Any, depth: int = 0, *, keep: Container[type] = (), held: Calla
     if hasattr(value, "isoformat"):
         return value.isoformat()
     return repr(value)[:1000]
+
+
+def _key(key: Any) -> str:
+    if type(key) is str and key.isascii():
+        return key
+    return str(plain(key)) if isinstance(key, (str, int)) else str(key)
 
 
 def _whole(text: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from doorward.calls.arguments import bind
+from doorward.arguments.binding import bind
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.function_codec import as_json
 from doorward.data.values import plain

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import anyio
@@ -29,19 +30,10 @@ class Clock:
         """Seconds for which it has stood still so far, in all."""
         return self._stood + (time.monotonic() - self._since if self._holding else 0.0)
 
-    @contextlib.contextmanager
-    def until(self, deadline: float) -> Iterator[anyio.CancelScope]:
+    def until(self, deadline: float) -> AbstractContextManager[anyio.CancelScope]:
         """A block that is cancelled when the clock shows `deadline`. It raises nothing, like
         `anyio.move_on_after`."""
-        import anyio
-
-        with anyio.CancelScope() as scope:
-            self._scopes[scope] = deadline
-            self._set(scope)
-            try:
-                yield scope
-            finally:
-                del self._scopes[scope]
+        return _Until(self._scopes, deadline, self._set)
 
     @contextlib.contextmanager
     def still(self) -> Iterator[None]:
@@ -65,3 +57,32 @@ class Clock:
         import anyio
 
         scope.deadline = float("inf") if self._holding else anyio.current_time() + self._scopes[scope] - self.now()
+
+
+class _Until:
+    """See `Clock.until`. A class, and no generator: one is around every call."""
+
+    __slots__ = ("_deadline", "_scope", "_scopes", "_set")
+
+    def __init__(
+        self,
+        scopes: dict[anyio.CancelScope, float],
+        deadline: float,
+        set_deadline: Callable[[anyio.CancelScope], None],
+    ) -> None:
+        self._scopes = scopes
+        self._deadline = deadline
+        self._set = set_deadline
+
+    def __enter__(self) -> anyio.CancelScope:
+        import anyio
+
+        scope = self._scope = anyio.CancelScope()
+        self._scopes[scope] = self._deadline
+        self._set(scope)
+        scope.__enter__()
+        return scope
+
+    def __exit__(self, *raised: Any) -> bool | None:
+        del self._scopes[self._scope]
+        return self._scope.__exit__(*raised)

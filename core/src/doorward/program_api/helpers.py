@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from doorward.calls.artefacts import PREFIX, content_of, handle
+from doorward.arguments.files import handle
+from doorward.calls.artefacts import PREFIX, content_of
 from doorward.config.config import module_name
 from doorward.data.json_writing import MAX_PARTS, exceeds
 from doorward.data.offload import aside

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from doorward.calls.arguments import MAX_ARGUMENT_PARTS
+from doorward.arguments.binding import MAX_ARGUMENT_PARTS
 from doorward.compat.languages import aliases_in
 from doorward.data.json_writing import exceeds
+from doorward.data.offload import is_large
 from doorward.data.values import beginning, size
 from doorward.model.calls import File, Reply
 from doorward.model.clock import Clock
@@ -133,7 +134,8 @@ class RunContext:
                 raise LimitExceeded(
                     "the run makes nothing but calls that are refused", hint="End the program when calls are refused."
                 )
-            if not isinstance(function, str) or exceeds([args, kwargs], MAX_ARGUMENT_PARTS):
+            large = is_large(args, kwargs)
+            if not isinstance(function, str) or (large and exceeds([args, kwargs], MAX_ARGUMENT_PARTS)):
                 raise LimitExceeded(
                     f"the arguments of a call have more than {MAX_ARGUMENT_PARTS:,} parts", hint="Send less at once."
                 )
@@ -141,7 +143,7 @@ class RunContext:
             if server == "doorward":
                 return Reply(await self._modules.help(self, name, args, kwargs))
             async with self._slots:
-                return await self._broker.call(self, function, args, kwargs, link=link, headers=headers)
+                return await self._broker.call(self, function, args, kwargs, large=large, link=link, headers=headers)
         except DoorwardError as error:
             if len(self._failures) < MAX_FAILURES:
                 self._failures[error.message] = error

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 
 from doorward.model.errors import LimitExceeded
@@ -47,25 +48,27 @@ class Holds:
         self._calls: defaultdict[str, dict[Hold, None]] = defaultdict(dict)
         self._counts: defaultdict[str, Counter[Value]] = defaultdict(Counter)
 
-    @contextlib.contextmanager
-    def of_call(self, server: str) -> Iterator[None]:
+    def of_call(self, server: str) -> AbstractContextManager[None]:
         """A call to a server, or its compile: holds what this task and all that it starts reveal in this block."""
-        hold, calls = Hold(self, server), self._calls[server]
-        calls[hold] = None
-        try:
-            with _current(hold):
-                yield
-        finally:
-            if hold.strays and (older := _before(hold, calls)) is not None:
-                for value in hold.strays.keys() - older.strays.keys():
-                    older.strays[value] = hold.strays.pop(value)
-            for held in (hold.values, hold.strays):
-                for value in [*held]:
-                    self._release(value, held, server)
-            del calls[hold]
-            if not calls:
-                del self._calls[server]
-                self._counts.pop(server, None)
+        return _OfCall(self, Hold(self, server))
+
+    def begin(self, hold: Hold) -> None:
+        """Hold what a call reveals."""
+        self._calls[hold.server][hold] = None
+
+    def end(self, hold: Hold) -> None:
+        """Let go what a call has revealed. Strays go to an older call, as long as there is one."""
+        calls = self._calls[hold.server]
+        if hold.strays and (older := _before(hold, calls)) is not None:
+            for value in hold.strays.keys() - older.strays.keys():
+                older.strays[value] = hold.strays.pop(value)
+        for held in (hold.values, hold.strays):
+            for value in [*held]:
+                self._release(value, held, hold.server)
+        del calls[hold]
+        if not calls:
+            del self._calls[hold.server]
+            self._counts.pop(hold.server, None)
 
     @contextlib.contextmanager
     def of_connection(self) -> Iterator[None]:
@@ -118,6 +121,25 @@ class Holds:
             counts[value] -= 1
             if not counts[value]:
                 del counts[value]
+
+
+class _OfCall:
+    """See `Holds.of_call`. A class, and no generator: one is around every call."""
+
+    __slots__ = ("_before", "_hold", "_holds")
+
+    def __init__(self, holds: Holds, hold: Hold) -> None:
+        self._holds = holds
+        self._hold = hold
+
+    def __enter__(self) -> None:
+        self._holds.begin(self._hold)
+        self._before = _CURRENT.set(self._hold)
+
+    def __exit__(self, *raised: object) -> None:
+        self._hold.holds = None
+        _CURRENT.reset(self._before)
+        self._holds.end(self._hold)
 
 
 @contextlib.contextmanager

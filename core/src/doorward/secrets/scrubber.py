@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from doorward.data.values import cut, plain
@@ -61,6 +62,7 @@ class Scope(NamedTuple):
         return owner.server in self.servers and (not self.made_by_program or owner.principal in ("", self.principal))
 
 
+@lru_cache(1024)
 def answers_of(server: str, principal: str = "") -> Scope:
     """The scope of a server's answers to a principal: all secrets sent to that server, for any principal, and the
     unguessable ones sent to others."""

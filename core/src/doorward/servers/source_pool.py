@@ -3,9 +3,9 @@ it has not been used for a while."""
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
 import anyio
@@ -56,23 +56,27 @@ class SourcePool:
         """A source, which stays open as long as it is used from time to time. Raises: what making it raises."""
         return self._entry(name, whose).source
 
-    @contextlib.asynccontextmanager
-    async def using(self, name: str, whose: str) -> AsyncIterator[Source]:
+    def using(self, name: str, whose: str) -> AbstractAsyncContextManager[Source]:
         """A source for one call; it is not closed before the call ends.
 
         Raises: LimitExceeded if too many principals are using theirs; what making it raises.
         """
+        return _Using(self, name, whose)
+
+    async def take(self, name: str, whose: str) -> _Open:
+        """Count one more call of a source."""
         if whose != LOCAL and (name, whose) not in self._open:
             await self._make_room()
         entry = self._entry(name, whose)
         entry.calls += 1
-        try:
-            yield entry.source
-        finally:
-            entry.calls -= 1
-            entry.used = self._clock()
-            if not entry.calls and (retired := self._retired.pop(id(entry), None)):
-                await self._end(*retired)
+        return entry
+
+    async def give_back(self, entry: _Open) -> None:
+        """Count one less, and close the source if it was the last call of one that is retired."""
+        entry.calls -= 1
+        entry.used = self._clock()
+        if not entry.calls and (retired := self._retired.pop(id(entry), None)):
+            await self._end(*retired)
 
     async def sweep(self) -> None:
         """Close the principals' own sources that have not been used for a while."""
@@ -127,3 +131,21 @@ class SourcePool:
         with anyio.CancelScope(shield=True):  # if this task ends, nothing may stay half closed
             await entry.close()
             await closed
+
+
+class _Using:
+    """See `SourcePool.using`. A class, and no generator: one is around every call."""
+
+    __slots__ = ("_entry", "_name", "_pool", "_whose")
+
+    def __init__(self, pool: SourcePool, name: str, whose: str) -> None:
+        self._pool = pool
+        self._name = name
+        self._whose = whose
+
+    async def __aenter__(self) -> Source:
+        self._entry = await self._pool.take(self._name, self._whose)
+        return self._entry.source
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self._pool.give_back(self._entry)

@@ -40,6 +40,9 @@ MAX_WAITING_LINES = 10_000
 KEY_WAIT_SECONDS = 5.0
 """How long to wait for another process that is making the key."""
 
+_written = json.JSONEncoder(separators=(",", ":")).encode
+_sorted = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
+
 _FIRST_BYTES = b'{"'
 """How each line begins."""
 
@@ -71,6 +74,7 @@ class AuditLog:
     Settings = AuditSettings
 
     _file: int | None = None
+    _late = False  # lines wait
     _stuck = False  # the file could not be rotated, and the log has said so
 
     def __init__(self, context: PluginContext[AuditSettings]) -> None:
@@ -137,7 +141,7 @@ class AuditLog:
         )
 
     def _hmac(self, text: bytes) -> str:
-        return hmac.new(self._key, text, hashlib.sha256).hexdigest()
+        return hmac.digest(self._key, text, "sha256").hex()
 
     def _write(self, event: str, **fields: Any) -> None:
         """Write one line, after those that wait. A failure is logged once; the next line that can be written
@@ -150,14 +154,15 @@ class AuditLog:
                     self.lost += 1
                     return
             first = not self._waiting
-            self._waiting.append(
-                json.dumps(line | ({"lost": self.lost} if self.lost else {}), separators=(",", ":")).encode() + b"\n"
-            )
+            if self.lost:
+                line["lost"] = self.lost
+            self._waiting.append(_written(line).encode() + b"\n")
             self.lost = 0
             if (error := self._end_waiting()) and first:
                 hint = f"Up to {MAX_WAITING_LINES} lines wait until it can be written again; more are lost."
                 _warn("audit_not_written", path=str(self._path), why=str(error), hint=hint)
                 atexit.register(self._end)  # this keeps the object alive while lines wait
+                self._late = True
             elif not error:
                 try:
                     self._rotate()
@@ -182,7 +187,9 @@ class AuditLog:
         except (OSError, ConfigError) as error:
             self._close()
             return error
-        atexit.unregister(self._end)
+        if self._late:
+            atexit.unregister(self._end)
+            self._late = False
         return None
 
     def _append(self, line: bytes) -> None:
@@ -239,7 +246,7 @@ def _of_run(program: Program) -> dict[str, Any]:
 
 def _canonical(value: Any) -> bytes:
     """A JSON value as bytes that are the same for all equal values."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=str).encode()
+    return _sorted(value).encode()
 
 
 def _open(path: Path) -> int:

@@ -28,6 +28,7 @@ from doorward_openapi.settings import OpenAPISettings, is_url
 
 if TYPE_CHECKING:
     from doorward_openapi.calls.client import Client, Reach
+    from doorward_openapi.calls.request import Request
     from doorward_openapi.document.refs import Bundle
     from doorward_openapi.operations.routes import Routes
 
@@ -98,7 +99,7 @@ class OpenAPI:
         await self._vouch(function.data.get("base"))
         base = self._base(function.data)
         made = request.build(base, function.data, call.arguments)
-        await self._require_own(call, made.path, urlsplit(made.url).query)
+        await self._require_own(call, made)
         prepared = replace(made, url=call.link) if call.link and servers.same_origin(call.link, base) else made
         if why := call.forbids(f"{prepared.method} {urlsplit(prepared.url).path or '/'}"):
             raise Refused(why)
@@ -108,18 +109,18 @@ class OpenAPI:
             raise await aside(partial(answers.error_of, what, answer, self._server.suggest), len(answer.body))
         raw = function.data.get("raw") is True
         value = await aside(partial(answers.value_of, what, answer, raw=raw), len(answer.body))
-        reply = value if isinstance(value, Reply) else Reply(value)
         if not answer.body:
-            reply = Reply(response_headers.instead(prepared.method, answer.status, answer.headers))
-        reply = replace(reply, status=answer.status, headers=answer.headers)
+            value = response_headers.instead(prepared.method, answer.status, answer.headers)
+        body, kind, name = (value.value, value.type, value.name) if isinstance(value, Reply) else (value, "", "")
+        reply = Reply(body, kind, name, status=answer.status, headers=answer.headers)
         return await links.paged(call, made, base, answer.url or prepared.url, reply, len(answer.body), self._table)
 
-    async def _require_own(self, call: Call, path: str, query: str) -> None:
+    async def _require_own(self, call: Call, made: Request) -> None:
         """Refuse a path that, with its query, may mean another function which may not be called.
 
         Raises: Refused.
         """
-        data = call.function.data
+        data, path, query = call.function.data, made.path, urlsplit(made.url).query
         routes = await self._table() if query or "{" in data["path"] else None
         for other in routes.others(data["method"], data["path"], path, query) if routes else ():
             if not call.allows(other.id, route := f"{data['method']} {other.path}"):

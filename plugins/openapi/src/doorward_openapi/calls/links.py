@@ -50,7 +50,7 @@ async def paged(
     told = await aside(find, size)
     reply = replace(reply, items=pageable.keys(reply.value, data["pages"]["items"])) if "pages" in data else reply
     if not told.link:
-        return replace(reply, next=told.arguments, left=told.left)
+        return replace(reply, next=told.arguments, left=told.left) if told.arguments or told.left else reply
     try:
         url = followed(told.link, at, made, base, data)
         if not url:

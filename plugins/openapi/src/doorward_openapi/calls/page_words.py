@@ -11,6 +11,8 @@ _TURNS = re.compile(
 )
 """Found in the plain names of parameters that a link may change in order to turn the page."""
 
+_PUNCTUATION = re.compile(r"[^a-z0-9]")
+
 HOLDERS = (
     *("meta", "metadata", "pagination", "paging", "page", "pageinfo", "responsemetadata", "links", "cursors", "cursor"),
     *("pageable", "info", "result", "data", "listmetadata", "resultinfo"),
@@ -105,4 +107,5 @@ def turns(name: str) -> bool:
 
 def plain(name: str) -> str:
     """A name without case and punctuation, so that `next_page-token` and `nextPageToken` are the same."""
-    return re.sub(r"[^a-z0-9]", "", name.lower())
+    lower = name.lower()
+    return lower if lower.isascii() and lower.isalnum() else _PUNCTUATION.sub("", lower)

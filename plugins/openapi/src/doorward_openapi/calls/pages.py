@@ -7,7 +7,7 @@ link may lead. There is no next page if no argument would change; callers also s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -20,6 +20,10 @@ from doorward_openapi.operations import pageable
 
 _LINK = re.compile(r"<([^<>]{1,8000})>([^<]{0,2000})")
 _REL_NEXT = re.compile(r"""(?i)[;\s]rel\s*=\s*(?:"(?:[^"]*\s)?next(?:\s[^"]*)?"|'next'|next\b)""")
+_REL_OTHER = re.compile(r"""rel\s*=\s*"?(?:prev|first|last)""")
+_PREFIX = re.compile("^x(ms)?")
+_TOKENS = tuple(dict.fromkeys((*words.LINKS, *words.CURSORS)))
+"""The names of links and tokens, in the order in which they are asked for."""
 
 MAX_LINK_CHARS = 8000
 """Length of a link or a page token."""
@@ -51,7 +55,7 @@ def following(
         return call.linked(found[0])
     said = dict(_in_headers(headers)) | dict(_told(value))
     more = _flag(said)
-    if more is False or re.search(r"""rel\s*=\s*"?(?:prev|first|last)""", links):
+    if more is False or _REL_OTHER.search(links):
         return NextPage()
     if (told := _cursor(call, said)) is not None and not told.left:
         return told
@@ -175,7 +179,7 @@ def _in_headers(headers: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
 
 def _bare(header: str) -> str:
     """The plain name of a header without its prefix: `X-Total-Count` is `totalcount`."""
-    return re.sub("^x(ms)?", "", plain(header))
+    return _PREFIX.sub("", plain(header))
 
 
 def _told(value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
@@ -210,9 +214,7 @@ def _cursor(call: _Call, told: Mapping[str, Any]) -> NextPage | None:
     """The next page by the token or the link in the answer; empty if the answer says that there is none;
     `None` if it says nothing."""
     silent, link, unsaid = True, None, ""
-    for name in dict.fromkeys((*words.LINKS, *words.CURSORS)):
-        if name not in told:
-            continue
+    for name in filter(told.__contains__, _TOKENS):
         token = told[name]
         if token in (None, "", False, 0, "0"):
             silent = silent and (name not in words.CURSORS or call.first(words.CURSORS[name]) is None)
@@ -247,11 +249,9 @@ def _last_item(call: _Call, told: Mapping[str, Any], items: list[Any] | None) ->
 def _counted(call: _Call, told: Mapping[str, Any], items: list[Any], more: bool | None) -> dict[str, Any] | None:
     """The arguments with the next offset or page number, while the totals, the size of this page or a flag in the
     answer say that there is more."""
-    size = call.number(call.first(words.SIZES)) or next(
-        (n for name in words.SIZES if (n := _whole(told.get(name)))), None
-    )
+    size = call.number(call.first(words.SIZES)) or next(filter(None, _numbers(told, words.SIZES)), None)
     full = size is None or len(items) >= size
-    total = next((n for name in words.TOTALS if (n := _whole(told.get(name))) is not None), None)
+    total = next(_numbers(told, words.TOTALS), None)
     if argument := call.first(words.OFFSETS, counted=True):
         start = call.number(argument)
         base = 1 if argument.lower().replace("_", "") == "startindex" else 0
@@ -262,12 +262,17 @@ def _counted(call: _Call, told: Mapping[str, Any], items: list[Any], more: bool 
         first = 0 if call.minimum(argument) == 0 or call.number(argument) == 0 else 1
         page = call.number(argument)
         page = first if page is None else page
-        pages = next((n for name in words.TOTAL_PAGES if (n := _whole(told.get(name))) is not None), None)
+        pages = next(_numbers(told, words.TOTAL_PAGES), None)
         if pages is None and total is not None and size:
             pages = -(-total // size)
         there = page - first + 1 < pages if pages is not None else full
         return call.with_({argument: page + 1}) if more or there else None
     return None
+
+
+def _numbers(told: Mapping[str, Any], names: Iterable[str]) -> Iterator[int]:
+    """The whole numbers that an answer has under these names."""
+    return (n for name in names if name in told and (n := _whole(told[name])) is not None)
 
 
 def _whole(value: Any) -> int | None:

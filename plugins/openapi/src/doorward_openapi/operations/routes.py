@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
@@ -22,6 +23,10 @@ NAME = "routes of the document"
 
 _MAX_PARTS = 100
 """Parts of a path that are compared with routes of no fixed length; a longer path counts as matching all of them."""
+
+
+_MAX_TEMPLATES = 4096
+"""Templates whose parts are kept."""
 
 
 class Route(NamedTuple):
@@ -67,24 +72,25 @@ class Routes:
         self._spanning = {
             method: [(r, _shape(r.path, r.spanning)) for r in each if r.spanning] for method, each in routes.items()
         }
+        self._fixed = any("?" in route.path for each in routes.values() for route in each)
         self._bases: Sequence[str] = table.get("", ("",))
 
     def others(self, method: str, template: str, path: str, query: str = "") -> Iterator[Route]:
         """Other routes that a path may mean, as it is sent, instead of the template from which it was made. The more
         literal route wins, as in OpenAPI, and so does one whose own query is part of the `query` that is sent."""
-        own, said, given = _shape(template), _said(template), _pairs(query)
+        own, said, given = _own_shape(template), _said(template), _pairs(query if self._fixed else "")
         root = self._roots.get(method, _Node())
         for text in dict.fromkeys(paths.decodings(path)):
             met, parts = False, [part.casefold() for part in paths.parts(text) if part]
             for route in _matching(root, parts):
-                same = _shape(route.path) == own
+                same = _own_shape(route.path) == own
                 if met and not same:
                     break
                 met = met or same
                 if not same or said < said | _said(route.path) <= given:
                     yield route
             for route in self._across(method, own, parts, met=met):
-                if _shape(route.path) != own or said < said | _said(route.path) <= given:
+                if _own_shape(route.path) != own or said < said | _said(route.path) <= given:
                     yield route
 
     def reached(self, template: str, url: str, base: str) -> Iterator[Route]:
@@ -178,6 +184,12 @@ def _shape(template: str, spanning: Collection[str] = ()) -> list[str]:
     return [part.casefold() for part in paths.parts(next(paths.decodings(path))) if part]
 
 
+@lru_cache(_MAX_TEMPLATES)
+def _own_shape(template: str) -> list[str]:
+    return _shape(template)
+
+
+@lru_cache(_MAX_TEMPLATES)
 def _said(template: str) -> frozenset[tuple[str, str]]:
     """The pairs that a template fixes in its query, without those that hold variables."""
     return frozenset(
@@ -189,6 +201,8 @@ def _said(template: str) -> frozenset[tuple[str, str]]:
 
 def _pairs(query: str) -> frozenset[tuple[str, str]]:
     """The pairs of a query as a server sees them that ignores case."""
+    if not query:
+        return frozenset()
     return frozenset((name.casefold(), value.casefold()) for name, value in parse_qsl(query, keep_blank_values=True))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
 from urllib.parse import quote, unquote
 
 from doorward import InvalidArguments
@@ -17,6 +18,8 @@ _MAX_DECODINGS = 3
 """How often a chain of servers may decode a path."""
 
 _SLASH = re.compile(r"[/\\]")
+_ORDINARY = re.compile(r"[A-Za-z0-9/_.~{}+-]*")
+"""Paths that every server reads as they are."""
 
 
 def filled(template: str, values: Mapping[str, str]) -> tuple[str, str]:
@@ -63,10 +66,18 @@ def decodings(path: str) -> Iterator[str]:
 
 def parts(path: str) -> list[str]:
     """The parts of a decoded path, without the characters that some servers ignore."""
+    if _ORDINARY.fullmatch(path):
+        return path.split("/")
     said = _SLASH.split(unicodedata.normalize("NFKC", path))
     return ["".join(c for c in part.partition(";")[0] if c.isprintable() and not c.isspace()) for part in said]
 
 
 def _written(template: str, values: Mapping[str, str], safe: str) -> str:
-    literals = TEMPLATE.split(template)
-    return "".join(quote(part, safe=safe) if i % 2 == 0 else values.get(part, "") for i, part in enumerate(literals))
+    parts = _split(template, safe)
+    return "".join(values.get(part, "") if i % 2 else part for i, part in enumerate(parts))
+
+
+@lru_cache(4096)
+def _split(template: str, safe: str) -> list[str]:
+    """The literals of a template, encoded, with the names of variables between them."""
+    return [part if i % 2 else quote(part, safe=safe) for i, part in enumerate(TEMPLATE.split(template))]

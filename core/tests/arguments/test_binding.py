@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from doorward import Call, File, Function, InvalidArguments
+from doorward import File, Function, InvalidArguments
+from doorward.arguments.binding import bind
+from doorward.arguments.files import opened
 from doorward.calls.answers import read
-from doorward.calls.arguments import bind, opened
 from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import PREFIX, Artefacts
 from doorward.model.errors import ApiError, UnknownName
@@ -351,14 +352,14 @@ def test_content_with_a_name_and_a_type_is_a_file() -> None:
     )
     given = {"content": "ü", "name": "a.txt", "type": "text/plain"}
     arguments = {"file": given, "files": [{"content": b"\xff"}, "text"], "note": {"content": "x"}}
-    found = opened(Call(function, arguments), lambda uri: pytest.fail("nothing is opened"))
+    found = opened(function, arguments, lambda uri: pytest.fail("nothing is opened"))
     assert found == {
         "file": File("ü".encode(), "text/plain", "a.txt"),
         "files": [File(b"\xff"), "text"],
         "note": {"content": "x"},
     }
     odd = {"content": "x", "more": 1}
-    assert opened(Call(function, {"file": odd}), lambda uri: File(b"")) == {"file": odd}
+    assert opened(function, {"file": odd}, lambda uri: File(b"")) == {"file": odd}
 
 
 def test_answers_keep_big_integers() -> None:

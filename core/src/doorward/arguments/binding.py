@@ -1,0 +1,127 @@
+"""Checks the arguments of a call against the JSON Schema of the function.
+
+An error says which argument is wrong and what was expected. It shows the right signature, or the parameter or class in
+question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from doorward.arguments.checked_parameters import CheckedParameters, checked_parameters
+from doorward.arguments.validation_messages import Mistakes, mistakes, of_null
+from doorward.data.json_writing import exceeds
+from doorward.data.near_names import nearest
+from doorward.data.values import plain
+from doorward.describe.cards import class_at, fields_at
+from doorward.describe.signatures import parameter_lines, signature
+from doorward.model.errors import InvalidArguments
+from doorward.model.functions import Function
+from doorward.programs.languages import PYTHON, is_script
+from doorward.servers.corrections import advice
+
+if TYPE_CHECKING:
+    from doorward.catalog.catalog import Catalog
+
+MAX_ARGUMENT_PARTS = 200_000
+"""Values in the arguments of one call."""
+
+_MAX_CLASSES_SHOWN = 2
+"""Mistakes for which the error shows the right class."""
+
+_MAX_PARTS_EXPLAINED = 100
+"""Arguments of more values get only their first mistake explained: finding every mistake in them takes long."""
+
+_MAX_PARTS_WITH_NULLS = 10_000
+"""The same limit where the first mistake is a null, which may be none."""
+
+
+def bind(
+    function: Function,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    catalog: Catalog,
+    language: str = PYTHON,
+) -> dict[str, Any]:
+    """Positional and keyword arguments as one checked dictionary. Where the language of the program has no keywords,
+    an object in the last place stands for them.
+
+    Raises: InvalidArguments.
+    """
+    checked = checked_parameters(function, catalog)
+    names = checked.names
+    last = args[-1] if args and not kwargs and is_script(language) else None
+    if isinstance(last, Mapping) and (len(args) == 1 or last.keys() <= {*names[len(args) - 1 :]}):
+        args, kwargs = args[:-1], last
+    if len(args) > len(names):
+        raise _invalid(function, catalog, f"takes {len(names)} arguments, got {len(args)}", language)
+    given = dict(zip(names, args, strict=False))
+    for name, value in kwargs.items():
+        name = checked.by_original.get(name, name)
+        if name in given:
+            raise _invalid(function, catalog, f"got two values for {name!r}", language)
+        given[name] = value
+    bound = {str(name): plain(value, keep=(int, bytes)) for name, value in given.items()}
+    sent = {name: value for name, value in bound.items() if value is not None or not checked.omissible(name)}
+    if not checked.valid(sent) and (told := _mistakes(checked, sent, catalog, language)):
+        explained, how = told
+        raise _invalid(function, catalog, "; ".join([*explained, *how]), language, list(explained.values()))
+    return bound if function.sends_null else sent
+
+
+def fits(function: Function, name: str, value: Any, catalog: Catalog) -> bool:
+    """Whether a value is valid for this parameter of the function."""
+    return checked_parameters(function, catalog).fits(name, value)
+
+
+def _mistakes(
+    checked: CheckedParameters, bound: Mapping[str, Any], catalog: Catalog, language: str
+) -> tuple[Mistakes, list[str]] | None:
+    """The mistakes in arguments that are not valid, and what the operator can do to have them accepted; `None` if all
+    of them are nulls that say nothing."""
+    import jsonschema_rs
+
+    function, value = checked.function, plain(bound, keep=(int,))
+    try:
+        checked.validator.validate(value)
+        return None
+    except jsonschema_rs.ValidationError as error:
+        many = exceeds(value, _MAX_PARTS_WITH_NULLS if of_null(error, value) else _MAX_PARTS_EXPLAINED)
+        errors = [error] if many else [e for e in checked.validator.iter_errors(value) if not of_null(e, value)]
+    definitions = partial(catalog.definition, function.server)
+    told = mistakes(errors, lambda place: fields_at(function, definitions, place) if place else checked.names, language)
+    told = {_renamed(checked, said, place, bound): place for said, place in told.items()}
+    known = not told or any("did you mean" in said for said in told)
+    return (told, [] if known else advice(function, errors)) if told else None
+
+
+def _renamed(checked: CheckedParameters, said: str, place: Sequence[Any], bound: Mapping[str, Any]) -> str:
+    """A mistake about an argument, with the parameter that was probably meant: the value fits it, and its name is
+    similar or the same in the API."""
+    name = place[0] if len(place) == 1 else ""
+    if name not in bound or "did you mean" in said or exceeds(bound[name], _MAX_PARTS_WITH_NULLS):
+        return said
+    function = checked.function
+    others = [other for other in function.parameters.get("properties", {}) if other not in bound]
+    same = [other for other in others if function.names.get(other, other) == function.names.get(name, name)]
+    meant = [other for other in [*same, *nearest(name, others, 3)] if checked.fits(other, bound[name])]
+    return f"{said}; did you mean {meant[0]!r}?" if meant else said
+
+
+def _invalid(
+    function: Function, catalog: Catalog, why: str, language: str, places: Sequence[Sequence[Any]] = ((),)
+) -> InvalidArguments:
+    """The error with a hint: the classes of the wrong values, and the lines of parameters without a class; or the whole
+    signature if it is unknown which parameter was meant."""
+    definitions = partial(catalog.definition, function.server)
+    classes = {tuple(place): class_at(function, definitions, place, language) for place in places[:_MAX_CLASSES_SHOWN]}
+    bare = {next(iter(place), "") for place, text in classes.items() if not text}
+    lines = parameter_lines(function, definitions, bare, language)
+    told = ["\n".join(["In the signature:", *lines]) if lines else ""]
+    if len(lines) < len(bare):
+        told = [f"The right signature:\n{signature(function, definitions, language=language)}"]
+    return InvalidArguments(
+        f"{function.qualified} {why}", hint="\n\n".join(filter(None, dict.fromkeys([*told, *classes.values()])))
+    )

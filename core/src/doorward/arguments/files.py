@@ -1,0 +1,82 @@
+"""Files in the arguments of a call: passed by the handles of artefacts. Which parameters take one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from doorward.data.values import MAX_DEPTH
+from doorward.model.calls import File
+from doorward.model.functions import Function
+from doorward.model.outcomes import ARTEFACT_URI
+
+
+def handle(value: Any) -> str | None:
+    """The URI in `{"artefact": "doorward://results/…", "type": …, "bytes": …, "name": …}`; `None` if the value is no
+    handle."""
+    match value:
+        case {"artefact": str() as uri, **about} if uri.startswith(ARTEFACT_URI) and about.keys() <= {
+            "type",
+            "bytes",
+            "name",
+        }:
+            return uri
+    return None
+
+
+def opened(function: Function, arguments: Mapping[str, Any], open: Callable[[str], File]) -> Mapping[str, Any]:
+    """The arguments of a call with a `File` in the place of each handle, `{"artefact": "doorward://results/…"}`; the
+    same object if nothing in them can be one.
+
+    Where the function takes bytes, a bare URI and `{"content": bytes or text, "name"?, "type"?}` become files, too;
+    elsewhere they may be ordinary values. `open` gets the file of a URI; the handle may give it a name and another
+    type.
+    """
+    if not any(_may_be_file(value) for value in arguments.values()):
+        return arguments
+    properties = function.parameters.get("properties", {})
+    return {name: _opened(value, open, _bytes_there(properties.get(name)), 0) for name, value in arguments.items()}
+
+
+def _may_be_file(value: Any) -> bool:
+    return isinstance(value, (dict, list)) or (isinstance(value, str) and value.startswith(ARTEFACT_URI))
+
+
+def _opened(value: Any, open: Callable[[str], File], bytes_there: bool, depth: int) -> Any:
+    if (uri := handle(value)) is not None:
+        file = open(uri)
+        return replace(file, type=str(value.get("type") or file.type), name=str(value.get("name") or file.name))
+    match value:
+        case str() if bytes_there and value.startswith(ARTEFACT_URI):
+            return open(value)
+        case {"content": str() | bytes() as content, **about} if bytes_there and about.keys() <= {"name", "type"}:
+            content = content.encode(errors="replace") if isinstance(content, str) else content
+            return File(content, str(about.get("type") or ""), str(about.get("name") or ""))
+        case dict() if depth < MAX_DEPTH:
+            return {k: _opened(v, open, False, depth + 1) for k, v in value.items()}
+        case list() if depth < MAX_DEPTH:
+            return [_opened(v, open, bytes_there, depth + 1) for v in value]
+    return value
+
+
+def takes_file(function: Function, name: str) -> bool:
+    """Whether this parameter itself is a file."""
+    schema = function.parameters.get("properties", {}).get(name)
+    return any(part.get("format") == "binary" for part in _offered(schema))
+
+
+def _bytes_there(schema: Any) -> bool:
+    """Whether a parameter, or an item of its list, may be a file."""
+    offered = _offered(schema)
+    return any(part.get("format") == "binary" for each in offered for part in (each, *_offered(each.get("items"))))
+
+
+def _offered(schema: Any) -> list[Mapping[str, Any]]:
+    """A schema and its alternatives."""
+    parts = (
+        [schema, *schema["anyOf"]]
+        if isinstance(schema, Mapping) and isinstance(schema.get("anyOf"), list)
+        else [schema]
+    )
+    return [part for part in parts if isinstance(part, Mapping)]
