@@ -33,11 +33,8 @@ class Rules:
     def __init__(self, allow: Iterable[str], deny: Iterable[str]) -> None:
         self.allow, self._allow_at = _apart(allow)
         self.deny, self._deny_at = _apart(deny)
-
-    @property
-    def everything(self) -> bool:
+        self.everything = "*" in self.allow.written and not self.deny.written and not self._deny_at
         """Whether they allow every function, wherever it calls."""
-        return "*" in self.allow.written and not self.deny.written and not self._deny_at
 
     @property
     def by_upstream(self) -> bool:
@@ -47,6 +44,8 @@ class Rules:
     def forbids(self, function: Function, upstreams: Callable[[], Sequence[Upstream]]) -> str:
         """The key that forbids a function, whose calls may go to these upstreams; empty if none does. They are asked
         for only if a pattern names an upstream."""
+        if self.everything:
+            return ""
         denied = [at for at in self._deny_at if _at(at, function)]
         if _means(self.deny, function) or (denied and any(_covered(each, denied) for each in upstreams())):
             return "deny"
@@ -61,6 +60,8 @@ class Rules:
     def forbids_route(self, function: Function, route: str, upstreams: Callable[[], Sequence[Upstream]]) -> str:
         """The key that forbids a request for a function, which is not forbidden itself: by its method and its whole
         path, as a server may read it, whatever a document calls it; empty if none does."""
+        if self.everything:
+            return ""
         denied = [at for at in self._deny_at if _is_route(at.function)]
         routed = any(_is_route(at.function) for at in self._allow_at) and not _means(self.allow, function)
         if not denied and not routed:

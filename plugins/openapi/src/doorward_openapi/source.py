@@ -120,7 +120,7 @@ class OpenAPI:
 
         Raises: Refused.
         """
-        data, path, query = call.function.data, made.path, urlsplit(made.url).query
+        data, path, query = call.function.data, made.path, made.url.partition("?")[2]
         routes = await self._table() if query or "{" in data["path"] else None
         for other in routes.others(data["method"], data["path"], path, query) if routes else ():
             if not call.allows(other.id, route := f"{data['method']} {other.path}"):

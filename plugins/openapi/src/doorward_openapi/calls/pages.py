@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -24,6 +25,13 @@ _REL_OTHER = re.compile(r"""rel\s*=\s*"?(?:prev|first|last)""")
 _PREFIX = re.compile("^x(ms)?")
 _TOKENS = tuple(dict.fromkeys((*words.LINKS, *words.CURSORS)))
 """The names of links and tokens, in the order in which they are asked for."""
+_SAYING = frozenset((*_TOKENS, *words.MORE, *words.LAST))
+"""What an answer calls the next page, and whether there is one."""
+
+_COUNTED = frozenset((*words.OFFSETS, *words.PAGES))
+
+_MAX_HEADER_CHARS = 100
+"""Length of the name of a header that may be about paging."""
 
 MAX_LINK_CHARS = 8000
 """Length of a link or a page token."""
@@ -54,6 +62,8 @@ def following(
     if "rel" in links and (found := [m[1] for m in _LINK.finditer(links[:20_000]) if _REL_NEXT.search(m[2])]):
         return call.linked(found[0])
     said = dict(_in_headers(headers)) | dict(_told(value))
+    if _SAYING.isdisjoint(said) and _COUNTED.isdisjoint(call.parameters):
+        return NextPage()  # most answers are no pages
     more = _flag(said)
     if more is False or _REL_OTHER.search(links):
         return NextPage()
@@ -172,11 +182,12 @@ class _Call:
 def _in_headers(headers: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
     """What headers say about paging: totals, and tokens of the next page."""
     for key, text in headers.items():
-        name = _bare(key)
+        name = _bare(key) if len(key) <= _MAX_HEADER_CHARS else ""
         if name.startswith("total") or (name in words.CURSORS and name.startswith(("next", "continuation"))):
             yield name, text
 
 
+@lru_cache(1024)
 def _bare(header: str) -> str:
     """The plain name of a header without its prefix: `X-Total-Count` is `totalcount`."""
     return _PREFIX.sub("", plain(header))
@@ -204,8 +215,8 @@ def _told(value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
 
 def _flag(told: Mapping[str, Any]) -> bool | None:
     """Whether there are more pages, if the answer says so outright."""
-    for name in words.MORE:
-        if isinstance(told.get(name), bool):
+    for name in filter(told.__contains__, words.MORE):
+        if isinstance(told[name], bool):
             return bool(told[name])
     return next((not told[name] for name in words.LAST if isinstance(told.get(name), bool)), None)
 

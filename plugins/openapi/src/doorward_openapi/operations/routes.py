@@ -78,6 +78,8 @@ class Routes:
     def others(self, method: str, template: str, path: str, query: str = "") -> Iterator[Route]:
         """Other routes that a path may mean, as it is sent, instead of the template from which it was made. The more
         literal route wins, as in OpenAPI, and so does one whose own query is part of the `query` that is sent."""
+        if "{" not in template and not self._fixed:
+            return
         own, said, given = _own_shape(template), _said(template), _pairs(query if self._fixed else "")
         root = self._roots.get(method, _Node())
         for text in dict.fromkeys(paths.decodings(path)):

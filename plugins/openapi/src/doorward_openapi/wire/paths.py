@@ -17,6 +17,8 @@ SLASHES = "x-ms-skip-url-encoding"
 _MAX_DECODINGS = 3
 """How often a chain of servers may decode a path."""
 
+_SAFE_IN_PATH = "!$&'()*+,;=:@%~{}/"
+_SAFE_IN_QUERY = "!$&'()*+,;=:@/?%~"
 _SLASH = re.compile(r"[/\\]")
 _ORDINARY = re.compile(r"[A-Za-z0-9/_.~{}+-]*")
 """Paths that every server reads as they are."""
@@ -27,15 +29,23 @@ def filled(template: str, values: Mapping[str, str]) -> tuple[str, str]:
 
     Raises: InvalidArguments if a server could read the path as a different one.
     """
+    if "{" not in template:
+        return _fixed(template)
     template, _, query = template.partition("#")[0].partition("?")
-    path = _written(template, values, "!$&'()*+,;=:@%~{}/")
+    path = _written(template, values, _SAFE_IN_PATH)
     if TEMPLATE.search(template) and leads_away(path):
         raise InvalidArguments(
             f"the path {path[:200]!r} has a part that is `.` or `..`: it would lead to another function",
             hint=f"Give {', '.join(dict.fromkeys(TEMPLATE.findall(template)))} without such parts.",
         )
     plain = {name: re.sub(r"[&+;=]", lambda found: quote(found[0]), value) for name, value in values.items()}
-    return path, _written(query, plain, "!$&'()*+,;=:@/?%~")
+    return path, _written(query, plain, _SAFE_IN_QUERY)
+
+
+@lru_cache(4096)
+def _fixed(template: str) -> tuple[str, str]:
+    path, _, query = template.partition("#")[0].partition("?")
+    return _written(path, {}, _SAFE_IN_PATH), _written(query, {}, _SAFE_IN_QUERY)
 
 
 def settled(template: str, queries: Collection[str]) -> tuple[str, set[str]]:
