@@ -1,0 +1,89 @@
+"""What a call costs besides its source, told by counts: they are the same on a busy machine."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from ..conftest import CONFIG
+
+pytestmark = pytest.mark.anyio
+
+MOST_FUNCTION_CALLS = 430
+"""Functions, of Python and in C, that are called between a program's call and its answer. It was 775 once."""
+
+CALL = "weather.get_forecast", (), {"city": "Oslo"}
+
+
+@contextmanager
+def counted() -> Iterator[Counter[str]]:
+    """Count the functions that are called, by kind."""
+    found: Counter[str] = Counter()
+
+    def note(frame: Any, event: str, arg: Any) -> None:
+        found[event] += 1
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        yield found
+    finally:
+        sys.setprofile(before)
+
+
+def stepped(work: Coroutine[Any, Any, Any]) -> int:
+    """How often a coroutine gives way to others before it is done."""
+    steps = 0
+    while True:
+        try:
+            work.send(None)
+        except StopIteration:
+            return steps
+        steps += 1
+
+
+async def test_a_call_gives_way_only_where_its_source_waits(doorward_host: Any) -> None:
+    """Each turn of the event loop costs a system call, and lets all other work go first."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        await gate.call(CALL[0], CALL[2])
+        run = gate._execution.of_call("local")
+        assert stepped(run.call(*CALL)) == 0
+
+
+async def test_a_call_calls_few_functions(doorward_host: Any) -> None:
+    """What is found out about a function is found out once: later calls do not look at its schemas again."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        await gate.call(CALL[0], CALL[2])
+        run = gate._execution.of_call("local")
+        await run.call(*CALL)
+        with counted() as found:
+            await run.call(*CALL)
+    assert found["call"] + found["c_call"] <= MOST_FUNCTION_CALLS
+
+
+async def test_a_call_asks_the_catalog_nothing(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a run asks once whether the catalog has changed; its calls use what was read before."""
+    statements: list[str] = []
+    connect: Callable[..., sqlite3.Connection] = sqlite3.connect
+
+    def traced(*given: Any, **named: Any) -> sqlite3.Connection:
+        made = connect(*given, **named)
+        made.set_trace_callback(statements.append)
+        return made
+
+    monkeypatch.setattr(sqlite3, "connect", traced)
+    async with doorward_host.gateway(CONFIG) as gate:
+        await gate.call(CALL[0], CALL[2])
+        run = gate._execution.of_call("local")
+        await run.call(*CALL)
+        statements.clear()
+        await run.call(*CALL)
+        assert statements == []
+        await gate.call(CALL[0], CALL[2])
+        assert len(statements) == 1
