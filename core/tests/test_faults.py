@@ -251,10 +251,36 @@ async def test_keeping_holds_no_answer(weather: Any, monkeypatch: pytest.MonkeyP
             assert "busy" in outcome.notes[-1]
         assert Stuck.asked == 1
         Stuck.here.free.set()
-        await until(lambda: not gate._kept._late)
+        await until(lambda: not gate._kept._pending)
         assert (await gate.execute("1 + 1")).cache_id
         error = (await gate.run_cached("x")).error
         assert error.kind == "config"
+
+
+async def test_a_cache_that_is_quick_is_not_waited_for(weather: Any) -> None:
+    """Once it has kept a program under the id that it was given, later answers have their ids before it is done; whoever
+    runs such a program waits until it is there."""
+    weather.install("cache", "stuck", Stuck)
+    async with weather.gateway(CONFIG.replace('"none"', '"stuck"')) as gate:
+        first = anyio.Event()
+
+        async def begin() -> None:
+            assert (await gate.execute("1 + 1")).cache_id
+            first.set()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(begin)
+            await until(lambda: bool(gate._kept._pending))
+            Stuck.here.free.set()
+            await first.wait()
+        Stuck.here.free = anyio.Event()
+        with anyio.fail_after(5):
+            later = await gate.execute("2 + 2")
+        assert later.cache_id
+        assert later.cache_id in gate._kept._pending
+        assert (await gate.execute("2 + 2")).cache_id == later.cache_id
+        Stuck.here.free.set()
+        await until(lambda: not gate._kept._pending)
 
 
 async def test_writers_make_no_file_in_passing(tmp_path: Path) -> None:

@@ -597,3 +597,25 @@ async def test_put_and_get_are_quick(tmp_path: Path) -> None:
     median = sorted(times)[50]
     print(f"put + get: median {median * 1000:.2f} ms")
     assert median < 0.01
+
+
+async def test_programs_that_are_put_at_once_are_written_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred programs cost a few transactions; each has its own id, an equal one the id of the first, and a cache
+    that ends has written all."""
+    statements: list[str] = []
+    kept = cache(tmp_path)
+    await kept.put(program("first"))
+    assert kept._connection is not None
+    kept._connection.set_trace_callback(statements.append)
+    names = [f"p{number % 50}" for number in range(100)]
+    async with anyio.create_task_group() as group:
+        for name in names:
+            group.start_soon(kept.put, program(name))
+        await anyio.sleep(0)
+        await kept.close()
+    assert sum(statement.startswith("BEGIN") for statement in statements) <= 2
+    again = cache(tmp_path)
+    assert all([await again.get(name, "ann") for name in names])
+    await again.close()

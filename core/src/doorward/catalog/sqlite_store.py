@@ -67,6 +67,8 @@ class SqliteCatalog:
         self._seen = 0
 
     def open(self, *, patient: bool = True) -> SqliteReader | None:
+        if not patient and not self._file.written():
+            return None  # each run asks while there is no catalog
         with state_errors(self._file):
             db = self._file.found(OPEN_WAIT_SECONDS if patient else 0)
             return SqliteReader(self._file, db, self._file.place()) if db else None

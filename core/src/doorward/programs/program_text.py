@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 
 from doorward.model.errors import GuardRefused, InvalidProgram
 
@@ -11,11 +12,24 @@ _CHAIN = re.compile(r"(?:\.\s*\w+\s*){500}")
 """CPython's parser takes time quadratic in the length of a dotted name."""
 
 
+_MAX_KEPT_CHARACTERS = 20_000
+"""Characters of a program whose tree is kept for the next who asks: trees are a hundred times as large."""
+
+
 def parse(code: str) -> ast.Module:
-    """The syntax tree.
+    """The syntax tree, which nobody changes.
 
     Raises: InvalidProgram with line and source if it is not Python, or nested too deeply to be parsed.
     """
+    return _kept(code) if len(code) <= _MAX_KEPT_CHARACTERS else _parsed(code)
+
+
+@lru_cache(4)
+def _kept(code: str) -> ast.Module:
+    return _parsed(code)
+
+
+def _parsed(code: str) -> ast.Module:
     if _CHAIN.search(code):
         raise InvalidProgram("the program has a dotted name of more than 500 parts")
     try:
@@ -44,8 +58,8 @@ def received(code: str, most: int) -> str:
 def sets_result(code: str) -> bool:
     """Whether any statement of the program may set the global `result`; false if the program does not parse."""
     try:
-        nodes: list[ast.AST] = [ast.parse(code)]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        nodes: list[ast.AST] = [parse(code)]
+    except InvalidProgram:
         return False  # an executor may know more Python than we do
     while nodes:
         match nodes.pop():

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import secrets
 import time
+from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,9 @@ MAX_PARAMS_BYTES = 2**18
 KEEP_WAIT_SECONDS = 0.5
 """Seconds that an answer waits for its program to be kept."""
 
+MAX_PENDING = 100
+"""Programs for which answers do not wait until they are kept."""
+
 NOT_KEPT_NOTE = "this program could not be kept for run_cached_code"
 
 
@@ -46,7 +51,8 @@ class ProgramCache:
         self._catalog = catalog
         self._state = state
         self._cache: Cache | None = None
-        self._late: set[asyncio.Future[str]] = set()
+        self._pending: dict[str, asyncio.Future[str]] = {}
+        self._quick = False
 
     async def keep(self, program: Program, known: Mapping[str, Any], outcome: Outcome) -> Outcome:
         """The outcome with the id of its program, which is kept; `known` are the parameters with their values."""
@@ -57,14 +63,14 @@ class ProgramCache:
             if cache is None or len(dump(dict(known))) > MAX_PARAMS_BYTES:
                 return outcome
             kept = CachedProgram(
-                cache_id=secrets.token_urlsafe(9),
+                cache_id=_id(program.principal, same := digest(*_same(program), sorted(known))),
                 principal=program.principal,
                 code=program.code,
                 description=program.description,
                 params=dict(known),
                 functions=program.functions,
                 uses={c["function"]: self._hash(c["function"]) for c in outcome.calls},
-                digest=digest(*_same(program), sorted(known)),
+                digest=same,
                 created=time.time(),
                 language=program.language,
             )
@@ -77,17 +83,19 @@ class ProgramCache:
         return replace(outcome, cache_id=cache_id, next=again(cache_id, known))
 
     async def _put(self, cache: Cache, kept: CachedProgram) -> str | None:
-        """The id of the program once it is kept; `None` if that takes too long. Until it is done, other runs do not
-        wait for the cache."""
-        if self._late:
+        """The id of the program; `None` if to keep it takes too long. Until it is done, other runs do not wait for the
+        cache.
+
+        A cache that kept the last program, under the id that was proposed, is not waited for."""
+        quick = self._quick and len(self._pending) < MAX_PENDING
+        if self._pending and not quick:
             return None
         putting = asyncio.ensure_future(self._kept(cache, kept))
-        try:
-            await asyncio.wait({putting}, timeout=KEEP_WAIT_SECONDS)
-        finally:
-            if not putting.done():  # the answer does not wait any longer, but the program is not lost
-                self._late.add(putting)
-                putting.add_done_callback(self._done)
+        self._pending[kept.cache_id] = putting
+        putting.add_done_callback(partial(self._done, kept.cache_id))
+        if quick:
+            return kept.cache_id
+        await asyncio.wait({putting}, timeout=KEEP_WAIT_SECONDS)
         if putting.done():
             return putting.result()
         log.warning("cache_busy", hint="Programs are not kept until it is done.")
@@ -97,9 +105,13 @@ class ProgramCache:
         with self._plugins.blamed("cache", self._name, "put"):
             return expected(str, await cache.put(program))
 
-    def _done(self, putting: asyncio.Future[str]) -> None:
-        self._late.discard(putting)
-        if not putting.cancelled() and (error := putting.exception()):
+    def _done(self, proposed: str, putting: asyncio.Future[str]) -> None:
+        if self._pending.get(proposed) is putting:
+            del self._pending[proposed]
+        error = None if putting.cancelled() else putting.exception()
+        waited_for = not self._quick
+        self._quick = not putting.cancelled() and error is None and putting.result() == proposed
+        if error is not None and not waited_for:
             log.error("cache_failed", cache=self._name, error=repr(error))
 
     async def get(self, cache_id: str, principal: str) -> CachedProgram:
@@ -110,6 +122,8 @@ class ProgramCache:
         """
         cache, kept = self._made(), None
         if cache and cache_id.isascii():
+            if pending := self._pending.get(cache_id):
+                await asyncio.wait({pending}, timeout=KEEP_WAIT_SECONDS)
             with self._plugins.blamed("cache", self._name, "get"):
                 if (kept := await cache.get(cache_id, principal)) is not None:
                     expected(CachedProgram, kept)
@@ -131,8 +145,8 @@ class ProgramCache:
         return kept
 
     async def close(self) -> None:
-        if self._late:
-            await asyncio.wait(self._late, timeout=KEEP_WAIT_SECONDS)
+        if self._pending:
+            await asyncio.wait(self._pending.values(), timeout=KEEP_WAIT_SECONDS)
         if self._cache is not None:
             await self._plugins.failures.closed(self._plugins.id("cache", self._name), self._cache)
 
@@ -148,6 +162,12 @@ class ProgramCache:
                 return None
             self._cache = self._plugins.made("cache", name, self._loaded, self._state)
         return self._cache
+
+
+def _id(principal: str, same: str) -> str:
+    """The id of a program, so that it is known before the program is kept. It is no secret: only its principal can use
+    it."""
+    return urlsafe_b64encode(blake2b(f"{principal}\n{same}".encode(), digest_size=9).digest()).decode()
 
 
 def _same(program: Program) -> tuple[Any, ...]:

@@ -6,11 +6,13 @@ longest are deleted. The file is only a cache: if it is broken, or not ours, it 
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -28,6 +30,15 @@ PLUGIN_API = 1
 
 BUSY_WAIT_SECONDS = 2.0
 """How long to wait for another process that is writing."""
+
+CLOSE_WAIT_SECONDS = 1.0
+"""How long the end waits for programs that are being written, if another process holds the file."""
+
+BATCH_SECONDS = 0.02
+"""The pause after programs were written; those that are put meanwhile are written together."""
+
+MAX_BATCH = 200
+"""Programs that are written together."""
 
 RETRY_SECONDS = 0.02
 """The pause between two attempts."""
@@ -61,9 +72,32 @@ class SqliteCache:
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._place: tuple[int, int] | None = None
+        self._waiting: list[tuple[CachedProgram, asyncio.Future[str]]] = []
+        self._writer: asyncio.Future[None] | None = None
+        self._closing = asyncio.Event()
 
     async def put(self, program: CachedProgram) -> str:
-        return await self._in_thread(lambda db: self._put(db, program))
+        kept: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._waiting.append((program, kept))
+        if self._writer is None or self._writer.done():
+            self._writer = asyncio.ensure_future(self._write())
+        return await kept
+
+    async def _write(self) -> None:
+        """Write what waits, all of it in one transaction, until nothing does."""
+        while self._waiting:
+            batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
+            put = partial(self._put, programs=[program for program, _ in batch])
+            try:
+                ids: Sequence[str | Exception] = await self._in_thread(put)
+            except Exception as error:
+                ids = [error] * len(batch)
+            for (_, kept), found in zip(batch, ids, strict=True):
+                if kept.done():  # whoever put it does not wait any more
+                    continue
+                kept.set_exception(found) if isinstance(found, Exception) else kept.set_result(found)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), BATCH_SECONDS)
 
     async def get(self, cache_id: str, principal: str) -> CachedProgram | None:
         return await self._in_thread(lambda db: self._get(db, cache_id, principal))
@@ -71,30 +105,38 @@ class SqliteCache:
     async def close(self) -> None:
         from anyio import to_thread
 
+        self._closing.set()
+        if self._writer is not None:
+            await asyncio.wait({self._writer}, timeout=CLOSE_WAIT_SECONDS)
         await to_thread.run_sync(self._close)
 
     def _close(self) -> None:
         with self._lock:  # nobody holds it for long
             self._disconnect()
 
-    def _put(self, db: sqlite3.Connection, program: CachedProgram) -> str:
-        """Store a program. Expired ones are deleted first, so that none of their ids becomes valid again. The new one
-        stays, whatever the clock does."""
-        now, this = self._clock(), (program.principal, program.digest)
+    def _put(self, db: sqlite3.Connection, programs: Sequence[CachedProgram]) -> list[str]:
+        """Store programs. Expired ones are deleted first, so that none of their ids becomes valid again. The new ones
+        stay, whatever the clock does."""
+        now, most = self._clock(), self._settings.max_entries
+        last = {(program.principal, program.digest): program for program in programs}
         with _transaction(db):
             db.execute("DELETE FROM programs WHERE used <= ?", (now - self._settings.ttl,))
-            db.execute(_PUT, row_of(program, now))
-            db.execute(
-                "DELETE FROM programs WHERE rowid IN (SELECT id FROM (SELECT rowid AS id, used, principal = ? AND "
-                "digest = ? AS this,"
-                " row_number() OVER (PARTITION BY principal ORDER BY used DESC, rowid DESC) AS nth FROM programs)"
-                " ORDER BY this DESC, nth, used DESC, id DESC LIMIT -1 OFFSET ?)",
-                (*this, self._settings.max_entries),
-            )
+            db.executemany(_PUT, [row_of(program, now) for program in last.values()])
+            if db.execute("SELECT count(*) FROM programs").fetchone()[0] > most:
+                db.execute(
+                    "DELETE FROM programs WHERE rowid IN (SELECT id FROM (SELECT rowid AS id, used, "  # noqa: S608
+                    f"(principal, digest) IN (VALUES {', '.join(['(?, ?)'] * len(last))}) AS this,"
+                    " row_number() OVER (PARTITION BY principal ORDER BY used DESC, rowid DESC) AS nth FROM programs)"
+                    " ORDER BY this DESC, nth, used DESC, id DESC LIMIT -1 OFFSET ?)",
+                    (*(part for this in last for part in this), most),
+                )
             # Not RETURNING, which needs SQLite 3.35: some systems that we support have an older one.
-            return str(
-                db.execute("SELECT cache_id FROM programs WHERE principal = ? AND digest = ?", this).fetchone()[0]
-            )
+            ids = {
+                this: db.execute("SELECT cache_id FROM programs WHERE principal = ? AND digest = ?", this).fetchone()
+                for this in last
+            }
+        kept = {this: str(row[0]) if row else last[this].cache_id for this, row in ids.items()}
+        return [kept[program.principal, program.digest] for program in programs]
 
     def _get(self, db: sqlite3.Connection, cache_id: str, principal: str) -> CachedProgram | None:
         """Read a program. Reading does not wait for writers; if the file is busy, the time of use is not updated."""
