@@ -8,6 +8,7 @@ even from a thread. So large texts are read in a thread and piece by piece: no s
 from __future__ import annotations
 
 import codecs
+import contextlib
 import json
 import re
 from collections.abc import Callable
@@ -48,15 +49,27 @@ def decoded(data: bytes, encoding: str = "utf-8") -> str:
     )
 
 
+def _none(name: str) -> None:
+    """What is read for NaN and infinities."""
+
+
+_SMALL = json.JSONDecoder(parse_constant=_none, strict=False)
+"""Reads what fits into a piece."""
+
+
 def read_json(
-    text: str | bytes, *, number: Callable[[str], Any] = float, constant: Callable[[str], Any] = lambda name: None
+    text: str | bytes, *, number: Callable[[str], Any] = float, constant: Callable[[str], Any] = _none
 ) -> Any:
     """The value of a JSON text. `number` reads numbers that are not integers; `constant` reads NaN and infinities,
     which are not JSON. An integer of thousands of digits stays text, and half a surrogate pair is kept.
 
     Raises: ValueError.
     """
-    return _Reader(text if isinstance(text, str) else decoded(text).removeprefix("\ufeff"), number, constant).read()
+    whole = text if isinstance(text, str) else decoded(text).removeprefix("\ufeff")
+    if len(whole) <= PIECE_CHARACTERS and number is float and constant is _none:
+        with contextlib.suppress(ValueError, RecursionError):
+            return _SMALL.decode(whole)
+    return _Reader(whole, number, constant).read()
 
 
 class _Reader:

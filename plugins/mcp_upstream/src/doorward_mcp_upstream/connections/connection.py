@@ -214,6 +214,8 @@ class Connection:
 
         Raises: Trouble, Refusal.
         """
+        if self._listing is not None and not fresh:
+            return self._listing
         async with self._reading:
             if self._listing is None or fresh:
                 before = self._changes

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,27 +55,24 @@ class Flights:
     def __bool__(self) -> bool:
         return bool(self._under_way or self._waiting)
 
-    @contextlib.asynccontextmanager
-    async def one(self, call: Call | None, seconds: float) -> AsyncIterator[Flight]:
+    def one(self, call: Call | None, seconds: float) -> AbstractAsyncContextManager[Flight]:
         """A block for a request that may take this many seconds, and no longer than its run has left. The clock stands
         still while the client is asked.
 
         Raises: Trouble if it takes longer.
         """
-        flight = Flight(call)
+        return _OneFlight(self, call, seconds)
+
+    async def begin(self, flight: Flight) -> None:
+        """Wait for the turn of a request, and count it among those under way."""
         await self._turn(flight)
         self._under_way.add(flight)
-        left = min(seconds, call.time_left) if call else seconds
-        try:
-            with call.clock.until(call.clock.now() + left) if call else anyio.move_on_after(left) as scope:
-                yield flight
-        finally:
-            self._under_way.discard(flight)
-            self.last = time.monotonic()
-            if self._waiting:
-                self._changed.set()
-        if scope.cancelled_caught:
-            raise Trouble(f"it did not answer within {left:.3g} seconds", limit=left < seconds)
+
+    def end(self, flight: Flight) -> None:
+        self._under_way.discard(flight)
+        self.last = time.monotonic()
+        if self._waiting:
+            self._changed.set()
 
     async def _turn(self, flight: Flight) -> None:
         if not self._turns or flight.call is None:
@@ -117,6 +114,34 @@ class Flights:
             return await client.ask(method, params)
         except DoorwardError as error:
             return _nobody(method, error.message)
+
+
+class _OneFlight:
+    """See `Flights.one`. A class, and no generator: one is around every call."""
+
+    __slots__ = ("_flight", "_flights", "_left", "_scope", "_seconds")
+
+    def __init__(self, flights: Flights, call: Call | None, seconds: float) -> None:
+        self._flights = flights
+        self._flight = Flight(call)
+        self._seconds = seconds
+
+    async def __aenter__(self) -> Flight:
+        call = self._flight.call
+        await self._flights.begin(self._flight)
+        self._left = min(self._seconds, call.time_left) if call else self._seconds
+        self._scope = call.clock.until(call.clock.now() + self._left) if call else anyio.move_on_after(self._left)
+        self._scope.__enter__()
+        return self._flight
+
+    async def __aexit__(self, *raised: Any) -> bool | None:
+        try:
+            handled = self._scope.__exit__(*raised)
+        finally:
+            self._flights.end(self._flight)
+        if handled:
+            raise Trouble(f"it did not answer within {self._left:.3g} seconds", limit=self._left < self._seconds)
+        return handled
 
 
 def _nobody(method: str, why: str) -> Mapping[str, Any]:

@@ -29,6 +29,8 @@ class Values:
 
 def too_many(text: bytes | str) -> bool:
     """Whether a JSON text has more than `MAX_VALUES`."""
+    if len(text) <= MAX_VALUES:
+        return False
     pieces = [text[start : start + _PIECE_LENGTH] for start in range(0, len(text), _PIECE_LENGTH)]
     data = [piece.encode(errors="replace") if isinstance(piece, str) else piece for piece in pieces]
     if sum(map(_marks, data)) <= MAX_VALUES:
