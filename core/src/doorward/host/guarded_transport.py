@@ -47,14 +47,14 @@ class AnswerStream(httpx2.AsyncByteStream):
     """The content of an answer, for a response of httpx2."""
 
     def __init__(self, answer: HttpAnswer) -> None:
-        self._answer = answer
+        self.answer = answer
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        while part := await self._answer.read():
+        while part := await self.answer.read():
             yield part
 
     async def aclose(self) -> None:
-        await self._answer.aclose()
+        await self.answer.aclose()
 
 
 def _content(request: httpx2.Request) -> Content:

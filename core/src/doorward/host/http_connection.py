@@ -32,8 +32,6 @@ class Http1Connection(asyncio.Protocol):
         """The answer of the exchange under way."""
         self._sent = False
         """Whether the request of that exchange is sent to its end."""
-        self._waiter: asyncio.Future[None] | None = None
-        self._error: httpx2.TransportError | None = None
         self._writable, self._paused = True, False
         self._idle_bytes = 0
         """Bytes that came without an end of the head, or without content after it."""
@@ -49,20 +47,19 @@ class Http1Connection(asyncio.Protocol):
         self.closed, self._writable = True, True
         incoming = self._incoming
         if incoming is not None and not incoming.whole and not (error is None and incoming.end()):
-            self._error = self._error or (
-                httpx2.ReadError(str(error))
-                if error
-                else httpx2.RemoteProtocolError("the server hung up before its answer was whole")
-            )
+            hung_up = httpx2.RemoteProtocolError("the server hung up before its answer was whole")
+            incoming.fail(httpx2.ReadError(str(error)) if error else hung_up)
         self._finish()
-        self._wake()
+        if incoming is not None:
+            incoming.wake()
 
     def pause_writing(self) -> None:
         self._writable = False
 
     def resume_writing(self) -> None:
         self._writable = True
-        self._wake()
+        if self._incoming is not None:
+            self._incoming.wake()
 
     def data_received(self, data: bytes) -> None:
         incoming = self._incoming
@@ -75,14 +72,14 @@ class Http1Connection(asyncio.Protocol):
         if self._idle_bytes > MAX_HEAD_BYTES and not incoming.whole:
             incoming.fault = "its head, or what is neither head nor content, does not end"
         if incoming.fault:
-            self._error = httpx2.RemoteProtocolError(incoming.fault)
+            incoming.fail(httpx2.RemoteProtocolError(incoming.fault))
             self.close()
         elif incoming.whole:
             self._finish()
         elif incoming.unread > _MAX_UNREAD_BYTES and not self._paused and self._transport:
             self._paused = True
             self._transport.pause_reading()
-        self._wake()
+        incoming.wake()
 
     # What the pool and the readers of answers ask
 
@@ -90,11 +87,11 @@ class Http1Connection(asyncio.Protocol):
         """Close the connection, whatever is under way. What is not sent yet is dropped."""
         self.closed = True
         if self._incoming is not None and not self._incoming.whole:
-            self._error = self._error or httpx2.ReadError("the connection was closed before the answer was whole")
+            self._incoming.fail(httpx2.ReadError("the connection was closed before the answer was whole"))
+            self._incoming.wake()
         if self._transport is not None:
             self._transport.abort()
         self._finish()
-        self._wake()
 
     def went_silent(self) -> bool:
         """Whether the server may have ended an idle connection, with the news still waiting to be read."""
@@ -117,7 +114,7 @@ class Http1Connection(asyncio.Protocol):
         try:
             await self._send(request, incoming, timeouts.get("write"))
             while not incoming.has_head:
-                await self._changed(timeouts.get("read"), httpx2.ReadTimeout)
+                await self._changed(incoming, timeouts.get("read"), httpx2.ReadTimeout)
         except BaseException:
             self.close()
             raise
@@ -129,9 +126,9 @@ class Http1Connection(asyncio.Protocol):
             if incoming.whole:
                 return b""
             try:
-                await self._changed(seconds, httpx2.ReadTimeout)
+                await self._changed(incoming, seconds, httpx2.ReadTimeout)
             except BaseException:
-                self.close()
+                self.drop(incoming)
                 raise
         got = incoming.parts[0] if len(incoming.parts) == 1 else b"".join(incoming.parts)
         incoming.parts.clear()
@@ -159,7 +156,7 @@ class Http1Connection(asyncio.Protocol):
             async with aclosing(_pieces(request)) as pieces:
                 async for piece in pieces:
                     while not self._writable and incoming.status < 400:
-                        await self._changed(seconds, httpx2.WriteTimeout)
+                        await self._changed(incoming, seconds, httpx2.WriteTimeout)
                     if incoming.status >= 400 or self.closed:
                         incoming.keeps = False
                         break
@@ -168,23 +165,19 @@ class Http1Connection(asyncio.Protocol):
         if incoming.whole:
             self._finish()
 
-    async def _changed(self, seconds: float | None, late: type[httpx2.TransportError]) -> None:
+    async def _changed(self, incoming: Incoming, seconds: float | None, late: type[httpx2.TransportError]) -> None:
         """Wait until something has come, or gone. Raises: the error that ended the exchange."""
-        if self._error is None:
-            self._waiter = waiter = self._loop.create_future()
+        if incoming.error is None:
+            waiter = incoming.waiter = self._loop.create_future()
             timer = None if seconds is None else self._loop.call_later(seconds, _expire, waiter, late)
             try:
                 await waiter
             finally:
-                self._waiter = None
+                incoming.waiter = None
                 if timer is not None:
                     timer.cancel()
-        if self._error is not None:
-            raise self._error
-
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        if incoming.error is not None:
+            raise incoming.error
 
     def _resume(self) -> None:
         if self._paused and self._transport:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterable
 from dataclasses import dataclass
@@ -88,8 +89,8 @@ class Incoming:
     """The answer to one request as it comes; the parser calls `on_…`."""
 
     __slots__ = (
-        *("_bare", "_framed", "_parser", "fault", "has_head", "headers", "keeps", "parts", "reason", "status"),
-        *("unread", "whole"),
+        *("_bare", "_framed", "_parser", "error", "fault", "has_head", "headers", "keeps", "parts", "reason", "status"),
+        *("unread", "waiter", "whole"),
     )
 
     def __init__(self, method: str) -> None:
@@ -102,6 +103,8 @@ class Incoming:
         self.keeps = True
         """Whether the connection may carry another exchange."""
         self.fault = ""
+        self.error: httpx2.TransportError | None = None
+        self.waiter: asyncio.Future[None] | None = None
         self._bare = method == "HEAD"
         self._framed = False
         self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
@@ -112,6 +115,15 @@ class Incoming:
             lenient_optional_cr_before_lf=True,
             lenient_spaces_after_chunk_size=True,
         )
+
+    def fail(self, error: httpx2.TransportError) -> None:
+        """No more will come. The first error counts."""
+        self.error = self.error or error
+
+    def wake(self) -> None:
+        """Let who waits look again."""
+        if self.waiter is not None and not self.waiter.done():
+            self.waiter.set_result(None)
 
     def feed(self, data: bytes) -> None:
         """Take what came. Anything after the whole answer was not asked for: it is dropped, and the connection with it,

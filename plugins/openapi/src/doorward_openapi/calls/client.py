@@ -186,7 +186,7 @@ class Client:
                 await self._transport.engine.send(hop.method, hop.url, headers, hop.content or b"")
             )
         request = httpx2.Request(hop.method, hop.url, headers=headers, content=hop.content)
-        return exchanges.Unpacked(await exchanges.authenticated(self._transport, auth, request))
+        return await exchanges.authenticated(self._transport, auth, request)
 
     async def _check_elsewhere(self, what: str, hop: Hop) -> None:
         """A redirect may not lead to an address that only the operator may name, not even to one

@@ -78,13 +78,13 @@ class Unpacked(HttpAnswer):
             response.status_code, response.reason_phrase.encode("ascii", "ignore"), response.headers.raw, b"HTTP/1.1"
         )
         self._response, self._parts = response, response.aiter_bytes()
+        self._begun = False
 
     async def read(self) -> bytes:
-        async for part in self._parts:
-            await anyio.lowlevel.checkpoint()  # unpacking yields hundreds of pieces without a pause
-            if part:
-                return part
-        return b""
+        if self._begun:
+            await anyio.lowlevel.checkpoint()  # unpacking can yield hundreds of pieces without a pause
+        self._begun = True
+        return await anext(self._parts, b"")
 
     async def aclose(self) -> None:
         await self._response.aclose()
@@ -92,13 +92,27 @@ class Unpacked(HttpAnswer):
 
 def unpacked(answer: HttpAnswer) -> HttpAnswer:
     """The answer with its content unpacked, if it is packed."""
-    if not any(len(name) == 16 and name.lower() == b"content-encoding" for name, _ in answer.headers):
+    if not _packed(answer):
         return answer
     return Unpacked(httpx2.Response(answer.status, headers=answer.headers, stream=AnswerStream(answer)))
 
 
-async def authenticated(transport: GuardedTransport, auth: httpx2.Auth, request: httpx2.Request) -> httpx2.Response:
-    """Send what the flow of `auth` makes of a request, and show it each answer, until it wants nothing more."""
+def _packed(answer: HttpAnswer) -> bool:
+    return any(len(name) == 16 and name.lower() == b"content-encoding" for name, _ in answer.headers)
+
+
+async def authenticated(transport: GuardedTransport, auth: httpx2.Auth, request: httpx2.Request) -> HttpAnswer:
+    """Send what the flow of `auth` makes of a request, and show it each answer, until it wants nothing more.
+
+    Returns: the last answer, unpacked.
+    """
+    response = await _shown(transport, auth, request)
+    stream = response.stream
+    unread = isinstance(stream, AnswerStream) and not response.is_stream_consumed and not _packed(stream.answer)
+    return stream.answer if isinstance(stream, AnswerStream) and unread else Unpacked(response)
+
+
+async def _shown(transport: GuardedTransport, auth: httpx2.Auth, request: httpx2.Request) -> httpx2.Response:
     flow = auth.async_auth_flow(request)
     try:
         request = await anext(flow)
