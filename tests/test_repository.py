@@ -61,7 +61,7 @@ CALLED = {
     "pyyaml": "yaml",
 }
 """Libraries whose package has another name than the distribution."""
-MOST_DEPENDENCIES = 13
+MOST_DEPENDENCIES = 14
 """Of core."""
 FACES = ("mcp_server",)
 """The plugins that serve a gateway to agents: they import `doorward.serving` as well."""

@@ -50,7 +50,9 @@ _EXPORTS = {
     "model.version": ("PLUGIN_API", "__version__"),
     "model.limits": ("Limits",),
     "model.names": ("is_plain", "python_name", "unique_names"),
-    "host.guarded_transport": ("GuardedTransport",),
+    "host.guarded_transport": ("AnswerStream", "GuardedTransport"),
+    "host.http_answer": ("HttpAnswer",),
+    "host.http_engine": ("HttpEngine",),
     "host.named_hosts": ("NamedHosts",),
     "programs.awaited_calls": ("awaited",),
     "programs.parameters": ("bind", "parameters"),
@@ -124,7 +126,10 @@ if TYPE_CHECKING:
     from doorward.host.files import own_file as own_file
     from doorward.host.files import own_folder as own_folder
     from doorward.host.files import write_own as write_own
+    from doorward.host.guarded_transport import AnswerStream as AnswerStream
     from doorward.host.guarded_transport import GuardedTransport as GuardedTransport
+    from doorward.host.http_answer import HttpAnswer as HttpAnswer
+    from doorward.host.http_engine import HttpEngine as HttpEngine
     from doorward.host.logs import log as log
     from doorward.host.loopback import is_loopback as is_loopback
     from doorward.host.named_hosts import NamedHosts as NamedHosts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import threading
@@ -10,7 +11,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
 
 import anyio
-import httpcore2
 import httpx2
 import pytest
 from doorward import ConfigError, ServerError
@@ -207,12 +207,12 @@ async def test_what_was_judged_is_what_is_asked(monkeypatch: pytest.MonkeyPatch)
     async def getaddrinfo(host: str, port: int, **_: Any) -> list[Any]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (addresses.pop(0), port))]
 
-    async def connect_tcp(self: Any, host: str, *_: Any, **__: Any) -> Any:
-        made.append(host)
-        raise httpcore2.ConnectError("nobody is there")
+    async def sock_connect(_: socket.socket, address: tuple[str, int]) -> None:
+        made.append(address[0])
+        raise ConnectionRefusedError("nobody is there")
 
     monkeypatch.setattr(anyio, "getaddrinfo", getaddrinfo)
-    monkeypatch.setattr(httpcore2.AnyIOBackend, "connect_tcp", connect_tcp)
+    monkeypatch.setattr(asyncio.get_running_loop(), "sock_connect", sock_connect)
     async with Wire(str, ["https://api.example.com"]) as wire:
         url = "https://rebinds.example.com/x"
         with pytest.raises(ServerError, match="cannot be reached"):

@@ -558,7 +558,7 @@ class Http2(asyncio.Protocol):
         self.transport.write(self.inner.data_to_send())
 
 
-def certificate(folder: Path, name: str) -> ssl.SSLContext:
+def certificate(folder: Path, name: str, speaks: str = "h2") -> ssl.SSLContext:
     """A server's context with a certificate for `name`, which is `ca.pem` of the folder as well."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
@@ -581,7 +581,7 @@ def certificate(folder: Path, name: str) -> ssl.SSLContext:
     (folder / "key.pem").write_bytes(secret)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "ca.pem", folder / "key.pem")
-    context.set_alpn_protocols(["h2"])
+    context.set_alpn_protocols([speaks])
     return context
 
 
@@ -603,6 +603,46 @@ async def test_openapi_http2_over_one_connection(
             await made.call("op")
     finally:
         server.close()
+
+
+async def test_openapi_https_without_http2(
+    api: Any, operation: Any, names: Any, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """A server that had the choice, and took HTTP/1.1, is not offered the other again. The certificate is checked each
+    time that a connection is made."""
+    offered: list[str | None] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: application/json\r\n\r\ntrue")
+        await writer.drain()
+        writer.close()
+
+    context = certificate(tmp_path, "api.example", "http/1.1")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    real = ssl.SSLContext.set_alpn_protocols
+
+    def offers(self: ssl.SSLContext, protocols: list[str]) -> None:
+        offered.append(",".join(protocols))
+        real(self, protocols)
+
+    monkeypatch.setattr(ssl.SSLContext, "set_alpn_protocols", offers)
+    server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context)
+    port = server.sockets[0].getsockname()[1]
+    names["api.example"] = [["127.0.0.1"]]
+    made = await api(operation(), base_url=f"https://api.example:{port}", retries=0)
+    for _ in range(3):
+        assert await made.call("op") is True
+    assert offered == ["h2,http/1.1", "http/1.1"]
+    server.close()
+    await server.wait_closed()
+    (tmp_path / "other").mkdir()
+    other = await asyncio.start_server(
+        answer, "127.0.0.1", port, ssl=certificate(tmp_path / "other", "api.example", "http/1.1"), reuse_address=True
+    )
+    with pytest.raises(ServerError, match="certificate of https://api"):
+        await made.call("op")
+    other.close()
 
 
 async def test_openapi_a_redirect_to_who_does_not_answer_is_told_as_that(

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING
 
 import anyio
-import anyio.lowlevel
 import httpx2
-from doorward import GuardedTransport, ServerError, Template
+from doorward import GuardedTransport, HttpAnswer, ServerError, Template
 
-from doorward_openapi.calls import failures, redirects, retries
+from doorward_openapi.calls import exchanges, failures, redirects, retries
 from doorward_openapi.calls.answers import Answer
 from doorward_openapi.calls.destinations import Destinations
 from doorward_openapi.calls.redirects import Hop
@@ -66,11 +65,7 @@ class Client:
         self._reach = reach
         self._auth: httpx2.Auth | None = None
         self._destinations = Destinations(server, reach.known())
-        # Answers set no cookies: what one caller's request brought must not go along with another's.
-        jar = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
-        agent = {"User-Agent": "doorward-openapi/0.1.0"}
-        transport = GuardedTransport(self._destinations, reach.by_socket, http2=True)
-        self._client = httpx2.AsyncClient(follow_redirects=False, cookies=jar, headers=agent, transport=transport)
+        self._transport = GuardedTransport(self._destinations, reach.by_socket, http2=True)
 
     def _credentials(self) -> httpx2.Auth | None:
         if self._auth is None:
@@ -160,13 +155,10 @@ class Client:
         first = hop
         with anyio.fail_after(timeout):
             for _ in range(redirects.MAX_REDIRECTS + 1):
-                await self._checked(what, hop)
-                headers = [(name.encode(), value) for name, value in hop.headers.items()]
-                request = self._client.build_request(
-                    hop.method, hop.url, headers=headers, content=hop.content, timeout=timeout
-                )
+                if not hop.home:
+                    await self._check_elsewhere(what, hop)
                 try:
-                    response = await self._client.send(request, auth=auth if hop.home else None, stream=True)
+                    answer = await self._answer(hop, auth if hop.home else None)
                 except httpx2.TransportError:
                     if hop is first:
                         raise
@@ -175,21 +167,30 @@ class Client:
                     ):
                         raise
                 try:
+                    headers = exchanges.by_name(answer.headers)
                     further = redirects.following(
-                        what, hop, response.status_code, response.headers.get("location"), self._reach.belongs
+                        what, hop, answer.status, headers.get("location"), self._reach.belongs
                     )
                     if further is None:
-                        return replace(await _read(what, response, max_bytes), url=hop.url)
+                        return await _read(what, answer, headers, hop.url, max_bytes)
                     hop = further
                 finally:
-                    await response.aclose()
+                    await answer.aclose()
         raise ServerError(f"{what} redirected more than {redirects.MAX_REDIRECTS} times")
 
-    async def _checked(self, what: str, hop: Hop) -> None:
+    async def _answer(self, hop: Hop, auth: httpx2.Auth | None) -> HttpAnswer:
+        """One exchange. The answer gives its content without content codings that were asked for."""
+        headers = exchanges.with_usual(hop.headers)
+        if auth is None:
+            return exchanges.unpacked(
+                await self._transport.engine.send(hop.method, hop.url, headers, hop.content or b"")
+            )
+        request = httpx2.Request(hop.method, hop.url, headers=headers, content=hop.content)
+        return await exchanges.authenticated(self._transport, auth, request)
+
+    async def _check_elsewhere(self, what: str, hop: Hop) -> None:
         """A redirect may not lead to an address that only the operator may name, not even to one
         that the operator did name."""
-        if hop.home:
-            return
         try:
             await self._destinations.require_public(*origin(hop.url)[1:])
         except ServerError as error:
@@ -198,40 +199,42 @@ class Client:
             ) from None
 
     async def close(self) -> None:
-        await self._client.aclose()
+        await self._transport.aclose()
 
 
-async def _read(what: str, response: httpx2.Response, max_bytes: int) -> Answer:
+async def _read(what: str, answer: HttpAnswer, headers: Mapping[str, str], url: str, max_bytes: int) -> Answer:
     """Read the answer to its end, or until a stream's time or room runs out."""
-    headers = response.headers
     media = headers.get("content-type", "")
-    time_left = anyio.current_effective_deadline() - anyio.current_time()
-    patience = streams.patience(media, headers.get("content-length"), time_left)
+    share = streams.patience(media, headers.get("content-length"))
     parts: list[bytes] = []
-    size, cut = 0, ""
-    with anyio.move_on_after(patience) as scope:
-        async for part in response.aiter_bytes():
-            size += len(part)
-            parts.append(part)
-            await anyio.lowlevel.checkpoint()  # decompression yields hundreds of pieces without a pause
-            if size > max_bytes:
-                parts[-1] = part[: max_bytes - size]
-                cut = f"answered with more than {max_bytes // 2**20} MiB"
-                break
-    if scope.cancelled_caught:
+    patience = math.inf if share is None else share * (anyio.current_effective_deadline() - anyio.current_time())
+    cut = ""
+    with nullcontext() if share is None else anyio.move_on_after(patience) as scope:
+        cut = await _collect(answer, parts, max_bytes)
+    if scope is not None and scope.cancelled_caught:
         cut = f"it did not end within {patience:.3g} seconds"
     elif cut and not media_types.stream(media):
         raise ServerError(f"{what} {cut}", hint="Ask for less: pages, filters, fields.")
-    coding = headers.get("content-encoding", "").rpartition(",")[2].strip().lower()
-    decoded = response.request.headers.get("accept-encoding", "")
+    left_packed = exchanges.left_packed(headers)
     return Answer(
-        response.status_code,
-        response.reason_phrase,
-        media
-        if coding in ("", "identity") or coding in decoded
-        else f"application/{coding}",  # a content coding that cannot be decoded makes it a file
-        response.charset_encoding,
+        answer.status,
+        answer.reason.decode("ascii", "ignore"),
+        f"application/{left_packed}" if left_packed else media,
+        exchanges.charset(media),
         b"".join(parts),
         cut,
         headers,
+        url,
     )
+
+
+async def _collect(answer: HttpAnswer, parts: list[bytes], max_bytes: int) -> str:
+    """Add the content to `parts`. Returns: why it is not whole."""
+    size = 0
+    while part := await answer.read():
+        size += len(part)
+        parts.append(part)
+        if size > max_bytes:
+            parts[-1] = part[: max_bytes - size]
+            return f"answered with more than {max_bytes // 2**20} MiB"
+    return ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -23,13 +22,13 @@ _RECORD = re.compile(rb"[^\x1e]+")
 _EVENT_LINE = re.compile(r"[^\n]+|\n+")
 
 
-def patience(media: str, length: str | None, time_left: float) -> float:
-    """Seconds to wait for the end of an answer: half of the time left for streams, so that a program can
-    use what has come of one that never ends; almost all of it for JSON of unknown length, which may be a
-    stream (Docker's events)."""
+def patience(media: str, length: str | None) -> float | None:
+    """The share of the time left for which to wait for the end of an answer: half of it for streams, so that a program
+    can use what has come of one that never ends; almost all of it for JSON of unknown length, which may be a stream
+    (Docker's events); `None`: all of it."""
     if media_types.stream(media):
-        return time_left / 2
-    return time_left * 0.95 if length is None and media_types.bare(media).endswith("json") else math.inf
+        return 0.5
+    return 0.95 if length is None and media_types.bare(media).endswith("json") else None
 
 
 def values(form: str, body: bytes, read: Read, cut: str = "") -> list[Any]:

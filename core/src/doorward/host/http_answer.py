@@ -1,0 +1,23 @@
+"""What each way to send a request gives back."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from doorward.host.http_message import Headers
+
+
+class HttpAnswer(ABC):
+    """The answer to a request. `status` and `headers` are there; the content comes when it is read, as it was sent (a
+    content coding stays). `aclose` has to be called where it is not read to its end."""
+
+    def __init__(self, status: int, reason: bytes, headers: Headers, version: bytes) -> None:
+        self.status, self.reason, self.headers, self.version = status, reason, headers, version
+
+    @abstractmethod
+    async def read(self) -> bytes:
+        """What has come of the content, once there is something; b"" at its end. Raises: httpx2.TransportError."""
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Drop the rest."""

@@ -1,0 +1,132 @@
+"""One HTTP exchange by core's engine: the headers of every request, credentials, the content coding of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from email.message import Message
+from functools import cache, lru_cache
+
+import anyio.lowlevel
+import httpx2
+from doorward import AnswerStream, GuardedTransport, HttpAnswer
+
+_AGENT = "doorward-openapi/0.1.0"
+_MAX_KNOWN_CHARACTERS = 200
+"""Longer media types are not remembered."""
+
+Headers = list[tuple[bytes, bytes]]
+
+
+@cache
+def usual_headers() -> dict[str, tuple[bytes, bytes]]:
+    """What httpx2 sends with each request, by the name in small letters; `Accept-Encoding` names what it unpacks."""
+    client = httpx2.AsyncClient(headers={"User-Agent": _AGENT}, transport=httpx2.MockTransport(_never), trust_env=False)
+    return {name.lower().decode(): (name, value) for name, value in client.headers.raw}
+
+
+def _never(request: httpx2.Request) -> httpx2.Response:
+    raise AssertionError("this client sends nothing")
+
+
+def with_usual(given: Mapping[str, bytes]) -> Headers:
+    """The headers of a request: those that are given, and the usual ones that they do not replace."""
+    replaced = {name.lower() for name in given}
+    usual = [pair for name, pair in usual_headers().items() if name not in replaced]
+    return [*usual, *((name.encode(), value) for name, value in given.items())]
+
+
+def by_name(headers: Headers) -> dict[str, str]:
+    """The headers of an answer by their names in small letters; several of one name are joined."""
+    found: dict[str, str] = {}
+    for raw_name, raw in headers:
+        name = raw_name.decode("latin-1").lower()
+        try:
+            value = raw.decode()
+        except UnicodeDecodeError:
+            value = raw.decode("latin-1")
+        found[name] = f"{found[name]}, {value}" if name in found else value
+    return found
+
+
+def charset(media: str) -> str | None:
+    """The charset that a Content-Type header names, in small letters."""
+    if "charset" not in media and "charset" not in media.lower():
+        return None
+    return _charset(media) if len(media) > _MAX_KNOWN_CHARACTERS else _known_charset(media)
+
+
+def _charset(media: str) -> str | None:
+    message = Message()
+    message["content-type"] = media
+    return message.get_content_charset(failobj=None)
+
+
+_known_charset = lru_cache(maxsize=64)(_charset)
+
+
+def left_packed(headers: Mapping[str, str]) -> str:
+    """The content coding of an answer that cannot be unpacked; "" if there is none."""
+    coding = headers.get("content-encoding", "").rpartition(",")[2].strip().lower()
+    return "" if coding in ("", "identity") or coding.encode() in usual_headers()["accept-encoding"][1] else coding
+
+
+class Unpacked(HttpAnswer):
+    """The answer of a response, with its content unpacked."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        super().__init__(
+            response.status_code, response.reason_phrase.encode("ascii", "ignore"), response.headers.raw, b"HTTP/1.1"
+        )
+        self._response, self._parts = response, response.aiter_bytes()
+        self._begun = False
+
+    async def read(self) -> bytes:
+        if self._begun:
+            await anyio.lowlevel.checkpoint()  # unpacking can yield hundreds of pieces without a pause
+        self._begun = True
+        return await anext(self._parts, b"")
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+
+def unpacked(answer: HttpAnswer) -> HttpAnswer:
+    """The answer with its content unpacked, if it is packed."""
+    if not _packed(answer):
+        return answer
+    return Unpacked(httpx2.Response(answer.status, headers=answer.headers, stream=AnswerStream(answer)))
+
+
+def _packed(answer: HttpAnswer) -> bool:
+    return any(len(name) == 16 and name.lower() == b"content-encoding" for name, _ in answer.headers)
+
+
+async def authenticated(transport: GuardedTransport, auth: httpx2.Auth, request: httpx2.Request) -> HttpAnswer:
+    """Send what the flow of `auth` makes of a request, and show it each answer, until it wants nothing more.
+
+    Returns: the last answer, unpacked.
+    """
+    response = await _shown(transport, auth, request)
+    stream = response.stream
+    unread = isinstance(stream, AnswerStream) and not response.is_stream_consumed and not _packed(stream.answer)
+    return stream.answer if isinstance(stream, AnswerStream) and unread else Unpacked(response)
+
+
+async def _shown(transport: GuardedTransport, auth: httpx2.Auth, request: httpx2.Request) -> httpx2.Response:
+    flow = auth.async_auth_flow(request)
+    try:
+        request = await anext(flow)
+        while True:
+            response = await transport.handle_async_request(request)
+            response.request = request
+            try:
+                try:
+                    request = await flow.asend(response)
+                except StopAsyncIteration:
+                    return response
+                await response.aread()
+            except BaseException:
+                await response.aclose()
+                raise
+    finally:
+        await flow.aclose()
