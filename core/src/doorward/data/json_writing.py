@@ -52,10 +52,12 @@ def exceeds(value: Any, most: int) -> bool:
 
 def dump(value: Any) -> bytes:
     """A plain value, which may contain bytes, as compact JSON."""
-    return b"".join(_written(value)) if exceeds(value, PIECE_PARTS // 10) else _dump(value)
+    return b"".join(_written(value)) if exceeds(value, PIECE_PARTS // 10) else in_one_piece(value)
 
 
-def _dump(value: Any) -> bytes:
+def in_one_piece(value: Any) -> bytes:
+    """The same for what is small or was read in one piece anyway, such as the parts of a document: to look how large a
+    value is takes longer than to write it."""
     return to_json(value, inf_nan_mode="strings", bytes_mode="base64")
 
 
@@ -63,7 +65,7 @@ def _written(value: Any) -> Iterator[bytes]:
     match value:
         case str() if len(value) > PIECE_BYTES:
             yield b'"'
-            yield from (_dump(value[at : at + PIECE_BYTES])[1:-1] for at in range(0, len(value), PIECE_BYTES))
+            yield from (in_one_piece(value[at : at + PIECE_BYTES])[1:-1] for at in range(0, len(value), PIECE_BYTES))
             yield b'"'
         case bytes() if len(value) > PIECE_BYTES:
             yield b'"'
@@ -78,7 +80,7 @@ def _written(value: Any) -> Iterator[bytes]:
             yield from _separated(_pieces(((pair, pair[1]) for pair in value.items()), dict))
             yield b"}"
         case _:
-            yield _dump(value)
+            yield in_one_piece(value)
 
 
 def _pieces(items: Iterable[tuple[Any, Any]], kind: type) -> Iterator[Iterable[bytes]]:
@@ -91,17 +93,17 @@ def _pieces(items: Iterable[tuple[Any, Any]], kind: type) -> Iterator[Iterable[b
             room -= 1
         elif exceeds(part, PIECE_PARTS // 10):
             if small:
-                yield [_dump(kind(small))[1:-1]]
+                yield [in_one_piece(kind(small))[1:-1]]
             small, room = [], PIECE_PARTS
-            yield [_dump(str(item[0])), b":", *_written(part)] if kind is dict else _written(part)
+            yield [in_one_piece(str(item[0])), b":", *_written(part)] if kind is dict else _written(part)
         else:
             small.append(item)
             room -= len(part) // 1000 + 1 if isinstance(part, (str, bytes)) else 10 + 2 * len(part)
         if room <= 0:
-            yield [_dump(kind(small))[1:-1]]
+            yield [in_one_piece(kind(small))[1:-1]]
             small, room = [], PIECE_PARTS
     if small:
-        yield [_dump(kind(small))[1:-1]]
+        yield [in_one_piece(kind(small))[1:-1]]
 
 
 def _separated(parts: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
