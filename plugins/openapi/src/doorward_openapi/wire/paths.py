@@ -16,6 +16,7 @@ SLASHES = "x-ms-skip-url-encoding"
 _MAX_DECODINGS = 3
 """How often a chain of servers may decode a path."""
 
+_ORDINARY = re.compile(r"[A-Za-z0-9/._~:@{}-]*")
 _SLASH = re.compile(r"[/\\]")
 
 
@@ -49,8 +50,8 @@ def settled(template: str, queries: Collection[str]) -> tuple[str, set[str]]:
 def leads_away(path: str) -> bool:
     """Whether a path has a part that means "here" or "one up" to a server that decodes it, as most do before routing:
     between slashes of any kind, with path parameters (`..;x`), blanks, or dots of other scripts."""
-    if path.isascii() and "." not in path and "%" not in path:
-        return False  # most paths have none of these characters
+    if _ORDINARY.fullmatch(path):  # nearly all paths: to decode these changes nothing
+        return any(part and not part.strip(".") for part in path.split("/"))
     return any("." in part and not part.strip(".") for text in decodings(path) for part in parts(text))
 
 
