@@ -32,9 +32,10 @@ _KIND_OF_VERB = {
 
 
 class Document(NamedTuple):
-    """The texts of each of `FIELDS` but `results`; what the function does; its tags as searches name them; and the
-    words of its name, id, route, summary and qualified name: what a question may be word for word."""
+    """The words or else the texts of each of `FIELDS` but `results`; what the function does; its tags as searches name
+    them; and the words of its name, id, route, summary and qualified name: what a question may be word for word."""
 
+    words: Mapping[str, Sequence[str]]
     texts: Mapping[str, Sequence[str]]
     kinds: frozenset[str]
     tags: tuple[str, ...]
@@ -45,21 +46,29 @@ def document(function: Function) -> Document:
     """What there is to know of a function."""
     properties = dict(islice(function.parameters.get("properties", {}).items(), MAX_PARAMETERS))
     method, _, path = function.route.partition(" ")
-    id, summary, path = (text[:MAX_TEXT_CHARACTERS] for text in (function.id, function.summary, path))
-    name, of_id = split_words(function.name), split_words(id)
+    name, id = split_words(function.name), split_words(function.id[:MAX_TEXT_CHARACTERS])
+    summary, route = split_words(function.summary[:MAX_TEXT_CHARACTERS]), split_words(path[:MAX_TEXT_CHARACTERS])
+    server = _words(function.server)
+    words: dict[str, Sequence[str]] = {
+        "name": name if id == name else name + id,
+        "summary": summary,
+        "route": route,
+        "server": server,
+    }
     texts: dict[str, Sequence[str]] = {
-        "name": [function.name] if of_id == name else [function.name, id],
-        "summary": [summary],
         "description": [function.description[:MAX_TEXT_CHARACTERS]],
-        "route": [path],
         "tags": [" ".join(function.tags[:20])[:MAX_TEXT_CHARACTERS]],
         "parameters": [" ".join(properties)[:MAX_TEXT_CHARACTERS]],
         "notes": _notes(properties),
-        "server": [function.server],
     }
-    same = (name, of_id, [*split_words(method), *split_words(path)], split_words(summary),
-            [*split_words(function.server), *name])  # fmt: skip
-    return Document(texts, frozenset(_kinds(function, name)), tuple(map(tag, function.tags[:20])), same)
+    same = (name, id, [*_words(method), *route], summary, [*server, *name])
+    return Document(words, texts, frozenset(_kinds(function, name)), tuple(map(tag, function.tags[:20])), same)
+
+
+@lru_cache(2000)
+def _words(text: str) -> tuple[str, ...]:
+    """The words of a text that stands at many functions."""
+    return tuple(split_words(text))
 
 
 @lru_cache(2000)

@@ -19,27 +19,32 @@ class NumberedWords:
 
     def __init__(self) -> None:
         self.numbers: defaultdict[str, int] = defaultdict(count().__next__)
-        self._pieces = _Pieces(self._numbered)
+        self._pieces = _Pieces(self.numbered)
         self._texts: dict[str, bytes] = {}
         self._lists: dict[int, tuple[Sequence[str], bytes]] = {}
+
+    def numbered(self, words: Iterable[str]) -> bytes:
+        """The numbers of some words."""
+        return array(_KIND, map(self.numbers.__getitem__, words)).tobytes()
+
+    def listed(self, words: Sequence[str]) -> bytes:
+        """The same for a list that many functions share."""
+        known = self._lists.get(id(words))
+        if known is None:
+            known = self._lists[id(words)] = words, self.numbered(words)  # keeping it prevents its id from being reused
+        return known[1]
 
     def of(self, texts: Iterable[str]) -> bytes:
         """The numbers of all words of some texts: no word has a blank in it."""
         return b"".join([self._texts.get(text) or self._split(text) for text in texts])
 
-    def listed(self, words: Sequence[str]) -> bytes:
-        """The numbers of some words. The same list is looked at once."""
-        known = self._lists.get(id(words))
-        if known is None:
-            known = self._lists[id(words)] = words, self._numbered(words)  # keeping it prevents its id from being reused
-        return known[1]
-
     def _split(self, text: str) -> bytes:
         found = self._texts[text] = b"".join(map(self._pieces.__getitem__, text.split()))
         return found
 
-    def _numbered(self, words: Iterable[str]) -> bytes:
-        return array(_KIND, map(self.numbers.__getitem__, words)).tobytes()
+
+_SIGNS = ".,:;!?()[]{}<>`'\"*#"
+"""Signs around words, which are in none."""
 
 
 class _Pieces(dict[str, bytes]):
@@ -49,5 +54,5 @@ class _Pieces(dict[str, bytes]):
         self._of = numbered
 
     def __missing__(self, piece: str) -> bytes:
-        found = self[piece] = self._of(split_words(piece))
+        found = self[piece] = self._of(split_words(piece.strip(_SIGNS)))
         return found

@@ -68,8 +68,13 @@ def segment(functions: Sequence[Function], results: ResultWords | None = None) -
     documents, words = [document(function) for function in functions], NumberedWords()
     texts = []
     for function, one in zip(functions, documents, strict=True):
-        answers = results.of(function) if results else ()
-        texts += [words.listed(answers) if name == "results" else words.of(one.texts.get(name, ())) for name in FIELDS]
+        for field in FIELDS:
+            if field in one.words:
+                texts.append(words.numbered(one.words[field]))
+            elif field in one.texts:
+                texts.append(words.of(one.texts[field]))
+            else:
+                texts.append(words.listed(results.of(function)) if field == "results" and results else b"")
     sizes = np.fromiter(map(len, texts), np.int64, len(texts)) // WORD_BYTES
     by_field = sizes.reshape(-1, len(FIELDS))
     return Segment(
@@ -108,7 +113,7 @@ def _entries(words: NumberedWords, ids: Array, sizes: Array) -> Entries:
     return Entries(
         [*stems, *(WRITTEN + word for word in numbers)],
         starts,
-        functions.astype(np.uint32),
+        functions.astype(np.min_scalar_type(every)),
         fields.astype(np.uint8),
         np.minimum(counts, MAX_COUNT).astype(np.uint8),
     )
