@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Sequence
 
 import pytest
+from doorward.data.words import split_words
 from doorward.model.functions import Function
 from doorward.search.document import document
 from doorward.search.index import Index
@@ -50,7 +51,7 @@ def asked(of: Index, query: str, most: int = 10) -> list[str]:
 
 
 def words(text: str) -> int:
-    return digest(document(Function("s", "f", summary=text)).texts["summary"])
+    return digest(split_words(text))
 
 
 @given(every=functions(), data=st.data())

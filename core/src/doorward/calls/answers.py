@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from doorward.calls.artefacts import MAX_FILES, base_name
-from doorward.data.json_writing import MAX_PARTS, dump, dump_small, exceeds
+from doorward.data.json_writing import MAX_PARTS, dump, in_one_piece, exceeds
 from doorward.data.values import plain
 from doorward.model.calls import File
 from doorward.model.errors import LimitExceeded
@@ -41,7 +41,7 @@ def read(result: Any, function: str, most_bytes: int, redactor: Redactor) -> Ans
 
 def read_small(result: Any, function: str, most_bytes: int, redactor: Redactor) -> Answer:
     """The same for a result that is not large."""
-    return _read(result, function, most_bytes, redactor, dump_small)
+    return _read(result, function, most_bytes, redactor, in_one_piece)
 
 
 def _read(result: Any, function: str, most_bytes: int, redactor: Redactor, write: Callable[[Any], bytes]) -> Answer:

@@ -15,7 +15,7 @@ from doorward.calls.function_lookup import FunctionLookup
 from doorward.calls.next_page import following
 from doorward.calls.withholding import Withholding
 from doorward.catalog.schema_inference import SchemaInference, is_open
-from doorward.data.json_writing import dump, dump_small
+from doorward.data.json_writing import dump, in_one_piece
 from doorward.data.offload import done
 from doorward.describe.signatures import signature
 from doorward.model.calls import Call, CallRecord, File, Reply
@@ -115,7 +115,7 @@ class Broker:
             bind = partial(binding.bind, function, args, kwargs, self._catalog, run.program.language)
             bound = await done(bind, large=True) if large else bind()
             call = self._made(run, function, bound, link)
-            sent = len(await done(dump, bound, large=True) if large else dump_small(bound))
+            sent = len(await done(dump, bound, large=True) if large else in_one_piece(bound))
             if sent > (most := run.program.limits.result_bytes):
                 raise LimitExceeded(f"the arguments have {sent} bytes, more than {most}", hint="Send less at once.")
             self._allow(run, call)

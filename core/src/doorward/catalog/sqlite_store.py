@@ -53,7 +53,26 @@ def _segments(db: Database) -> None:
     db.table("segments").create({"server": str, "content": bytes, "graph": str}, pk="server")
 
 
-LAYOUT = SqliteLayout((_tables, _segments), "SELECT number FROM compiles", first=5)
+_MADE = """CREATE TABLE "servers" ("name" TEXT PRIMARY KEY, "report" TEXT);
+CREATE TABLE "compiles" ("number" INTEGER);
+INSERT INTO "compiles" VALUES (0);
+CREATE TABLE "observed" (
+   "server" TEXT, "name" TEXT, "digest" TEXT, "shape" TEXT, "times" INTEGER, "last" REAL,
+   PRIMARY KEY ("server", "name")
+);
+CREATE TABLE "enhancements" (
+   "server" TEXT, "name" TEXT, "documented" TEXT, "record" TEXT, "words" TEXT, "waits" INTEGER,
+   PRIMARY KEY ("server", "name")
+);
+CREATE TABLE "definitions" ("server" TEXT, "name" TEXT, "schema" TEXT, PRIMARY KEY ("server", "name"));
+CREATE TABLE "functions" (
+   "id" INTEGER PRIMARY KEY, "server" TEXT, "name" TEXT, "original" TEXT, "read_only" INTEGER, "record" TEXT
+);
+CREATE UNIQUE INDEX "functions_by_name" ON "functions" ("server", "name");
+CREATE INDEX "functions_by_original" ON "functions" ("original", "server");
+CREATE TABLE "segments" ("server" TEXT PRIMARY KEY, "content" BLOB, "graph" TEXT)"""
+
+LAYOUT = SqliteLayout((_tables, _segments), "SELECT number FROM compiles", first=5, made=_MADE)
 """What models wrote was paid for, and cannot be compiled again: a change of the tables is a further step."""
 
 

@@ -14,10 +14,12 @@ from doorward.catalog.store import CatalogStore, Contents, Row
 from doorward.data.clean_text import clean_compile
 from doorward.graph.producers import edges
 from doorward.graph.stored_graph import as_stored
+from doorward.host.garbage import gc_paused
 from doorward.model.errors import StateError
 from doorward.model.functions import Compiled, Function
 
 
+@gc_paused()
 def write(
     to: CatalogStore,
     server: str,

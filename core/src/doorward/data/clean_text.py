@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from doorward.data.json_writing import dump
+from doorward.data.json_writing import in_one_piece
 from doorward.model.functions import Compiled, Function, Skipped, Suggestion
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-_])")
@@ -25,6 +25,8 @@ _HIDDEN = re.compile(f"[{_UNSEEN}]")
 _ODD = re.compile(f"[{_UNSEEN}\t\r\u2028\u2029]")
 _ESCAPED = re.compile(rb"\\(?:u00|[bfrt])|\x7f")
 """How such a character may look in ASCII JSON."""
+
+_ASCII = bytes(range(128))
 
 _BREAKS = re.compile("\r\n|[\u2028\u2029]")
 _BLANKS = re.compile("[\t\r]")
@@ -48,7 +50,7 @@ _VALUE_KEYWORDS = ("enum", "const", "default", "example", "examples", "dependent
 def clean_text(text: str) -> str:
     """A text without terminal commands, control characters, direction marks, tags, variation selectors and other
     invisible characters. Line breaks stay; tabs and carriage returns become spaces."""
-    if not _ODD.search(text):
+    if not _is_odd_text(text):
         return text
     return _HIDDEN.sub("", _BLANKS.sub(" ", _BREAKS.sub("\n", _ESCAPE.sub("", text))))
 
@@ -116,11 +118,12 @@ def _shown_part(key: str, value: Any) -> Any:
 
 
 def clean_compile(compiled: Compiled) -> Compiled:
-    """The result of a compile with clean texts, whichever source it comes from."""
+    """The result of a compile with clean texts, whichever source it comes from. For threads."""
+    seen = _Seen()
     return replace(
         compiled,
-        functions=[_clean_function(function) for function in compiled.functions],
-        definitions={name: _clean(schema) for name, schema in compiled.definitions.items()},
+        functions=[_clean_function(function, seen) for function in compiled.functions],
+        definitions={name: _clean(schema, seen) for name, schema in compiled.definitions.items()},
         skipped=[Skipped(clean_text(each.where), clean_text(each.why)) for each in compiled.skipped],
         warnings=[clean_text(warning) for warning in compiled.warnings],
         description=clean_text(compiled.description),
@@ -134,23 +137,42 @@ def _clean_suggestion(suggestion: Suggestion) -> Suggestion:
     )
 
 
-def _clean_function(function: Function) -> Function:
-    texts = [getattr(function, field) for field in _TEXT_FIELDS] + [
-        text for field in _TEXT_LIST_FIELDS for text in getattr(function, field)
-    ]
-    parameters, returns = _clean(function.parameters), _clean(function.returns)
-    if parameters is function.parameters and returns is function.returns and not any(map(_ODD.search, texts)):
+class _Seen:
+    """Which schemas have anything to clean. Functions share the schemas of their parameters: each is looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, bool]] = {}
+
+    def is_odd(self, schema: Any) -> bool:
+        if schema is None:
+            return False
+        if type(schema) is not dict or type(properties := schema.get("properties")) is not dict:
+            return _is_odd(schema)
+        return any(map(self._is_odd_part, properties.values())) or _is_odd({**schema, "properties": None})
+
+    def _is_odd_part(self, part: Any) -> bool:
+        known = self._known.get(id(part))
+        if known is None:
+            known = self._known[id(part)] = part, _is_odd(part)  # keeping the part prevents its id from being reused
+        return known[1]
+
+
+def _clean_function(function: Function, seen: _Seen) -> Function:
+    texts = "".join([getattr(function, field) for field in _TEXT_FIELDS])
+    texts += "".join([text for field in _TEXT_LIST_FIELDS for text in getattr(function, field)])
+    parameters, returns = _clean(function.parameters, seen), _clean(function.returns, seen)
+    if parameters is function.parameters and returns is function.returns and not _is_odd_text(texts):
         return function
     clean: dict[str, Any] = {field: clean_text(getattr(function, field)) for field in _TEXT_FIELDS}
     clean |= {field: tuple(map(clean_text, getattr(function, field))) for field in _TEXT_LIST_FIELDS}
     return replace(function, parameters=parameters, returns=returns, **clean)
 
 
-def _clean(schema: Any) -> Any:
+def _clean(schema: Any, seen: _Seen) -> Any:
     """A clean schema; the same object if there is nothing to clean. One that is nested too deeply becomes the schema
     that allows any value."""
     try:
-        return clean_schema(schema) if _is_odd(schema) else schema
+        return clean_schema(schema) if seen.is_odd(schema) else schema
     except RecursionError:
         return {}
 
@@ -158,7 +180,15 @@ def _clean(schema: Any) -> Any:
 def _is_odd(schema: Any) -> bool:
     """Whether a schema has anything to clean. Fast for most schemas, because they are ASCII."""
     try:
-        text = dump(schema)
+        text = in_one_piece(schema)
     except ValueError:
         return True
-    return _ESCAPED.search(text) is not None or (not text.isascii() and _ODD.search(text.decode()) is not None)
+    if (b"\\" in text or b"\x7f" in text) and _ESCAPED.search(text):
+        return True
+    # Of a long text only what is not ASCII is looked at.
+    return not text.isascii() and _ODD.search(text.translate(None, _ASCII).decode()) is not None
+
+
+def _is_odd_text(text: str) -> bool:
+    """Whether a text has anything to clean. Nearly all texts are ASCII without controls but line breaks."""
+    return not (text.isascii() and text.replace("\n", "").isprintable()) and _ODD.search(text) is not None

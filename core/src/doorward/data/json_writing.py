@@ -54,11 +54,12 @@ def exceeds(value: Any, most: int) -> bool:
 
 def dump(value: Any) -> bytes:
     """A plain value, which may contain bytes, as compact JSON."""
-    return b"".join(_written(value)) if exceeds(value, PIECE_PARTS // 10) else dump_small(value)
+    return b"".join(_written(value)) if exceeds(value, PIECE_PARTS // 10) else in_one_piece(value)
 
 
-def dump_small(value: Any) -> bytes:
-    """The same for a value that is known to be small: the writer does not stop in between."""
+def in_one_piece(value: Any) -> bytes:
+    """The same for what is small or was read in one piece anyway, such as the parts of a document: to look how large a
+    value is takes longer than to write it."""
     return to_json(value, inf_nan_mode="strings", bytes_mode="base64")
 
 
@@ -66,7 +67,7 @@ def _written(value: Any) -> Iterator[bytes]:
     match value:
         case str() if len(value) > PIECE_BYTES:
             yield b'"'
-            yield from (dump_small(value[at : at + PIECE_BYTES])[1:-1] for at in range(0, len(value), PIECE_BYTES))
+            yield from (in_one_piece(value[at : at + PIECE_BYTES])[1:-1] for at in range(0, len(value), PIECE_BYTES))
             yield b'"'
         case bytes() if len(value) > PIECE_BYTES:
             yield b'"'
@@ -81,7 +82,7 @@ def _written(value: Any) -> Iterator[bytes]:
             yield from _separated(_pieces(((pair, pair[1]) for pair in value.items()), dict))
             yield b"}"
         case _:
-            yield dump_small(value)
+            yield in_one_piece(value)
 
 
 def _pieces(items: Iterable[tuple[Any, Any]], kind: type) -> Iterator[Iterable[bytes]]:
@@ -94,17 +95,17 @@ def _pieces(items: Iterable[tuple[Any, Any]], kind: type) -> Iterator[Iterable[b
             room -= 1
         elif exceeds(part, PIECE_PARTS // 10):
             if small:
-                yield [dump_small(kind(small))[1:-1]]
+                yield [in_one_piece(kind(small))[1:-1]]
             small, room = [], PIECE_PARTS
-            yield [dump_small(str(item[0])), b":", *_written(part)] if kind is dict else _written(part)
+            yield [in_one_piece(str(item[0])), b":", *_written(part)] if kind is dict else _written(part)
         else:
             small.append(item)
             room -= len(part) // 1000 + 1 if isinstance(part, (str, bytes)) else 10 + 2 * len(part)
         if room <= 0:
-            yield [dump_small(kind(small))[1:-1]]
+            yield [in_one_piece(kind(small))[1:-1]]
             small, room = [], PIECE_PARTS
     if small:
-        yield [dump_small(kind(small))[1:-1]]
+        yield [in_one_piece(kind(small))[1:-1]]
 
 
 def _separated(parts: Iterable[Iterable[bytes]]) -> Iterator[bytes]:

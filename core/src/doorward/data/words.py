@@ -31,6 +31,8 @@ Phrase = tuple[str, ...]
 
 def split_words(text: str) -> list[str]:
     """`issuesListForRepo /repos/{owner}` → issues, list, for, repo, repos, owner: split at camelCase and signs."""
+    if text[1:].islower() and text.isascii() and text.isalnum():  # a word, as most that are asked for are
+        return [text.lower()]
     found = _ASCII_WORD.findall(text) if text.isascii() else _WORD.findall(_APART.sub(" ", text))
     return " ".join(found).lower().split()
 

@@ -159,7 +159,7 @@ class Reader:
 
 def table(value: Any) -> Mapping[str, Any]:
     """What should be an object, or an empty one."""
-    return value if isinstance(value, Mapping) else {}
+    return value if type(value) is dict or isinstance(value, Mapping) else {}  # the test for a mapping is slow
 
 
 def listed(value: Any, most: int) -> list[Any]:

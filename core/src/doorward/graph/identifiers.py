@@ -82,16 +82,18 @@ def needed(function: Function, reader: Reader) -> list[Needed]:
     found = []
     for name in islice((name for name in properties if name in asked), 100):
         original = function.names.get(name, name)
-        schema = reader.resolve(properties[name])[1]
         in_path = original in before or name in before
-        words = split_words(original[:MAX_READ_CHARS])
-        if "enum" in schema or not (in_path or _SURE_SUFFIXES.intersection(words[-1:])):
+        words = _words(original)
+        if not (in_path or _SURE_SUFFIXES.intersection(words[-1:])):
+            continue
+        schema = reader.resolve(properties[name])[1]
+        if "enum" in schema:
             continue
         kinds = _kinds(schema, reader)
         if kinds and kinds.isdisjoint(_SCALARS):
             continue
         suffix = words[-1] if words and words[-1] in _SUFFIXES else ""
-        thing = _thing(words[:-1] if suffix else words) or _thing(before.get(original, before.get(name, [])))
+        thing = _thing(words[:-1] if suffix else words) or _thing(before.get(original, before.get(name, ())))
         if not (thing := thing or (() if in_path else thing_of_route(function))):
             continue
         one = {"ids": "id"}.get(suffix, suffix)
@@ -147,16 +149,16 @@ class Results:
                 found.add(Given(own or about, field, sure or bool(own), 0, is_text, _called(key, words)))
             elif kinds.isdisjoint(_SCALARS):
                 inner = _thing(words)
-                for each in self._inside(value, inner or about, depth - 1):
-                    deeper = each._replace(depth=each.depth + 1, sure=each.sure or sure or bool(inner))
-                    found.add(deeper)
+                for thing, field, surely, deep, is_text, name in self._inside(value, inner or about, depth - 1):
+                    surely = surely or sure or bool(inner)
+                    found.add(Given(thing, field, surely, deep + 1, is_text, name))
                     # The user that is an `owner` is an owner, too.
-                    if inner and each.depth == 0 and each.name.lower() == each.field:
-                        found.add(deeper._replace(thing=inner))
+                    if inner and deep == 0 and name.lower() == field:
+                        found.add(Given(inner, field, surely, 1, is_text, name))
         for part in (whole.get("items"), *listed(whole.get("prefixItems"), 5), *variants(whole)[:10]):
             if table(part):
                 for each in self._inside(part, about, depth):
-                    found.add(each._replace(sure=each.sure or sure))
+                    found.add(each if each.sure or not sure else each._replace(sure=True))
         return found
 
     def _inside(self, schema: Any, about: Thing, depth: int) -> Iterable[Given]:
@@ -191,14 +193,14 @@ def _is_text(kinds: set[str]) -> bool | None:
     return None if len(scalars) != 1 else "string" in scalars
 
 
-def _path_parameters(route: str) -> Iterable[tuple[str, list[str]]]:
+def _path_parameters(route: str) -> Iterable[tuple[str, tuple[str, ...]]]:
     """The parameters in a path, each with the words of the step before it."""
-    before: list[str] = []
+    before: tuple[str, ...] = ()
     for match in _steps(_path(route)):
         if match[1]:
             yield match[1], before
         else:
-            before = split_words(match[2])
+            before = _split(match[2])
 
 
 def collections(functions: Iterable[Function]) -> frozenset[str]:
@@ -214,8 +216,8 @@ def thing_of_route(function: Function, within: Collection[str] = ()) -> Thing:
     before, _, last = path.rpartition("/")
     if before in within and last.isidentifier() and not last.endswith("s"):
         path = before
-    steps = [split_words(match[2]) for match in _steps(path) if match[2]]
-    things = [_thing(step) for step in reversed(steps)] or [_thing(_words(function.name)[1:])]
+    steps = [match[2] for match in _steps(path) if match[2]]
+    things = (_thing(_split(step)) for step in reversed(steps)) if steps else [_thing(_words(function.name)[1:])]
     return next(filter(None, things), ())
 
 
@@ -234,11 +236,12 @@ def _words(name: str) -> tuple[str, ...]:
 
 @lru_cache(10_000)
 def _split(name: str) -> tuple[str, ...]:
-    """The words of a field's name: the same ones are in many results."""
+    """The words of a field's name, or of a step of a path: the same ones are in many results."""
     return tuple(split_words(name))
 
 
-def _thing(words: Iterable[str]) -> Thing:
+@lru_cache(10_000)
+def _thing(words: tuple[str, ...]) -> Thing:
     """What words say that something is; of very many the last ones do."""
     return tuple(word for word in map(stem, words) if word not in _VAGUE)[-MAX_THING_WORDS:]
 

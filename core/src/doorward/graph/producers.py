@@ -51,12 +51,13 @@ def edges(functions: Sequence[Function], definitions: Definitions) -> list[Edge]
         reader.refuel()
         wants[function.name] = needed(function, reader)
     choices = _Choices(_sources(functions, wants, reader))
-    return [
-        edge._replace(function=function.name, parameter=need.parameter)
-        for function in functions
-        for need in wants[function.name]
-        for edge in choices.of(function.name, need, frozenset(other.thing for other in wants[function.name]))
-    ]
+    found: list[Edge] = []
+    for function in functions:
+        knows = frozenset([need.thing for need in wants[function.name]])
+        for need in wants[function.name]:
+            for source in choices.of(function.name, need, knows):
+                found.append(Edge(function.name, need.parameter, source.producer, source.field, source.confidence))
+    return found
 
 
 class _Source(NamedTuple):
@@ -114,22 +115,22 @@ class _Choices:
 
     def of(self, function: str, need: Needed, knows: frozenset[Thing]) -> list[Edge]:
         """Who gives what a function needs that has all that it `knows`, in edges of no function yet."""
-        key = need._replace(parameter=""), knows
+        key = need.thing, need.fields, need.is_text, knows
         if key not in self._known:
             self._known[key] = self._best(need, knows)
         return [edge for edge in self._known[key] if edge.producer != function][:MAX_PRODUCERS]
 
     def _best(self, need: Needed, knows: frozenset[Thing]) -> list[Edge]:
-        found: dict[str, Edge] = {}
+        found: dict[str, tuple[float, str]] = {}
         for place, field in enumerate(need.fields):
-            for source in self._sources.get((need.thing, field), ()):
+            for producer, given, asks, sure in self._sources.get((need.thing, field), ()):
                 if not self._effort.spend():
                     break
-                if None not in (need.is_text, source.given.is_text) and need.is_text != source.given.is_text:
+                if None not in (need.is_text, given.is_text) and need.is_text != given.is_text:
                     continue
-                sure = source.confidence - PER_NEED * len(source.asks - knows) - PER_FIELD * place
-                confidence, known = min(1.0, round(sure, 2)), found.get(source.producer)
-                if confidence >= LEAST and (known is None or confidence > known.confidence):
-                    found[source.producer] = Edge("", "", source.producer, source.given.name, confidence)
-        best = sorted(found.values(), key=lambda edge: (-edge.confidence, len(edge.producer), edge.producer))
-        return best[: MAX_PRODUCERS + 1]  # one of them may be the function that asks
+                confidence = min(1.0, round(sure - PER_NEED * len(asks - knows) - PER_FIELD * place, 2))
+                if confidence >= LEAST and (producer not in found or confidence > found[producer][0]):
+                    found[producer] = confidence, given.name
+        best = sorted(found.items(), key=lambda each: (-each[1][0], len(each[0]), each[0]))
+        # one of them may be the function that asks
+        return [Edge("", "", producer, name, sure) for producer, (sure, name) in best[: MAX_PRODUCERS + 1]]

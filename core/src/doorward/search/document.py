@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Any, NamedTuple
 
 from doorward.data.words import split_words
@@ -31,56 +32,59 @@ _KIND_OF_VERB = {
 
 
 class Document(NamedTuple):
-    """The words of each of `FIELDS`, not yet stemmed; what the function does; its tags as searches name them; and the
-    words of its name, id, route, summary and qualified name: what a question may be word for word."""
+    """The words or else the texts of each of `FIELDS` but `results`; what the function does; its tags as searches name
+    them; and the words of its name, id, route, summary and qualified name: what a question may be word for word."""
 
+    words: Mapping[str, Sequence[str]]
     texts: Mapping[str, Sequence[str]]
     kinds: frozenset[str]
     tags: tuple[str, ...]
     same: tuple[Sequence[str], ...]
 
 
-def document(function: Function, results: Sequence[str] = ()) -> Document:
-    """What there is to know of a function. `results` are the words of its answers."""
-    properties = dict(list(function.parameters.get("properties", {}).items())[:MAX_PARAMETERS])
+def document(function: Function) -> Document:
+    """What there is to know of a function."""
+    properties = dict(islice(function.parameters.get("properties", {}).items(), MAX_PARAMETERS))
     method, _, path = function.route.partition(" ")
     name, id = split_words(function.name), split_words(function.id[:MAX_TEXT_CHARACTERS])
     summary, route = split_words(function.summary[:MAX_TEXT_CHARACTERS]), split_words(path[:MAX_TEXT_CHARACTERS])
     server = _words(function.server)
-    texts: dict[str, Sequence[str]] = {
+    words: dict[str, Sequence[str]] = {
         "name": name if id == name else name + id,
         "summary": summary,
-        "description": split_words(function.description[:MAX_TEXT_CHARACTERS]),
         "route": route,
-        "tags": _words(" ".join(function.tags[:20])[:MAX_TEXT_CHARACTERS]),
-        "parameters": split_words(" ".join(properties)[:MAX_TEXT_CHARACTERS]),
-        "notes": _notes(properties),
         "server": server,
-        "results": results,
+    }
+    texts: dict[str, Sequence[str]] = {
+        "description": [function.description[:MAX_TEXT_CHARACTERS]],
+        "tags": [" ".join(function.tags[:20])[:MAX_TEXT_CHARACTERS]],
+        "parameters": [" ".join(properties)[:MAX_TEXT_CHARACTERS]],
+        "notes": _notes(properties),
     }
     same = (name, id, [*_words(method), *route], summary, [*server, *name])
-    return Document(texts, frozenset(_kinds(function, name)), tuple(map(tag, function.tags[:20])), same)
+    return Document(words, texts, frozenset(_kinds(function, name)), tuple(map(tag, function.tags[:20])), same)
 
 
+@lru_cache(2000)
+def _words(text: str) -> tuple[str, ...]:
+    """The words of a text that stands at many functions."""
+    return tuple(split_words(text))
+
+
+@lru_cache(2000)
 def tag(name: str) -> str:
     """A tag as it is compared: without case and signs."""
     return " ".join(split_words(name))[:100]
 
 
 def _notes(properties: Mapping[str, Any]) -> list[str]:
-    words: list[str] = []
+    notes: list[str] = []
     left = MAX_TEXT_CHARACTERS
     for schema in properties.values():
         if left > 0 and isinstance(schema, Mapping) and isinstance(about := schema.get("description"), str):
-            words += _words(about[: min(MAX_NOTE_CHARACTERS, left)])
+            notes.append(about[: min(MAX_NOTE_CHARACTERS, left)])
             left -= min(MAX_NOTE_CHARACTERS, len(about)) + 1
-    return words
-
-
-@lru_cache(2000)
-def _words(text: str) -> tuple[str, ...]:
-    """The words of a text that stands at many functions: a note of a page, or of who owns a repository."""
-    return tuple(split_words(text))
+    return notes
 
 
 def _kinds(function: Function, name: Sequence[str]) -> set[str]:

@@ -178,11 +178,11 @@ def _dictionary() -> _Dictionary:
             section = line.strip("[]")
         elif line and not line.startswith("#"):
             members = [tuple(split_words(member)) for member in line.split(",") if member.strip()]
-            if section in _GROUP_WEIGHTS:
+            if weight := _GROUP_WEIGHTS.get(section):
                 group = [tuple(map(stem, member)) for member in members]
                 for phrase in group:
                     known = groups.setdefault(phrase, {})
-                    known |= {other: max(_GROUP_WEIGHTS[section], known.get(other, 0)) for other in group}
+                    known |= {other: weight for other in group if known.get(other, 0) < weight}
             else:
                 verbs |= {verb: verbs.get(verb, frozenset()) | {section} for verb in members}
     longer: dict[str, list[Phrase]] = {}

@@ -33,12 +33,18 @@ class ResultWords:
         # the same names are in many results
         self._split = cache(lambda name: tuple(split_words(scrub(name)[:MAX_NAME_CHARS])))
         self._known: dict[str, Words] = {}
+        self._referred: dict[str, list[str]] = {}
         self._nesting = 0
 
     def of(self, function: Function) -> list[str]:
         """The words of a function's result, each once."""
+        returns = table(function.returns)
+        name = returns.get("$ref") if len(returns) == 1 else None  # as most are: the same list for each
+        if isinstance(name, str) and name in self._referred:
+            return self._referred[name]
         self._reader.refuel()
-        return [*islice(self._words(function.returns), MAX_WORDS)]
+        found = [*islice(self._words(returns), MAX_WORDS)]
+        return self._referred.setdefault(name, found) if isinstance(name, str) else found
 
     def _words(self, schema: Any) -> Words:
         if self._nesting >= MAX_NESTING or not table(schema) or not self._reader.burn():

@@ -7,7 +7,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, count
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from pydantic_core import from_json, to_json
 from doorward.data.words import stem
 from doorward.model.functions import Function
 from doorward.search.document import FIELDS, KINDS, document
+from doorward.search.numbered_words import WORD_BYTES, NumberedWords
 from doorward.search.result_words import ResultWords
 
 VERSION = 2
@@ -64,9 +65,17 @@ class Segment:
 
 def segment(functions: Sequence[Function], results: ResultWords | None = None) -> Segment:
     """The index of a server's functions. `results` knows the words of their answers."""
-    documents = [document(function, results.of(function) if results else ()) for function in functions]
-    texts = [one.texts.get(name, ()) for one in documents for name in FIELDS]
-    sizes = np.fromiter(map(len, texts), np.int64, len(texts))
+    documents, words = [document(function) for function in functions], NumberedWords()
+    texts = []
+    for function, one in zip(functions, documents, strict=True):
+        for field in FIELDS:
+            if field in one.words:
+                texts.append(words.numbered(one.words[field]))
+            elif field in one.texts:
+                texts.append(words.of(one.texts[field]))
+            else:
+                texts.append(words.listed(results.of(function)) if field == "results" and results else b"")
+    sizes = np.fromiter(map(len, texts), np.int64, len(texts)) // WORD_BYTES
     by_field = sizes.reshape(-1, len(FIELDS))
     return Segment(
         names=[function.name for function in functions],
@@ -76,23 +85,27 @@ def segment(functions: Sequence[Function], results: ResultWords | None = None) -
         deprecated=np.array([function.deprecated for function in functions], bool),
         same=np.array([[*map(digest, one.same)] for one in documents], np.uint64).reshape(-1, 5),
         lengths=np.minimum(np.c_[by_field, by_field.sum(axis=1) - by_field[:, RESULTS]], MAX_LENGTH).astype(np.uint16),
-        entries=_entries([*chain.from_iterable(texts)], np.repeat(np.arange(len(texts)), sizes)),
+        entries=_entries(words, np.frombuffer(b"".join(texts), np.uint32), sizes),
     )
 
 
-def _entries(words: Sequence[str], places: Array) -> Entries:
-    """The entries of words, each in a place: the number of the function times the fields, and the field. What is done
-    for each word of all texts is done by numpy; there are a hundred for each function."""
-    numbers: defaultdict[str, int] = defaultdict(count().__next__)
-    ids = np.fromiter(map(numbers.__getitem__, words), np.int64, len(words))
+def _entries(words: NumberedWords, ids: Array, sizes: Array) -> Entries:
+    """The entries of the words of all texts by their numbers, so many for each field of each function. What is done for
+    each word is done by numpy; there are hundreds for each function."""
+    numbers = words.numbers
     stems: defaultdict[str, int] = defaultdict(count().__next__)
     stem_of = np.fromiter((stems[stem(word)] for word in numbers), np.int64, len(numbers))
-    functions, fields = np.divmod(places, len(FIELDS))
-    every = 1 + int(functions.max(initial=0))
     stemmed, written = (len(stems), len(numbers))
-    said = fields != RESULTS
-    key = np.concatenate([stem_of[ids], ids[said] + stemmed]) * every + np.concatenate([functions, functions[said]])
-    key = key * (PLAIN + 1) + np.concatenate([fields, np.full(said.sum(), PLAIN)])
+    every = max(1, len(sizes) // len(FIELDS))
+    functions, fields = np.divmod(np.arange(len(sizes)), len(FIELDS))
+    place = functions * (PLAIN + 1)
+    step, said = every * (PLAIN + 1), np.repeat(fields != RESULTS, sizes)
+    key = np.concatenate(
+        [
+            (stem_of * step)[ids] + np.repeat(place + fields, sizes),
+            (np.arange(stemmed, stemmed + written) * step)[ids[said]] + np.repeat(place + PLAIN, sizes)[said],
+        ]
+    )
     found, counts = np.unique(key, return_counts=True)
     found, fields = np.divmod(found, PLAIN + 1)
     of_words, functions = np.divmod(found, every)
@@ -100,7 +113,7 @@ def _entries(words: Sequence[str], places: Array) -> Entries:
     return Entries(
         [*stems, *(WRITTEN + word for word in numbers)],
         starts,
-        functions.astype(np.uint32),
+        functions.astype(np.min_scalar_type(every)),
         fields.astype(np.uint8),
         np.minimum(counts, MAX_COUNT).astype(np.uint8),
     )

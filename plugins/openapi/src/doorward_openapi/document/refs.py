@@ -147,9 +147,9 @@ class Documents:
         if not isinstance(node, dict) or "$ref" not in node:
             return node, file
         for _ in range(30):
-            if not isinstance(node, dict) or not isinstance(node.get("$ref"), str):
+            if not isinstance(node, dict) or not isinstance(ref := node.get("$ref"), str):
                 return node, file
-            node, file, _pointer = self.find(node["$ref"], file)
+            node, file, _pointer = self._found.get((ref, file)) or self.find(ref, file)
         raise BadRef("the reference leads in a circle")
 
     def object(self, node: Any, file: str) -> tuple[dict[str, Any], str]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from doorward_openapi.document.refs import Documents
 from doorward_openapi.document.text import kind
-from doorward_openapi.document.values import wire_text
+from doorward_openapi.document.values import encoded, wire_text
 from doorward_openapi.operations.parameters import described
 from doorward_openapi.schemas import binary, implied_values, media_choice
 from doorward_openapi.schemas.keywords import Keyword, Unusable
@@ -26,6 +26,7 @@ _OTHERS = ("additionalProperties", "unevaluatedProperties")
 _MORE = {"patternProperties", "discriminator", "if", "$dynamicRef"}
 _SPREAD = ("json", "form", "multipart")
 
+Read = tuple[list[Keyword], dict[str, Any] | None]
 _Media = tuple[str, dict[str, Any], str]
 
 _MAX_ALL_OF_PARTS = 1000
@@ -47,13 +48,22 @@ class Bodies:
     def __init__(self, documents: Documents, schemas: Schemas) -> None:
         self._documents = documents
         self._schemas = schemas
+        self._known: dict[tuple[str, str, bytes], Read] = {}
 
-    def keywords(self, body: Any, file: str, method: str) -> tuple[list[Keyword], dict[str, Any] | None]:
+    def keywords(self, body: Any, file: str, method: str) -> Read:
         """The keywords of a request body, and how it is sent: `media`, `kind`, whether it is `spread` over
-        keywords, and whether one is always sent (`required`).
+        keywords, and whether one is always sent (`required`). Equal bodies are read once.
 
         Raises: Unusable, BadRef.
         """
+        if body is None:
+            return [], None
+        key = file, method, encoded(body)
+        if key not in self._known:
+            self._known[key] = self._read(body, file, method)
+        return self._known[key]
+
+    def _read(self, body: Any, file: str, method: str) -> Read:
         body, file = self._documents.follow(body, file)
         if body is None:
             return [], None

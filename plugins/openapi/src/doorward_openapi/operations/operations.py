@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from doorward import Function
 
@@ -26,7 +27,7 @@ _REPEATABLE = _READING | {"PUT", "DELETE"}
 _MAX_PATH_CHARS = 2000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Operation:
     """An operation as it was found. `file` and `home` are the files in which the path item and the operation stand."""
 
@@ -37,15 +38,32 @@ class Operation:
     file: str
     home: str
 
-    @property
+    @cached_property
     def route(self) -> str:
         return f"{self.method} {self.path}"
 
-    @property
+    @cached_property
     def id(self) -> str:
         """The operationId, if there is a usable one."""
         given = self.node.get("operationId") if isinstance(self.node, dict) else None
         return given.strip() if isinstance(given, str) and len(given) <= 200 else ""
+
+
+class Declared(NamedTuple):
+    """The parameters of an operation, each with its file, and its body."""
+
+    parameters: list[tuple[dict[str, Any], str]]
+    body: Any
+
+
+class Shape(NamedTuple):
+    """What a function takes: its keywords, and its schema, the plan by which it is sent, and the names of the upstream
+    that are made of them."""
+
+    keywords: list[keywords.Keyword]
+    parameters: dict[str, Any]
+    wires: list[dict[str, Any]]
+    names: dict[str, str]
 
 
 def operations_of(path: str, item: Mapping[str, Any], file: str) -> Iterator[Operation]:
@@ -78,6 +96,8 @@ class Operations:
         self._old = "swagger" in root
         self._parents = _parents(root.get("tags"))
         self._made: dict[tuple[str, int | bytes], keywords.Keyword] = {}
+        self._declared: dict[tuple[str, str, bytes], Declared] = {}
+        self._shapes: dict[tuple[int, ...], Shape] = {}
 
     def function(self, operation: Operation, name: str, base: str | None) -> Function:
         """The function for an operation. `base` is the base URL of its requests, if known.
@@ -94,18 +114,16 @@ class Operations:
         node, file = operation.node, operation.home
         if not isinstance(node, dict):
             raise Unusable(f"it is {kind(node)}, not an object")
-        found = parameters.resolved(operation.item, node, operation.file, file, self._documents)
-        old = node
-        if self._old:
-            node, found = swagger2.upgraded(node, found, self._root)
+        found, body_node = self._asked(operation)
         path, settled = paths.settled(path, {p["name"] for p, _ in found if p["in"] == "query"})
-        found = [(p, home) for p, home in found if p["in"] != "query" or p["name"] not in settled]
+        if settled:
+            found = [(p, home) for p, home in found if p["in"] != "query" or p["name"] not in settled]
         words = list(parameters.keywords(found, path, self._configured, self._keyword))
-        body, plan = self._bodies.keywords(node.get("requestBody"), file, method)
-        answer = self._responses.answered(old, file, method)
+        body, plan = self._bodies.keywords(body_node, file, method)
+        answer = self._responses.answered(node, file, method)
         accept, choice = self._accept(answer, found)
-        arguments = keywords.named(self._offered([*words, *body, *choice], reads=method in _READING))
-        data: dict[str, Any] = {"method": method, "path": path, "accept": accept, "arguments": _wires(arguments)}
+        shape = self._shape([*self._offered([*words, *body, *choice], reads=method in _READING)])
+        data: dict[str, Any] = {"method": method, "path": path, "accept": accept, "arguments": shape.wires}
         if plan:
             data["body"] = plan
         if answer.raw:
@@ -120,7 +138,7 @@ class Operations:
             id=operation.id or operation.route,
             summary=_summary(node),
             description=prose(node.get("description"), 1500),
-            parameters=keywords.schema(arguments),
+            parameters=shape.parameters,
             returns=answer.returns,
             read_only=method in _READING,
             destructive=method == "DELETE",
@@ -130,10 +148,36 @@ class Operations:
             route=operation.route,
             sends_null=bool(plan and plan.get("spread") and plan["kind"] == "json"),
             headers=tuple(answer.headers),
-            names={argument: k.name for argument, k in arguments.items() if k.name not in ("", argument)},
+            names=shape.names,
             open=bool(plan and plan.get("open")),
             data=data,
         )
+
+    def _asked(self, operation: Operation) -> Declared:
+        """The parameters of an operation, and its body. Many operations declare the same, which is read once."""
+        item, node = operation.item.get("parameters"), operation.node.get("parameters")
+        body = operation.node.get("consumes" if self._old else "requestBody")
+        key = operation.file, operation.home, encoded([item, node, body])
+        if key not in self._declared:
+            self._declared[key] = self._read(operation)
+        return self._declared[key]
+
+    def _read(self, operation: Operation) -> Declared:
+        node = operation.node
+        found = parameters.resolved(operation.item, node, operation.file, operation.home, self._documents)
+        if self._old:
+            node, found = swagger2.upgraded(node, found, self._root)
+        return Declared(found, node.get("requestBody"))
+
+    def _shape(self, words: list[keywords.Keyword]) -> Shape:
+        """What keywords make of a function. Functions of the same ones share it."""
+        key = tuple(map(id, words))
+        if key not in self._shapes:
+            named = keywords.named(words)
+            names = {argument: k.name for argument, k in named.items() if k.name not in ("", argument)}
+            # keeping the keywords prevents their ids from being reused
+            self._shapes[key] = Shape(words, keywords.schema(named), _wires(named), names)
+        return self._shapes[key]
 
     def _offered(self, words: list[keywords.Keyword], *, reads: bool) -> Iterator[keywords.Keyword]:
         """The keywords without those that no program may give; the latter are counted."""

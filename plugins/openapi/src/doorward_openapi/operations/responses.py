@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from doorward_openapi.document.refs import BadRef, Documents
+from doorward_openapi.document.values import encoded
 from doorward_openapi.operations import response_headers, swagger2
 from doorward_openapi.schemas import media_choice
 from doorward_openapi.schemas.schemas import Schemas
@@ -46,12 +47,19 @@ class Responses:
         self._root = root
         self._documents = documents
         self._schemas = schemas
+        self._known: dict[tuple[str, str, bytes], Success] = {}
 
     def answered(self, node: Mapping[str, Any], file: str, method: str) -> Success:
-        """The successful answer of an operation.
+        """The successful answer of an operation. Equal responses, of which documents have many, are read once.
 
         Raises: BadRef if it refers outside of the document.
         """
+        key = file, method, encoded([node.get("responses"), node.get("produces")])
+        if key not in self._known:
+            self._known[key] = self._answered(node, file, method)
+        return self._known[key]
+
+    def _answered(self, node: Mapping[str, Any], file: str, method: str) -> Success:
         found = dict(self._successes(node, file))
         answer = self._returned(node, found.values())
         if not any(response.keys() & {"content", "schema"} for response, _ in found.values()):

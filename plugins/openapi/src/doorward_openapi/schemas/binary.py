@@ -24,6 +24,9 @@ _SAYING = (
     "contentMediaType",
     "contentEncoding",
 )
+SAYING_FORM = frozenset(["format", "contentEncoding", "contentMediaType"])
+"""Keywords without which nothing but the type `file` has a format."""
+
 _MAX_DEPTH = 20
 
 

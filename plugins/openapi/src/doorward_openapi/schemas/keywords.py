@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from doorward import is_plain, python_name
 
-_ORDER = ("path", "query", "querystring", "header", "cookie", "body")
+_PLACES = ("path", "query", "querystring", "header", "cookie", "body")
+_ORDER = {place: number for number, place in enumerate(_PLACES)}
 
 
 class Unusable(Exception):
@@ -39,8 +41,8 @@ def named(keywords: Iterable[Keyword]) -> dict[str, Keyword]:
     gets its location as suffix."""
     arguments: dict[str, Keyword] = {}
     counts: dict[str, int] = {}
-    for keyword in sorted(keywords, key=lambda k: _ORDER.index(k.where)):
-        name = keyword.name if is_plain(keyword.name) else python_name(keyword.name[:200], fallback="value")
+    for keyword in sorted(keywords, key=lambda keyword: _ORDER[keyword.where]):
+        name = _argument(keyword.name)
         if name in arguments:
             name = base = f"{name.rstrip('_')}_{keyword.where}"
             while name in arguments:
@@ -48,6 +50,11 @@ def named(keywords: Iterable[Keyword]) -> dict[str, Keyword]:
                 name = f"{base}_{counts[base]}"
         arguments[name] = keyword
     return arguments
+
+
+@lru_cache(10_000)  # documents repeat a few of them thousands of times
+def _argument(name: str) -> str:
+    return name if is_plain(name) else python_name(name[:200], fallback="value")
 
 
 def schema(arguments: Mapping[str, Keyword]) -> dict[str, Any]:

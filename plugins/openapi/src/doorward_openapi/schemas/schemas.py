@@ -29,6 +29,9 @@ _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "m
 _FLAGS = ("deprecated", "readOnly", "writeOnly")
 _BOUNDS = frozenset(["minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"])
 _RARE = frozenset(["const", "pattern", "uniqueItems", *_COUNTS, *_FLAGS, *_BOUNDS])
+_VALUED = _RARE.union(["enum", "x-extensible-enum", "default", "example"])
+"""Keywords that hold values."""
+
 _PARTS = frozenset(
     [
         "properties",
@@ -182,12 +185,14 @@ class Schemas:
         """Copy the keywords that hold no other schema."""
         if kind := type_of(node, typed="$ref" not in out):
             out["type"] = kind
-        if (form := binary.form(node, raw=self._mode == "Form")) and len(form) <= 50:
+        if (form := self._form(node)) and len(form) <= 50:
             out["format"] = form
             if form == "binary" and "$ref" not in out and (not kind or node.get("format") == "file"):
                 out["type"] = "string"
         if (text := node.get("description")) and (text := line(text, MAX_DESCRIPTION_CHARS)):
             out["description"] = text
+        if node.keys().isdisjoint(_VALUED):
+            return
         if isinstance(values := node.get("enum", node.get("x-extensible-enum")), list) and (
             values := matching(values, kind)
         ):
@@ -201,6 +206,11 @@ class Schemas:
             out["examples"] = [example]
         if not node.keys().isdisjoint(_RARE):
             self._rare(node, kind, out)
+
+    def _form(self, node: Mapping[str, Any]) -> str | None:
+        if node.keys().isdisjoint(binary.SAYING_FORM) and node.get("type") != "file":
+            return None  # as most
+        return binary.form(node, raw=self._mode == "Form")
 
     def _rare(self, node: Mapping[str, Any], kind: Any, out: dict[str, Any]) -> None:
         if "const" in node and small(node["const"]):

@@ -22,6 +22,8 @@ def type_of(node: Mapping[str, Any], *, typed: bool) -> Any:
     """The type by its proper name, inferred from other keywords if it is missing; `None` if unknown."""
     given = node.get("type")
     if isinstance(given, str):
+        if given in _TYPES:
+            return given
         given = _ALIASES.get(given, given)
         return given if given in _TYPES else None
     if isinstance(given, list):

@@ -20,7 +20,7 @@ _MAX_DECODINGS = 3
 _SAFE_IN_PATH = "!$&'()*+,;=:@%~{}/"
 _SAFE_IN_QUERY = "!$&'()*+,;=:@/?%~"
 _SLASH = re.compile(r"[/\\]")
-_ORDINARY = re.compile(r"[A-Za-z0-9/_.~{}+-]*")
+_ORDINARY = re.compile(r"[A-Za-z0-9/_.~:@{}+-]*")
 """Paths that every server reads as they are."""
 
 
@@ -62,8 +62,8 @@ def settled(template: str, queries: Collection[str]) -> tuple[str, set[str]]:
 def leads_away(path: str) -> bool:
     """Whether a path has a part that means "here" or "one up" to a server that decodes it, as most do before routing:
     between slashes of any kind, with path parameters (`..;x`), blanks, or dots of other scripts."""
-    if path.isascii() and "." not in path and "%" not in path:
-        return False  # most paths have none of these characters
+    if _ORDINARY.fullmatch(path):  # nearly all paths: to decode these changes nothing
+        return any(part and not part.strip(".") for part in path.split("/"))
     return any("." in part and not part.strip(".") for text in decodings(path) for part in parts(text))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -86,6 +87,7 @@ _FIELDS = {"_method", "_httpmethod", "_http_method", "x_http_method", "x_http_me
 """Names in queries and forms that frameworks take for the method."""
 
 
+@lru_cache(10_000)  # documents repeat a few of them thousands of times
 def plain(header: str) -> str:
     """A header's name as servers see it that turn headers into variables: `X_Api.Key` is `X-Api-Key` to them."""
     return re.sub(r"[^a-z0-9]", "-", header.lower())
@@ -121,6 +123,7 @@ def names(form: str) -> Iterable[str]:
     return (name for name, _ in parse_qsl(form.lstrip("?"), keep_blank_values=True))
 
 
+@lru_cache(10_000)
 def _is_field(name: str) -> bool:
     return re.sub(r"[^a-z0-9]", "_", name.partition("\0")[0].strip().lower()) in _FIELDS
 
