@@ -47,7 +47,7 @@ from doorward.runs.program_cache import ProgramCache
 from doorward.runs.runner import Runs
 from doorward.runs.sessions import Sessions
 from doorward.secrets import needles
-from doorward.servers.background_refresh import BackgroundRefresh, recover, steadily
+from doorward.servers.background_refresh import BackgroundRefresh, after_the_start, recover
 from doorward.servers.compiler import Compiler
 from doorward.servers.direct_tools import DirectTools
 from doorward.servers.reconfiguration import Reconfiguration
@@ -138,8 +138,7 @@ class Gateway:
                     changes = Reconfiguration(loaded, gate.servers, gate.principals, gate.skills)
                     refresh = BackgroundRefresh(gate.servers, gate.compiler, gate.catalog, gate.config.refresh, changes)
                     background.start_soon(refresh.run, gate._compiled.set)
-                    background.start_soon(steadily, gate._sweep)
-                    background.start_soon(anyio.to_thread.run_sync, gate.principals.warn)
+                    background.start_soon(after_the_start, gate.principals.warn, gate._sweep)
                 else:
                     gate._compiled.set()
                 yield gate
@@ -285,12 +284,14 @@ class Gateway:
         if not self._compiled.is_set():
             with anyio.move_on_after(COMPILE_WAIT_SECONDS):
                 await self._compiled.wait()
-        self.catalog.refresh()
-        recover(self.servers, self.catalog)
+        if self.servers.configured:
+            self.catalog.refresh()
+            recover(self.servers, self.catalog)
 
     async def _sweep(self) -> None:
         await self._compiled.wait()
-        await anyio.to_thread.run_sync(needles.warm_up)
+        if self.servers.have_auth():
+            await anyio.to_thread.run_sync(needles.warm_up)
         await self._sessions.sweep()
         await self.servers.sweep()
         changed = await anyio.to_thread.run_sync(self.broker.observed.flush)

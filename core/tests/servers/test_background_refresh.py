@@ -201,12 +201,12 @@ async def test_what_fails_in_the_background_is_done_the_next_time(
     """Where no file can be opened, the first import of a module fails, and much else: the gateway serves on."""
     rounds = []
 
-    def fail_at_first() -> None:
+    async def fail_at_first(self: Any) -> None:
         rounds.append(1)
         if len(rounds) < 3:
             raise OSError(errno.EMFILE, "Too many open files")
 
-    monkeypatch.setattr("doorward.secrets.needles.warm_up", fail_at_first)
+    monkeypatch.setattr("doorward.runs.sessions.Sessions.sweep", fail_at_first)
     monkeypatch.setattr("doorward.servers.background_refresh.SWEEP_SECONDS", 0.01)
     with structlog.testing.capture_logs() as logs:
         async with host.gateway(CONFIG) as gate:

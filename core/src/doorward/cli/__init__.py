@@ -6,6 +6,7 @@ no command, and not even click.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -45,6 +46,7 @@ With DOORWARD_DEBUG=1 everything is logged, and errors come with their traceback
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command line and exit."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    gc.disable()  # until the command is imported: it would look again and again at what stays
     match words:
         case [] | ["--help" | "-h" | "help", *_]:
             sys.stdout.write(_help())

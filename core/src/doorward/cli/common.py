@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import io
 import json
 import os
@@ -128,7 +129,9 @@ def run(find: Callable[[], Any], arguments: Sequence[str], name: str) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        ended = find().main(list(arguments), prog_name=name, standalone_mode=False)
+        command = find()
+        gc.enable()  # `doorward.cli.main` has disabled it
+        ended = command.main(list(arguments), prog_name=name, standalone_mode=False)
         sys.stdout.flush()
         return ended if isinstance(ended, int) else 0
     except click.ClickException as error:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sys
+from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward.host.logs import Bounded, log, stderr
+from doorward.host.once_imported import once_imported
 
 if TYPE_CHECKING:
     from doorward.config.config import Loaded
@@ -40,7 +44,14 @@ def level(loaded: Loaded, *, serves: bool = False) -> str:
 def configure(secrets: Secrets, level: str) -> None:
     """Send every event of structlog and of `logging` through the scrubber to standard error."""
     _secrets[:] = [secrets]
-    structlog = _structlog()
+    once_imported("structlog", partial(_configure_structlog, secrets, level), within=_without_rich)
+    logging.basicConfig(handlers=[_ToStructlog()], level=level.upper(), force=True)
+    logging.getLogger("httpcore2").setLevel(logging.INFO)  # its debug messages hold every header of every answer
+
+
+def _configure_structlog(secrets: Secrets, level: str) -> None:
+    import structlog
+
     human = sys.stderr.isatty()
 
     def scrub(logger: Any, method: str, event: Any) -> Any:
@@ -60,8 +71,6 @@ def configure(secrets: Secrets, level: str) -> None:
         logger_factory=structlog.PrintLoggerFactory(stderr),
         cache_logger_on_first_use=False,
     )
-    logging.basicConfig(handlers=[_ToStructlog()], level=level.upper(), force=True)
-    logging.getLogger("httpcore2").setLevel(logging.INFO)  # its debug messages hold every header of every answer
 
 
 MAX_MESSAGE_CHARACTERS = 4000
@@ -90,14 +99,14 @@ class _ToStructlog(logging.Handler):
             )
 
 
-def _structlog() -> Any:
-    """Import structlog without rich, which takes 40 ms to import and draws tracebacks, which we write as text."""
-    known = "rich" in sys.modules or "structlog" in sys.modules
+@contextlib.contextmanager
+def _without_rich() -> Iterator[None]:
+    """structlog without rich, which takes 40 ms to import and draws tracebacks, which we write as text."""
+    known = "rich" in sys.modules
     if not known:
         sys.modules["rich"] = None  # type: ignore[assignment]
     try:
-        import structlog
+        yield
     finally:
         if not known:
             del sys.modules["rich"]
-    return structlog

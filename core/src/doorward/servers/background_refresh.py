@@ -29,6 +29,10 @@ MIN_PAUSE_SECONDS = 5.0
 
 MAX_PAUSE_SECONDS = 600.0
 
+START_SECONDS = 1.0
+"""Seconds after the start until what can wait is done: the client waits for its first answers, which need the same
+processor."""
+
 SWEEP_SECONDS = 30.0
 """Seconds between two rounds of regular work."""
 
@@ -59,12 +63,14 @@ def recover(servers: Servers, catalog: Catalog) -> None:
                 del servers.broken[name]
 
 
-async def steadily(work: Callable[[], Awaitable[None]]) -> None:
-    """Do this work at intervals. A failure, for example because no more files can be opened, must not end the process:
-    the work is tried again the next time."""
+async def after_the_start(once: Callable[[], None], steadily: Callable[[], Awaitable[None]]) -> None:
+    """Do what can wait: `once` in a thread, the other at intervals. A failure of that, for example because no more
+    files can be opened, must not end the process: it is tried again the next time."""
+    await anyio.sleep(START_SECONDS)
+    await anyio.to_thread.run_sync(once)
     while True:
         try:
-            await work()
+            await steadily()
         except Exception as error:
             log.warning("sweep_failed", why=f"{type(error).__name__}: {error}")
         await anyio.sleep(SWEEP_SECONDS)
@@ -99,7 +105,8 @@ class BackgroundRefresh:
         finally:
             done()
         async with anyio.create_task_group() as group:
-            for work in (self._try_again, self._restore, self._reconfigure, partial(self._follow, stale)):
+            look = partial(self._look, stale)
+            for work in (self._try_again, self._restore, self._reconfigure, look, self._follow):
                 group.start_soon(self._go_on, work)
 
     async def _go_on(self, work: Callable[[], Awaitable[None]]) -> None:
@@ -160,10 +167,15 @@ class BackgroundRefresh:
                 if module_name(name) not in reports:
                     self._servers.drop(name, error)
 
-    async def _follow(self, compiled: Sequence[str]) -> None:
+    async def _look(self, compiled: Sequence[str]) -> None:
+        """Compile the servers, but for these, whose documents may have changed since they were compiled."""
+        await anyio.sleep(START_SECONDS)
         for name in self._servers.configured.keys() - set(compiled):
             if not self._tells_changes(name):
                 await self._compiler.compile_one(name)
+
+    async def _follow(self) -> None:
+        """Compile the servers that report a change, and all at intervals."""
         again = anyio.current_time() + self._refresh
         while True:
             with anyio.move_on_after(again - anyio.current_time()):

@@ -6,8 +6,8 @@ import asyncio
 import gc
 import signal
 import sys
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import suppress
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -64,7 +64,7 @@ class Serve(click.Command):
 @click.option("--init", is_flag=True, help="First `doorward init --from-environment`, if there is no configuration.")
 def serve(project: Project, transport: str, host: str | None, port: int | None, init: bool) -> None:
     """Serve MCP clients until they go, or until told to end."""
-    gc.disable()  # until all is imported: it would look again and again at what stays, for an eighth of the start
+    gc.disable()  # until all is imported, as `doorward.cli.main` does
     if init:
         from doorward.commands import first_start
 
@@ -81,7 +81,8 @@ async def _serve(project: Project, transport: str, host: str | None, port: int |
     for name, error in loaded.broken.items():
         log.warning("server_broken", server=name, why=str(error), hint=error.hint)
     async with Gateway.open(loaded) as gate:
-        from doorward_mcp_server import transports
+        with _models_built_when_used():
+            from doorward_mcp_server import transports
 
         gc.freeze()
         gc.enable()
@@ -95,6 +96,19 @@ async def _serve(project: Project, transport: str, host: str | None, port: int |
         if sys.stdin.isatty():
             say("Serving MCP on standard input and output: a client is meant to start this. Ctrl-C ends it.", err=True)
         await transports.serve_stdio(gate)
+
+
+@contextmanager
+def _models_built_when_used() -> Iterator[None]:
+    """Have models of pydantic that are defined here built when they are first used. The SDK has hundreds, of clients
+    and of logins too; a server that starts needs a few, and all of them would take a tenth of the start."""
+    from pydantic import BaseModel
+
+    BaseModel.model_config["defer_build"] = True
+    try:
+        yield
+    finally:
+        del BaseModel.model_config["defer_build"]
 
 
 MAX_OPEN_FILES = 2**16
