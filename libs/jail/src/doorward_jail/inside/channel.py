@@ -36,9 +36,11 @@ def sparing(frame: bytes) -> bytes:
 class Channel:
     """A connected socket to the host. It has no thread of its own: a caller that waits reads for all others."""
 
-    def __init__(self, link: socket.socket) -> None:
-        self._link = link
-        self._pid = os.getpid()
+    _link: socket.socket
+
+    def __init__(self, link: socket.socket | None = None) -> None:
+        if link is not None:
+            self.open(link)
         self._sending = threading.Lock()
         self._state = threading.Condition()
         self._reading = False
@@ -47,6 +49,10 @@ class Channel:
         self._last = 0
         self._answers: dict[int, Message | None] = {}
         self._futures: dict[int, asyncio.Future[Message]] = {}
+
+    def open(self, link: socket.socket) -> None:
+        """Use this socket, for the process that runs programs."""
+        self._link, self._pid = link, os.getpid()
 
     def send(self, message: dict[str, Any], blob: bytes = b"", default: Any = None) -> None:
         """Send a message. Raises: ValueError if it has more than `most` bytes; TypeError, ValueError, RecursionError

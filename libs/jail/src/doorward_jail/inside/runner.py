@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import builtins
+import contextlib
 import inspect
 import io
 import linecache
@@ -32,34 +33,35 @@ _TRIVIAL_PROGRAM: dict[str, Any] = {
 }
 
 
-def serve(link: socket.socket) -> None:
-    """Tell the host that this sandbox is ready, and run its programs until the host is gone."""
-    runner = Runner(Channel(link))
-    try:
-        while True:
-            message, files = runner.channel.next()
-            runner.run(message["run"], files)
-    except (EOFError, OSError):
-        os._exit(0)
-
-
 class Runner:
-    """Runs programs in one module `__main__`, and sends their results."""
+    """Runs programs in one module `__main__`, and sends their results. It is made once, in the zygote: what a sandbox
+    makes for itself is memory that it does not share."""
 
-    def __init__(self, channel: Channel) -> None:
-        self.channel = channel
-        self._catalog = catalog.Catalog(channel)
+    def __init__(self) -> None:
+        self.channel = Channel()
+        self._catalog = catalog.Catalog(self.channel)
         self._out = results.Out()
         self._kept: list[tuple[str, bytes]] = []
         self._figures = results.Figures(lambda name, content: self._kept.append((name, content)))
-        self._figures.watch()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._count = 0
         self._main = types.ModuleType("__main__")
         self._main.__dict__[catalog.LATER] = catalog.later
+        self._figures.watch()
         _surroundings(self._main)
+
+    def serve(self, link: socket.socket) -> None:
+        """Tell the host that this sandbox is ready, and run its programs until the host is gone."""
+        self.channel.open(link)
+        _begin()
         self._execute(_TRIVIAL_PROGRAM, "")  # copies ahead the memory that the first run would copy
-        channel.send({"ready": os.getpid()})
+        self.channel.send({"ready": os.getpid()})
+        try:
+            while True:
+                message, files = self.channel.next()
+                self.run(message["run"], files)
+        except (EOFError, OSError):
+            os._exit(0)
 
     def run(self, program: dict[str, Any], files: bytes) -> None:
         """Run a program, and send the host its result."""
@@ -143,10 +145,15 @@ def _surroundings(main: types.ModuleType) -> None:
     builtins.help = catalog.told  # type: ignore[assignment]
     for name in ("exit", "quit"):
         setattr(builtins, name, sys.exit)
+
+
+def _begin() -> None:
+    """What the process of a sandbox makes for itself."""
     if "numpy.random" in sys.modules:  # it does not notice a fork: all sandboxes would draw the same numbers
         sys.modules["numpy.random"].seed()
-    os.makedirs("in", exist_ok=True)
-    os.makedirs("out", exist_ok=True)
+    for name in ("in", "out"):
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name)
     sys.path.append(os.getcwd())
 
 

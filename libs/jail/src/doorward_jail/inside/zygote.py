@@ -7,6 +7,7 @@ the first process of the namespace everything in the jail ends.
 
 from __future__ import annotations
 
+import _signal
 import array
 import contextlib
 import gc
@@ -23,13 +24,20 @@ from doorward_jail.inside.protocol import Frames, encode
 
 _CHUNK_BYTES = 2**16
 
+_SIGCHLD, _SIGINT, _SIG_DFL = int(signal.SIGCHLD), int(signal.SIGINT), int(signal.SIG_DFL)
+"""As numbers, for `_signal`: the functions of `signal` touch, and so copy, many pages more in each new process."""
+
 
 class Zygote:
     """Starts and ends sandboxes as the host says. It reads no data of sandboxes, which would be in the memory of all
     that it forks later."""
 
-    def __init__(self, config: dict[str, Any], link: socket.socket, selector: selectors.BaseSelector) -> None:
+    def __init__(
+        self, config: dict[str, Any], runner: runner.Runner, link: socket.socket, selector: selectors.BaseSelector
+    ) -> None:
         self._config = config
+        self._runner = runner
+        self._filter = walls.filter_of(config["bpf"][os.uname().machine])
         self._link = link
         self._frames = Frames(2**16)
         self._children: dict[int, int] = {}
@@ -70,7 +78,7 @@ class Zygote:
         self._link.sendall(encode(message))
 
     def _fork(self, number: int) -> None:
-        link, out = socket.socket(fileno=self._passed.pop(0)), self._passed.pop(0)
+        link, out = self._passed.pop(0), self._passed.pop(0)
         uid, gid = os.getuid(), os.getgid()
         try:
             pid = walls.start(fresh=self._config["fresh"], network=self._config["network"])
@@ -80,44 +88,46 @@ class Zygote:
         except OSError as error:
             self._tell({"failed": number, "why": str(error)})
         os.close(out)
-        link.close()
+        os.close(link)
 
-    def _become_sandbox(self, link: socket.socket, out: int, uid: int, gid: int) -> None:
+    def _become_sandbox(self, link: int, out: int, uid: int, gid: int) -> None:
         """In the new process: put up its walls, and run the programs that the host sends. Never returns."""
         config = self._config
         try:
             signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            _signal.signal(_SIGCHLD, _SIG_DFL)
             program = config["program"]
             channel = walls.PROGRAM if program else 3
-            os.dup2(link.fileno() if program else out, 1)
+            os.dup2(link if program else out, 1)
             os.dup2(out, 2)
-            os.dup2(link.fileno() if program else os.open("/dev/null", os.O_RDONLY), 0)
-            os.dup2(os.open(program["path"], os.O_RDONLY) if program else link.fileno(), channel, inheritable=False)
-            link.detach()
+            os.dup2(link if program else os.open("/dev/null", os.O_RDONLY), 0)
+            os.dup2(os.open(program["path"], os.O_RDONLY) if program else link, channel, inheritable=False)
             os.closerange(3, channel)
             os.closerange(channel + 1, 65536)
             os.setsid()
             walls.first_to_die()
             if config["fresh"]:
                 walls.settle(uid, gid)
-                walls.mounts(config["scratch"], config["inodes"])
+                walls.mount(config["mounts"])
             os.chdir(walls.WORK)
             os.umask(0o022)
-            walls.limits(config)
+            walls.limit(config["limits"])
             if config["fresh"]:
+                walls.unlist_mounts()
+                os.chdir(walls.WORK)
                 walls.hide()
-                pid = os.fork()
-                walls.hide(bool(pid))
-                if not pid:
-                    walls.unlist_mounts()
-                    os.chdir(walls.WORK)
-            walls.privileges(config["bpf"][os.uname().machine])
-            if config["fresh"] and pid:
-                _wait(pid)
+            if not config["one_process"]:
+                walls.privileges(self._filter)
+            if config["fresh"] and (pid := os.fork()):
+                _wait(pid, self._filter if config["one_process"] else None)
+            if config["fresh"]:
+                os.close(walls.FILES)
+                walls.hide(False)
+            if config["one_process"]:  # only now: it allows no fork
+                walls.privileges(self._filter)
             if program:
                 os.execve(channel, program["words"], program["env"])  # noqa: S606
-            runner.serve(socket.socket(fileno=channel))
+            self._runner.serve(socket.socket(fileno=channel))
         except BaseException as error:
             with contextlib.suppress(OSError):
                 os.write(2, f"{type(error).__name__}: {error}\n".encode())
@@ -143,14 +153,16 @@ class Zygote:
                     self._tell({"gone": number, "code": code})
 
 
-def _wait(pid: int) -> None:
+def _wait(pid: int, filter: Any) -> None:
     """As the first process of a sandbox, wait for the second one, which runs the programs. Never returns.
 
     The second one is made by libc's own fork and has another process id than the zygote. By these, libraries notice
     that they are in a new process, and draw other random numbers and keys.
     """
-    os.closerange(0, walls.PROGRAM + 1)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if filter is not None:
+        walls.privileges(filter)
+    os.closerange(0, walls.FILES)
+    _signal.signal(_SIGINT, _SIG_DFL)
     while (ended := os.wait())[0] != pid:
         pass
     code = os.waitstatus_to_exitcode(ended[1])
@@ -173,13 +185,15 @@ def main(config: dict[str, Any]) -> None:
             importlib.import_module(name)
         except BaseException as error:
             problems[name] = f"{type(error).__name__}: {error}"
-    config["reserved"] = walls.reserved()
+    config["mounts"] = walls.mounts(config["scratch"], config["inodes"])
     why = ""
     if config["fresh"]:
         why = _refused(config)
         config["fresh"] = not why
     if not config["fresh"]:
         walls.hide()
+    config["limits"] = walls.limits(config)
+    first = runner.Runner()
     gc.collect()
     gc.freeze()  # else a collection in a sandbox would touch, and so copy, all of our memory
     for name in [name for name in sys.modules if name.startswith("doorward")]:
@@ -192,7 +206,7 @@ def main(config: dict[str, Any]) -> None:
     python = ".".join(map(str, sys.version_info[:3]))
     hello = {"python": python, "fresh": config["fresh"], "why": why, "problems": problems}
     link.sendall(encode({"hello": hello}))
-    Zygote(config, link, selector)
+    Zygote(config, first, link, selector)
     relay.serve(selector)
 
 
@@ -209,7 +223,7 @@ def _refused(config: dict[str, Any]) -> str:
     if pid == 0:
         try:
             walls.settle(uid, gid)
-            walls.mounts(config["scratch"], config["inodes"])
+            walls.mount(config["mounts"])
             walls.unlist_mounts()
         except OSError as error:
             os.write(writes, str(error).encode())
