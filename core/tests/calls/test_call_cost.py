@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sqlite3
 import sys
 from collections import Counter
@@ -9,6 +10,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import anyio
 import pytest
 
 from ..conftest import CONFIG
@@ -87,3 +89,19 @@ async def test_a_call_asks_the_catalog_nothing(doorward_host: Any, monkeypatch: 
         assert statements == []
         await gate.call(CALL[0], CALL[2])
         assert len(statements) == 1
+
+
+async def test_a_call_leaves_nothing_behind(doorward_host: Any) -> None:
+    """The memory of a gateway does not grow with the calls that it has made."""
+    async with doorward_host.gateway(CONFIG + "[search]\nlearn = false\n") as gate:
+
+        async def blocks(calls: int) -> int:
+            for _ in range(calls):
+                await gate.call(CALL[0], CALL[2])
+                await anyio.sleep(0)  # the loop drops timers that were cancelled
+            gc.collect()
+            return sys.getallocatedblocks()
+
+        await blocks(50)
+        before = await blocks(50)
+        assert await blocks(300) - before < 300

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +15,18 @@ if TYPE_CHECKING:
 
 
 class Clock:
-    """Measures the deadlines of a run: `time.monotonic()` less the time for which it stood still."""
+    """Measures the deadlines of a run: `time.monotonic()` less the time for which it stood still.
+
+    One timer serves all blocks that have a deadline: a run has one around its calls, so that these set none.
+    """
 
     def __init__(self) -> None:
         self._stood = 0.0
         self._since = 0.0
         self._holding = 0
         self._scopes: dict[anyio.CancelScope, float] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._rings = math.inf
 
     def now(self) -> float:
         """The time that the clock shows, in seconds."""
@@ -33,7 +40,19 @@ class Clock:
     def until(self, deadline: float) -> AbstractContextManager[anyio.CancelScope]:
         """A block that is cancelled when the clock shows `deadline`. It raises nothing, like
         `anyio.move_on_after`."""
-        return _Until(self._scopes, deadline, self._set)
+        return _Until(self, deadline)
+
+    def begin(self, scope: anyio.CancelScope, deadline: float) -> None:
+        """Cancel a block, which has just begun, when the clock shows `deadline`."""
+        self._scopes[scope] = deadline
+        if deadline < self._rings:
+            self._set()
+
+    def end(self, scope: anyio.CancelScope) -> None:
+        """A block has ended."""
+        del self._scopes[scope]
+        if not self._scopes:
+            self._set()
 
     @contextlib.contextmanager
     def still(self) -> Iterator[None]:
@@ -50,39 +69,43 @@ class Clock:
 
     def _hold(self, more: int) -> None:
         self._holding += more
-        for scope in self._scopes:
-            self._set(scope)
+        self._set()
 
-    def _set(self, scope: anyio.CancelScope) -> None:
-        import anyio
+    def _set(self) -> None:
+        """Set the timer to the first deadline. While the clock stands still, it has none."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._rings = math.inf if self._holding else min(self._scopes.values(), default=math.inf)
+        if self._rings < math.inf:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_at(loop.time() + self._rings - self.now(), self._ring)
 
-        scope.deadline = float("inf") if self._holding else anyio.current_time() + self._scopes[scope] - self.now()
+    def _ring(self) -> None:
+        """Cancel the blocks whose deadline has come."""
+        now = self.now()
+        for scope in [scope for scope, deadline in self._scopes.items() if deadline <= max(now, self._rings)]:
+            self._scopes[scope] = math.inf
+            scope.cancel()
+        self._set()
 
 
 class _Until:
     """See `Clock.until`. A class, and no generator: one is around every call."""
 
-    __slots__ = ("_deadline", "_scope", "_scopes", "_set")
+    __slots__ = ("_clock", "_deadline", "_scope")
 
-    def __init__(
-        self,
-        scopes: dict[anyio.CancelScope, float],
-        deadline: float,
-        set_deadline: Callable[[anyio.CancelScope], None],
-    ) -> None:
-        self._scopes = scopes
+    def __init__(self, clock: Clock, deadline: float) -> None:
+        self._clock = clock
         self._deadline = deadline
-        self._set = set_deadline
 
     def __enter__(self) -> anyio.CancelScope:
         import anyio
 
-        scope = self._scope = anyio.CancelScope()
-        self._scopes[scope] = self._deadline
-        self._set(scope)
-        scope.__enter__()
-        return scope
+        self._scope = anyio.CancelScope().__enter__()
+        self._clock.begin(self._scope, self._deadline)
+        return self._scope
 
     def __exit__(self, *raised: Any) -> bool | None:
-        del self._scopes[self._scope]
+        self._clock.end(self._scope)
         return self._scope.__exit__(*raised)

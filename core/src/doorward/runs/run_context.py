@@ -296,7 +296,5 @@ class RunContext:
     def close_session(self) -> None:
         """End the session of this run, once its answer is there. Raises: InvalidArguments if it has none."""
         if self._session is None:
-            raise InvalidArguments(
-                "this run has no session", hint="Only a run with a session_id can close its session."
-            )
+            raise InvalidArguments("this run has no session", hint="Only a run with a session_id can close one.")
         self._session.end_after_run()

@@ -13,7 +13,6 @@ import hashlib
 import hmac
 import json
 import os
-import secrets
 import threading
 from collections import deque
 from datetime import UTC, datetime
@@ -23,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 from doorward import ConfigError, Settings, hookimpl
 from pydantic import ByteSize, Field, NonNegativeInt
 
+from doorward_audit_jsonl.key import key_at
+
 if TYPE_CHECKING:
     from doorward import Call, CallRecord, Outcome, PluginContext, Program
 
 PLUGIN_API = 1
-
-KEY_BYTES = 32
 
 MAX_NAME_CHARS = 200
 """Length of a name in a line: an agent chooses the names of its exceptions, and could put whole messages into them."""
@@ -36,9 +35,6 @@ MAX_NAME_CHARS = 200
 
 MAX_WAITING_LINES = 10_000
 """Lines that wait in memory while none can be written; further lines are lost."""
-
-KEY_WAIT_SECONDS = 5.0
-"""How long to wait for another process that is making the key."""
 
 _written = json.JSONEncoder(separators=(",", ":")).encode
 _sorted = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
@@ -93,7 +89,7 @@ class AuditLog:
             if not self._path.parent.exists():
                 own_folder(self._path.parent)
             self._key_file = self._path.with_name(f"{self._path.name}.key")
-            self._key, new = _key(self._key_file)
+            self._key, new = key_at(self._key_file)
             self._file = _open(self._path)
             began = os.fstat(self._file).st_size
         except OSError as error:
@@ -280,25 +276,6 @@ def _is_at(file: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(file), path.lstat())
     except FileNotFoundError:
         return False
-
-
-def _key(path: Path) -> tuple[bytes, bool]:
-    """The key for the hashes, made by the first process that needs it, and whether it is new.
-
-    Raises: ConfigError if it is broken: with another one the log would prove nothing any more.
-    """
-    from doorward import alone, check_own, own_file, write_own
-
-    with alone(path, KEY_WAIT_SECONDS):
-        if new := not check_own(path):
-            write_own(path, secrets.token_bytes(KEY_BYTES))
-    if path.stat().st_size != KEY_BYTES:
-        hint = "Put it back from a backup. If there is none, move log and key away: both are begun anew then."
-        raise ConfigError(
-            f"the key of the audit log is broken: it has not {KEY_BYTES} bytes", place=str(path), hint=hint
-        )
-    with open(own_file(path, os.O_RDONLY), "rb") as file:
-        return file.read(KEY_BYTES), new
 
 
 def _warn(event: str, **fields: Any) -> None:

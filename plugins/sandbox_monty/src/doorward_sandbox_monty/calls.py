@@ -13,6 +13,9 @@ from doorward import Door, DoorwardError
 from doorward_sandbox_monty.api_errors import Errors
 from doorward_sandbox_monty.modules import Modules
 
+_OVER = {"exc_type": "RuntimeError", "message": "the run is over"}
+"""The answer of a call that was ended because nobody waits for it any more."""
+
 
 class Calls:
     """The calls of one feed: answered at once, or as futures if they are awaited. `awaited` has the places of awaited
@@ -23,7 +26,8 @@ class Calls:
     ) -> None:
         self._door = door
         self._awaited = awaited
-        self._running: set[asyncio.Future[Any]] = set()
+        self._running: set[asyncio.Task[Any]] = set()
+        self._dropped: set[asyncio.Task[Any]] = set()
         self._pending: dict[int, asyncio.Task[Any]] = {}
         self.errors = Errors()
         self.made = False  # anything that is visible outside
@@ -72,7 +76,8 @@ class Calls:
         """Wait until at least one of these calls has ended. Returns: the answers so far."""
         tasks = [self._pending[i] for i in ids if i in self._pending]
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        return {i: self._pending.pop(i).result() for i in ids if i in self._pending and self._pending[i].done()}
+        done = {i: self._pending.pop(i) for i in ids if i in self._pending and self._pending[i].done()}
+        return {i: _OVER if task.cancelled() else task.result() for i, task in done.items()}
 
     def cancel(self) -> None:
         """End the calls of a program that is over."""
@@ -81,8 +86,12 @@ class Calls:
 
     def drop(self) -> None:
         """End the calls under way: nobody waits for them any more."""
-        for task in self._running:
+        for task in self._running - self._dropped:
+            self._dropped.add(task)
             task.cancel()
+        for task in self._pending.values():
+            if task not in self._dropped:  # it has not even begun
+                task.cancel()
 
     def _later(self, call_id: int, call: Awaitable[Any]) -> Any:
         self._pending[call_id] = asyncio.ensure_future(call)
@@ -93,14 +102,21 @@ class Calls:
         return await self._value(self._door.call(function, args, kwargs))
 
     async def _value(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """Do the work. Returns: its result in the form that the worker expects."""
-        task = asyncio.ensure_future(work)
+        """Do the work in this task, which only `drop` may cancel meanwhile. Returns: its result in the form that the
+        worker expects."""
+        task = asyncio.current_task()
+        assert task is not None
         self._running.add(task)
-        task.add_done_callback(self._running.discard)
-        await asyncio.wait([task])  # this task itself is cancelled only with the whole loop, when the process ends
         try:
-            return {"return_value": task.result()}
+            return {"return_value": await work}
         except DoorwardError as error:
             return self.errors.raised(error)
         except asyncio.CancelledError:
-            return {"exc_type": "RuntimeError", "message": "the run is over"}
+            if task not in self._dropped:  # the whole loop ends
+                raise
+            return _OVER
+        finally:
+            self._running.discard(task)
+            if task in self._dropped:
+                self._dropped.discard(task)
+                task.uncancel()
