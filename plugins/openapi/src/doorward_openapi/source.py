@@ -98,9 +98,9 @@ class OpenAPI:
         await self._vouch(function.data.get("base"))
         base = self._base(function.data)
         made = request.build(base, function.data, call.arguments)
-        await self._require_own(call, made.path, urlsplit(made.url).query)
+        await self._require_own(call, made.path, servers.path_and_query(made.url)[1])
         prepared = replace(made, url=call.link) if call.link and servers.same_origin(call.link, base) else made
-        if why := call.forbids(f"{prepared.method} {urlsplit(prepared.url).path or '/'}"):
+        if why := call.forbids(f"{prepared.method} {servers.path_and_query(prepared.url)[0] or '/'}"):
             raise Refused(why)
         timeout = min(self._settings.timeout, call.time_left)
         answer = await self._client().send(what, prepared, timeout, left=call.time_left, idempotent=function.idempotent)
@@ -108,10 +108,12 @@ class OpenAPI:
             raise await aside(partial(answers.error_of, what, answer, self._server.suggest), len(answer.body))
         raw = function.data.get("raw") is True
         value = await aside(partial(answers.value_of, what, answer, raw=raw), len(answer.body))
-        reply = value if isinstance(value, Reply) else Reply(value)
         if not answer.body:
-            reply = Reply(response_headers.instead(prepared.method, answer.status, answer.headers))
-        reply = replace(reply, status=answer.status, headers=answer.headers)
+            value = response_headers.instead(prepared.method, answer.status, answer.headers)
+        if isinstance(value, Reply):
+            reply = replace(value, status=answer.status, headers=answer.headers)
+        else:
+            reply = Reply(value, status=answer.status, headers=answer.headers)
         return await links.paged(call, made, base, answer.url or prepared.url, reply, len(answer.body), self._table)
 
     async def _require_own(self, call: Call, path: str, query: str) -> None:

@@ -210,7 +210,8 @@ async def _read(what: str, answer: HttpAnswer, headers: Mapping[str, str], url: 
     patience = math.inf if share is None else share * (anyio.current_effective_deadline() - anyio.current_time())
     cut = ""
     with nullcontext() if share is None else anyio.move_on_after(patience) as scope:
-        cut = await _collect(answer, parts, max_bytes)
+        if not await _collected(answer, parts, max_bytes):
+            cut = f"answered with more than {max_bytes // 2**20} MiB"
     if scope is not None and scope.cancelled_caught:
         cut = f"it did not end within {patience:.3g} seconds"
     elif cut and not media_types.stream(media):
@@ -228,13 +229,13 @@ async def _read(what: str, answer: HttpAnswer, headers: Mapping[str, str], url: 
     )
 
 
-async def _collect(answer: HttpAnswer, parts: list[bytes], max_bytes: int) -> str:
-    """Add the content to `parts`. Returns: why it is not whole."""
+async def _collected(answer: HttpAnswer, parts: list[bytes], max_bytes: int) -> bool:
+    """Add the content to `parts`. Returns: whether all of it has room."""
     size = 0
     while part := await answer.read():
         size += len(part)
         parts.append(part)
         if size > max_bytes:
             parts[-1] = part[: max_bytes - size]
-            return f"answered with more than {max_bytes // 2**20} MiB"
-    return ""
+            return False
+    return True

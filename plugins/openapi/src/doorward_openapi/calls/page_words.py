@@ -4,7 +4,11 @@ for it. All are plain names (see `plain`)."""
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
+_PUNCTUATION = re.compile(r"[^a-z0-9]")
+_MAX_KNOWN_CHARACTERS = 64
+"""Longer names are not remembered."""
 _TURNS = re.compile(
     "page|cursor|offset|token|skip|start|after|before|since|until|marker|next|prev|from|continu|bookmark|scroll|seek|position|index|last"
     "|(max|min)id"
@@ -105,4 +109,11 @@ def turns(name: str) -> bool:
 
 def plain(name: str) -> str:
     """A name without case and punctuation, so that `next_page-token` and `nextPageToken` are the same."""
-    return re.sub(r"[^a-z0-9]", "", name.lower())
+    return _known(name) if len(name) <= _MAX_KNOWN_CHARACTERS else _plain(name)
+
+
+def _plain(name: str) -> str:
+    return _PUNCTUATION.sub("", name.lower())
+
+
+_known = lru_cache(maxsize=4096)(_plain)  # the answers of an API have the same names again and again

@@ -21,6 +21,10 @@ from doorward_openapi.operations import pageable
 _LINK = re.compile(r"<([^<>]{1,8000})>([^<]{0,2000})")
 _REL_NEXT = re.compile(r"""(?i)[;\s]rel\s*=\s*(?:"(?:[^"]*\s)?next(?:\s[^"]*)?"|'next'|next\b)""")
 
+_BY_COUNT = {*words.BY_ITEM, *words.OFFSETS, *words.PAGES}
+"""Parameters for whose next value the items of the answer are needed."""
+_TOKENS = tuple(dict.fromkeys((*words.LINKS, *words.CURSORS)))
+
 MAX_LINK_CHARS = 8000
 """Length of a link or a page token."""
 
@@ -51,13 +55,13 @@ def following(
         return call.linked(found[0])
     said = dict(_in_headers(headers)) | dict(_told(value))
     more = _flag(said)
-    if more is False or re.search(r"""rel\s*=\s*"?(?:prev|first|last)""", links):
+    if more is False or (links and re.search(r"""rel\s*=\s*"?(?:prev|first|last)""", links)):
         return NextPage()
     if (told := _cursor(call, said)) is not None and not told.left:
         return told
     if by_link:
         return NextPage()
-    items = items_of(value)
+    items = items_of(value) if call.parameters.keys() & _BY_COUNT else None
     if more and (by_item := _last_item(call, said, items)):
         return NextPage(by_item)
     if items and (counted := _counted(call, said, items, more)):
@@ -210,7 +214,7 @@ def _cursor(call: _Call, told: Mapping[str, Any]) -> NextPage | None:
     """The next page by the token or the link in the answer; empty if the answer says that there is none;
     `None` if it says nothing."""
     silent, link, unsaid = True, None, ""
-    for name in dict.fromkeys((*words.LINKS, *words.CURSORS)):
+    for name in _TOKENS:
         if name not in told:
             continue
         token = told[name]

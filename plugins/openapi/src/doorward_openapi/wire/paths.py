@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
 from urllib.parse import quote, unquote
 
 from doorward import InvalidArguments
@@ -68,5 +69,10 @@ def parts(path: str) -> list[str]:
 
 
 def _written(template: str, values: Mapping[str, str], safe: str) -> str:
-    literals = TEMPLATE.split(template)
-    return "".join(quote(part, safe=safe) if i % 2 == 0 else values.get(part, "") for i, part in enumerate(literals))
+    return "".join(values.get(part, "") if n % 2 else part for n, part in enumerate(_literals(template, safe)))
+
+
+@lru_cache(1024)
+def _literals(template: str, safe: str) -> tuple[str, ...]:
+    """What a template says itself, encoded, and in turns with it the names of its variables."""
+    return tuple(part if n % 2 else quote(part, safe=safe) for n, part in enumerate(TEMPLATE.split(template)))
