@@ -179,7 +179,8 @@ def _in_headers(headers: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
 
 def _bare(header: str) -> str:
     """The plain name of a header without its prefix: `X-Total-Count` is `totalcount`."""
-    return re.sub("^x(ms)?", "", plain(header))
+    name = plain(header)
+    return name.removeprefix("xms") if name.startswith("xms") else name.removeprefix("x")
 
 
 def _told(value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
