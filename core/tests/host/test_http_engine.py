@@ -169,6 +169,22 @@ async def test_content_in_parts(either: None) -> None:
     assert b"Transfer-Encoding: chunked" in server.asked[1]
 
 
+async def test_content_that_was_read_meanwhile_is_sent_as_was_said(either: None) -> None:
+    """A flow of credentials may read a stream, whose header says that it comes in chunks."""
+
+    async def parts() -> AsyncIterator[bytes]:
+        yield b"abc"
+
+    async def read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        assert await reader.readuntil(b"0\r\n\r\n") == b"3\r\nabc\r\n0\r\n\r\n"
+        writer.write(OK)
+
+    async with serving(read) as (_, _, url), httpx2.AsyncClient(transport=GuardedTransport(Anywhere())) as client:
+        request = client.build_request("POST", url, content=parts())
+        await request.aread()
+        assert (await client.send(request)).text == "ok"
+
+
 async def test_large_content_reaches_the_server_whole(either: None) -> None:
     async def read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         assert await reader.readexactly(3_000_000) == b"x" * 3_000_000

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from doorward.calls.artefacts import MAX_FILES, base_name
-from doorward.data.json_writing import MAX_PARTS, dump, in_one_piece, exceeds
+from doorward.data.json_writing import MAX_PARTS, dump, exceeds, in_one_piece
 from doorward.data.values import plain
 from doorward.model.calls import File
 from doorward.model.errors import LimitExceeded

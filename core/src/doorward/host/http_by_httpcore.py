@@ -106,6 +106,7 @@ class _Answer(HttpAnswer):
     async def aclose(self) -> None:
         with _translated():
             await cast(Any, self._stream).aclose()
+            await cast(Any, self._parts).aclose()
 
 
 class _Network(httpcore2.AsyncNetworkBackend):

@@ -149,7 +149,7 @@ class Http1Connection(asyncio.Protocol):
         if self.closed or self._transport is None:
             raise httpx2.RemoteProtocolError("the server hung up before it was asked")
         head, content = request.head(), request.content
-        if isinstance(content, bytes) and len(content) <= _PIECE_BYTES:
+        if isinstance(content, bytes) and len(content) <= _PIECE_BYTES and request.length is not None:
             self._transport.write(head + content)
         else:
             self._transport.write(head)
@@ -202,12 +202,8 @@ class Http1Connection(asyncio.Protocol):
 
 async def _pieces(request: Outgoing) -> AsyncGenerator[bytes, None]:
     """The content as it is sent. Raises: httpx2.LocalProtocolError if it has another length than was said."""
-    content, left = request.content, request.length
-    if isinstance(content, bytes):
-        for start in range(0, len(content), _PIECE_BYTES):
-            yield content[start : start + _PIECE_BYTES]
-        return
-    async for part in content:
+    left = request.length
+    async for part in _slices(request.content) if isinstance(request.content, bytes) else request.content:
         if left is None and part:  # an empty chunk would be the end
             yield b"%x\r\n%b\r\n" % (len(part), part)
         elif left is not None:
@@ -218,6 +214,11 @@ async def _pieces(request: Outgoing) -> AsyncGenerator[bytes, None]:
         yield b"0\r\n\r\n"
     elif left:
         raise httpx2.LocalProtocolError("the content has not the length that its header says")
+
+
+async def _slices(content: bytes) -> AsyncGenerator[bytes, None]:
+    for start in range(0, len(content), _PIECE_BYTES):
+        yield content[start : start + _PIECE_BYTES]
 
 
 def _expire(waiter: asyncio.Future[None], late: type[httpx2.TransportError]) -> None:

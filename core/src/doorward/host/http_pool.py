@@ -79,32 +79,33 @@ class Http1Pool:
     def _over(self, connection: Http1Connection, reusable: bool) -> None:
         endpoint = self._busy.pop(connection)
         if reusable:
-            self._idle.append((self.loop.time(), endpoint, connection))
-            self._trim(MAX_IDLE_CONNECTIONS)
+            now = self.loop.time()
+            self._idle.append((now, endpoint, connection))
+            self._trim(MAX_IDLE_CONNECTIONS, now)
         self._slots.release()
 
-    def _trim(self, most: int) -> None:
+    def _trim(self, most: int, now: float) -> None:
         """Close what is idle for too long, and the oldest ones beyond `most`."""
-        oldest = self.loop.time() - MAX_IDLE_SECONDS
-        while self._idle and (self._idle[0][0] < oldest or len(self._idle) > most):
+        while self._idle and (self._idle[0][0] < now - MAX_IDLE_SECONDS or len(self._idle) > most):
             self._idle.pop(0)[2].close()
 
     def _taken(self, endpoint: Endpoint) -> Http1Connection | None:
         """An idle connection; the one that was used last is the likeliest to be there still."""
-        self._trim(MAX_IDLE_CONNECTIONS)
+        now = self.loop.time()
+        self._trim(MAX_IDLE_CONNECTIONS, now)
         for at in range(len(self._idle) - 1, -1, -1):
             since, where, connection = self._idle[at]
             if connection.closed:
                 del self._idle[at]
             elif where is endpoint:
                 del self._idle[at]
-                if self.loop.time() - since < _UNSEEN_SECONDS or not connection.went_silent():
+                if now - since < _UNSEEN_SECONDS or not connection.went_silent():
                     return connection
                 connection.close()
         return None
 
     async def _made(self, endpoint: Endpoint, seconds: float | None) -> Http1Connection:
-        self._trim(max(0, MAX_CONNECTIONS - len(self._busy) - 1))
+        self._trim(max(0, MAX_CONNECTIONS - len(self._busy) - 1), self.loop.time())
         try:
             return await _in_time(self._connected(endpoint), seconds, httpx2.ConnectTimeout)
         except OSError as error:

@@ -101,7 +101,7 @@ class OpenAPI:
         made = request.build(base, function.data, call.arguments)
         await self._require_own(call, made)
         prepared = replace(made, url=call.link) if call.link and servers.same_origin(call.link, base) else made
-        if why := call.forbids(f"{prepared.method} {urlsplit(prepared.url).path or '/'}"):
+        if why := call.forbids(f"{prepared.method} {servers.path_and_query(prepared.url)[0] or '/'}"):
             raise Refused(why)
         timeout = min(self._settings.timeout, call.time_left)
         answer = await self._client().send(what, prepared, timeout, left=call.time_left, idempotent=function.idempotent)
@@ -120,7 +120,7 @@ class OpenAPI:
 
         Raises: Refused.
         """
-        data, path, query = call.function.data, made.path, made.url.partition("?")[2]
+        data, path, query = call.function.data, made.path, servers.path_and_query(made.url)[1]
         routes = await self._table() if query or "{" in data["path"] else None
         for other in routes.others(data["method"], data["path"], path, query) if routes else ():
             if not call.allows(other.id, route := f"{data['method']} {other.path}"):

@@ -60,7 +60,8 @@ class Answer:
     @property
     def retry_after(self) -> float | None:
         """Seconds to wait, if the answer gives a number."""
-        return retry_after(self.headers.get("retry-after", ""))
+        said = self.headers.get("retry-after", "")
+        return retry_after(said) if said else None
 
 
 def value_of(what: str, answer: Answer, *, raw: bool = False) -> Any:

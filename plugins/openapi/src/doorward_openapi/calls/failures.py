@@ -22,26 +22,29 @@ _WORDS: tuple[tuple[type[Exception], str], ...] = (
 @contextmanager
 def explained(server: str, what: str, url: str, timeout: float, socket: str | None = None) -> Iterator[None]:
     """Raises: ServerError for whatever goes wrong in the block. `socket` is the path of the Unix socket in use."""
-    place = f"{urlsplit(url).scheme}://{urlsplit(url).netloc.rpartition('@')[2]}"
-    place = f"{place} (by the socket {socket})" if socket else place
     try:
         yield
-    except (TimeoutError, httpx2.TimeoutException):
-        why = f"{place} did not answer within {timeout:.3g} seconds"
-        raise ServerError(f"{what}: {why}", hint="Try again, or raise `timeout` of the server.") from None
-    except httpx2.ConnectError as error:
+    except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+        place = f"{urlsplit(url).scheme}://{urlsplit(url).netloc.rpartition('@')[2]}"
+        place = f"{place} (by the socket {socket})" if socket else place
+        why, hint = _reason(error, server, place, timeout, socket)
+        raise ServerError(f"{what}: {why}", hint=hint) from None
+
+
+def _reason(error: Exception, server: str, place: str, timeout: float, socket: str | None) -> tuple[str, str]:
+    """What is wrong, and what to do."""
+    if isinstance(error, (TimeoutError, httpx2.TimeoutException)):
+        return f"{place} did not answer within {timeout:.3g} seconds", "Try again, or raise `timeout` of the server."
+    if isinstance(error, httpx2.ConnectError):
         text = str(error)
         if untrusted(text):
-            why = f"the TLS certificate of {place} cannot be trusted: {text[:200]}"
             hint = "Install the certificate authority (SSL_CERT_FILE); verification is never turned off."
-            raise ServerError(f"{what}: {why}", hint=hint) from None
+            return f"the TLS certificate of {place} cannot be trusted: {text[:200]}", hint
         hint = f"Check `socket` of {server}: is it there, and may Doorward's user open it?" if socket else ""
         hint = hint or f"Check `base_url` (or `spec`, of a document) of [servers.{server}], the network and the proxy."
-        raise ServerError(f"{what}: {place} cannot be reached: {text[:200]}", hint=hint) from None
-    except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
-        words = next((words for kind, words in _WORDS if isinstance(error, kind)), "the request cannot be made")
-        why = f"the exchange with {place} failed: {words}"
-        raise ServerError(f"{what}: {why}", hint="Try again; if it stays, tell the operator.") from None
+        return f"{place} cannot be reached: {text[:200]}", hint
+    words = next((words for kind, words in _WORDS if isinstance(error, kind)), "the request cannot be made")
+    return f"the exchange with {place} failed: {words}", "Try again; if it stays, tell the operator."
 
 
 def untrusted(text: str) -> bool:

@@ -49,6 +49,8 @@ async def paged(
     find = partial(pages.following, call.function, call.arguments, reply.headers, reply.value, by_link=bool(call.link))
     told = await aside(find, size)
     reply = replace(reply, items=pageable.keys(reply.value, data["pages"]["items"])) if "pages" in data else reply
+    if not told.link and told.arguments is None and not told.left:
+        return reply
     if not told.link:
         return replace(reply, next=told.arguments, left=told.left) if told.arguments or told.left else reply
     try:

@@ -33,6 +33,9 @@ _COUNTED = frozenset((*words.OFFSETS, *words.PAGES))
 _MAX_HEADER_CHARS = 100
 """Length of the name of a header that may be about paging."""
 
+_BY_COUNT = {*words.BY_ITEM, *words.OFFSETS, *words.PAGES}
+"""Parameters for whose next value the items of the answer are needed."""
+
 MAX_LINK_CHARS = 8000
 """Length of a link or a page token."""
 
@@ -71,7 +74,7 @@ def following(
         return told
     if by_link:
         return NextPage()
-    items = items_of(value)
+    items = items_of(value) if call.parameters.keys() & _BY_COUNT else None
     if more and (by_item := _last_item(call, said, items)):
         return NextPage(by_item)
     if items and (counted := _counted(call, said, items, more)):

@@ -11,6 +11,9 @@ from doorward import ConfigError
 
 _VARIABLE = re.compile(r"\{([^{}]{1,200})\}")
 _PORTS = {"http": 80, "https": 443}
+_PLAIN_ORIGIN = re.compile(r"(https?)://([A-Za-z0-9.-]+)(?::([0-9]{1,5}))?(?=[/?#]|\Z)")
+"""What most URLs begin with, which needs no parser."""
+_PLAIN_URL = re.compile(r"https?://[^/?#\s]+([^?#\s]*)(?:\?([^#\s]*))?")
 
 
 def origin(url: str) -> tuple[str, str, int]:
@@ -18,11 +21,21 @@ def origin(url: str) -> tuple[str, str, int]:
 
     Raises: ValueError if it is not an http(s) URL.
     """
+    if (plain := _PLAIN_ORIGIN.match(url)) and int(plain[3] or 0) < 2**16:
+        return plain[1], plain[2].lower(), int(plain[3] or 0) or _PORTS[plain[1]]
     parts = urlsplit(url)
     host = (parts.hostname or "").lower()
     if parts.scheme not in _PORTS or not host:
         raise ValueError(f"{shown(url)!r} is no http or https URL")
     return parts.scheme, host, parts.port or _PORTS[parts.scheme]
+
+
+def path_and_query(url: str) -> tuple[str, str]:
+    """Raises: ValueError if it is no URL."""
+    if plain := _PLAIN_URL.fullmatch(url):
+        return plain[1], plain[2] or ""
+    parts = urlsplit(url)
+    return parts.path, parts.query
 
 
 def same_origin(one: str, other: str) -> bool:

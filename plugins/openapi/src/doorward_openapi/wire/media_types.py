@@ -47,6 +47,8 @@ def kind(media: str) -> str:
 
 def stream(media: str) -> str:
     """How a stream separates its values: `events`, `sequence` or `lines`; "" for a media type of a single value."""
+    if media == "application/json":
+        return ""
     name = bare(media)
     if name == "text/event-stream":
         return "events"
