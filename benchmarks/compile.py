@@ -154,6 +154,11 @@ def _parse(path: Path, folder: Path) -> dict[str, Any]:
 def _doorward(path: Path, folder: Path) -> dict[str, Any]:
     import anyio
     import anyio._backends._asyncio
+    import doorward.search.ranking
+    import doorward.search.result_words
+    import doorward.search.segment
+    import doorward.search.steps
+    import doorward_openapi.operations.compiler
     import msgspec  # noqa: F401
     import yaml_rs  # noqa: F401
     from doorward import ServerContext
