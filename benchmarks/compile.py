@@ -154,17 +154,15 @@ def _parse(path: Path, folder: Path) -> dict[str, Any]:
 def _doorward(path: Path, folder: Path) -> dict[str, Any]:
     import anyio
     import anyio._backends._asyncio
-    import doorward.search.ranking
-    import doorward.search.result_words
-    import doorward.search.segment
-    import doorward.search.steps
-    import doorward_openapi.operations.compiler
     import msgspec  # noqa: F401
     import yaml_rs  # noqa: F401
     from doorward import ServerContext
     from doorward.catalog.catalog import Catalog
     from doorward.catalog.sqlite_store import SqliteCatalog
+    from doorward.search import ranking, result_words, steps  # noqa: F401
     from doorward_openapi import OpenAPI
+    from doorward_openapi.fetching import downloads, fetch  # noqa: F401
+    from doorward_openapi.operations import compiler  # noqa: F401
 
     source = OpenAPI(ServerContext("api", OpenAPI.Settings(spec=str(path)), folder, folder))
     catalog = Catalog(SqliteCatalog(folder / "catalog.db"))
