@@ -174,6 +174,8 @@ def strings(value: Any) -> set[str]:
 
 def variants(schema: Schema) -> list[Any]:
     """The schemas in `oneOf` and `anyOf`. One that names no type has the type of the whole."""
+    if "oneOf" not in schema and "anyOf" not in schema:
+        return []
     offered = [v for key in ("oneOf", "anyOf") for v in listed(schema.get(key), 200)]
     whole = {k: v for k, v in schema.items() if k in ("type", "items", "format")}
     return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
@@ -41,6 +41,7 @@ _SUFFIXES = _SURE_SUFFIXES.union(
 
 _STEPS = re.compile(r"\{([^{}]+)\}|([^/{}]+)")
 _SCALARS = frozenset(["string", "integer", "number"])
+_ONLY = {kind: frozenset([kind]) for kind in _SCALARS}
 _VAGUE_WORDS = (
     "data result item value response object list page paging content body dto schema entity info detail summary bean "
     "representation overview payload compact mini full base basic simple simplified short minimal partial"
@@ -177,9 +178,11 @@ class Found(dict[tuple[Thing, str], Given]):
             self[each.thing, each.field] = each
 
 
-def _kinds(schema: Mapping[str, Any], reader: Reader, nesting: int = 2) -> set[str]:
+def _kinds(schema: Mapping[str, Any], reader: Reader, nesting: int = 2) -> Set[str]:
     """The types of a value, or of the items of a list; none where nothing is said."""
     said = schema.get("type")
+    if isinstance(said, str) and said in _ONLY:
+        return _ONLY[said]
     kinds = {kind for kind in (listed(said, 5) if isinstance(said, list) else [said]) if isinstance(kind, str)}
     if "array" in kinds and nesting:
         return _kinds(reader.resolve(schema.get("items"))[1], reader, nesting - 1)
@@ -188,7 +191,7 @@ def _kinds(schema: Mapping[str, Any], reader: Reader, nesting: int = 2) -> set[s
     return kinds - {"null"} or ({"object"} if table(schema.get("properties")) else set())
 
 
-def _is_text(kinds: set[str]) -> bool | None:
+def _is_text(kinds: Set[str]) -> bool | None:
     scalars = kinds & _SCALARS
     return None if len(scalars) != 1 else "string" in scalars
 

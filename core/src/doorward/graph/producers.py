@@ -112,9 +112,12 @@ class _Choices:
     def __init__(self, sources: Mapping[tuple[Thing, str], Sequence[_Source]]) -> None:
         self._sources, self._effort = sources, Effort()
         self._known: dict[object, list[Edge]] = {}
+        self._asked = {key: frozenset[Thing]().union(*{each.asks for each in found}) for key, found in sources.items()}
 
     def of(self, function: str, need: Needed, knows: frozenset[Thing]) -> list[Edge]:
         """Who gives what a function needs that has all that it `knows`, in edges of no function yet."""
+        asked = frozenset[Thing]().union(*[self._asked.get((need.thing, field), ()) for field in need.fields])
+        knows &= asked  # no more of it matters
         key = need.thing, need.fields, need.is_text, knows
         if key not in self._known:
             self._known[key] = self._best(need, knows)
@@ -123,9 +126,10 @@ class _Choices:
     def _best(self, need: Needed, knows: frozenset[Thing]) -> list[Edge]:
         found: dict[str, tuple[float, str]] = {}
         for place, field in enumerate(need.fields):
-            for producer, given, asks, sure in self._sources.get((need.thing, field), ()):
-                if not self._effort.spend():
-                    break
+            sources = self._sources.get((need.thing, field), ())
+            if not self._effort.spend(len(sources)):
+                break
+            for producer, given, asks, sure in sources:
                 if None not in (need.is_text, given.is_text) and need.is_text != given.is_text:
                     continue
                 confidence = min(1.0, round(sure - PER_NEED * len(asks - knows) - PER_FIELD * place, 2))

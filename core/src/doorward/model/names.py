@@ -28,10 +28,10 @@ _RESERVED_NAMES = {*keyword.kwlist, *keyword.softkwlist, *dir(builtins)} - {
 _MAX_ID_CHARACTERS = 400
 """The rest of an id is ignored: a name is cut to 100 characters anyway."""
 
-_ACRONYM = re.compile(r"([A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
-"""The last letter before a new word: the `P` of `HTTPServer`, but none of `URLs`."""
+_ACRONYM = re.compile(r"(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
+"""Behind the last letter before a new word: behind the `P` of `HTTPServer`, but nowhere in `URLs`."""
 
-_ACRONYM_ONCE = re.compile(r"([A-Z])(?=[A-Z][a-z])")
+_ACRONYM_ONCE = re.compile(r"(?<=[A-Z])(?=[A-Z][a-z])")
 """The rule of earlier versions, by which `listURLs` was `list_ur_ls`."""
 
 _VERBS = {
@@ -62,8 +62,7 @@ def python_name(text: str, *, fallback: str = "unnamed", acronym: re.Pattern[str
     plain = unicodedata.normalize("NFKD", text[:_MAX_ID_CHARACTERS]).encode("ascii", "ignore").decode()
     if not re.search(r"[A-Za-z0-9]", plain):
         plain = f"{fallback}_{_digest(text)}" if text else fallback
-    apart = acronym.sub(r"\1_", plain)
-    apart = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", apart)
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", acronym.sub("_", plain))
     name = re.sub(r"[^a-z0-9]+", "_", apart.lower()).strip("_")[:100].rstrip("_")
     if name[0].isdigit():
         name = f"_{name}"

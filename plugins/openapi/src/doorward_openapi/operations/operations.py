@@ -50,9 +50,11 @@ class Operation:
 
 
 class Declared(NamedTuple):
-    """The parameters of an operation, each with its file, and its body."""
+    """The path of an operation, without what its parameters say; these, each with its file; their keywords; its body."""
 
+    path: str
     parameters: list[tuple[dict[str, Any], str]]
+    keywords: list[keywords.Keyword]
     body: Any
 
 
@@ -114,15 +116,12 @@ class Operations:
         node, file = operation.node, operation.home
         if not isinstance(node, dict):
             raise Unusable(f"it is {kind(node)}, not an object")
-        found, body_node = self._asked(operation)
-        path, settled = paths.settled(path, {p["name"] for p, _ in found if p["in"] == "query"})
-        if settled:
-            found = [(p, home) for p, home in found if p["in"] != "query" or p["name"] not in settled]
-        words = list(parameters.keywords(found, path, self._configured, self._keyword))
-        body, plan = self._bodies.keywords(body_node, file, method)
+        declared = self._asked(operation)
+        path = declared.path if "?" in path else path
+        body, plan = self._bodies.keywords(declared.body, file, method)
         answer = self._responses.answered(node, file, method)
-        accept, choice = self._accept(answer, found)
-        shape = self._shape([*self._offered([*words, *body, *choice], reads=method in _READING)])
+        accept, choice = self._accept(answer, declared.parameters)
+        shape = self._shape([*self._offered([*declared.keywords, *body, *choice], reads=method in _READING)])
         data: dict[str, Any] = {"method": method, "path": path, "accept": accept, "arguments": shape.wires}
         if plan:
             data["body"] = plan
@@ -154,10 +153,12 @@ class Operations:
         )
 
     def _asked(self, operation: Operation) -> Declared:
-        """The parameters of an operation, and its body. Many operations declare the same, which is read once."""
+        """What an operation declares. Many declare the same, which is read once, but for queries in paths."""
+        if "?" in operation.path:
+            return self._read(operation)
         item, node = operation.item.get("parameters"), operation.node.get("parameters")
         body = operation.node.get("consumes" if self._old else "requestBody")
-        key = operation.file, operation.home, encoded([item, node, body])
+        key = operation.file, operation.home, encoded([paths.TEMPLATE.findall(operation.path), item, node, body])
         if key not in self._declared:
             self._declared[key] = self._read(operation)
         return self._declared[key]
@@ -167,7 +168,10 @@ class Operations:
         found = parameters.resolved(operation.item, node, operation.file, operation.home, self._documents)
         if self._old:
             node, found = swagger2.upgraded(node, found, self._root)
-        return Declared(found, node.get("requestBody"))
+        path, settled = paths.settled(operation.path, {p["name"] for p, _ in found if p["in"] == "query"})
+        found = [(p, home) for p, home in found if p["in"] != "query" or p["name"] not in settled]
+        words = list(parameters.keywords(found, path, self._configured, self._keyword))
+        return Declared(path, found, words, node.get("requestBody"))
 
     def _shape(self, words: list[keywords.Keyword]) -> Shape:
         """What keywords make of a function. Functions of the same ones share it."""

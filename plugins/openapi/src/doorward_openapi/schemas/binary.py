@@ -74,6 +74,9 @@ class Bytes(NamedTuple):
         return {"anyOf": [one, many]} if self.one else many
 
 
+_OTHER, _ANYTHING = Bytes(frozenset(["other"])), Bytes(frozenset(["any"]))
+
+
 def form(node: Mapping[str, Any], *, raw: bool) -> str | None:
     """The `format` of a schema object: `binary` for unencoded bytes, `byte` for base64, in
     whatever way the schema says it.
@@ -115,20 +118,19 @@ class Binaries:
 
         Raises: BadRef if they lead outside of the document.
         """
-        other = Bytes(frozenset(["other"]))
         try:
             node, file = self._documents.follow(node, file)
         except BadRef as error:
             if error.outside:
                 raise
-            return other
+            return _OTHER
         if not isinstance(node, dict):
-            return Bytes(frozenset(["any"]))
+            return _ANYTHING
         key = (id(node), file)
         if key not in self._known:
             if depth > _MAX_DEPTH:
-                return other
-            self._known[key] = node, other  # keeping the node prevents its id from being reused
+                return _OTHER
+            self._known[key] = node, _OTHER  # keeping the node prevents its id from being reused
             self._known[key] = node, self._look(node, file, depth + 1)
         return self._known[key][1]
 

@@ -29,6 +29,7 @@ _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "m
 _FLAGS = ("deprecated", "readOnly", "writeOnly")
 _BOUNDS = frozenset(["minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"])
 _RARE = frozenset(["const", "pattern", "uniqueItems", *_COUNTS, *_FLAGS, *_BOUNDS])
+_REFS = frozenset(["$ref", "$dynamicRef"])
 _VALUED = _RARE.union(["enum", "x-extensible-enum", "default", "example"])
 """Keywords that hold values."""
 
@@ -121,7 +122,7 @@ class Schemas:
             return {"not": {}}
         if not isinstance(node, dict) or depth > MAX_DEPTH:
             return {}
-        ref = node.get("$ref", node.get("$dynamicRef"))
+        ref = None if node.keys().isdisjoint(_REFS) else node.get("$ref", node.get("$dynamicRef"))
         out: dict[str, Any] = self._reference(ref, file, member=member) if isinstance(ref, str) else {}
         if not out or len(node) > 1:
             self._values(node, out)
