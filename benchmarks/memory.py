@@ -44,16 +44,16 @@ def _row(name: str, command: Sequence[str], tool: str = "", **arguments: object)
     wire = Wire(command).connect()
     wire.ask("tools/list")
     time.sleep(IDLE_SECONDS)
-    found = [name, *(f"{megabytes:.0f}" for megabytes in _held(wire.process))]
+    found = [name, *(f"{megabytes:.0f}" for megabytes in held(wire.process))]
     if tool:
         wire.ask("tools/call", {"name": tool, "arguments": arguments})
         time.sleep(1)
-        found.append(f"`{tool}`: {' / '.join(f'{megabytes:.0f}' for megabytes in _held(wire.process))}")
+        found.append(f"`{tool}`: {' / '.join(f'{megabytes:.0f}' for megabytes in held(wire.process))}")
     wire.close()
     return [*found, ""][:4]
 
 
-def _held(process: int) -> tuple[float, float]:
+def held(process: int) -> tuple[float, float]:
     """Megabytes of a process, and of it with all below it."""
     own, todo, every = _share(process), [process], 0.0
     while todo:
