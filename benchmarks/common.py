@@ -33,6 +33,10 @@ calls = 10000
 """The default configuration, except for the limits on the number of requests."""
 
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+"""Both sides are measured as they are installed, with their modules compiled."""
+
+
 # Numbers
 
 
@@ -124,6 +128,11 @@ class Wire:
         with open(stderr or os.devnull, "wb") as told:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=told)
         self._id = 0
+
+    @property
+    def process(self) -> int:
+        """The number of the server's process."""
+        return self._process.pid
 
     def ask(self, method: str, params: Any = None) -> Any:
         assert self._process.stdin

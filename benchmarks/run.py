@@ -17,6 +17,7 @@ import anyio
 PARTS = (
     "roundtrip",
     "start",
+    "memory",
     "program",
     "imports",
     "compile",

@@ -284,9 +284,8 @@ class Gateway:
         if not self._compiled.is_set():
             with anyio.move_on_after(COMPILE_WAIT_SECONDS):
                 await self._compiled.wait()
-        if self.servers.configured:
-            self.catalog.refresh()
-            recover(self.servers, self.catalog)
+        self.catalog.refresh()
+        recover(self.servers, self.catalog)
 
     async def _sweep(self) -> None:
         await self._compiled.wait()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,15 @@ def test_defaults(loaded: Loader) -> None:
     assert (config.config.executor, config.config.cache, config.config.surface) == (["monty"], "sqlite", "standard")
     assert config.config.limits.timeout == 30
     assert config.named == frozenset()
+
+
+def test_the_file_is_read_once(loaded: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large files take a while to be parsed."""
+    texts: list[str] = []
+    parse = tomllib.loads
+    monkeypatch.setattr(tomllib, "loads", lambda text: texts.append(text) or parse(text))
+    assert loaded('state = "here"').config.state == Path("here")
+    assert texts.count('state = "here"') == 1
 
 
 def test_a_server_and_its_options(loaded: Loader) -> None:

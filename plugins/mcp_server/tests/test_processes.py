@@ -152,13 +152,28 @@ def test_serve_that_cannot_start(start_doorward: StartDoorward, tmp_path: Path, 
     assert "Traceback" not in err
 
 
-def test_serve_imports_only_what_is_used(start_doorward: StartDoorward) -> None:
-    """Serving imports no rich, no tomlkit and no plugin that nothing names."""
+def test_serve_imports_only_what_is_used(start_doorward: StartDoorward, tmp_path: Path) -> None:
+    """Serving imports no rich, no tomlkit and no plugin that nothing names; until something is searched or logged no
+    numpy and no structlog; and the same modules however many packages with plugins are installed."""
+
+    def imported() -> set[str]:
+        code, _, err = ended(start_doorward("serve", python=("-X", "importtime")), "")
+        found = set(re.findall(r"^import time:.*\| +([\w.]+)$", err, re.MULTILINE))
+        assert (code, "mcp" in found) == (0, True)
+        return found
+
     assert ended(start_doorward("compile"))[0] == 0
-    code, _, err = ended(start_doorward("serve", python=("-X", "importtime")), "")
-    imported = set(re.findall(r"^import time:.*\| +([\w.]+)$", err, re.MULTILINE))
-    assert (code, "mcp" in imported) == (0, True)
-    assert imported & {"tomlkit", "poison", "rich.console"} == set()
+    few = imported()
+    assert few & {"tomlkit", "poison", "rich.console", "numpy", "structlog", "jsonschema_rs"} == set()
+    assert sum(name.startswith("doorward") for name in few) < 300
+    for number in range(50):
+        about = tmp_path / "site" / f"more_{number}-1.0.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: more-{number}\nVersion: 1.0\n")
+        kinds = ("source", "auth", "executor", "plugins", "command")
+        points = (f"[doorward.{kind}]\nmore{number}{kind} = more_{number}:Plugin\n" for kind in kinds)
+        (about / "entry_points.txt").write_text("\n".join(points))
+    assert imported() == few
 
 
 def test_tokens_that_are_made_and_revoked_at_once(start_doorward: StartDoorward, tmp_path: Path) -> None:

@@ -147,6 +147,17 @@ async def test_openapi_fingerprint_covers_all_files(tmp_path):
     assert await again.fingerprint() != first
 
 
+async def test_openapi_a_document_that_has_not_changed_is_not_held(tmp_path, operation, until, monkeypatch):
+    """What was read for the fingerprint waits a moment to be compiled: most documents are not, and they are large."""
+    monkeypatch.setattr("doorward_openapi.source._HELD_SECONDS", 0.01)
+    (tmp_path / "d.json").write_text(json.dumps(operation()))
+    made = source(tmp_path, spec="d.json")
+    await made.fingerprint()
+    assert made._read is not None
+    await until(lambda: made._read is None)
+    assert len((await made.compile()).functions) == 1
+
+
 async def test_openapi_from_a_url(tmp_path, upstream, operation):
     """CONTRACT: SRC-03 A document is downloaded, with the files of its origin that it refers to; relative servers are
     resolved."""

@@ -126,7 +126,7 @@ def load(
     from doorward.config.distribution import find_distribution
 
     file = Path(path or DEFAULT_FILE)
-    read(file)
+    now = _read_now(file)
     dotenv = Path(env_file) if env_file else file.parent / ".env"
     if env_file and not os.path.lexists(dotenv):
         raise ConfigError("there is no such file", place=str(dotenv), hint="Check --env-file.")
@@ -138,22 +138,33 @@ def load(
             f"is {what}, so it cannot hold variables", place=str(dotenv), hint="Remove it, or write lines NAME=value."
         )
     secrets = Secrets(dotenv, folder=file.resolve().parent, environ=environ)
-    return _loaded(file, secrets, find_distribution(), options or {})
+    return _loaded(file, now, secrets, find_distribution(), options or {})
 
 
 def reloaded(loaded: Loaded) -> Loaded:
     """The configuration as it is in the file now, with the same secrets, distribution and options. Raises:
     ConfigError."""
-    return _loaded(loaded.path, loaded.secrets, loaded.distribution, loaded.options)
+    return _loaded(loaded.path, _read_now(loaded.path), loaded.secrets, loaded.distribution, loaded.options)
 
 
-def _loaded(file: Path, secrets: Secrets, active: Distribution | None, options: Mapping[str, Any]) -> Loaded:
+_Read = tuple[tuple[int, ...], dict[str, Any], dict[str, ConfigError]]
+"""The stamp of a file, and what `read` gives."""
+
+
+def _read_now(file: Path) -> _Read:
+    """Raises: ConfigError."""
+    found = stamp(file.stat()) if file.exists() else ()  # before it is read: a change meanwhile is seen the next time
+    return found, *read(file)
+
+
+def _loaded(
+    file: Path, now: _Read, secrets: Secrets, active: Distribution | None, options: Mapping[str, Any]
+) -> Loaded:
     from doorward.config.distribution import layers
     from doorward.config.environment import from_environment, require_settings
 
     require_settings(secrets, Config.model_fields)
-    found = stamp(file.stat())  # before the file is read, so that a change meanwhile is seen the next time
-    text, repeated = read(file)
+    found, text, repeated = now
     data, named, required = layers(text, secrets, options, active=active)
     config = validate(Config, data, secrets=secrets, place=file.name)
     servers: dict[str, Server] = {}

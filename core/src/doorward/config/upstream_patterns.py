@@ -103,7 +103,8 @@ def _checked(pattern: str) -> str:
             raise ValueError(f"{where[:200]!r} names no upstream: write https://HOST, command:PROGRAM or socket:/PATH")
         if _NO_SERVER.match(pattern):
             raise ValueError(f"{pattern[:200]!r} names no function: write SERVER.FUNCTION, or ORIGIN#METHOD /PATH")
-    elif "://" in where and not _ORIGIN.fullmatch(where):
+        return pattern
+    if "://" in where and not _ORIGIN.fullmatch(where):
         raise ValueError(f"{where[:200]!r} is no origin: write scheme, host and perhaps a port, then #FUNCTION")
     UpstreamPattern(pattern)
     return pattern

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.abc
-import importlib.util
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -25,7 +24,7 @@ def once_imported(name: str, then: Callable[[], None], within: Callable[[], Abst
 
 
 class _Awaited(importlib.abc.MetaPathFinder):
-    """Finds one module, once, as the other finders do."""
+    """Finds one module as the other finders do."""
 
     def __init__(self, name: str, then: Callable[[], None], within: Callable[[], AbstractContextManager[None]]) -> None:
         self.name, self._then, self._within = name, then, within
@@ -34,14 +33,15 @@ class _Awaited(importlib.abc.MetaPathFinder):
         """See `importlib.abc.MetaPathFinder`."""
         if name != self.name:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        found = (each.find_spec(name, path, target) for each in sys.meta_path if each is not self)
+        spec = next((spec for spec in found if spec is not None), None)
         if spec is not None and spec.loader is not None:
             run = spec.loader.exec_module
 
             def imported(module: ModuleType) -> None:
                 with self._within():
                     run(module)
+                sys.meta_path.remove(self)
                 self._then()
 
             spec.loader.exec_module = imported  # type: ignore[method-assign]

@@ -6,9 +6,12 @@ imported, anyone who can write to `~/.cache` can edit it, and it becomes stale.
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import lru_cache
 from importlib.metadata import EntryPoint, distributions
 from typing import Any, NamedTuple
 
@@ -118,7 +121,21 @@ def near_group(group: str) -> str:
 
 def installed() -> list[Entry]:
     """All entry points in our groups, and in groups whose names begin like ours. Of a distribution that is on the path
-    twice (an editable install, a shadowed version) only the first counts, because Python would import that one."""
+    twice (an editable install, a shadowed version) only the first counts, because Python would import that one. They
+    are read again when a folder of the path has changed: a start asks four times, and reads all that is installed."""
+    return [*_installed(tuple(map(_state_of, sys.path)))]
+
+
+def _state_of(folder: str) -> tuple[str, int]:
+    """A folder of the path, and when something in it was last installed or removed."""
+    try:
+        return folder, os.stat(folder or os.curdir).st_mtime_ns
+    except OSError:
+        return folder, 0
+
+
+@lru_cache(1)
+def _installed(path: tuple[tuple[str, int], ...]) -> tuple[Entry, ...]:
     kinds = {group: kind for kind, group in GROUPS.items()}
     found: dict[tuple[str, str, str], Entry] = {}
     for dist in distributions():
@@ -130,4 +147,4 @@ def installed() -> list[Entry]:
             for point in points:
                 entry = Entry(kinds.get(point.group, point.group), point.name, point, by, version)
                 found.setdefault((entry.kind, entry.name, entry.distribution), entry)
-    return list(found.values())
+    return tuple(found.values())

@@ -48,6 +48,8 @@ def find(text: str) -> Iterator[Reference]:
 
 def replace(text: str, value: Callable[[Reference], str]) -> str:
     """A text with the result of `value` in place of each reference. Raises: MissingSecret if one is malformed."""
+    if "${" not in text:
+        return text
     return _REFERENCE.sub(lambda match: "${" if match[0] == "$${" else value(_read(match)), text)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from doorward_graphql.client import Client
 
 _Result = TypeVar("_Result")
+
+_HELD_SECONDS = 1.0
+"""Seconds for which a schema that was read for its fingerprint waits to be compiled: most have not changed."""
 
 _TYPE = Function(
     "",
@@ -70,7 +74,12 @@ class GraphQL:
         from doorward_graphql.fetching import fetch
 
         self._read = body = await fetch(self._server, self._client)
+        asyncio.get_running_loop().call_later(_HELD_SECONDS, self._let_go)
         return await anyio.to_thread.run_sync(digest, body)
+
+    def _let_go(self) -> None:
+        """Hold the schema no longer: nobody has compiled it, for it had not changed."""
+        self._read = None
 
     async def compile(self) -> Compiled:
         """All functions of the schema, as it was read for the fingerprint, if it was. Raises: ConfigError,

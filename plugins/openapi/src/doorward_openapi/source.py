@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
     Read = tuple[Bundle, dict[str, bytes], list[str]]
     """A document, its overlays by URI, and notes for the operator about the download."""
 
+_HELD_SECONDS = 1.0
+"""Seconds for which a document that was read for its fingerprint waits to be compiled: at a start most have not
+changed, and all of them together may take hundreds of megabytes."""
+
 _LOCAL = "http://localhost"
 """The base URL of requests over a Unix socket, if no other is configured."""
 
@@ -62,8 +67,13 @@ class OpenAPI:
         from doorward_openapi.fetching.fetch import digest
 
         self._read = bundle, overlays, _ = await self._fetch()
+        asyncio.get_running_loop().call_later(_HELD_SECONDS, self._let_go)
         read = [bundle, *(Bundle(uri, {uri: raw}) for uri, raw in overlays.items())]
         return " ".join(await anyio.to_thread.run_sync(lambda: [digest(bundle) for bundle in read]))
+
+    def _let_go(self) -> None:
+        """Hold the document no longer: nobody has compiled it, for it had not changed."""
+        self._read = None
 
     async def compile(self) -> Compiled:
         """All functions of the document, from the files that were read for the fingerprint, if they were.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import os
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -17,10 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pydantic_monty as monty
-from doorward import Busy, ExecutorError, Limits
+from doorward import Busy, ExecutorError, Limits, Watchdog
 
 from doorward_sandbox_monty.modules import Modules
-from doorward_sandbox_monty.processes import Processes
 
 if TYPE_CHECKING:
     from doorward_sandbox_monty.settings import MontySettings
@@ -46,28 +46,39 @@ class Worker:
     modules: Modules
     pid: int | None
     limits: Limits
-    processes: Processes
+    watchdog: Watchdog
     ahead: bool = False
     prepared: bool = False  # `api_errors.PRELUDE` has run
     on_death: Callable[[], None] = lambda: None
+    _news: int | None = None
 
     def watch(self) -> None:
         """Make sure that the worker does not outlive this process, and notice its death at once if the
         system can tell (Linux)."""
-        if self.pid is not None:
-            self.processes.use(self.pid, self.died)
+        if self.pid is None:
+            return
+        self.watchdog.guard(self.pid)
+        with contextlib.suppress(AttributeError, OSError):
+            self._news = os.pidfd_open(self.pid)
+            asyncio.get_running_loop().add_reader(self._news, self.died)
 
     def died(self) -> None:
         """Its process is gone: from now on nobody may send a signal to that process id."""
-        if self.pid is not None:
-            self.processes.gone(self.pid)
+        self._unwatch()
         self.pid = None
         self.on_death()
 
+    def _unwatch(self) -> None:
+        if self.pid is not None:
+            self.watchdog.release(self.pid)
+        if self._news is not None:
+            asyncio.get_running_loop().remove_reader(self._news)
+            os.close(self._news)
+            self._news = None
+
     async def leave(self) -> None:
         """Reset the worker and give it back; the pool replaces one that is gone."""
-        if self.pid is not None:
-            self.processes.leave(self.pid)  # before another run may take it
+        self._unwatch()  # before another run may take it
         with contextlib.suppress(monty.MontyError):
             await self.session.__aexit__(None, None, None)
 
@@ -89,7 +100,7 @@ class Workers:
         self._settings = settings
         self._pool: monty.AsyncMonty | None = None
         self._starting = anyio.Lock()
-        self._processes = Processes()
+        self._watchdog = Watchdog("kill -9 $left")
         self._ahead: asyncio.Task[Worker] | None = None
         self._behind: set[asyncio.Task[None]] = set()
 
@@ -137,7 +148,7 @@ class Workers:
             raise ExecutorError(
                 f"Monty does not start: {error}", hint="Reinstall pydantic-monty; its worker must be executable."
             ) from error
-        worker = Worker(checked_out, modules, checked_out.worker_pid, limits, self._processes)
+        worker = Worker(checked_out, modules, checked_out.worker_pid, limits, self._watchdog)
         worker.watch()
         return worker
 
@@ -156,7 +167,7 @@ class Workers:
         if self._pool is not None:
             await self._pool.__aexit__(None, None, None)
             self._pool = None
-        self._processes.close()
+        self._watchdog.close()
 
     async def _start(self) -> monty.AsyncMonty:
         async with self._starting:
