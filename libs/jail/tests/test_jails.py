@@ -307,7 +307,7 @@ async def test_a_jail_that_dies_is_replaced(mode: Any, until: Any) -> None:
         door = Door()
         running = asyncio.ensure_future(run(made, "import calc, time\ncalc.add(1)\ntime.sleep(20)", door))
         await until(lambda: door.made)
-        for jail in list(made._pool._jails):
+        for jail in list(made._pool._jails._all):
             await jail._isolated.kill()
         with pytest.raises(SandboxDied):
             await running
@@ -338,7 +338,7 @@ async def test_what_is_ready_ends_when_nobody_comes(until: Any) -> None:
     async with executor(pool=2, idle=0.3) as made:
         await value(made, "1")
         pool = made._pool
-        await until(lambda: not pool._jails)
+        await until(lambda: not pool._jails._all)
         assert len(pool._ready) == 0
         assert await value(made, "2") == 2
 

@@ -30,7 +30,8 @@ class Isolated:
     * `passes_fds`: `socket` is a Unix socket of this machine, by which file descriptors can be passed.
     * `unwrap`: removes what an engine puts around the bytes that come.
     * `room`: the number of sandboxes that it may hold at once.
-    * `account`: called for each new sandbox, with its process id on this machine (0 if that is not known).
+    * `account`: called for each new sandbox, with its process id on this machine (0 if that is not known); it may be
+      awaited.
     * `loaded`: called when the packages are loaded, before the first sandbox.
     * `config`: keys of the zygote's configuration, see `zygote_config`.
     """
@@ -41,6 +42,6 @@ class Isolated:
     passes_fds: bool = False
     unwrap: Callable[[bytes], bytes] | None = None
     room: int = 1
-    account: Callable[[int], Account] | None = None
+    account: Callable[[int], Account | Awaitable[Account]] | None = None
     loaded: Callable[[], Awaitable[None]] | None = None
     config: Mapping[str, Any] = field(default_factory=dict)

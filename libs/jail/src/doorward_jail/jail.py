@@ -7,7 +7,7 @@ import base64
 import contextlib
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from typing import Any
 
 from doorward import ExecutorError, Limits, log
@@ -172,9 +172,11 @@ class Jail(asyncio.Protocol):
         except OSError as error:
             raise not_started("a sandbox did not start", self._isolated.said(), why=str(error)) from None
         try:
-            await asyncio.wait_for(connection.open(), seconds)
+            async with asyncio.timeout(seconds):
+                await connection.open()
             if self._isolated.account is not None:
-                connection.account = self._isolated.account(connection.pid)
+                account = self._isolated.account(connection.pid)
+                connection.account = await account if isinstance(account, Awaitable) else account
         except (OSError, TimeoutError, EOFError) as error:
             await connection.end()
             said = connection.said.decode(errors="replace")
@@ -203,9 +205,8 @@ class Jail(asyncio.Protocol):
         """End a sandbox and everything in it, or the whole jail if that does not work at once."""
         with contextlib.suppress(EOFError):
             self.tell({"kill": connection.number})
-        try:
-            await asyncio.wait_for(asyncio.shield(connection.gone), _KILL_SECONDS)
-        except TimeoutError:
+        await asyncio.wait([connection.gone], timeout=_KILL_SECONDS)
+        if not connection.gone.done():
             log.warning("jail_killed", why="its zygote did not end a sandbox")
             await self.end()
 

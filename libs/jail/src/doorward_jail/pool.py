@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable
 
@@ -11,15 +10,16 @@ from doorward import Busy, DoorwardError, ExecutorError, Limits, log
 
 from doorward_jail.connections.connection import SandboxConnection
 from doorward_jail.jail import Jail
-
-_FREE_JAIL_SECONDS = 0.25
-"""How long to wait for a jail to become free: to start another one takes as long."""
+from doorward_jail.jails import Jails
 
 _ANSWER_SECONDS = 0.002
 """A sandbox is ended only after this time: the answer on its way to the client needs the processor first."""
 
 _REFILL_SECONDS = 0.02
-"""If another sandbox is ready, the next one is started only after this time: most runs are over by then."""
+"""If enough others are ready, the next one is started only after this time: most runs are over by then."""
+
+_QUIET_SECONDS = 1.0
+"""After this time without a client, no more sandboxes are kept ahead than configured."""
 
 _UNUSED_JAIL_SECONDS = 10.0
 """A jail for one sandbox at a time is ended after this time without a sandbox."""
@@ -28,165 +28,179 @@ _UNUSED_JAIL_SECONDS = 10.0
 class Pool:
     """Keeps `ready` sandboxes ahead, and allows `most` at once; clients that wait for one are served in turn.
 
-    `start` makes a jail. After `idle` seconds without a client, the sandboxes that are ready are ended (0: never).
+    When clients come faster than sandboxes are made, more are kept ahead, up to `most` with those in use, until it is
+    quiet again. `start` makes a jail. After `idle` seconds without a client, all that are ready are ended (0: never).
     """
 
     def __init__(
         self, start: Callable[[Limits], Awaitable[Jail]], *, ready: int, most: int, wait: float, idle: float
     ) -> None:
-        self._start = start
         self._most, self._wait, self._idle = most, wait, idle
-        self._aim = ready
+        self._configured = self._aim = ready
+        self._jails = Jails(start, self._later)
         self._slots = asyncio.Semaphore(most)
-        self._starting = asyncio.Lock()
-        self._jails: list[Jail] = []
+        self._used = 0
+        """Slots that are taken."""
+        self._waiting: deque[tuple[Limits, asyncio.Future[SandboxConnection]]] = deque()
         self._ready: deque[SandboxConnection] = deque()
-        self._making = 0
-        self._room = 0
+        self._makers: set[asyncio.Future[None]] = set()
         self._tasks: set[asyncio.Future[None]] = set()
-        self._refills: set[asyncio.Future[None]] = set()
-        self._timer: asyncio.TimerHandle | None = None
+        self._refill: asyncio.TimerHandle | None = None
+        self._rest: asyncio.TimerHandle | None = None
         self._limits: Limits | None = None
-        self._leaving = 0
-        self._freed = asyncio.Event()
+        self._last = 0.0
         self._closed = False
+
+    # Clients
 
     async def take(self, limits: Limits) -> SandboxConnection:
         """An unused sandbox. Raises: Busy if none becomes free in time; ExecutorError if none can be started."""
         try:
-            await asyncio.wait_for(self._slots.acquire(), self._wait)
+            if self._slots.locked():
+                async with asyncio.timeout(self._wait):
+                    await self._slots.acquire()
+            else:
+                await self._slots.acquire()
         except TimeoutError:
             hint = "Try again, end sessions, or let the operator raise `most`."
             raise Busy(f"all {self._most} sandboxes are busy", hint=hint) from None
+        self._used += 1
         try:
-            self._limits = limits
-            connection = self._first_ready(limits) or await self._make(limits)
+            return await self._next(limits)
         except BaseException:
-            self._slots.release()
+            self._give_back()
             raise
-        self._refill_later(_REFILL_SECONDS if self._ready else 0)
-        return connection
 
     async def instead_of(self, dead: SandboxConnection) -> SandboxConnection:
         """A sandbox in place of one that has died. Raises: ExecutorError."""
-        limits = dead.jail.limits
         self._later(dead.end())
-        return self._first_ready(limits) or await self._make(limits)
-
-    def _first_ready(self, limits: Limits) -> SandboxConnection | None:
-        while self._ready:
-            connection = self._ready.popleft()
-            if not connection.gone.done() and connection.jail.holds(limits):
-                return connection
-            self._later(connection.end())
-        return None
-
-    async def _make(self, limits: Limits) -> SandboxConnection:
-        """A new sandbox, in a jail that has room, else in a new jail."""
-        jail = self._jail_with_room(limits) or await self._jail_soon(limits) or await self._new_jail(limits)
-        try:
-            return await jail.fork()
-        except ExecutorError:
-            if not jail.dead.is_set():
-                raise
-        return await (await self._new_jail(limits)).fork()  # the jail with room had just ended
-
-    async def _jail_soon(self, limits: Limits) -> Jail | None:
-        """A jail that is about to become free, if a client has just left: that is faster than to start one."""
-        return await self._next_free(limits) if self._leaving and self._room == 1 else None
-
-    async def _next_free(self, limits: Limits) -> Jail | None:
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._freed.wait(), _FREE_JAIL_SECONDS)
-        return self._jail_with_room(limits)
-
-    def _jail_with_room(self, limits: Limits) -> Jail | None:
-        for jail in [jail for jail in self._jails if jail.dead.is_set()]:
-            self._jails.remove(jail)
-            self._later(jail.end())  # its sandboxes, and what counts them
-        return next((jail for jail in self._jails if jail.has_room and jail.holds(limits)), None)
-
-    async def _new_jail(self, limits: Limits) -> Jail:
-        if self._room == 1:
-            jail = await self._start(limits)
-        else:
-            async with self._starting:  # by now another caller may have started one with room
-                if (found := self._jail_with_room(limits)) is not None:
-                    return found
-                jail = await self._start(limits)
-        if self._closed:
-            await jail.end()
-            raise ExecutorError("the executor was closed")
-        self._room = jail.room if jail.fresh else 1
-        self._jails.append(jail)
-        return jail
+        return await self._next(dead.jail.limits)
 
     def left(self, connection: SandboxConnection, *, at_once: bool) -> asyncio.Future[None]:
         """End the sandbox of a client that has gone: at once, or when its answer has had time to arrive."""
         return self._later(self._end(connection, 0 if at_once else _ANSWER_SECONDS))
 
+    async def _next(self, limits: Limits) -> SandboxConnection:
+        first = self._limits is None
+        self._limits, self._last = limits, asyncio.get_running_loop().time()
+        while self._ready:
+            connection = self._ready.popleft()
+            if not connection.gone.done() and connection.jail.holds(limits):
+                self._refill_later()
+                return connection
+            self._later(connection.end())
+        if not first and not self._jails.single:  # clients come faster than sandboxes are made
+            self._aim = min(self._most, 2 * self._aim)
+        turn: asyncio.Future[SandboxConnection] = asyncio.get_running_loop().create_future()
+        self._waiting.append((limits, turn))
+        self._begin(limits, ahead=False)
+        self._make_missing()
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled() and turn.exception() is None:  # it came too late
+                self._hand_over(turn.result(), limits)
+            raise
+
     async def _end(self, connection: SandboxConnection, seconds: float) -> None:
-        self._leaving += connection.jail.fresh
         try:
             await asyncio.sleep(seconds)
             await connection.end()
             if not connection.jail.fresh:
                 await connection.jail.end()
         finally:
-            self._leaving -= connection.jail.fresh
-            self._slots.release()
-            self._freed.set()
-            self._freed = asyncio.Event()
-        if not self._closed:
-            self._refill_later(_REFILL_SECONDS if self._ready else 0)
+            self._give_back()
+            self._jails.free()
+        self._refill_later()
 
-    def _refill_later(self, seconds: float) -> None:
-        task = self._later(self._refill(seconds))
-        self._refills.add(task)
-        task.add_done_callback(self._refills.discard)
+    def _give_back(self) -> None:
+        self._used -= 1
+        self._slots.release()
 
-    async def _refill(self, seconds: float) -> None:
-        """Start the sandboxes that are missing ahead, after this time."""
-        self._rest()
-        await asyncio.sleep(seconds)
-        while (limits := self._limits) is not None and not self._closed and len(self._ready) + self._making < self._aim:
-            self._making += 1
-            try:
-                if self._room == 1 and self._jail_with_room(limits) is None:
-                    await self._next_free(limits)
-                self._ready.append(await self._make(limits))
-            except DoorwardError as error:
+    # Making sandboxes ahead
+
+    def _missing(self) -> int:
+        """How many sandboxes are to be started ahead now. Each client that waits has one started for itself."""
+        ahead = min(self._aim, max(self._configured, self._most - self._used))
+        return ahead - len(self._ready) - max(0, len(self._makers) - len(self._waiting))
+
+    def _refill_later(self) -> None:
+        """Start what is missing: at once if it is urgent, else when most runs are over."""
+        if not self._ready or self._aim > self._configured:
+            self._make_missing()
+        elif self._refill is None:
+            self._refill = asyncio.get_running_loop().call_later(_REFILL_SECONDS, self._make_missing)
+
+    def _make_missing(self) -> None:
+        if self._refill is not None:
+            self._refill.cancel()
+            self._refill = None
+        if self._rest is None:
+            self._rest_later(0)
+        while self._limits is not None and not self._closed and self._missing() > 0:
+            self._begin(self._limits, ahead=True)
+
+    def _begin(self, limits: Limits, *, ahead: bool) -> None:
+        maker = self._later(self._make(limits, ahead=ahead))
+        self._makers.add(maker)
+        maker.add_done_callback(self._makers.discard)
+
+    async def _make(self, limits: Limits, *, ahead: bool) -> None:
+        try:
+            connection = await self._jails.sandbox(limits)
+        except DoorwardError as error:
+            if not ahead and (turn := self._first_waiting(limits)) is not None:
+                turn.set_exception(error)
+            else:
                 log.warning("sandbox_not_started", error=str(error), hint=error.hint)  # the next run will fail with it
-                return
-            finally:
-                self._making -= 1
-        if self._limits is None:  # the idle time ended while these were made
-            await self._end_ready()
-        elif self._room == 1:
-            asyncio.get_running_loop().call_later(
-                _UNUSED_JAIL_SECONDS, lambda: self._later(self._end_unused(_UNUSED_JAIL_SECONDS))
-            )
+        else:
+            self._hand_over(connection, limits)
 
-    def _rest(self) -> None:
-        """Begin the idle time anew."""
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._idle:
-            self._timer = asyncio.get_running_loop().call_later(self._idle, lambda: self._later(self._end_ready()))
+    def _hand_over(self, connection: SandboxConnection, limits: Limits) -> None:
+        """Give a sandbox to whoever waits longest, or keep it."""
+        if (turn := self._first_waiting(limits)) is not None:
+            turn.set_result(connection)
+        elif self._limits is None or self._closed or not connection.jail.holds(self._limits):
+            self._later(connection.end())
+        else:
+            self._ready.append(connection)
 
-    async def _end_ready(self) -> None:
-        """End unused sandboxes, and jails without any."""
-        self._limits = None
-        while self._ready:
-            await self._ready.popleft().end()
-        await self._end_unused(0)
+    def _first_waiting(self, limits: Limits) -> asyncio.Future[SandboxConnection] | None:
+        """The turn of whoever waits longest for a sandbox with these limits."""
+        for waiting in list(self._waiting):
+            if waiting[1].done():
+                self._waiting.remove(waiting)
+            elif waiting[0] == limits:
+                self._waiting.remove(waiting)
+                return waiting[1]
+        return None
 
-    async def _end_unused(self, seconds: float) -> None:
-        """End jails that have had no sandbox for so long. One at a time: meanwhile another one may get a sandbox, or be
-        ended elsewhere."""
-        while (jail := next((jail for jail in self._jails if jail.unused() >= seconds), None)) is not None:
-            self._jails.remove(jail)
-            await jail.end()
+    # Quiet times
+
+    def _rest_later(self, quiet: float) -> None:
+        """Look again when something may be over, after so many seconds without a client."""
+        after = [_QUIET_SECONDS - quiet] if quiet < _QUIET_SECONDS else []
+        after += [self._idle - quiet] if self._idle else []
+        after += [_UNUSED_JAIL_SECONDS] if self._jails.single else []
+        if after and self._limits is not None:
+            loop = asyncio.get_running_loop()
+            self._rest = loop.call_later(min(after), lambda: self._later(self._quieten()))
+
+    async def _quieten(self) -> None:
+        """End what is ready beyond the configured number once nobody has come for a while, and all of it after the idle
+        time."""
+        self._rest = None
+        quiet = asyncio.get_running_loop().time() - self._last
+        if quiet >= _QUIET_SECONDS:
+            self._aim = self._configured
+        if self._idle and quiet >= self._idle:
+            self._limits = None
+        while len(self._ready) > (0 if self._limits is None else self._aim):
+            await self._ready.pop().end()
+        if self._jails.single or self._limits is None:
+            await self._jails.end_unused(0 if self._limits is None else _UNUSED_JAIL_SECONDS)
+        if not self._closed and self._rest is None:
+            self._rest_later(quiet)
 
     def _later(self, work: Awaitable[None]) -> asyncio.Future[None]:
         task: asyncio.Future[None] = asyncio.ensure_future(work)
@@ -202,8 +216,12 @@ class Pool:
     async def close(self) -> None:
         """End all sandboxes and jails."""
         self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
-        for task in self._refills:
-            task.cancel()
-        await asyncio.gather(*(jail.end() for jail in self._jails), *self._tasks, return_exceptions=True)
+        for timer in (self._refill, self._rest):
+            if timer is not None:
+                timer.cancel()
+        for maker in self._makers:
+            maker.cancel()
+        for _, turn in self._waiting:
+            if not turn.done():
+                turn.set_exception(ExecutorError("the executor was closed"))
+        await asyncio.gather(self._jails.close(), *self._tasks, return_exceptions=True)

@@ -4,7 +4,7 @@ that the worker expects."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Container, Coroutine, Mapping
+from collections.abc import Container, Coroutine, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -14,7 +14,6 @@ from doorward_sandbox_monty.api_errors import Errors
 from doorward_sandbox_monty.modules import Modules
 
 _OVER = {"exc_type": "RuntimeError", "message": "the run is over"}
-"""The answer of a call that was ended because nobody waits for it any more."""
 
 
 class Calls:
@@ -26,8 +25,9 @@ class Calls:
     ) -> None:
         self._door = door
         self._awaited = awaited
-        self._running: set[asyncio.Task[Any]] = set()
-        self._dropped: set[asyncio.Task[Any]] = set()
+        self._waits: asyncio.Task[Any] | None = None
+        """The task that waits for a call, whose answer the program waits for."""
+        self._dropped = False
         self._pending: dict[int, asyncio.Task[Any]] = {}
         self.errors = Errors()
         self.made = False  # anything that is visible outside
@@ -41,8 +41,8 @@ class Calls:
 
     async def answer(self, step: Any, function: str) -> Any:
         self.made = self.called = True
-        call = self.call(function, step.args, step.kwargs)
-        return self._later(step.call_id, call) if self._is_awaited(step.position) else await call
+        call = self._call(function, step.args, step.kwargs)
+        return self._later(step.call_id, call) if self._is_awaited(step.position) else await self._now(call)
 
     async def explain(self, asked: str, args: Any, modules: Modules) -> Any:
         """Answer `help(value)`, `dir(value)` and `value.__doc__` for our own objects; Monty
@@ -66,8 +66,8 @@ class Calls:
     async def sleep(self, step: Any) -> Any:
         """Sleep in the host on behalf of the program; the deadline of the run limits it."""
         seconds = max(0.0, float(step.args[0])) if step.args else 0.0
-        waiting = self._value(asyncio.sleep(min(seconds, 3600)))
-        return self._later(step.call_id, waiting) if self._is_awaited(step.position) else await waiting
+        waiting = _slept(min(seconds, 3600))
+        return self._later(step.call_id, waiting) if self._is_awaited(step.position) else await self._now(waiting)
 
     def _is_awaited(self, place: Any) -> bool:
         return (place.start, place.end) in self._awaited.get(place.filename, ())
@@ -76,8 +76,8 @@ class Calls:
         """Wait until at least one of these calls has ended. Returns: the answers so far."""
         tasks = [self._pending[i] for i in ids if i in self._pending]
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        done = {i: self._pending.pop(i) for i in ids if i in self._pending and self._pending[i].done()}
-        return {i: _OVER if task.cancelled() else task.result() for i, task in done.items()}
+        done = [i for i in ids if i in self._pending and self._pending[i].done()]
+        return {i: _OVER if (task := self._pending.pop(i)).cancelled() else task.result() for i in done}
 
     def cancel(self) -> None:
         """End the calls of a program that is over."""
@@ -86,37 +86,41 @@ class Calls:
 
     def drop(self) -> None:
         """End the calls under way: nobody waits for them any more."""
-        for task in self._running - self._dropped:
-            self._dropped.add(task)
-            task.cancel()
+        self._dropped = True
         for task in self._pending.values():
-            if task not in self._dropped:  # it has not even begun
-                task.cancel()
+            task.cancel()
+        if self._waits is not None:
+            self._waits.cancel()
 
-    def _later(self, call_id: int, call: Awaitable[Any]) -> Any:
+    def _later(self, call_id: int, call: Coroutine[Any, Any, Any]) -> Any:
         self._pending[call_id] = asyncio.ensure_future(call)
         return {"future": ...}
 
     async def call(self, function: str, args: Any, kwargs: Any) -> Any:
-        assert self._door is not None
-        return await self._value(self._door.call(function, args, kwargs))
+        """Make a call, and wait for it. Returns: its answer in the form that the worker expects."""
+        return await self._now(self._call(function, args, kwargs))
 
-    async def _value(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """Do the work in this task, which only `drop` may cancel meanwhile. Returns: its result in the form that the
-        worker expects."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._running.add(task)
+    async def _call(self, function: str, args: Any, kwargs: Any) -> Any:
+        assert self._door is not None
         try:
-            return {"return_value": await work}
+            return {"return_value": await self._door.call(function, args, kwargs)}
         except DoorwardError as error:
             return self.errors.raised(error)
+
+    async def _now(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Do the work in this task, which `drop` then cancels; anybody else only with the whole loop, when the process
+        ends."""
+        self._waits = asyncio.current_task()
+        try:
+            return await work
         except asyncio.CancelledError:
-            if task not in self._dropped:  # the whole loop ends
+            if not self._dropped or self._waits is None or self._waits.uncancel():
                 raise
             return _OVER
         finally:
-            self._running.discard(task)
-            if task in self._dropped:
-                self._dropped.discard(task)
-                task.uncancel()
+            self._waits = None
+
+
+async def _slept(seconds: float) -> Any:
+    await asyncio.sleep(seconds)
+    return {"return_value": None}

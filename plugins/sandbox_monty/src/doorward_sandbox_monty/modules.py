@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pydantic_monty as monty
@@ -23,12 +23,14 @@ class Modules(Mapping[str, Any]):
     """Maps import names to factories of `ExternalModule`. A module has only the names that the program mentions, for a
     server may have thousands; a session gets `everything`, since later programs may mention other names."""
 
-    def __init__(self, *, everything: bool, stubs: bool) -> None:
+    def __init__(self, *, everything: bool, stubs: bool, ask: Callable[[Callable[[], Any]], Any]) -> None:
+        """`ask` calls a function where everything else runs: Monty looks for modules in a thread."""
         self.functions: dict[str, str] = {}
         self.servers: dict[Any, str] = {}
         """The names of the modules that a program holds, by their ids."""
         self._stubs = stubs
         self._everything = everything
+        self._ask = ask
         self._door: Door | None = None
         self._mentioned: set[str] = set()
         self._aliases: Mapping[str, str] = {}
@@ -46,17 +48,17 @@ class Modules(Mapping[str, Any]):
         members = self._door.members(self._aliases.get(module, module)) if self._door else None
         return [name for name in members or () if name in self._mentioned]
 
-    def __getitem__(self, name: str) -> Callable[[], Awaitable[Any]]:
+    def __getitem__(self, name: str) -> Callable[[], monty.ExternalModule]:
+        found: Callable[[], monty.ExternalModule] = self._ask(lambda: self._found(name))
+        return lambda: self._ask(found)
+
+    def _found(self, name: str) -> Callable[[], monty.ExternalModule]:
         door = self._door
         if name == api_errors.MODULE:
             return self._of_errors
         if door is None or (name not in self._aliases and door.members(name) is None):
             raise KeyError(name)
-
-        async def module() -> Any:
-            return self._module(door, name)
-
-        return module
+        return lambda: self._module(door, name)
 
     def _module(self, door: Door, name: str) -> monty.ExternalModule:
         """The module for an import name, with the modules that aliases put into it."""
@@ -76,7 +78,7 @@ class Modules(Mapping[str, Any]):
         self.servers[made.id] = server
         return made
 
-    async def _of_errors(self) -> Any:
+    def _of_errors(self) -> monty.ExternalModule:
         asked = {
             name.rpartition(".")[2]: stand_in(name) for name in (api_errors.ERROR, api_errors.SERVER, api_errors.ABOUT)
         }

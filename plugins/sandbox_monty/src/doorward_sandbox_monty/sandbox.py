@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import anyio
@@ -16,6 +17,7 @@ from doorward import Door, DoorwardError, Program, ProgramResult, SandboxDied, a
 from doorward_sandbox_monty import api_errors, failures, files, rewriting
 from doorward_sandbox_monty.calls import Calls
 from doorward_sandbox_monty.modules import stand_in
+from doorward_sandbox_monty.steps import Steps
 from doorward_sandbox_monty.workers import Worker, Workers
 
 _GRACE_SECONDS = 2.0
@@ -36,8 +38,8 @@ class MontySandbox:
         self._open = True
 
     async def run(self, program: Program, door: Door) -> ProgramResult:
-        """See `doorward.Sandbox.run`. The feed runs in a task that is never cancelled: to end a worker is to kill it,
-        which the feed then reports. Cancelling a feed could abort this process at its exit."""
+        """See `doorward.Sandbox.run`. The feed runs in a task that is not cancelled with the run: to end a worker is to
+        kill it, which the feed then reports."""
         self._running = True
         feed = asyncio.ensure_future(self._feed(program, door))
         try:
@@ -77,14 +79,14 @@ class MontySandbox:
         self._worker.on_death = calls.drop
         try:
             if rewriting.needed(code) and not self._worker.prepared:
-                await self._drive(api_errors.PRELUDE, {}, calls, door)
+                await self._drive(api_errors.PRELUDE, {}, calls)
                 self._worker.prepared = True
             if before:
-                await self._drive(before, {}, calls, door)
+                await self._drive(before, {}, calls)
             self._awaited[f"<python-input-{self._fed}>"] = _awaited(code)
-            value = await self._drive(code, inputs, calls, door)
+            value = await self._drive(code, inputs, calls)
             if sets_result(code):
-                value = await self._drive("result", {}, calls, door, unless=(value,))
+                value = await self._drive("result", {}, calls, unless=(value,))
             return ProgramResult(value=value)
         except monty.MontyCrashedError as error:
             self._worker.died()
@@ -102,43 +104,48 @@ class MontySandbox:
         finally:
             calls.cancel()
 
-    async def _drive(
-        self, code: str, inputs: Mapping[str, Any], calls: Calls, door: Door, *, unless: tuple[Any, ...] = ()
-    ) -> Any:
+    async def _drive(self, code: str, inputs: Mapping[str, Any], calls: Calls, *, unless: tuple[Any, ...] = ()) -> Any:
         """Feed one text and answer the worker's questions until it has a value. `unless` holds the value to use if the
         name `result` is not set."""
-        worker = self._worker
+        worker, take = self._worker, self._worker.steps.take
         self._fed += 1
+        printed = partial(_printed, worker.steps, calls)
         try:
-            step = await worker.session.feed_start(
-                code, inputs=dict(inputs), print_callback=lambda stream, text: calls.print(text)
-            )
+            step = await take(lambda: worker.session.feed_start(code, inputs=dict(inputs), print_callback=printed))
         except monty.MontyTypingError:
             self._fed -= 1  # Monty does not count it either when it names texts
             raise
         while not isinstance(step, monty.MontyComplete):
-            match step:
-                case monty.AsyncFunctionSnapshot(function_name=api_errors.ERROR):
-                    step = await step.resume({"return_value": calls.errors.told(*step.args)})
-                case monty.AsyncFunctionSnapshot(function_name=api_errors.SERVER):
-                    step = await step.resume(await calls.call("doorward.server", step.args, step.kwargs))
-                case monty.AsyncFunctionSnapshot(function_name="help" | "dir" | api_errors.ABOUT as asked):
-                    step = await step.resume(await calls.explain(asked, step.args, worker.modules))
-                case monty.AsyncNameLookupSnapshot(variable_name="help" | "dir" as asked, object_id=None):
-                    step = await step.resume(value=stand_in(asked))
-                case monty.AsyncFunctionSnapshot(is_os_function=False) if (
-                    step.function_name in worker.modules.functions
-                ):
-                    step = await step.resume(await calls.answer(step, worker.modules.functions[step.function_name]))
-                case monty.AsyncFunctionSnapshot(function_name="time.sleep" | "asyncio.sleep"):
-                    step = await step.resume(await calls.sleep(step))
-                case monty.AsyncFutureSnapshot():
-                    step = await step.resume(await calls.settled(step.pending_call_ids))
-                case monty.AsyncNameLookupSnapshot(variable_name="result") if unless:
-                    return unless[0]
-                case _:
-                    step = await step.resume_auto()
+            if unless and isinstance(step, monty.NameLookupSnapshot) and step.variable_name == "result":
+                return unless[0]
+            step = await take(await self._answered(step, calls))
         return step.output
+
+    async def _answered(self, step: Any, calls: Calls) -> Callable[[], Any]:
+        """Answer a question of the worker. Returns: its next step."""
+        modules = self._worker.modules
+        match step:
+            case monty.FunctionSnapshot(is_os_function=False) if step.function_name in modules.functions:
+                answer = await calls.answer(step, modules.functions[step.function_name])
+            case monty.FunctionSnapshot(function_name=api_errors.ERROR):
+                answer = {"return_value": calls.errors.told(*step.args)}
+            case monty.FunctionSnapshot(function_name=api_errors.SERVER):
+                answer = await calls.call("doorward.server", step.args, step.kwargs)
+            case monty.FunctionSnapshot(function_name="help" | "dir" | api_errors.ABOUT as asked):
+                answer = await calls.explain(asked, step.args, modules)
+            case monty.NameLookupSnapshot(variable_name="help" | "dir" as asked, object_id=None):
+                return partial(step.resume, value=stand_in(asked))
+            case monty.FunctionSnapshot(function_name="time.sleep" | "asyncio.sleep"):
+                answer = await calls.sleep(step)
+            case monty.FutureSnapshot():
+                answer = await calls.settled(step.pending_call_ids)
+            case _:
+                return step.resume_auto  # type: ignore[no-any-return]
+        return partial(step.resume, answer)
+
+
+def _printed(steps: Steps, calls: Calls, stream: str, text: str) -> None:
+    steps.ask(lambda: calls.print(text))
 
 
 def _awaited(code: str) -> set[tuple[int, int]]:

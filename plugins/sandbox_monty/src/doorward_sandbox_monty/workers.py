@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import anyio
 import pydantic_monty as monty
 from doorward import Busy, ExecutorError, Limits, Watchdog
 
 from doorward_sandbox_monty.modules import Modules
+from doorward_sandbox_monty.steps import Steps
 
 if TYPE_CHECKING:
     from doorward_sandbox_monty.settings import MontySettings
@@ -40,13 +40,15 @@ _EXIT_DELAY_SECONDS = 0.1
 
 @dataclass
 class Worker:
-    """A worker that is checked out: its Monty session, the modules that it may import, its process and its limits."""
+    """A worker that is checked out: its Monty session, the modules that it may import, its process, its limits and the
+    thread of its steps."""
 
     session: Any
     modules: Modules
     pid: int | None
     limits: Limits
     watchdog: Watchdog
+    steps: Steps
     ahead: bool = False
     prepared: bool = False  # `api_errors.PRELUDE` has run
     on_death: Callable[[], None] = lambda: None
@@ -80,7 +82,7 @@ class Worker:
         """Reset the worker and give it back; the pool replaces one that is gone."""
         self._unwatch()  # before another run may take it
         with contextlib.suppress(monty.MontyError):
-            await self.session.__aexit__(None, None, None)
+            await self.steps.take(lambda: self.session.__exit__(None, None, None))
 
 
 @cache
@@ -88,21 +90,17 @@ def _settle_at_exit() -> None:
     atexit.register(time.sleep, _EXIT_DELAY_SECONDS)
 
 
-async def _leave(ahead: asyncio.Task[Worker]) -> None:
-    with contextlib.suppress(ExecutorError):
-        await (await ahead).leave()
-
-
 class Workers:
     """The pool of workers, which starts with the first program."""
 
     def __init__(self, settings: MontySettings) -> None:
         self._settings = settings
-        self._pool: monty.AsyncMonty | None = None
-        self._starting = anyio.Lock()
+        self._pool: monty.Monty | None = None
+        self._starting: asyncio.Task[monty.Monty] | None = None
         self._watchdog = Watchdog("kill -9 $left")
         self._ahead: asyncio.Task[Worker] | None = None
         self._behind: set[asyncio.Task[None]] = set()
+        self._idle: list[Steps] = []
 
     async def take(self, limits: Limits, *, session: bool = False) -> Worker:
         """A worker that nobody else has used since it was reset. Raises: ExecutorError."""
@@ -112,19 +110,20 @@ class Workers:
                 try:
                     worker = await asyncio.shield(ahead)
                 except asyncio.CancelledError:
-                    self._later(_leave(ahead))
+                    self._later(self._leave_ahead(ahead))
                     raise
                 if worker.limits == limits and not session:
                     worker.ahead = True
                     return worker
-                await worker.leave()  # before another is requested: this may be the last one
+                await self._leave(worker)  # before another is requested: this may be the last one
         return await self.check_out(limits, session=session)
 
     async def check_out(self, limits: Limits, *, session: bool = False) -> Worker:
         """A worker from the pool. Raises: Busy if none gets free in time, ExecutorError if Monty does not start."""
-        modules = Modules(everything=session, stubs=self._settings.type_check)
         try:
-            pool = self._pool or await self._start()
+            pool = await self._started()
+            steps = self._idle.pop() if self._idle else Steps()
+            modules = Modules(everything=session, stubs=self._settings.type_check, ask=steps.ask)
             checked_out = pool.checkout(
                 script_name="program.py",
                 limits={
@@ -139,7 +138,7 @@ class Workers:
                 os_policy={"sleep": "call_host"},
                 external_modules=modules,
             )
-            await checked_out.__aenter__()
+            await self._entered(checked_out, steps)
         except TimeoutError as error:
             raise Busy(
                 "all Monty workers are busy", hint="Try again, end sessions, or set [executors.monty] workers."
@@ -148,9 +147,27 @@ class Workers:
             raise ExecutorError(
                 f"Monty does not start: {error}", hint="Reinstall pydantic-monty; its worker must be executable."
             ) from error
-        worker = Worker(checked_out, modules, checked_out.worker_pid, limits, self._watchdog)
+        worker = Worker(checked_out, modules, checked_out.worker_pid, limits, self._watchdog, steps)
         worker.watch()
         return worker
+
+    async def _entered(self, checked_out: Any, steps: Steps) -> None:
+        """Enter a session of Monty. Whoever is cancelled meanwhile leaves it to us to give its worker back."""
+        entering = steps.take(checked_out.__enter__)
+        try:
+            await asyncio.shield(entering)
+        except asyncio.CancelledError:
+            self._later(self._unwanted(entering, checked_out, steps))
+            raise
+        except BaseException:
+            self._idle.append(steps)
+            raise
+
+    async def _unwanted(self, entering: asyncio.Future[Any], checked_out: Any, steps: Steps) -> None:
+        with contextlib.suppress(monty.MontyError, OSError, RuntimeError, TimeoutError):
+            await entering
+            await steps.take(lambda: checked_out.__exit__(None, None, None))
+        self._idle.append(steps)
 
     def give_back(self, worker: Worker, *, next_too: bool) -> None:
         """Reset a worker once the answer has been sent; with `next_too`, check out the next
@@ -162,28 +179,48 @@ class Workers:
         while self._behind:
             await asyncio.wait(self._behind)
         if self._ahead is not None:
-            await _leave(self._ahead)
+            await self._leave_ahead(self._ahead)
             self._ahead = None
+        if self._starting is not None:
+            await asyncio.wait([self._starting])
         if self._pool is not None:
-            await self._pool.__aexit__(None, None, None)
-            self._pool = None
+            pool, self._pool = self._pool, None
+            await asyncio.to_thread(pool.__exit__, None, None, None)
+        for steps in self._idle:
+            steps.stop()
+        self._idle.clear()
         self._watchdog.close()
 
-    async def _start(self) -> monty.AsyncMonty:
-        async with self._starting:
-            if self._pool is None:
-                pool = monty.AsyncMonty(
-                    min_processes=1, max_processes=self._settings.workers, checkout_timeout=self._settings.wait
-                )
-                self._pool = await pool.__aenter__()
-                _settle_at_exit()
+    async def _started(self) -> monty.Monty:
+        """The pool, started once, whoever waits for it."""
+        if self._pool is not None:
             return self._pool
+        if self._starting is None:
+            self._starting = asyncio.ensure_future(self._start())
+        return await asyncio.shield(self._starting)
+
+    async def _start(self) -> monty.Monty:
+        pool = monty.Monty(min_processes=1, max_processes=self._settings.workers, checkout_timeout=self._settings.wait)
+        try:
+            self._pool = await asyncio.to_thread(pool.__enter__)
+        finally:
+            self._starting = None
+        _settle_at_exit()
+        return self._pool
 
     async def _turn_over(self, worker: Worker, next_too: bool) -> None:
         await asyncio.sleep(_HAND_BACK_DELAY_SECONDS)
-        await worker.leave()
+        await self._leave(worker)
         if next_too and self._ahead is None and self._settings.workers > 1:
             self._ahead = asyncio.ensure_future(self.check_out(worker.limits))
+
+    async def _leave(self, worker: Worker) -> None:
+        await worker.leave()
+        self._idle.append(worker.steps)
+
+    async def _leave_ahead(self, ahead: asyncio.Task[Worker]) -> None:
+        with contextlib.suppress(ExecutorError):
+            await self._leave(await ahead)
 
     def _later(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)

@@ -8,18 +8,21 @@ import os
 import socket
 import struct
 
-from doorward_jail.connections.connection import OwningJail, SandboxConnection, first_of
+from doorward_jail.connections.connection import OwningJail, SandboxConnection
 
 _READS_AT_ONCE = 16
 """More than a pipe holds, but bounded: a program may print without end."""
 
+_READ_BYTES = 2**18
 
-class LocalConnection(SandboxConnection, asyncio.Protocol):
+
+class LocalConnection(SandboxConnection):
     """Uses a socket pair and a pipe, whose other ends the sandbox gets."""
 
     def __init__(self, jail: OwningJail, number: int) -> None:
         super().__init__(jail, number)
-        self._transport: asyncio.Transport | None = None
+        self._loop = asyncio.get_running_loop()
+        self._unsent = bytearray()
         self._link, theirs = socket.socketpair()
         self._out, out = os.pipe()
         try:
@@ -34,44 +37,67 @@ class LocalConnection(SandboxConnection, asyncio.Protocol):
         finally:
             theirs.close()
             os.close(out)
-        asyncio.get_running_loop().add_reader(self._out, self.drain)
+        self._loop.add_reader(self._out, self.drain)
+        self._loop.add_reader(self._link, self._first)
 
     async def open(self) -> None:
-        try:
-            data = await self._first(self._link)
-            self._link.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
-            self.received(data)
-            self._transport, _ = await asyncio.get_running_loop().create_connection(lambda: self, sock=self._link)
-        except BaseException:
-            self._link.close()
-            raise
         await self._is_ready
 
-    async def _first(self, link: socket.socket) -> bytes:
-        loop = asyncio.get_running_loop()
-        readable: asyncio.Future[None] = loop.create_future()
-        loop.add_reader(link, lambda: None if readable.done() else readable.set_result(None))
+    def _first(self) -> None:
+        """Read the first bytes, with which the kernel tells whose they are."""
         try:
-            await first_of(readable, self.gone)
-        finally:
-            loop.remove_reader(link)
-        if not readable.done():
-            raise EOFError(self.why or "it ended at once")
-        data, parts, _, _ = link.recvmsg(2**16, socket.CMSG_SPACE(struct.calcsize("3i")))
+            data, parts, _, _ = self._link.recvmsg(_READ_BYTES, socket.CMSG_SPACE(struct.calcsize("3i")))
+            self._link.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
+        except BlockingIOError:
+            return
+        except OSError:
+            data, parts = b"", []
         for level, kind, content in parts:
             if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
                 self.pid = struct.unpack("3i", content)[0]
-        return data
+        self._loop.add_reader(self._link, self._read)
+        self._hear(data)
 
-    def data_received(self, data: bytes) -> None:
-        self.received(data)
+    def _read(self) -> None:
+        try:
+            data = self._link.recv(_READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        self._hear(data)
+
+    def _hear(self, data: bytes) -> None:
+        if data:
+            self.received(data)
+        else:
+            self._close_link()
 
     def write(self, frame: bytes) -> None:
-        if self._transport is not None:
-            self._transport.write(frame)
+        if self._link.fileno() < 0:
+            return
+        if not self._unsent:
+            frame = frame[self._send_now(frame) :]
+            if frame:
+                self._loop.add_writer(self._link, self._flush)
+        self._unsent += frame
+
+    def _send_now(self, data: bytes | bytearray) -> int:
+        """Send what there is room for. Returns: how many bytes."""
+        try:
+            return self._link.send(data)
+        except BlockingIOError:
+            return 0
+        except OSError:  # nobody will read them
+            return len(data)
+
+    def _flush(self) -> None:
+        del self._unsent[: self._send_now(self._unsent)]
+        if not self._unsent:
+            self._loop.remove_writer(self._link)
 
     def unread(self) -> int:
-        return self._transport.get_write_buffer_size() if self._transport is not None else 0
+        return len(self._unsent)
 
     def drain(self) -> None:
         with contextlib.suppress(BlockingIOError, OSError):
@@ -87,11 +113,17 @@ class LocalConnection(SandboxConnection, asyncio.Protocol):
     def lost(self, code: int, why: str = "") -> None:
         super().lost(code, why)
         self._close_out()
-        if self._transport is not None:
-            self._transport.abort()
+        self._close_link()
+
+    def _close_link(self) -> None:
+        if self._link.fileno() >= 0:
+            self._loop.remove_reader(self._link)
+            self._loop.remove_writer(self._link)
+            self._link.close()
+        self._unsent.clear()
 
     def _close_out(self) -> None:
         if self._out >= 0:
-            asyncio.get_running_loop().remove_reader(self._out)
+            self._loop.remove_reader(self._out)
             os.close(self._out)
             self._out = -1

@@ -7,7 +7,7 @@ the first process of the namespace everything in the jail ends.
 
 from __future__ import annotations
 
-import _signal
+import _signal  # type: ignore[import-not-found]
 import array
 import contextlib
 import gc

@@ -73,7 +73,7 @@ class NsjailedExecutor(JailExecutor[SettingsT], Generic[SettingsT]):
             said=jail.said,
             passes_fds=True,
             room=_MAX_SANDBOXES,
-            account=self.alone(limits) if isinstance(groups, str) else lambda pid: groups.make(pid, counted),
+            account=self.alone(limits) if isinstance(groups, str) else lambda pid: groups.begin(pid, counted),
             config={**ready.zygote, **self.zygote(limits, alone=isinstance(groups, str))},
         )
 

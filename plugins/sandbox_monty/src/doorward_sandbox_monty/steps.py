@@ -1,0 +1,72 @@
+"""A thread for the steps of one worker, each of which waits until the worker has a question or its result.
+
+Monty's own asynchronous steps pass through a runtime with threads of its own; one thread that does nothing but wait
+takes half of that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Steps:
+    """Takes steps one after the other, in a thread that ends with `stop`, or with the process."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._wanted: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        threading.Thread(target=self._take, name="doorward-monty", daemon=True).start()
+
+    def take(self, step: Callable[[], T]) -> asyncio.Future[T]:
+        """Take a step. Returns: what it will return or raise."""
+        future: asyncio.Future[T] = self._loop.create_future()
+        self._wanted.put(lambda: self._taken(future, step))
+        return future
+
+    def ask(self, question: Callable[[], T]) -> T:
+        """From within a step: call a function in the loop, where everything else runs. Returns: its answer."""
+        answer: concurrent.futures.Future[T] = concurrent.futures.Future()
+        self._loop.call_soon_threadsafe(_answer, answer, question)
+        return answer.result()
+
+    def stop(self) -> None:
+        """End the thread after the steps that were asked for."""
+        self._wanted.put(None)
+
+    def _take(self) -> None:
+        while (step := self._wanted.get()) is not None:
+            step()
+            del step  # what it holds must not live until the next
+
+    def _taken(self, future: asyncio.Future[T], step: Callable[[], T]) -> None:
+        result, error = None, None
+        try:
+            result = step()
+        except BaseException as raised:
+            error = raised
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+            self._loop.call_soon_threadsafe(_settle, future, result, error)
+
+
+def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)
+
+
+def _answer(answer: concurrent.futures.Future[T], question: Callable[[], T]) -> None:
+    try:
+        answer.set_result(question())
+    except Exception as error:
+        answer.set_exception(error)
