@@ -15,8 +15,8 @@ from .product import Api
 
 CALLS = 50
 MOST_TURNS = 7
-"""Turns of the event loop for one call out of a program in Monty to an API: the worker's question, the head of the API's answer and the rest,
-and who waits for each. It was ten once."""
+"""Turns of the event loop for one call out of a program in Monty to an API: for the worker's question, for the head of
+the API's answer and for the rest of it, and for who waits for each. It was ten once."""
 
 
 class Counting(selectors.DefaultSelector):
