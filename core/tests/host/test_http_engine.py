@@ -13,6 +13,7 @@ import httpx2
 import pytest
 from doorward import GuardedTransport, HttpAnswer, HttpEngine
 from doorward.host import http_connection, http_engine, http_pool
+from doorward.host.http_message import Outgoing
 
 pytestmark = pytest.mark.anyio
 
@@ -89,6 +90,12 @@ async def get(engine: HttpEngine, url: str, method: str = "GET", **more: Any) ->
 
 async def ends(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     writer.close()
+
+
+@pytest.fixture(autouse=True)
+def own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine of our own, whatever the environment says."""
+    monkeypatch.delenv(http_engine.ENGINE_VARIABLE, raising=False)
 
 
 @pytest.fixture(params=ENGINES)
@@ -487,6 +494,33 @@ async def test_a_cancelled_request_ends_its_connection(either: None) -> None:
         for _ in range(2):
             assert await get(engine, url) == (200, b"ok")
     assert server.connections == 3
+
+
+async def test_who_is_cancelled_with_its_answer_there_takes_no_connection_from_another() -> None:
+    """The connection may carry the next exchange before the task of the last one wakes."""
+    told: list[bool] = []
+    connection = http_connection.Http1Connection(
+        asyncio.get_running_loop(), lambda connection, reusable: told.append(reusable)
+    )
+    ours, theirs = socket.socketpair()
+    await asyncio.get_running_loop().create_connection(lambda: connection, sock=ours)
+    request = Outgoing.of("GET", b"/", b"a", [], b"")
+    first = asyncio.ensure_future(connection.exchange(request, {}))
+    await asyncio.sleep(0)
+    connection.data_received(OK)
+    second = connection.exchange(request, {})
+    waits = second.send(None)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    assert not connection.closed
+    connection.data_received(OK)
+    assert waits.done()
+    with pytest.raises(StopIteration):
+        second.send(None)
+    assert told == [True, True]
+    connection.close()
+    theirs.close()
 
 
 async def test_an_answer_that_is_dropped_ends_its_connection(either: None) -> None:

@@ -116,7 +116,7 @@ class Http1Connection(asyncio.Protocol):
             while not incoming.has_head:
                 await self._changed(incoming, timeouts.get("read"), httpx2.ReadTimeout)
         except BaseException:
-            self.close()
+            self.drop(incoming)
             raise
         return incoming
 
