@@ -9,7 +9,7 @@ from contextlib import aclosing
 
 import httpx2
 
-from doorward.host.http_message import MAX_HEAD_BYTES, Incoming, Outgoing
+from doorward.http.message import MAX_HEAD_BYTES, Incoming, Outgoing
 
 _PIECE_BYTES = 2**16
 """How much of a request is handed to the system at once."""

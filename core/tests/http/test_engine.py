@@ -12,8 +12,10 @@ from typing import Any
 import httpx2
 import pytest
 from doorward import GuardedTransport, HttpAnswer, HttpEngine
-from doorward.host import http_connection, http_engine, http_pool
-from doorward.host.http_message import Outgoing
+from doorward.http import connection as http_connection
+from doorward.http import engine as http_engine
+from doorward.http import pool as http_pool
+from doorward.http.message import Outgoing
 
 pytestmark = pytest.mark.anyio
 
