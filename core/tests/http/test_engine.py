@@ -574,6 +574,20 @@ async def test_a_server_that_has_hung_up_meanwhile_is_called_again(either: None)
     assert server.connections == 2
 
 
+async def test_the_end_of_a_connection_counts_at_once() -> None:
+    """Between what the server says last and what asyncio makes of it, nobody takes the connection."""
+    loop, ours_theirs = asyncio.get_running_loop(), socket.socketpair()
+    _, connection = await loop.create_connection(
+        lambda: http_connection.Http1Connection(loop, lambda *_: None), sock=ours_theirs[0]
+    )
+    ours_theirs[1].close()
+    plain, seen = connection.connection_lost, list[bool]()
+    connection.connection_lost = lambda error: (seen.append(connection.closed), plain(error))[1]  # type: ignore[method-assign]
+    while not seen:
+        await asyncio.sleep(0)
+    assert seen == [True]
+
+
 async def test_connections_are_few(either: None) -> None:
     """No more than a hundred at once, and of those no more than twenty are kept."""
 

@@ -43,6 +43,9 @@ class Http1Connection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
+    def eof_received(self) -> None:
+        self.closed = True  # asyncio tells the rest a turn of the loop later; nobody shall use it until then
+
     def connection_lost(self, error: Exception | None) -> None:
         self.closed, self._writable = True, True
         incoming = self._incoming

@@ -119,6 +119,7 @@ class Incoming:
     def fail(self, error: httpx2.TransportError) -> None:
         """No more will come. The first error counts."""
         self.error = self.error or error
+        self._parser = None
 
     def wake(self) -> None:
         """Let who waits look again."""
