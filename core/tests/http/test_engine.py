@@ -490,9 +490,13 @@ async def test_a_cancelled_request_ends_its_connection(either: None) -> None:
         await reader.read()
 
     async with serving(silent, halfway, OK, OK) as (server, engine, url):
-        for _ in range(2):
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(get(engine, url), 0.1)
+        for asked in (1, 2):
+            waiting = asyncio.ensure_future(get(engine, url))
+            while len(server.asked) < asked:
+                await asyncio.sleep(0.01)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
         for _ in range(2):
             assert await get(engine, url) == (200, b"ok")
     assert server.connections == 3
@@ -562,14 +566,20 @@ async def test_errors_have_the_meaning_that_they_have_in_httpx2(either: None) ->
 async def test_a_server_that_has_hung_up_meanwhile_is_called_again(either: None) -> None:
     """An idle connection that the server has ended is not used: nothing fails, whatever the method."""
 
+    gone = asyncio.Event()
+
     async def last(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(OK)
         await writer.drain()
         writer.close()
+        await writer.wait_closed()
+        gone.set()
 
     async with serving(last, OK) as (server, engine, url):
         assert await get(engine, url) == (200, b"ok")
-        await asyncio.sleep(0.05)
+        await gone.wait()
+        for _ in range(5):
+            await asyncio.sleep(0)
         assert await get(engine, url, "POST", content=b"x") == (200, b"ok")
     assert server.connections == 2
 
@@ -608,9 +618,10 @@ async def test_who_waits_for_a_connection_waits_no_longer_than_it_wants(monkeypa
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
-    async with serving(silent, OK) as (_, engine, url):
+    async with serving(silent, OK) as (server, engine, url):
         first = asyncio.ensure_future(get(engine, url))
-        await asyncio.sleep(0.05)
+        while not server.asked:
+            await asyncio.sleep(0.01)
         with pytest.raises(httpx2.PoolTimeout):
             await get(engine, url, timeouts={"pool": 0.05})
         first.cancel()
@@ -634,9 +645,10 @@ async def test_a_closed_engine_leaves_nobody_waiting() -> None:
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
-    async with serving(silent) as (_, engine, url):
+    async with serving(silent) as (server, engine, url):
         waiting = asyncio.ensure_future(get(engine, url))
-        await asyncio.sleep(0.05)
+        while not server.asked:
+            await asyncio.sleep(0.01)
         await engine.aclose()
         with pytest.raises(httpx2.ReadError):
             await waiting
