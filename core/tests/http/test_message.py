@@ -58,6 +58,16 @@ def test_anything_else_is_told_as_a_fault(pieces: list[bytes], start: bytes) -> 
             assert not incoming.keeps or not any(pieces)
 
 
+@pytest.mark.parametrize("header", [b"A: \0", b"A : b"])
+def test_a_faulty_head_begins_no_answer(header: bytes) -> None:
+    """Not even one that is whole otherwise."""
+    incoming = Incoming("GET")
+    incoming.feed(b"HTTP/1.1 200 OK\r\n" + header + b"\r\nContent-Length: 2\r\n\r\nok")
+    assert incoming.fault
+    assert not incoming.has_head
+    assert not incoming.whole
+
+
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_the_end_of_the_connection_ends_only_what_has_no_length(method: str) -> None:
     """Else a part of an answer could be taken for the whole."""

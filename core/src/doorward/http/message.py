@@ -174,6 +174,8 @@ class Incoming:
                 sized = True
             elif size == 17 and name.lower() == b"transfer-encoding":
                 chunked = value.lower().endswith(b"chunked")
+        if self.fault:
+            return
         self._framed = sized or chunked
         # RFC 9112 section 6.3: with both, somebody between may have understood it otherwise.
         self.keeps = self._parser.should_keep_alive() and not (sized and chunked)
