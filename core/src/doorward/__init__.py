@@ -50,10 +50,10 @@ _EXPORTS = {
     "model.version": ("PLUGIN_API", "__version__"),
     "model.limits": ("Limits",),
     "model.names": ("is_plain", "python_name", "unique_names"),
-    "host.guarded_transport": ("AnswerStream", "GuardedTransport"),
-    "host.http_answer": ("HttpAnswer",),
-    "host.http_engine": ("HttpEngine",),
-    "host.named_hosts": ("NamedHosts",),
+    "http.guarded_transport": ("AnswerStream", "GuardedTransport"),
+    "http.answer": ("HttpAnswer",),
+    "http.engine": ("HttpEngine",),
+    "http.named_hosts": ("NamedHosts",),
     "programs.awaited_calls": ("awaited",),
     "programs.parameters": ("bind", "parameters"),
     "programs.program_text": ("sets_result",),
@@ -126,17 +126,17 @@ if TYPE_CHECKING:
     from doorward.host.files import own_file as own_file
     from doorward.host.files import own_folder as own_folder
     from doorward.host.files import write_own as write_own
-    from doorward.host.guarded_transport import AnswerStream as AnswerStream
-    from doorward.host.guarded_transport import GuardedTransport as GuardedTransport
-    from doorward.host.http_answer import HttpAnswer as HttpAnswer
-    from doorward.host.http_engine import HttpEngine as HttpEngine
     from doorward.host.logs import log as log
     from doorward.host.loopback import is_loopback as is_loopback
-    from doorward.host.named_hosts import NamedHosts as NamedHosts
     from doorward.host.self_reference import starts_doorward as starts_doorward
     from doorward.host.sqlite_file import SqliteFile as SqliteFile
     from doorward.host.sqlite_layout import SqliteLayout as SqliteLayout
     from doorward.host.watchdog import Watchdog as Watchdog
+    from doorward.http.answer import HttpAnswer as HttpAnswer
+    from doorward.http.engine import HttpEngine as HttpEngine
+    from doorward.http.guarded_transport import AnswerStream as AnswerStream
+    from doorward.http.guarded_transport import GuardedTransport as GuardedTransport
+    from doorward.http.named_hosts import NamedHosts as NamedHosts
     from doorward.model.abilities import *  # noqa: F403
     from doorward.model.calls import Call as Call
     from doorward.model.calls import CallRecord as CallRecord

@@ -440,9 +440,10 @@ async def test_openapi_many_calls_at_once_share_connections(api: Any, operation:
     assert await asyncio.gather(*[made.call("op") for _ in range(100)]) == ["ok"] * 100
 
 
-async def test_openapi_a_call_is_short(api: Any, operation: Any, upstream: Any) -> None:
+async def test_openapi_a_call_is_short(api: Any, operation: Any, upstream: Any, monkeypatch: Any) -> None:
     """A GET with a small answer over a connection that is there takes few steps of the interpreter: a quarter of what
     httpx2 alone takes, whose layers are for credentials only."""
+    monkeypatch.delenv("DOORWARD_HTTP_ENGINE", raising=False)
     upstream.answers["/x"] = (200, JSON, b'{"id": 1}')
     made = await api(operation(parameters=[{"name": "n", "in": "query", "schema": {"type": "integer"}}]))
     await made.call("op", n=1)
@@ -632,6 +633,7 @@ async def test_openapi_https_without_http2(
 ) -> None:
     """A server that had the choice, and took HTTP/1.1, is not offered the other again. The certificate is checked each
     time that a connection is made."""
+    monkeypatch.delenv("DOORWARD_HTTP_ENGINE", raising=False)
     offered: list[str | None] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -9,7 +9,7 @@ from contextlib import aclosing
 
 import httpx2
 
-from doorward.host.http_message import MAX_HEAD_BYTES, Incoming, Outgoing
+from doorward.http.message import MAX_HEAD_BYTES, Incoming, Outgoing
 
 _PIECE_BYTES = 2**16
 """How much of a request is handed to the system at once."""
@@ -42,6 +42,9 @@ class Http1Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+
+    def eof_received(self) -> None:
+        self.closed = True  # asyncio tells the rest a turn of the loop later; nobody shall use it until then
 
     def connection_lost(self, error: Exception | None) -> None:
         self.closed, self._writable = True, True
@@ -116,7 +119,7 @@ class Http1Connection(asyncio.Protocol):
             while not incoming.has_head:
                 await self._changed(incoming, timeouts.get("read"), httpx2.ReadTimeout)
         except BaseException:
-            self.close()
+            self.drop(incoming)
             raise
         return incoming
 

@@ -119,6 +119,7 @@ class Incoming:
     def fail(self, error: httpx2.TransportError) -> None:
         """No more will come. The first error counts."""
         self.error = self.error or error
+        self._parser = None
 
     def wake(self) -> None:
         """Let who waits look again."""
@@ -173,6 +174,8 @@ class Incoming:
                 sized = True
             elif size == 17 and name.lower() == b"transfer-encoding":
                 chunked = value.lower().endswith(b"chunked")
+        if self.fault:
+            return
         self._framed = sized or chunked
         # RFC 9112 section 6.3: with both, somebody between may have understood it otherwise.
         self.keeps = self._parser.should_keep_alive() and not (sized and chunked)

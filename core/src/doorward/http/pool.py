@@ -12,9 +12,9 @@ from typing import TypeVar
 
 import httpx2
 
-from doorward.host.destinations import Destinations, first_connected
-from doorward.host.http_connection import Http1Connection, Timeouts
-from doorward.host.http_message import Incoming, Outgoing
+from doorward.http.connection import Http1Connection, Timeouts
+from doorward.http.destinations import Destinations, first_connected
+from doorward.http.message import Incoming, Outgoing
 
 T = TypeVar("T")
 

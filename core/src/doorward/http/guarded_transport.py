@@ -8,10 +8,10 @@ from typing import cast
 
 import httpx2
 
-from doorward.host.destinations import Destinations
-from doorward.host.http_answer import HttpAnswer
-from doorward.host.http_engine import HttpEngine
-from doorward.host.http_message import Content
+from doorward.http.answer import HttpAnswer
+from doorward.http.destinations import Destinations
+from doorward.http.engine import HttpEngine
+from doorward.http.message import Content
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):

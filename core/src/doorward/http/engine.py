@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 import httpx2
 
-from doorward.host.destinations import Destinations
-from doorward.host.http_answer import HttpAnswer
-from doorward.host.http_by_httpcore import ByHttpcore
-from doorward.host.http_connection import Http1Connection, Timeouts
-from doorward.host.http_message import Content, Headers, Incoming, Outgoing
-from doorward.host.http_pool import Endpoint, Http1Pool
+from doorward.http.answer import HttpAnswer
+from doorward.http.by_httpcore import ByHttpcore
+from doorward.http.connection import Http1Connection, Timeouts
+from doorward.http.destinations import Destinations
+from doorward.http.message import Content, Headers, Incoming, Outgoing
+from doorward.http.pool import Endpoint, Http1Pool
 
 ENGINE_VARIABLE = "DOORWARD_HTTP_ENGINE"
 """`httpcore2` in this variable of the environment has httpcore2 send everything."""

@@ -14,11 +14,11 @@ import anyio
 import httpcore2
 import httpx2
 
-from doorward.host.destinations import Destinations, first_connected
-from doorward.host.http_answer import HttpAnswer
-from doorward.host.http_connection import Timeouts
-from doorward.host.http_message import Outgoing
-from doorward.host.http_pool import MAX_CONNECTIONS, MAX_IDLE_CONNECTIONS, MAX_IDLE_SECONDS, Endpoint
+from doorward.http.answer import HttpAnswer
+from doorward.http.connection import Timeouts
+from doorward.http.destinations import Destinations, first_connected
+from doorward.http.message import Outgoing
+from doorward.http.pool import MAX_CONNECTIONS, MAX_IDLE_CONNECTIONS, MAX_IDLE_SECONDS, Endpoint
 
 
 class ByHttpcore:

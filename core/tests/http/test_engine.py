@@ -12,7 +12,10 @@ from typing import Any
 import httpx2
 import pytest
 from doorward import GuardedTransport, HttpAnswer, HttpEngine
-from doorward.host import http_connection, http_engine, http_pool
+from doorward.http import connection as http_connection
+from doorward.http import engine as http_engine
+from doorward.http import pool as http_pool
+from doorward.http.message import Outgoing
 
 pytestmark = pytest.mark.anyio
 
@@ -89,6 +92,12 @@ async def get(engine: HttpEngine, url: str, method: str = "GET", **more: Any) ->
 
 async def ends(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     writer.close()
+
+
+@pytest.fixture(autouse=True)
+def own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine of our own, whatever the environment says."""
+    monkeypatch.delenv(http_engine.ENGINE_VARIABLE, raising=False)
 
 
 @pytest.fixture(params=ENGINES)
@@ -481,12 +490,43 @@ async def test_a_cancelled_request_ends_its_connection(either: None) -> None:
         await reader.read()
 
     async with serving(silent, halfway, OK, OK) as (server, engine, url):
-        for _ in range(2):
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(get(engine, url), 0.1)
+        for asked in (1, 2):
+            waiting = asyncio.ensure_future(get(engine, url))
+            while len(server.asked) < asked:
+                await asyncio.sleep(0.01)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
         for _ in range(2):
             assert await get(engine, url) == (200, b"ok")
     assert server.connections == 3
+
+
+async def test_who_is_cancelled_with_its_answer_there_takes_no_connection_from_another() -> None:
+    """The connection may carry the next exchange before the task of the last one wakes."""
+    told: list[bool] = []
+    connection = http_connection.Http1Connection(
+        asyncio.get_running_loop(), lambda connection, reusable: told.append(reusable)
+    )
+    ours, theirs = socket.socketpair()
+    await asyncio.get_running_loop().create_connection(lambda: connection, sock=ours)
+    request = Outgoing.of("GET", b"/", b"a", [], b"")
+    first = asyncio.ensure_future(connection.exchange(request, {}))
+    await asyncio.sleep(0)
+    connection.data_received(OK)
+    second = connection.exchange(request, {})
+    waits = second.send(None)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    assert not connection.closed
+    connection.data_received(OK)
+    assert waits.done()
+    with pytest.raises(StopIteration):
+        second.send(None)
+    assert told == [True, True]
+    connection.close()
+    theirs.close()
 
 
 async def test_an_answer_that_is_dropped_ends_its_connection(either: None) -> None:
@@ -526,16 +566,36 @@ async def test_errors_have_the_meaning_that_they_have_in_httpx2(either: None) ->
 async def test_a_server_that_has_hung_up_meanwhile_is_called_again(either: None) -> None:
     """An idle connection that the server has ended is not used: nothing fails, whatever the method."""
 
+    gone = asyncio.Event()
+
     async def last(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(OK)
         await writer.drain()
         writer.close()
+        await writer.wait_closed()
+        gone.set()
 
     async with serving(last, OK) as (server, engine, url):
         assert await get(engine, url) == (200, b"ok")
-        await asyncio.sleep(0.05)
+        await gone.wait()
+        for _ in range(5):
+            await asyncio.sleep(0)
         assert await get(engine, url, "POST", content=b"x") == (200, b"ok")
     assert server.connections == 2
+
+
+async def test_the_end_of_a_connection_counts_at_once() -> None:
+    """Between what the server says last and what asyncio makes of it, nobody takes the connection."""
+    loop, ours_theirs = asyncio.get_running_loop(), socket.socketpair()
+    _, connection = await loop.create_connection(
+        lambda: http_connection.Http1Connection(loop, lambda *_: None), sock=ours_theirs[0]
+    )
+    ours_theirs[1].close()
+    plain, seen = connection.connection_lost, list[bool]()
+    connection.connection_lost = lambda error: (seen.append(connection.closed), plain(error))[1]  # type: ignore[method-assign]
+    while not seen:
+        await asyncio.sleep(0)
+    assert seen == [True]
 
 
 async def test_connections_are_few(either: None) -> None:
@@ -558,9 +618,10 @@ async def test_who_waits_for_a_connection_waits_no_longer_than_it_wants(monkeypa
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
-    async with serving(silent, OK) as (_, engine, url):
+    async with serving(silent, OK) as (server, engine, url):
         first = asyncio.ensure_future(get(engine, url))
-        await asyncio.sleep(0.05)
+        while not server.asked:
+            await asyncio.sleep(0.01)
         with pytest.raises(httpx2.PoolTimeout):
             await get(engine, url, timeouts={"pool": 0.05})
         first.cancel()
@@ -584,9 +645,10 @@ async def test_a_closed_engine_leaves_nobody_waiting() -> None:
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
-    async with serving(silent) as (_, engine, url):
+    async with serving(silent) as (server, engine, url):
         waiting = asyncio.ensure_future(get(engine, url))
-        await asyncio.sleep(0.05)
+        while not server.asked:
+            await asyncio.sleep(0.01)
         await engine.aclose()
         with pytest.raises(httpx2.ReadError):
             await waiting

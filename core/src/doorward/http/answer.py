@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from doorward.host.http_message import Headers
+from doorward.http.message import Headers
 
 
 class HttpAnswer(ABC):
