@@ -121,7 +121,8 @@ class Index:
             counts.append(np.array([count], np.uint8))
             lengths.append(np.array([length], np.uint16))
         key = _joined(words, np.int64) * max(self.size, 1) + _joined(functions, np.int64)
-        order = np.argsort(key, kind="stable")
+        # those of one segment are in order
+        order = np.argsort(key, kind="stable") if len(words) > 1 else slice(None)
         key, field = key[order], _joined(fields, np.uint8)[order]
         worth = _worth(field, _joined(counts, np.uint8)[order], _joined(lengths, np.uint16)[order])
         brief = np.isin(field, [FIELDS.index(name) for name in _BRIEF])

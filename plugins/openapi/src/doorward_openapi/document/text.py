@@ -18,7 +18,10 @@ def line(text: Any, limit: int) -> str:
     """A string as one line of at most `limit` characters; anything else is empty."""
     if not isinstance(text, str):
         return ""
-    return cut(" ".join(text[: 2 * limit + 200].split()), limit)
+    text = text[: 2 * limit + 200]
+    if text.isprintable() and "  " not in text:  # as most: there are no blanks but single spaces
+        return cut(text.strip(), limit)
+    return cut(" ".join(text.split()), limit)
 
 
 def prose(text: Any, limit: int) -> str:

@@ -50,7 +50,8 @@ class Operation:
 
 
 class Declared(NamedTuple):
-    """The path of an operation, without what its parameters say; these, each with its file; their keywords; its body."""
+    """The path of an operation, without what its parameters say; these, each with its file; their keywords; the body
+    that is among the parameters of 2.0."""
 
     path: str
     parameters: list[tuple[dict[str, Any], str]]
@@ -118,7 +119,8 @@ class Operations:
             raise Unusable(f"it is {kind(node)}, not an object")
         declared = self._asked(operation)
         path = declared.path if "?" in path else path
-        body, plan = self._bodies.keywords(declared.body, file, method)
+        body_node = declared.body if self._old else node.get("requestBody")
+        body, plan = self._bodies.keywords(body_node, file, method)
         answer = self._responses.answered(node, file, method)
         accept, choice = self._accept(answer, declared.parameters)
         shape = self._shape([*self._offered([*declared.keywords, *body, *choice], reads=method in _READING)])
@@ -156,9 +158,10 @@ class Operations:
         """What an operation declares. Many declare the same, which is read once, but for queries in paths."""
         if "?" in operation.path:
             return self._read(operation)
-        item, node = operation.item.get("parameters"), operation.node.get("parameters")
-        body = operation.node.get("consumes" if self._old else "requestBody")
-        key = operation.file, operation.home, encoded([paths.TEMPLATE.findall(operation.path), item, node, body])
+        names, item, node = paths.TEMPLATE.findall(operation.path), operation.item, operation.node
+        key = operation.file, operation.home, encoded(
+            [names, item.get("parameters"), node.get("parameters"), node.get("consumes")]
+        )  # fmt: skip
         if key not in self._declared:
             self._declared[key] = self._read(operation)
         return self._declared[key]
@@ -171,7 +174,7 @@ class Operations:
         path, settled = paths.settled(operation.path, {p["name"] for p, _ in found if p["in"] == "query"})
         found = [(p, home) for p, home in found if p["in"] != "query" or p["name"] not in settled]
         words = list(parameters.keywords(found, path, self._configured, self._keyword))
-        return Declared(path, found, words, node.get("requestBody"))
+        return Declared(path, found, words, node.get("requestBody") if self._old else None)
 
     def _shape(self, words: list[keywords.Keyword]) -> Shape:
         """What keywords make of a function. Functions of the same ones share it."""

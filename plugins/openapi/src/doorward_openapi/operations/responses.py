@@ -48,6 +48,7 @@ class Responses:
         self._documents = documents
         self._schemas = schemas
         self._known: dict[tuple[str, str, bytes], Success] = {}
+        self._types: dict[tuple[str, ...], list[str]] = {}
 
     def answered(self, node: Mapping[str, Any], file: str, method: str) -> Success:
         """The successful answer of an operation. Equal responses, of which documents have many, are read once.
@@ -118,9 +119,20 @@ class Responses:
 
     def _content(self, response: Any, home: str, node: Mapping[str, Any]) -> list[tuple[str, dict[str, Any], str]]:
         """The media types of a response."""
-        if "swagger" in self._root:
-            response = swagger2.upgraded_response(response, node, self._root)
-        return media_types.listed(response.get("content"), self._documents, home) if isinstance(response, dict) else []
+        if not isinstance(response, dict):
+            return []
+        if "swagger" in self._root and "schema" in response:  # it stands under each type that the operation produces
+            entry = {"schema": response["schema"]}
+            return [(media, entry, home) for media in self._produced(node)]
+        return media_types.listed(response.get("content"), self._documents, home)
+
+    def _produced(self, node: Mapping[str, Any]) -> Sequence[str]:
+        """The media types that a 2.0 operation produces."""
+        named = tuple(swagger2.named_media(node, self._root, "produces") or ["application/json"])
+        if named not in self._types:
+            listed = media_types.listed(dict.fromkeys(named), self._documents, "")
+            self._types[named] = [media for media, *_ in listed]
+        return self._types[named]
 
     def _sequence(self, entry: Mapping[str, Any], file: str) -> dict[str, Any]:
         """The schema of a sequential media type: a list of `itemSchema` (3.2). Before 3.2,
