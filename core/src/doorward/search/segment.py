@@ -99,7 +99,7 @@ def _entries(words: NumberedWords, ids: Array, sizes: Array) -> Entries:
     every = max(1, len(sizes) // len(FIELDS))
     functions, fields = np.divmod(np.arange(len(sizes)), len(FIELDS))
     step, said = every * (PLAIN + 1), np.repeat(fields != RESULTS, sizes)
-    kind = np.min_scalar_type((stemmed + written) * step)  # small numbers are sorted sooner
+    kind = np.min_scalar_type(max(1, stemmed + written) * step)  # small numbers are sorted sooner
     place = (functions * (PLAIN + 1)).astype(kind)
     first_of_stem, first_of_word = ((of * step).astype(kind) for of in (stem_of, np.arange(written) + stemmed))
     key = np.concatenate(

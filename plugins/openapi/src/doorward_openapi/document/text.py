@@ -10,6 +10,14 @@ _TAG = re.compile(r"</?[A-Za-z][^<>]{0,500}>")
 _HEADING = re.compile(r"^#{1,6}\s+|^(?:```|~~~).*$", re.MULTILINE)
 _EMPHASIS = re.compile(r"[*_`]{2,3}(?:(?=\S)|(?<=\S..)|(?<=\S...))")
 _BLANK = re.compile(r"\n\s*\n\s*")
+_MARKS = (
+    (("<",), _TAG, " "),
+    (("#", "```", "~~~"), _HEADING, ""),
+    (("*", "_", "`"), _EMPHASIS, ""),
+    (("\n",), _BLANK, "\n\n"),
+)
+"""What is replaced, if one of the signs is there that it must have."""
+
 _MARKED = re.compile(r"[<\[#*_`~\n]")
 """Characters that a text without any markup does not have."""
 
@@ -33,8 +41,9 @@ def prose(text: Any, limit: int) -> str:
         return cut(text.strip(), limit)
     if "](" in text:
         text = _IMAGE_OR_LINK.sub(r"\1", text)
-    for pattern, plain in ((_TAG, " "), (_HEADING, ""), (_EMPHASIS, ""), (_BLANK, "\n\n")):
-        text = pattern.sub(plain, text)
+    for signs, pattern, plain in _MARKS:
+        if any(sign in text for sign in signs):
+            text = pattern.sub(plain, text)
     return cut(text.strip(), limit)
 
 

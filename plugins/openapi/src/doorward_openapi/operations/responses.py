@@ -63,16 +63,15 @@ class Responses:
     def _answered(self, node: Mapping[str, Any], file: str, method: str) -> Success:
         found = dict(self._successes(node, file))
         answer = self._returned(node, found.values())
+        returns, accept = answer.returns, answer.accept
         if not any(response.keys() & {"content", "schema"} for response, _ in found.values()):
-            answer = replace(
-                answer,
-                returns=response_headers.schema(method, {code: response for code, (response, _) in found.items()}),
-            )
+            returns = response_headers.schema(method, {code: response for code, (response, _) in found.items()})
         if answer.media:
             # No `*/*` beside what the document names: Rails, ASP.NET and others then send whatever they like.
             others = [f"{other};q=0.5" for other in self._others(answer.media, node, file)]
-            answer = replace(answer, accept=", ".join([answer.media, *others]))
-        return replace(answer, headers=response_headers.declared(response for response, _ in found.values()))
+            accept = ", ".join([answer.media, *others])
+        headers = response_headers.declared(response for response, _ in found.values())
+        return replace(answer, returns=returns, accept=accept, headers=headers)
 
     def _successes(self, node: Mapping[str, Any], file: str) -> Iterator[tuple[str, tuple[dict[str, Any], str]]]:
         """The responses that mean success: status, and response with the file in which it stands."""
