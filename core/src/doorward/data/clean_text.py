@@ -27,7 +27,6 @@ _ESCAPED = re.compile(rb"\\(?:u00|[bfrt])|\x7f")
 """How such a character may look in ASCII JSON."""
 
 _ASCII = bytes(range(128))
-
 _BREAKS = re.compile("\r\n|[\u2028\u2029]")
 _BLANKS = re.compile("[\t\r]")
 _TEXT_KEYWORDS = ("description", "title", "$comment")

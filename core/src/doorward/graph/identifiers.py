@@ -147,19 +147,19 @@ class Results:
             if words and words[-1] in _SUFFIXES and (not kinds or not kinds.isdisjoint(_SCALARS)):
                 own, is_text = _thing(words[:-1]), _is_text(kinds)
                 field = "id" if words[-1] == "ids" else words[-1]
-                found.add(Given(own or about, field, sure or bool(own), 0, is_text, _called(key, words)))
+                found.add(own or about, field, sure or bool(own), 0, is_text, _called(key, words))
             elif kinds.isdisjoint(_SCALARS):
                 inner = _thing(words)
                 for thing, field, surely, deep, is_text, name in self._inside(value, inner or about, depth - 1):
                     surely = surely or sure or bool(inner)
-                    found.add(Given(thing, field, surely, deep + 1, is_text, name))
+                    found.add(thing, field, surely, deep + 1, is_text, name)
                     # The user that is an `owner` is an owner, too.
                     if inner and deep == 0 and name.lower() == field:
-                        found.add(Given(inner, field, surely, 1, is_text, name))
+                        found.add(inner, field, surely, 1, is_text, name)
         for part in (whole.get("items"), *listed(whole.get("prefixItems"), 5), *variants(whole)[:10]):
             if table(part):
-                for each in self._inside(part, about, depth):
-                    found.add(each if each.sure or not sure else each._replace(sure=True))
+                for thing, field, surely, deep, is_text, name in self._inside(part, about, depth):
+                    found.add(thing, field, surely or sure, deep, is_text, name)
         return found
 
     def _inside(self, schema: Any, about: Thing, depth: int) -> Iterable[Given]:
@@ -171,11 +171,12 @@ class Results:
 class Found(dict[tuple[Thing, str], Given]):
     """The best of what was found for each thing and field."""
 
-    def add(self, each: Given) -> None:
-        known = self.get((each.thing, each.field))
-        better = len(self) < MAX_GIVEN if known is None else (each.sure, -each.depth) > (known.sure, -known.depth)
-        if better and each.depth <= MAX_DEPTH:
-            self[each.thing, each.field] = each
+    def add(self, thing: Thing, field: str, sure: bool, depth: int, is_text: bool | None, name: str) -> None:
+        """Add a `Given`, made only if it is the best."""
+        known = self.get((thing, field))
+        better = len(self) < MAX_GIVEN if known is None else (sure, -depth) > (known.sure, -known.depth)
+        if better and depth <= MAX_DEPTH:
+            self[thing, field] = Given(thing, field, sure, depth, is_text, name)
 
 
 def _kinds(schema: Mapping[str, Any], reader: Reader, nesting: int = 2) -> Set[str]:

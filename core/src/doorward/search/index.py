@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from doorward.data.words import STOP_WORDS, Phrase, split_words, stem
 from doorward.search.document import FIELDS
-from doorward.search.segment import PLAIN, RESULTS, WRITTEN, Segment
+from doorward.search.segment import MAX_COUNT, PLAIN, WRITTEN, Segment
 
 
 class Field(NamedTuple):
@@ -58,6 +58,19 @@ FREE_WORDS = STOP_WORDS | {stem(verb) for verb in _VERBS.split()} | {"v1", "v2",
 
 IN_NAME, IN_SUMMARY, IN_BRIEF, IN_TEXTS = 1, 2, 4, 8
 """Where a word is. `IN_TEXTS`: not only in the fields of a result."""
+
+_IS_BRIEF = np.array([name in _BRIEF for name in FIELDS] + [False])
+_PLACE = np.array(
+    [
+        (name == "name") * IN_NAME + (name == "summary") * IN_SUMMARY + (name in _BRIEF) * IN_BRIEF
+        + (name != "results") * IN_TEXTS
+        for name in (*FIELDS, "")
+    ],
+    np.uint8,
+)  # fmt: skip
+_MOST_TIMES = np.array([MOST_TIMES] * len(FIELDS) + [MAX_COUNT], np.uint8)
+"""Of each field, and of that of words as they are written, which is none of `FIELDS`: whether it is brief, where it is,
+and how often a word in it counts."""
 
 Array = NDArray[Any]
 
@@ -121,12 +134,11 @@ class Index:
             counts.append(np.array([count], np.uint8))
             lengths.append(np.array([length], np.uint16))
         key = _joined(words, np.int64) * max(self.size, 1) + _joined(functions, np.int64)
-        order = np.argsort(key, kind="stable")
-        key, field = key[order], _joined(fields, np.uint8)[order]
+        # those of one segment are in order
+        order = np.argsort(key, kind="stable") if len(words) > 1 else slice(None)
+        key, field = key[order], _joined(fields, np.uint8)[order].astype(np.intp)  # as numpy looks it up in tables
         worth = _worth(field, _joined(counts, np.uint8)[order], _joined(lengths, np.uint16)[order])
-        brief = np.isin(field, [FIELDS.index(name) for name in _BRIEF])
-        place = (field == FIELDS.index("name")) * IN_NAME + (field == FIELDS.index("summary")) * IN_SUMMARY
-        place = (place + brief * IN_BRIEF + (field != RESULTS) * IN_TEXTS).astype(np.uint8)
+        brief, place = _IS_BRIEF[field], _PLACE[field]
         starts = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if key.size else np.empty(0, np.int64)
         total = np.add.reduceat(worth, starts) if key.size else worth
         saturation = np.where(field[starts] == PLAIN, _WRITTEN_SATURATION, SATURATION)
@@ -233,8 +245,14 @@ def _joined(arrays: Sequence[Array], kind: Any) -> Array:
 
 
 def _worth(field: Array, counts: Array, lengths: Array) -> Array:
-    """What each entry counts, before it is saturated."""
+    """What each entry counts, before it is saturated. There are millions, so no array is made that is not needed."""
     known = [*(_FIELDS[name] for name in FIELDS), _WRITTEN]
     weight, usual, share = (np.array(column, np.float64) for column in zip(*known, strict=True))
-    counts = np.where(field == PLAIN, counts, np.minimum(counts, MOST_TIMES))
-    return weight[field] * counts / (1 - share[field] + share[field] * lengths / usual[field])
+    length = share[field]
+    length *= lengths
+    length /= usual[field]
+    length += (1 - share)[field]
+    worth = weight[field]
+    worth *= np.minimum(counts, _MOST_TIMES[field])
+    worth /= length
+    return worth

@@ -98,12 +98,14 @@ def _entries(words: NumberedWords, ids: Array, sizes: Array) -> Entries:
     stemmed, written = (len(stems), len(numbers))
     every = max(1, len(sizes) // len(FIELDS))
     functions, fields = np.divmod(np.arange(len(sizes)), len(FIELDS))
-    place = functions * (PLAIN + 1)
     step, said = every * (PLAIN + 1), np.repeat(fields != RESULTS, sizes)
+    kind = np.min_scalar_type(max(1, stemmed + written) * step)  # small numbers are sorted sooner
+    place = (functions * (PLAIN + 1)).astype(kind)
+    first_of_stem, first_of_word = ((of * step).astype(kind) for of in (stem_of, np.arange(written) + stemmed))
     key = np.concatenate(
         [
-            (stem_of * step)[ids] + np.repeat(place + fields, sizes),
-            (np.arange(stemmed, stemmed + written) * step)[ids[said]] + np.repeat(place + PLAIN, sizes)[said],
+            first_of_stem[ids] + np.repeat(place + fields.astype(kind), sizes),
+            first_of_word[ids[said]] + np.repeat(place + kind.type(PLAIN), sizes)[said],
         ]
     )
     found, counts = np.unique(key, return_counts=True)

@@ -10,6 +10,14 @@ _TAG = re.compile(r"</?[A-Za-z][^<>]{0,500}>")
 _HEADING = re.compile(r"^#{1,6}\s+|^(?:```|~~~).*$", re.MULTILINE)
 _EMPHASIS = re.compile(r"[*_`]{2,3}(?:(?=\S)|(?<=\S..)|(?<=\S...))")
 _BLANK = re.compile(r"\n\s*\n\s*")
+_MARKS = (
+    (("<",), _TAG, " "),
+    (("#", "```", "~~~"), _HEADING, ""),
+    (("*", "_", "`"), _EMPHASIS, ""),
+    (("\n",), _BLANK, "\n\n"),
+)
+"""What is replaced, if one of the signs is there that it must have."""
+
 _MARKED = re.compile(r"[<\[#*_`~\n]")
 """Characters that a text without any markup does not have."""
 
@@ -18,7 +26,10 @@ def line(text: Any, limit: int) -> str:
     """A string as one line of at most `limit` characters; anything else is empty."""
     if not isinstance(text, str):
         return ""
-    return cut(" ".join(text[: 2 * limit + 200].split()), limit)
+    text = text[: 2 * limit + 200]
+    if text.isprintable() and "  " not in text:  # as most: there are no blanks but single spaces
+        return cut(text.strip(), limit)
+    return cut(" ".join(text.split()), limit)
 
 
 def prose(text: Any, limit: int) -> str:
@@ -30,8 +41,9 @@ def prose(text: Any, limit: int) -> str:
         return cut(text.strip(), limit)
     if "](" in text:
         text = _IMAGE_OR_LINK.sub(r"\1", text)
-    for pattern, plain in ((_TAG, " "), (_HEADING, ""), (_EMPHASIS, ""), (_BLANK, "\n\n")):
-        text = pattern.sub(plain, text)
+    for signs, pattern, plain in _MARKS:
+        if any(sign in text for sign in signs):
+            text = pattern.sub(plain, text)
     return cut(text.strip(), limit)
 
 

@@ -50,7 +50,8 @@ class Operation:
 
 
 class Declared(NamedTuple):
-    """The path of an operation, without what its parameters say; these, each with its file; their keywords; its body."""
+    """The path of an operation, without what its parameters say; these, each with its file; their keywords; the body
+    that is among the parameters of 2.0."""
 
     path: str
     parameters: list[tuple[dict[str, Any], str]]
@@ -59,10 +60,11 @@ class Declared(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What a function takes: its keywords, and its schema, the plan by which it is sent, and the names of the upstream
-    that are made of them."""
+    """What a function takes: its keywords; the names and places of those that are withheld; and what the others make:
+    the schema, the plan by which they are sent, and their names in the upstream."""
 
     keywords: list[keywords.Keyword]
+    withheld: list[tuple[str, str]]
     parameters: dict[str, Any]
     wires: list[dict[str, Any]]
     names: dict[str, str]
@@ -118,10 +120,13 @@ class Operations:
             raise Unusable(f"it is {kind(node)}, not an object")
         declared = self._asked(operation)
         path = declared.path if "?" in path else path
-        body, plan = self._bodies.keywords(declared.body, file, method)
+        body_node = declared.body if self._old else node.get("requestBody")
+        body, plan = self._bodies.keywords(body_node, file, method)
         answer = self._responses.answered(node, file, method)
         accept, choice = self._accept(answer, declared.parameters)
-        shape = self._shape([*self._offered([*declared.keywords, *body, *choice], reads=method in _READING)])
+        shape = self._shape([*declared.keywords, *body, *choice], reads=method in _READING)
+        for each in shape.withheld:
+            self.withheld[each] += 1
         data: dict[str, Any] = {"method": method, "path": path, "accept": accept, "arguments": shape.wires}
         if plan:
             data["body"] = plan
@@ -156,9 +161,9 @@ class Operations:
         """What an operation declares. Many declare the same, which is read once, but for queries in paths."""
         if "?" in operation.path:
             return self._read(operation)
-        item, node = operation.item.get("parameters"), operation.node.get("parameters")
-        body = operation.node.get("consumes" if self._old else "requestBody")
-        key = operation.file, operation.home, encoded([paths.TEMPLATE.findall(operation.path), item, node, body])
+        names, node = paths.TEMPLATE.findall(operation.path), operation.node
+        said = [names, operation.item.get("parameters"), node.get("parameters"), node.get("consumes")]
+        key = operation.file, operation.home, encoded(said)
         if key not in self._declared:
             self._declared[key] = self._read(operation)
         return self._declared[key]
@@ -171,25 +176,20 @@ class Operations:
         path, settled = paths.settled(operation.path, {p["name"] for p, _ in found if p["in"] == "query"})
         found = [(p, home) for p, home in found if p["in"] != "query" or p["name"] not in settled]
         words = list(parameters.keywords(found, path, self._configured, self._keyword))
-        return Declared(path, found, words, node.get("requestBody"))
+        return Declared(path, found, words, node.get("requestBody") if self._old else None)
 
-    def _shape(self, words: list[keywords.Keyword]) -> Shape:
-        """What keywords make of a function. Functions of the same ones share it."""
-        key = tuple(map(id, words))
+    def _shape(self, words: list[keywords.Keyword], *, reads: bool) -> Shape:
+        """What keywords make of a function, without those that no program may give. Functions of the same keywords
+        share it."""
+        key = reads, *map(id, words)
         if key not in self._shapes:
-            named = keywords.named(words)
+            barred = [word for word in words if steering.withheld(word.name, word.where, word.schema, reads=reads)]
+            named = keywords.named(word for word in words if word not in barred)
             names = {argument: k.name for argument, k in named.items() if k.name not in ("", argument)}
+            withheld = [(word.name[:100], "field" if word.where == "body" else word.where) for word in barred]
             # keeping the keywords prevents their ids from being reused
-            self._shapes[key] = Shape(words, keywords.schema(named), _wires(named), names)
+            self._shapes[key] = Shape(words, withheld, keywords.schema(named), _wires(named), names)
         return self._shapes[key]
-
-    def _offered(self, words: list[keywords.Keyword], *, reads: bool) -> Iterator[keywords.Keyword]:
-        """The keywords without those that no program may give; the latter are counted."""
-        for word in words:
-            if steering.withheld(word.name, word.where, word.schema, reads=reads):
-                self.withheld[word.name[:100], "field" if word.where == "body" else word.where] += 1
-            else:
-                yield word
 
     def _keyword(self, parameter: dict[str, Any], file: str) -> keywords.Keyword:
         """The keyword for a parameter. Documents repeat parameters thousands of times: equal

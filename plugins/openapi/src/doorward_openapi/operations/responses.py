@@ -48,6 +48,7 @@ class Responses:
         self._documents = documents
         self._schemas = schemas
         self._known: dict[tuple[str, str, bytes], Success] = {}
+        self._types: dict[tuple[str, ...], list[str]] = {}
 
     def answered(self, node: Mapping[str, Any], file: str, method: str) -> Success:
         """The successful answer of an operation. Equal responses, of which documents have many, are read once.
@@ -62,16 +63,15 @@ class Responses:
     def _answered(self, node: Mapping[str, Any], file: str, method: str) -> Success:
         found = dict(self._successes(node, file))
         answer = self._returned(node, found.values())
+        returns, accept = answer.returns, answer.accept
         if not any(response.keys() & {"content", "schema"} for response, _ in found.values()):
-            answer = replace(
-                answer,
-                returns=response_headers.schema(method, {code: response for code, (response, _) in found.items()}),
-            )
+            returns = response_headers.schema(method, {code: response for code, (response, _) in found.items()})
         if answer.media:
             # No `*/*` beside what the document names: Rails, ASP.NET and others then send whatever they like.
             others = [f"{other};q=0.5" for other in self._others(answer.media, node, file)]
-            answer = replace(answer, accept=", ".join([answer.media, *others]))
-        return replace(answer, headers=response_headers.declared(response for response, _ in found.values()))
+            accept = ", ".join([answer.media, *others])
+        headers = response_headers.declared(response for response, _ in found.values())
+        return replace(answer, returns=returns, accept=accept, headers=headers)
 
     def _successes(self, node: Mapping[str, Any], file: str) -> Iterator[tuple[str, tuple[dict[str, Any], str]]]:
         """The responses that mean success: status, and response with the file in which it stands."""
@@ -118,9 +118,20 @@ class Responses:
 
     def _content(self, response: Any, home: str, node: Mapping[str, Any]) -> list[tuple[str, dict[str, Any], str]]:
         """The media types of a response."""
-        if "swagger" in self._root:
-            response = swagger2.upgraded_response(response, node, self._root)
-        return media_types.listed(response.get("content"), self._documents, home) if isinstance(response, dict) else []
+        if not isinstance(response, dict):
+            return []
+        if "swagger" in self._root and "schema" in response:  # it stands under each type that the operation produces
+            entry = {"schema": response["schema"]}
+            return [(media, entry, home) for media in self._produced(node)]
+        return media_types.listed(response.get("content"), self._documents, home)
+
+    def _produced(self, node: Mapping[str, Any]) -> Sequence[str]:
+        """The media types that a 2.0 operation produces."""
+        named = tuple(swagger2.named_media(node, self._root, "produces") or ["application/json"])
+        if named not in self._types:
+            listed = media_types.listed(dict.fromkeys(named), self._documents, "")
+            self._types[named] = [media for media, *_ in listed]
+        return self._types[named]
 
     def _sequence(self, entry: Mapping[str, Any], file: str) -> dict[str, Any]:
         """The schema of a sequential media type: a list of `itemSchema` (3.2). Before 3.2,

@@ -22,7 +22,7 @@ def upgraded(
 ) -> tuple[dict[str, Any], list[tuple[dict[str, Any], str]]]:
     """A 2.0 operation and its resolved parameters (each with its file) → the operation in the form of 3.0, and the
     parameters that are not part of its body."""
-    consumes = _media(operation, root, "consumes")
+    consumes = named_media(operation, root, "consumes")
     fields = [p for p, _ in parameters if p.get("in") == "formData"]
     bodies = [p for p, _ in parameters if p.get("in") == "body"]
     others = [(p, file) for p, file in parameters if p.get("in") not in ("formData", "body")]
@@ -40,15 +40,8 @@ def upgraded(
     return out, others
 
 
-def upgraded_response(response: Any, operation: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
-    """A resolved 2.0 response, with its schema under each media type that the operation produces."""
-    if not isinstance(response, dict) or "schema" not in response:
-        return response
-    produces = _media(operation, root, "produces") or ["application/json"]
-    return {**response, "content": {m: {"schema": response["schema"]} for m in produces}}
-
-
-def _media(operation: Mapping[str, Any], root: Mapping[str, Any], key: str) -> list[str]:
+def named_media(operation: Mapping[str, Any], root: Mapping[str, Any], key: str) -> list[str]:
+    """The media types that an operation `consumes` or `produces`, as it says itself, or else the document."""
     listed = operation.get(key, root.get(key))
     return [m for m in listed if isinstance(m, str)] if isinstance(listed, list) else []
 
