@@ -62,7 +62,7 @@ class Failures:
 
         Raises: `raising`; DoorwardError as the plugin raised it.
         """
-        return _Blamed(lambda error: self.told(plugin, method, error, raising=raising, **about))
+        return _Blamed(self, plugin, method, raising, about)
 
     async def closed(self, plugin: PluginId, driver: Any) -> None:
         """Close a driver. A failure is logged, and stops nobody."""
@@ -99,10 +99,13 @@ class contained:
 class _Blamed(contained):
     """Runs code of a plugin, and raises what is told of a failure that is none of Doorward's."""
 
-    __slots__ = ("_told",)
+    __slots__ = ("_about", "_failures", "_method", "_plugin", "_raising")
 
-    def __init__(self, told: Callable[[Exception], DoorwardError]) -> None:
-        self._told = told
+    def __init__(
+        self, failures: Failures, plugin: PluginId, method: str, raising: type[DoorwardError], about: dict[str, Any]
+    ) -> None:
+        self._failures, self._plugin, self._method = failures, plugin, method
+        self._raising, self._about = raising, about
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
         try:
@@ -110,7 +113,8 @@ class _Blamed(contained):
         except Unfit as unfit:
             error = unfit
         if isinstance(error, Exception) and not isinstance(error, DoorwardError):
-            raise self._told(error) from error
+            told = self._failures.told(self._plugin, self._method, error, raising=self._raising, **self._about)
+            raise told from error
 
 
 async def limited(method: Method, seconds: float) -> None:
@@ -156,7 +160,8 @@ def said(error: Exception) -> str:
 
 def _cancellations() -> int:
     """How often somebody has asked to cancel this task."""
-    with suppress(RuntimeError):  # there is no loop in this thread
-        if task := asyncio.current_task():
-            return task.cancelling()
-    return 0
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # there is no loop in this thread
+        return 0
+    return task.cancelling() if task else 0

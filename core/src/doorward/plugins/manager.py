@@ -50,7 +50,7 @@ class Plugins:
 
     def __init__(self, index: Index) -> None:
         self.index = index
-        self._drivers = cache(self._driver)
+        self._drivers, self._ids = cache(self._driver), cache(self._id)
         self.failures = Failures()
         self.manager = Hooks(self.failures)
         self._hook_plugins: list[HookPlugin] = []
@@ -94,6 +94,9 @@ class Plugins:
 
     def id(self, kind: str, name: str) -> PluginId:
         """What messages call a plugin."""
+        return self._ids(kind, name)
+
+    def _id(self, kind: str, name: str) -> PluginId:
         found = self.index.named(kind, name)
         return found[0].id if len(found) == 1 else PluginId(kind, name)
 
