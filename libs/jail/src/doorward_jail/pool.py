@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 
 from doorward import Busy, DoorwardError, ExecutorError, Limits, log
@@ -25,6 +25,14 @@ _UNUSED_JAIL_SECONDS = 10.0
 """A jail for one sandbox at a time is ended after this time without a sandbox."""
 
 
+Kind = tuple[int, int]
+"""What the walls of a sandbox are made for: memory and processes."""
+
+
+def _kind(limits: Limits) -> Kind:
+    return limits.memory_bytes, limits.processes
+
+
 class Pool:
     """Keeps `ready` sandboxes ahead, and allows `most` at once; clients that wait for one are served in turn.
 
@@ -41,9 +49,10 @@ class Pool:
         self._slots = asyncio.Semaphore(most)
         self._used = 0
         """Slots that are taken."""
-        self._waiting: deque[tuple[Limits, asyncio.Future[SandboxConnection]]] = deque()
+        self._waiting: deque[tuple[Kind, asyncio.Future[SandboxConnection]]] = deque()
         self._ready: deque[SandboxConnection] = deque()
         self._makers: set[asyncio.Future[None]] = set()
+        self._making: Counter[Kind] = Counter()
         self._tasks: set[asyncio.Future[None]] = set()
         self._refill: asyncio.TimerHandle | None = None
         self._rest: asyncio.TimerHandle | None = None
@@ -92,14 +101,18 @@ class Pool:
         if not first and not self._jails.single:  # clients come faster than sandboxes are made
             self._aim = min(self._most, 2 * self._aim)
         turn: asyncio.Future[SandboxConnection] = asyncio.get_running_loop().create_future()
-        self._waiting.append((limits, turn))
-        self._begin(limits, ahead=False)
+        kind = _kind(limits)
+        self._waiting.append((kind, turn))
+        if self._making[kind] < self._count_waiting(kind):
+            self._begin(limits)
         self._make_missing()
         try:
             return await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled() and turn.exception() is None:  # it came too late
-                self._hand_over(turn.result(), limits)
+            if (kind, turn) in self._waiting:
+                self._waiting.remove((kind, turn))
+            elif not turn.cancelled() and turn.exception() is None:  # it came too late
+                self._hand_over(turn.result())
             raise
 
     async def _end(self, connection: SandboxConnection, seconds: float) -> None:
@@ -120,9 +133,9 @@ class Pool:
     # Making sandboxes ahead
 
     def _missing(self) -> int:
-        """How many sandboxes are to be started ahead now. Each client that waits has one started for itself."""
+        """How many sandboxes are to be started ahead now; each client that waits has one started already."""
         ahead = min(self._aim, max(self._configured, self._most - self._used))
-        return ahead - len(self._ready) - max(0, len(self._makers) - len(self._waiting))
+        return ahead - len(self._ready) - (self._making.total() - len(self._waiting))
 
     def _refill_later(self) -> None:
         """Start what is missing: at once if it is urgent, else when most runs are over."""
@@ -138,39 +151,47 @@ class Pool:
         if self._rest is None:
             self._rest_later(0)
         while self._limits is not None and not self._closed and self._missing() > 0:
-            self._begin(self._limits, ahead=True)
+            self._begin(self._limits)
 
-    def _begin(self, limits: Limits, *, ahead: bool) -> None:
-        maker = self._later(self._make(limits, ahead=ahead))
+    def _begin(self, limits: Limits) -> None:
+        self._making[_kind(limits)] += 1
+        maker = self._later(self._make(limits))
         self._makers.add(maker)
         maker.add_done_callback(self._makers.discard)
 
-    async def _make(self, limits: Limits, *, ahead: bool) -> None:
+    async def _make(self, limits: Limits) -> None:
+        kind = _kind(limits)
         try:
             connection = await self._jails.sandbox(limits)
         except DoorwardError as error:
-            if not ahead and (turn := self._first_waiting(limits)) is not None:
+            self._making[kind] -= 1
+            if self._making[kind] < self._count_waiting(kind) and (turn := self._first_waiting(kind)) is not None:
                 turn.set_exception(error)
             else:
                 log.warning("sandbox_not_started", error=str(error), hint=error.hint)  # the next run will fail with it
+        except BaseException:
+            self._making[kind] -= 1
+            raise
         else:
-            self._hand_over(connection, limits)
+            self._making[kind] -= 1
+            self._hand_over(connection)
 
-    def _hand_over(self, connection: SandboxConnection, limits: Limits) -> None:
+    def _hand_over(self, connection: SandboxConnection) -> None:
         """Give a sandbox to whoever waits longest, or keep it."""
-        if (turn := self._first_waiting(limits)) is not None:
+        if (turn := self._first_waiting(_kind(connection.jail.limits))) is not None:
             turn.set_result(connection)
         elif self._limits is None or self._closed or not connection.jail.holds(self._limits):
             self._later(connection.end())
         else:
             self._ready.append(connection)
 
-    def _first_waiting(self, limits: Limits) -> asyncio.Future[SandboxConnection] | None:
-        """The turn of whoever waits longest for a sandbox with these limits."""
-        for waiting in list(self._waiting):
-            if waiting[1].done():
-                self._waiting.remove(waiting)
-            elif waiting[0] == limits:
+    def _count_waiting(self, kind: Kind) -> int:
+        return sum(waiting[0] == kind for waiting in self._waiting)
+
+    def _first_waiting(self, kind: Kind) -> asyncio.Future[SandboxConnection] | None:
+        """The turn of whoever waits longest for such a sandbox."""
+        for waiting in self._waiting:
+            if waiting[0] == kind and not waiting[1].done():
                 self._waiting.remove(waiting)
                 return waiting[1]
         return None

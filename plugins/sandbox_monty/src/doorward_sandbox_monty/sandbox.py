@@ -92,6 +92,7 @@ class MontySandbox:
             self._worker.died()
             if self._worker.ahead and not calls.made and not calls.over:
                 # The worker may have died while it waited; a program that has done nothing yet may start again.
+                self._workers.give_back(self._worker, next_too=False)
                 self._worker, self._fed = await self._workers.check_out(program.limits), 0
                 return await self._feed(program, door)
             if error.timed_out:

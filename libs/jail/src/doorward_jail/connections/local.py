@@ -13,7 +13,7 @@ from doorward_jail.connections.connection import OwningJail, SandboxConnection
 _READS_AT_ONCE = 16
 """More than a pipe holds, but bounded: a program may print without end."""
 
-_READ_BYTES = 2**18
+_READ_BYTES = 2**16
 
 
 class LocalConnection(SandboxConnection):

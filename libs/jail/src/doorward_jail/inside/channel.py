@@ -15,6 +15,9 @@ from doorward_jail.inside.protocol import HEADER, Frames, Message, encode
 _PROGRAM_NUMBER = 0
 """The number of messages that are no answer: programs."""
 
+_READ_BYTES = 2**16
+"""At once: for more, each small answer would cost a new mapping of memory."""
+
 _MANY_PARTS = 1_000_000
 _ESCAPES = str.maketrans({",": "\\u002c", "[": "\\u005b", "{": "\\u007b"})
 
@@ -132,7 +135,7 @@ class Channel:
         answers: list[Message] = []
         try:
             while not answers:
-                data = self._link.recv(2**20)
+                data = self._link.recv(_READ_BYTES)
                 if not data:
                     raise EOFError("the host is gone")
                 answers = list(self._frames.feed(data))

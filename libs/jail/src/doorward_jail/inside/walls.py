@@ -35,9 +35,6 @@ PROGRAM = 9
 """The descriptor of the program that a sandbox executes, if it is no Python: the filter of system calls allows to
 execute this one and nothing else."""
 
-FILES = 10
-"""The descriptor by which the first process of a sandbox keeps its mounts."""
-
 SCRATCH = "/tmp"  # noqa: S108 (of a namespace of its own)
 WORK = "/work"
 
@@ -78,10 +75,7 @@ def start(*, fresh: bool, network: bool) -> int:
 
 
 def settle(uid: int, gid: int) -> None:
-    """Keep the user of this process in its new namespace, and open its mounts at `FILES`. Raises: OSError."""
-    mine = os.open("/proc/self/ns/mnt", os.O_RDONLY)
-    os.dup2(mine, FILES, inheritable=False)
-    os.close(mine)
+    """Keep the user of this process in its new namespace. Raises: OSError."""
     _write("/proc/self/setgroups", b"deny")
     _write("/proc/self/uid_map", b"%d %d 1" % (uid, uid))
     _write("/proc/self/gid_map", b"%d %d 1" % (gid, gid))
@@ -149,7 +143,7 @@ def unlist_mounts() -> None:
     """Empty `/proc/self/mountinfo`, which tells where on the host each mount comes from.
 
     It lists the mounts of the process's namespace that are below its root. So take another mount namespace, and keep as
-    root the files of this one, which `FILES` keeps alive.
+    root the files of this one, which the first process keeps alive.
     """
     here = os.open("/", os.O_PATH | os.O_DIRECTORY)
     _call("unshare", _NEWNS)

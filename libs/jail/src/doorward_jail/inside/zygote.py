@@ -24,6 +24,11 @@ from doorward_jail.inside.protocol import Frames, encode
 
 _CHUNK_BYTES = 2**16
 
+_CHANNEL = 3
+"""The descriptor of a sandbox's channel."""
+
+_ALL_DESCRIPTORS = 65536
+
 _SIGCHLD, _SIGINT, _SIG_DFL = int(signal.SIGCHLD), int(signal.SIGINT), int(signal.SIG_DFL)
 """As numbers, for `_signal`: the functions of `signal` touch, and so copy, many pages more in each new process."""
 
@@ -96,43 +101,56 @@ class Zygote:
         try:
             signal.set_wakeup_fd(-1)
             _signal.signal(_SIGCHLD, _SIG_DFL)
-            program = config["program"]
-            channel = walls.PROGRAM if program else 3
-            os.dup2(link if program else out, 1)
-            os.dup2(out, 2)
-            os.dup2(link if program else os.open("/dev/null", os.O_RDONLY), 0)
-            os.dup2(os.open(program["path"], os.O_RDONLY) if program else link, channel, inheritable=False)
-            os.closerange(3, channel)
-            os.closerange(channel + 1, 65536)
+            if config["fresh"]:
+                walls.hide()
+                if pid := os.fork():  # at once: what this process writes to its memory is copied for both
+                    self._wait(pid)
+                walls.hide(False)
+            self._take_channel(link, out)
             os.setsid()
             walls.first_to_die()
             if config["fresh"]:
                 walls.settle(uid, gid)
                 walls.mount(config["mounts"])
-            os.chdir(walls.WORK)
             os.umask(0o022)
             walls.limit(config["limits"])
             if config["fresh"]:
                 walls.unlist_mounts()
-                os.chdir(walls.WORK)
-                walls.hide()
-            if not config["one_process"]:
-                walls.privileges(self._filter)
-            if config["fresh"] and (pid := os.fork()):
-                _wait(pid, self._filter if config["one_process"] else None)
-            if config["fresh"]:
-                os.close(walls.FILES)
-                walls.hide(False)
-            if config["one_process"]:  # only now: it allows no fork
-                walls.privileges(self._filter)
-            if program:
-                os.execve(channel, program["words"], program["env"])  # noqa: S606
-            self._runner.serve(socket.socket(fileno=channel))
+            os.chdir(walls.WORK)
+            walls.privileges(self._filter)
+            if program := config["program"]:
+                os.execve(walls.PROGRAM, program["words"], program["env"])  # noqa: S606
+            self._runner.serve(socket.socket(fileno=_CHANNEL))
         except BaseException as error:
             with contextlib.suppress(OSError):
                 os.write(2, f"{type(error).__name__}: {error}\n".encode())
         finally:
             os._exit(1)
+
+    def _take_channel(self, link: int, out: int) -> None:
+        """Keep the channel and the output, and no other descriptor."""
+        program = self._config["program"]
+        channel = walls.PROGRAM if program else _CHANNEL
+        os.dup2(link if program else out, 1)
+        os.dup2(out, 2)
+        os.dup2(link if program else os.open("/dev/null", os.O_RDONLY), 0)
+        os.dup2(os.open(program["path"], os.O_RDONLY) if program else link, channel, inheritable=False)
+        os.closerange(3, channel)
+        os.closerange(channel + 1, _ALL_DESCRIPTORS)
+
+    def _wait(self, pid: int) -> None:
+        """As the first process of a sandbox, wait for the second one, which runs the programs. Never returns.
+
+        The second one is made by libc's own fork and has another process id than the zygote. By these, libraries notice
+        that they are in a new process, and draw other random numbers and keys. The first one keeps their mounts.
+        """
+        walls.privileges(self._filter)
+        os.closerange(0, _ALL_DESCRIPTORS)
+        _signal.signal(_SIGINT, _SIG_DFL)
+        while (ended := os.wait())[0] != pid:
+            pass
+        code = os.waitstatus_to_exitcode(ended[1])
+        os._exit(code if code >= 0 else 128 - code)
 
     def _reap(self, events: int) -> bool:
         """Tell the host of each sandbox whose first process has ended. The kernel ends the others with it."""
@@ -151,22 +169,6 @@ class Zygote:
                     if self._config["fresh"] and 128 < code < 193:  # the first process reports a signal so, see `_wait`
                         code = 128 - code
                     self._tell({"gone": number, "code": code})
-
-
-def _wait(pid: int, filter: Any) -> None:
-    """As the first process of a sandbox, wait for the second one, which runs the programs. Never returns.
-
-    The second one is made by libc's own fork and has another process id than the zygote. By these, libraries notice
-    that they are in a new process, and draw other random numbers and keys.
-    """
-    if filter is not None:
-        walls.privileges(filter)
-    os.closerange(0, walls.FILES)
-    _signal.signal(_SIGINT, _SIG_DFL)
-    while (ended := os.wait())[0] != pid:
-        pass
-    code = os.waitstatus_to_exitcode(ended[1])
-    os._exit(code if code >= 0 else 128 - code)
 
 
 def main(config: dict[str, Any]) -> None:
