@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
@@ -65,14 +66,15 @@ class Routes:
         routes = {method: [Route(*entry) for entry in entries] for method, entries in table.items() if method}
         self._roots = {method: _tree(each) for method, each in routes.items()}
         self._spanning = {
-            method: [(r, _shape(r.path, r.spanning)) for r in each if r.spanning] for method, each in routes.items()
+            method: [(r, _shape(r.path, tuple(r.spanning))) for r in each if r.spanning]
+            for method, each in routes.items()
         }
         self._bases: Sequence[str] = table.get("", ("",))
 
     def others(self, method: str, template: str, path: str, query: str = "") -> Iterator[Route]:
         """Other routes that a path may mean, as it is sent, instead of the template from which it was made. The more
         literal route wins, as in OpenAPI, and so does one whose own query is part of the `query` that is sent."""
-        own, said, given = _shape(template), _said(template), _pairs(query)
+        own, said = _shape(template), _said(template)
         root = self._roots.get(method, _Node())
         for text in dict.fromkeys(paths.decodings(path)):
             met, parts = False, [part.casefold() for part in paths.parts(text) if part]
@@ -81,10 +83,10 @@ class Routes:
                 if met and not same:
                     break
                 met = met or same
-                if not same or said < said | _said(route.path) <= given:
+                if not same or said < said | _said(route.path) <= _pairs(query):
                     yield route
             for route in self._across(method, own, parts, met=met):
-                if _shape(route.path) != own or said < said | _said(route.path) <= given:
+                if _shape(route.path) != own or said < said | _said(route.path) <= _pairs(query):
                     yield route
 
     def reached(self, template: str, url: str, base: str) -> Iterator[Route]:
@@ -104,7 +106,7 @@ class Routes:
                     past = past or alike
                     if route.path != own and _has(names, route.path, alike=alike):
                         yield route
-                for route in self._across("GET", _shape(own) if prefix == home else [], parts, met=past):
+                for route in self._across("GET", _shape(own) if prefix == home else (), parts, met=past):
                     if route.path != own and _has(
                         names, route.path, alike=prefix == home and _shape(route.path) == _shape(own)
                     ):
@@ -170,14 +172,16 @@ def _after(wanted: str, part: str, at: int) -> Sequence[int]:
     return (at + 1,) if (inside if variable else part == wanted) else ()
 
 
-def _shape(template: str, spanning: Collection[str] = ()) -> list[str]:
+@lru_cache(1024)
+def _shape(template: str, spanning: tuple[str, ...] = ()) -> tuple[str, ...]:
     """The parts of a template, with `{}` for each variable, or `{+}` if it may hold slashes."""
     path = paths.TEMPLATE.sub(
         lambda found: "{+}" if found[1] in spanning else "{}", template.partition("#")[0].partition("?")[0]
     )
-    return [part.casefold() for part in paths.parts(next(paths.decodings(path))) if part]
+    return tuple(part.casefold() for part in paths.parts(next(paths.decodings(path))) if part)
 
 
+@lru_cache(1024)
 def _said(template: str) -> frozenset[tuple[str, str]]:
     """The pairs that a template fixes in its query, without those that hold variables."""
     return frozenset(

@@ -10,6 +10,8 @@ from urllib.parse import quote, unquote
 
 from doorward import InvalidArguments
 
+_PLAIN = re.compile(r"[A-Za-z0-9._~/-]*")
+"""Paths that every server reads alike."""
 TEMPLATE = re.compile(r"\{([^{}]{1,200})\}")
 SLASHES = "x-ms-skip-url-encoding"
 """The keyword of path parameters whose value may contain slashes."""
@@ -64,6 +66,8 @@ def decodings(path: str) -> Iterator[str]:
 
 def parts(path: str) -> list[str]:
     """The parts of a decoded path, without the characters that some servers ignore."""
+    if _PLAIN.fullmatch(path):
+        return path.split("/")
     said = _SLASH.split(unicodedata.normalize("NFKC", path))
     return ["".join(c for c in part.partition(";")[0] if c.isprintable() and not c.isspace()) for part in said]
 
