@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -692,6 +694,12 @@ async def test_the_transport_of_httpx2_sends_by_the_engine(either: None) -> None
         assert answer.http_version == "HTTP/1.1"
         with pytest.raises(httpx2.RemoteProtocolError):
             await client.get(url)
+
+
+def test_a_plain_request_imports_no_more_than_it_needs() -> None:
+    """Neither the library for HTTP/2 nor what that brings: the first call of a program waits for it."""
+    code = "import sys, doorward; doorward.HttpEngine(None)\nassert not {'httpcore2', 'h2', 'h11'} & {*sys.modules}"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 async def test_a_request_over_a_kept_connection_takes_few_turns() -> None:

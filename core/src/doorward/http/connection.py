@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import select
+import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 
@@ -101,7 +102,7 @@ class Http1Connection(asyncio.Protocol):
         if self.closed or self._transport is None or self._transport.is_closing():
             return True
         number = self._transport.get_extra_info("socket").fileno()
-        if not hasattr(select, "poll"):  # Windows
+        if sys.platform == "win32":
             return bool(select.select([number], [], [], 0)[0])
         waiting = select.poll()
         waiting.register(number, select.POLLIN)

@@ -8,15 +8,18 @@ import re
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import httpx2
 
 from doorward.http.answer import HttpAnswer
-from doorward.http.by_httpcore import ByHttpcore
 from doorward.http.connection import Http1Connection, Timeouts
 from doorward.http.destinations import Destinations
 from doorward.http.message import Content, Headers, Incoming, Outgoing
 from doorward.http.pool import Endpoint, Http1Pool
+
+if TYPE_CHECKING:
+    from doorward.http.by_httpcore import ByHttpcore
 
 ENGINE_VARIABLE = "DOORWARD_HTTP_ENGINE"
 """`httpcore2` in this variable of the environment has httpcore2 send everything."""
@@ -55,7 +58,7 @@ class HttpEngine:
         self._destinations, self._by_socket, self._http2 = destinations, by_socket, http2
         self._origins: dict[str, _Origin] = {}
         self._pool: Http1Pool | None = None
-        self._others = ByHttpcore(destinations, http2=http2)
+        self._others: ByHttpcore | None = None
         self._all_by_httpcore = os.environ.get(ENGINE_VARIABLE, "").strip() == "httpcore2"
 
     async def send(
@@ -75,11 +78,11 @@ class HttpEngine:
         request = Outgoing.of(method, _target(url, found.end()), origin.host, headers, content)
         timeouts = timeouts or {}
         if socket is None and origin.proxy is not None:
-            return await self._others.send_by_proxy(origin.proxy, endpoint, url, request, timeouts)
+            return await self._by_httpcore().send_by_proxy(origin.proxy, endpoint, url, request, timeouts)
         asks_first = self._http2 and endpoint.scheme == "https"
         pool = None if asks_first and not origin.speaks_http1 else self._http1_pool()
         if pool is None:
-            answer = await self._others.send(endpoint, request, timeouts)
+            answer = await self._by_httpcore().send(endpoint, request, timeouts)
             origin.speaks_http1 = answer.version != b"HTTP/2"
             return answer
         connection, incoming = await pool.exchange(endpoint, request, timeouts)
@@ -88,7 +91,15 @@ class HttpEngine:
     async def aclose(self) -> None:
         if self._pool is not None:
             self._pool.close()
-        await self._others.aclose()
+        if self._others is not None:
+            await self._others.aclose()
+
+    def _by_httpcore(self) -> ByHttpcore:
+        if self._others is None:
+            from doorward.http.by_httpcore import ByHttpcore  # heavy: only where it is needed
+
+            self._others = ByHttpcore(self._destinations, http2=self._http2)
+        return self._others
 
     def _http1_pool(self) -> Http1Pool | None:
         """The pool of this event loop; `None` if there is no loop of asyncio, or the operator wants none."""

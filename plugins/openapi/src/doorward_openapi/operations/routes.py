@@ -25,10 +25,6 @@ _MAX_PARTS = 100
 """Parts of a path that are compared with routes of no fixed length; a longer path counts as matching all of them."""
 
 
-_MAX_TEMPLATES = 4096
-"""Templates whose parts are kept."""
-
-
 class Route(NamedTuple):
     """An operation in the catalog: its path, its original id, and those of its variables that may hold slashes."""
 
@@ -70,7 +66,8 @@ class Routes:
         routes = {method: [Route(*entry) for entry in entries] for method, entries in table.items() if method}
         self._roots = {method: _tree(each) for method, each in routes.items()}
         self._spanning = {
-            method: [(r, _shape(r.path, r.spanning)) for r in each if r.spanning] for method, each in routes.items()
+            method: [(r, _shape(r.path, tuple(r.spanning))) for r in each if r.spanning]
+            for method, each in routes.items()
         }
         self._fixed = any("?" in route.path for each in routes.values() for route in each)
         self._bases: Sequence[str] = table.get("", ("",))
@@ -78,21 +75,21 @@ class Routes:
     def others(self, method: str, template: str, path: str, query: str = "") -> Iterator[Route]:
         """Other routes that a path may mean, as it is sent, instead of the template from which it was made. The more
         literal route wins, as in OpenAPI, and so does one whose own query is part of the `query` that is sent."""
-        if "{" not in template and not self._fixed:
-            return
-        own, said, given = _own_shape(template), _said(template), _pairs(query if self._fixed else "")
+        if not (self._fixed or "{" in template or "%" in template):
+            return  # such a path is what it says
+        own, said = _shape(template), _said(template)
         root = self._roots.get(method, _Node())
         for text in dict.fromkeys(paths.decodings(path)):
             met, parts = False, [part.casefold() for part in paths.parts(text) if part]
             for route in _matching(root, parts):
-                same = _own_shape(route.path) == own
+                same = _shape(route.path) == own
                 if met and not same:
                     break
                 met = met or same
-                if not same or said < said | _said(route.path) <= given:
+                if not same or said < said | _said(route.path) <= _pairs(query):
                     yield route
             for route in self._across(method, own, parts, met=met):
-                if _own_shape(route.path) != own or said < said | _said(route.path) <= given:
+                if _shape(route.path) != own or said < said | _said(route.path) <= _pairs(query):
                     yield route
 
     def reached(self, template: str, url: str, base: str) -> Iterator[Route]:
@@ -112,7 +109,7 @@ class Routes:
                     past = past or alike
                     if route.path != own and _has(names, route.path, alike=alike):
                         yield route
-                for route in self._across("GET", _shape(own) if prefix == home else [], parts, met=past):
+                for route in self._across("GET", _shape(own) if prefix == home else (), parts, met=past):
                     if route.path != own and _has(
                         names, route.path, alike=prefix == home and _shape(route.path) == _shape(own)
                     ):
@@ -178,20 +175,16 @@ def _after(wanted: str, part: str, at: int) -> Sequence[int]:
     return (at + 1,) if (inside if variable else part == wanted) else ()
 
 
-def _shape(template: str, spanning: Collection[str] = ()) -> list[str]:
+@lru_cache(1024)
+def _shape(template: str, spanning: tuple[str, ...] = ()) -> tuple[str, ...]:
     """The parts of a template, with `{}` for each variable, or `{+}` if it may hold slashes."""
     path = paths.TEMPLATE.sub(
         lambda found: "{+}" if found[1] in spanning else "{}", template.partition("#")[0].partition("?")[0]
     )
-    return [part.casefold() for part in paths.parts(next(paths.decodings(path))) if part]
+    return tuple(part.casefold() for part in paths.parts(next(paths.decodings(path))) if part)
 
 
-@lru_cache(_MAX_TEMPLATES)
-def _own_shape(template: str) -> list[str]:
-    return _shape(template)
-
-
-@lru_cache(_MAX_TEMPLATES)
+@lru_cache(1024)
 def _said(template: str) -> frozenset[tuple[str, str]]:
     """The pairs that a template fixes in its query, without those that hold variables."""
     return frozenset(
