@@ -289,7 +289,7 @@ class Gateway:
 
     async def _sweep(self) -> None:
         await self._compiled.wait()
-        if self.servers.have_auth():
+        if self.servers.configured:  # whose functions will be searched, and whose credentials looked for
             await anyio.to_thread.run_sync(needles.warm_up)
         await self._sessions.sweep()
         await self.servers.sweep()

@@ -91,10 +91,6 @@ class Servers:
             (module, settings) for module, settings in self._exposing.items() if self.modules[module] not in self.broken
         )
 
-    def have_auth(self) -> bool:
-        """Whether any server has credentials, which will be looked for in what passes."""
-        return any(server.settings.auth or server.settings.local_auth for server in self.configured.values())
-
     def per_principal(self, module: str) -> bool:
         """Whether each principal has credentials of their own at a server. A server that is no longer configured counts
         as such: that is the safe side."""
