@@ -15,8 +15,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import httpx2
 import peer
-from common import BARE, HERE, PYTHON, Project, connected, median, ms, table
+from common import BARE, HERE, PYTHON, Project, connected, interleaved, median, ms, ratio, table
 from doorward import Aliases, ExecutorError, Gateway, Program
 from doorward.config.config import load
 from program import api
@@ -228,21 +229,28 @@ async def _frames(folder: Path, sides: list[Side]) -> None:
 
 
 async def _calls(folder: Path, sides: list[Side]) -> None:
+    """The executors and bare httpx2, in turns in one go."""
     python = "import loop\nfor n in range(1000):\n    got = loop.item(n=n)\nresult = got"
     script = 'import { item } from "loop";\nfor (let n = 0; n < 1000; n++) result = await item({ n });'
-    rows = []
-    with api(folder / "calls-api") as (url, spec):
+    async with contextlib.AsyncExitStack() as stack:
+        url, spec = stack.enter_context(api(folder / "calls-api"))
+        direct = await stack.enter_async_context(httpx2.AsyncClient(base_url=url))
+
+        async def bare() -> None:
+            for n in range(1000):
+                (await direct.get("/item", params={"n": n})).raise_for_status().json()
+
+        asks: dict[str, Callable[[], Awaitable[Any]]] = {"httpx2": bare}
         server = f'[servers.loop]\nsource = "openapi"\nspec = "{spec}"\nbase_url = "{url}"\n'
         for side in sides:
-            async with connected(side.project(folder / f"calls-{side.name}", server).serve) as client:
-                took = []
-                for _ in range(3):
-                    started = time.perf_counter()
-                    await _execute(client, side.words(python, script), timeout=120)
-                    took.append(time.perf_counter() - started)
-            rows.append([side.name, ms(took)])
+            client = await stack.enter_async_context(
+                connected(side.project(folder / f"calls-{side.name}", server).serve)
+            )
+            asks[side.name] = partial(_execute, client, side.words(python, script), timeout=120)
+        took = await interleaved(asks, 3, warm=1)
+    rows = [[name, ms(times), f"**{ratio(times, took['httpx2'])}**"] for name, times in took.items()]
     print("## 1,000 calls of a loopback API in one program, ms (median / p95 of 3)")
-    table(["executor", "1,000 calls"], rows)
+    table(["executor", "1,000 calls", "ratio to bare httpx2"], rows)
 
 
 async def _clients(folder: Path, sides: list[Side], clients: int = 32, runs: int = 10) -> None:
@@ -263,9 +271,14 @@ async def _clients(folder: Path, sides: list[Side], clients: int = 32, runs: int
             started = time.perf_counter()
             await asyncio.gather(*(agent() for _ in range(clients)))
             all_of_them = time.perf_counter() - started
-        rows.append([side.name, ms(took), f"{clients * runs / all_of_them:.0f}"])
+            left = [_of_jails()]
+            await asyncio.sleep(3)
+            left.append(_of_jails())
+        row = [side.name, ms(took), f"{clients * runs / all_of_them:.0f}"]
+        rows.append([*row, *(f"{count}, {size / 2**20:.0f} MiB" for count, size in left)])
     print(f"## {clients} agents at once, {runs} runs each")
-    table(["executor", "a run, ms (median / p95)", "runs per second"], rows)
+    after = ["processes of jails then", "after 3 s"]
+    table(["executor", "a run, ms (median / p95)", "runs per second", *after], rows)
 
 
 @contextlib.asynccontextmanager
@@ -294,6 +307,12 @@ async def _memory(folder: Path, sides: list[Side]) -> None:
         rows.append([side.name, f"{sizes[1]:.1f}", f"{(sizes[5] - sizes[1]) / 4:.1f}"])
     print("## Memory of idle sandboxes, MiB (proportional set size)")
     table(["executor", "a jail with one sandbox ready", "each further one"], rows)
+
+
+def _of_jails() -> tuple[int, int]:
+    """The processes of jails, and their proportional set size."""
+    ours = [pid for pid in _pids() if _is_ours(pid)]
+    return len(ours), sum(map(_pss, ours))
 
 
 def _pids() -> list[int]:

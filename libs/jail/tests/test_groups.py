@@ -129,3 +129,36 @@ def test_a_kernel_that_refuses(tmp_path: Path) -> None:
         Groups(Parents(1, places)).make(1, LIMITS)
     assert re.search("doctor", str(refused.value.hint))
     assert list(places["memory"].iterdir()) == []
+
+
+def of_the_kernel(folder: Path, *, usage: int = 0, killed: int = 0) -> None:
+    """What the kernel shows in a group of version 2 whose processes are gone."""
+    (folder / "memory.current").write_text(f"{usage}\n")
+    (folder / "memory.events").write_text(f"oom_kill {killed}\n")
+    (folder / "pids.events").write_text("max 0\n")
+
+
+@pytest.mark.parametrize(
+    ("left", "limits", "again"),
+    [
+        ({}, LIMITS, True),
+        ({"usage": 64 * 2**20}, LIMITS, False),
+        ({"killed": 1}, LIMITS, False),
+        ({}, Limits(memory_bytes=2**25, processes=7), False),
+    ],
+    ids=["clean", "memory in use", "a limit was reached", "other limits"],
+)
+async def test_a_group_is_used_again_if_nothing_is_left_in_it(
+    tmp_path: Path, left: dict[str, int], limits: Limits, again: bool
+) -> None:
+    """It counts from zero for the next sandbox, or it is another one."""
+    groups = Groups(Parents(2, dict.fromkeys(("memory", "pids"), tmp_path)))
+    first = groups.make(1, LIMITS)
+    of_the_kernel(first.folders[0], **left)
+    await first.close()
+    second = await groups.begin(2, limits)
+    assert (second.folders == first.folders) is again
+    assert (second.folders[0] / "cgroup.procs").read_text() == "2"
+    await first.close()  # again: it takes nothing from the second
+    third = groups.make(3, LIMITS)
+    assert third.folders != second.folders

@@ -23,6 +23,7 @@ from doorward import (
     ProgramResult,
     SandboxDied,
 )
+from doorward_jail.connections.local import LocalConnection
 from doorward_jail.probes.trials_of_limits import _named
 from doorward_testing import Door, FullPythonConformance
 
@@ -475,3 +476,37 @@ async def test_processes_of_a_program_lock_its_files() -> None:
             "import fcntl, errno\ntry:\n    fcntl.flock(open('lock', 'w'), fcntl.LOCK_EX)\nexcept OSError as error:\n"
         )
         assert await value(made, f"{flock}    result = errno.errorcode[error.errno]") == "ENOSYS"
+
+
+@pytest.mark.anyio
+async def test_a_call_is_one_read_and_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the host's end of the channel, as long as messages are small."""
+    counted = {"_read": 0, "_send_now": 0}
+    for name in counted:
+        real = getattr(LocalConnection, name)
+
+        def count(*words: Any, real: Any = real, name: str = name) -> Any:
+            counted[name] += 1
+            return real(*words)
+
+        monkeypatch.setattr(LocalConnection, name, count)
+    async with executor(pool=0) as made:
+        await value(made, "import calc\nfor n in range(100): calc.add(n)")
+    assert 100 < counted["_send_now"] <= 110
+    assert counted["_read"] <= 120
+
+
+@pytest.mark.anyio
+async def test_answers_larger_than_the_channel_holds() -> None:
+    """They arrive whole and in order, also if the program reads them late."""
+    code = """
+import asyncio, calc, time
+async def main():
+    asked = [asyncio.ensure_future(calc.echo(f"{n}" * 500_000)) for n in range(8)]
+    await asyncio.sleep(0)
+    time.sleep(0.2)
+    return [(len(each), each[0]) for each in await asyncio.gather(*asked)]
+result = asyncio.run(main())
+"""
+    async with executor() as made:
+        assert await value(made, code) == [[500_000, str(n)] for n in range(8)]

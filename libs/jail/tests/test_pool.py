@@ -213,3 +213,20 @@ async def test_jails_for_one_sandbox_are_used_again(until: Any) -> None:
     await asyncio.gather(*(one() for _ in range(32)))
     assert len(machine.jails) <= 4
     await pool.close()
+
+
+async def test_what_is_made_when_the_idle_time_ends_is_ended(machine: Machine, until: Any) -> None:
+    """With its jail; so is the jail of a run that took longer."""
+    pool = Pool(machine.start, ready=1, most=4, wait=5, idle=0.05)
+    taken = await pool.take(LIMITS)
+    await until(lambda: pool._ready)
+    machine.go_on.clear()
+    pool.left(await pool.take(LIMITS), at_once=True)
+    await until(lambda: machine.jails[0].begun and pool._limits is None)
+    machine.go_on.set()
+    await until(lambda: machine.jails[0].begun == 0)
+    assert not machine.jails[0].dead.is_set()
+    await pool.left(taken, at_once=True)
+    assert machine.jails[0].dead.is_set()
+    assert machine.count() == 0
+    await pool.close()

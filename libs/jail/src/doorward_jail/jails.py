@@ -44,12 +44,16 @@ class Jails:
     async def _jail(self, limits: Limits) -> Jail:
         """A jail with room. A new one is started if there is none, or if those that have one sandbox each do not become
         free soon."""
-        soon = self.single and any(jail.fresh and jail.holds(limits) for jail in self._all)
+        soon = self._come_back(limits)
         while (found := self._with_room(limits)) is None:
             if not soon and self._starting < (_STARTS_AT_ONCE if self.single else 1):
                 return await self._new(limits)
-            soon = await self._freed()
+            soon = await self._freed() and self._come_back(limits)
         return found
+
+    def _come_back(self, limits: Limits) -> bool:
+        """Whether there are jails with one sandbox each, which are free again when that has ended."""
+        return self.single and any(jail.fresh and jail.holds(limits) for jail in self._all)
 
     async def _freed(self) -> bool:
         """Wait for a jail to become free, in turn. Returns: whether one has within a while."""

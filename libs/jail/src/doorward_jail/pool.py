@@ -124,7 +124,11 @@ class Pool:
         finally:
             self._give_back()
             self._jails.free()
-        self._refill_later()
+        if self._limits is None:  # the idle time ended meanwhile
+            await self._jails.end_unused(0)
+        else:
+            self._last = asyncio.get_running_loop().time()
+            self._refill_later()
 
     def _give_back(self) -> None:
         self._used -= 1
@@ -181,9 +185,14 @@ class Pool:
         if (turn := self._first_waiting(_kind(connection.jail.limits))) is not None:
             turn.set_result(connection)
         elif self._limits is None or self._closed or not connection.jail.holds(self._limits):
-            self._later(connection.end())
+            self._later(self._end_unwanted(connection))
         else:
             self._ready.append(connection)
+
+    async def _end_unwanted(self, connection: SandboxConnection) -> None:
+        await connection.end()
+        if self._limits is None:  # the idle time ended while it was made
+            await self._jails.end_unused(0)
 
     def _count_waiting(self, kind: Kind) -> int:
         return sum(waiting[0] == kind for waiting in self._waiting)

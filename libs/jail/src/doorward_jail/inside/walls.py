@@ -16,6 +16,8 @@ from typing import Any
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _held = ctypes.PyDLL(None, use_errno=True)  # calls with the interpreter's lock held
+_functions = {name: getattr(_libc, name) for name in ("capset", "mount", "prctl", "sethostname", "unshare")}
+"""Looked up once: else each sandbox would do so, in memory of its own."""
 
 _CLONE = {"x86_64": 56, "aarch64": 220}
 
@@ -132,7 +134,7 @@ def mount(wanted: list[Mount]) -> None:
         if each.makes:
             os.mkdir(each.makes, 0o700)
         one: Mount | None = each
-        while one is not None and _libc.mount(*one.arguments) != 0:
+        while one is not None and _functions["mount"](*one.arguments) != 0:
             one = one.instead  # an engine that masks parts of /proc forbids a whole one
             if one is None:
                 raise _refused("mount")
@@ -210,9 +212,10 @@ def privileges(filter: Any) -> None:
     """Give up all capabilities, the ways to new ones, and all system calls that are not on the list. This is the last
     wall."""
     _prctl(_SET_NO_NEW_PRIVS, 1)
-    _libc.prctl(_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)
+    prctl = _functions["prctl"]
+    prctl(_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)
     for capability in range(64):
-        if _libc.prctl(_CAPBSET_DROP, capability, 0, 0, 0) != 0:
+        if prctl(_CAPBSET_DROP, capability, 0, 0, 0) != 0:
             break  # there are no more
     _call("capset", _THIS_PROCESS, _NO_CAPABILITIES)
     _prctl(_SET_SECCOMP, _FILTER, ctypes.byref(filter))
@@ -232,7 +235,7 @@ def _prctl(option: int, *args: Any) -> None:
 
 def _call(name: str, *args: Any) -> None:
     converted = [ctypes.c_ulong(a) if isinstance(a, int) else a for a in args]
-    if getattr(_libc, name)(*converted) != 0:
+    if _functions[name](*converted) != 0:
         raise _refused(name)
 
 

