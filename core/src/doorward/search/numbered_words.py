@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import count
 
 from doorward.data.words import split_words
@@ -19,13 +19,13 @@ class NumberedWords:
 
     def __init__(self) -> None:
         self.numbers: defaultdict[str, int] = defaultdict(count().__next__)
-        self._pieces = _Pieces(self.numbered)
+        self._pieces = _Pieces(self.numbers)
         self._texts: dict[str, bytes] = {}
         self._lists: dict[int, tuple[Sequence[str], bytes]] = {}
 
     def numbered(self, words: Iterable[str]) -> bytes:
         """The numbers of some words."""
-        return array(_KIND, map(self.numbers.__getitem__, words)).tobytes()
+        return _numbered(words, self.numbers)
 
     def listed(self, words: Sequence[str]) -> bytes:
         """The same for a list that many functions share."""
@@ -50,9 +50,13 @@ _SIGNS = ".,:;!?()[]{}<>`'\"*#"
 class _Pieces(dict[str, bytes]):
     """The numbers of the words of each piece of a text."""
 
-    def __init__(self, numbered: Callable[[Iterable[str]], bytes]) -> None:
-        self._of = numbered
+    def __init__(self, numbers: defaultdict[str, int]) -> None:
+        self._numbers = numbers
 
     def __missing__(self, piece: str) -> bytes:
-        found = self[piece] = self._of(split_words(piece.strip(_SIGNS)))
+        found = self[piece] = _numbered(split_words(piece.strip(_SIGNS)), self._numbers)
         return found
+
+
+def _numbered(words: Iterable[str], numbers: defaultdict[str, int]) -> bytes:
+    return array(_KIND, map(numbers.__getitem__, words)).tobytes()
