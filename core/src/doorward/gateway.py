@@ -284,8 +284,9 @@ class Gateway:
         if not self._compiled.is_set():
             with anyio.move_on_after(COMPILE_WAIT_SECONDS):
                 await self._compiled.wait()
-        self.catalog.refresh()
-        recover(self.servers, self.catalog)
+        if self.servers.configured:
+            self.catalog.refresh()
+            recover(self.servers, self.catalog)
 
     async def _sweep(self) -> None:
         await self._compiled.wait()

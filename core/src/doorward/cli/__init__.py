@@ -46,7 +46,6 @@ With DOORWARD_DEBUG=1 everything is logged, and errors come with their traceback
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command line and exit."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    gc.disable()  # until the command is imported: it would look again and again at what stays
     match words:
         case [] | ["--help" | "-h" | "help", *_]:
             sys.stdout.write(_help())
@@ -55,6 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         case [word, *_] if word.startswith("-"):
             _refuse(f"{word} comes before the command", "Options follow the command: doorward list --config PATH")
         case [word, *rest]:
+            gc.disable()  # until the command is imported: it would look again and again at what stays
             from doorward.cli.common import run
 
             sys.exit(run(lambda: _command(word), rest, f"doorward {word}"))

@@ -129,8 +129,10 @@ def run(find: Callable[[], Any], arguments: Sequence[str], name: str) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        command = find()
-        gc.enable()  # `doorward.cli.main` has disabled it
+        try:
+            command = find()
+        finally:
+            gc.enable()  # `doorward.cli.main` has disabled it
         ended = command.main(list(arguments), prog_name=name, standalone_mode=False)
         sys.stdout.flush()
         return ended if isinstance(ended, int) else 0
