@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 import pytest
-from doorward import ExecutorError, Program, Unsupported
+from doorward import ExecutorError, Program, Unsupported, Watchdog
 from doorward.runs.run_context import RunContext
 from doorward_sandbox_monty import MontyExecutor, MontySettings
 from doorward_testing import Door, ExecutorConformance, check_driver, check_light_import
@@ -180,6 +180,30 @@ class TestMonty(ExecutorConformance):
             while executor._workers._behind:
                 await anyio.sleep(0.001)
         assert len(set(pids)) > 1
+        await executor.close()
+
+    @pytest.mark.anyio
+    async def test_what_guards_a_worker_is_told_once(self, host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A worker that many programs use is guarded from its first to its death, not anew for each of them."""
+        told: list[str] = []
+        monkeypatch.setattr(Watchdog, "_tell", lambda self, line: told.append(line))
+        executor, pids = self.executor(host), set()
+        for _ in range(10):
+            program = Program("1 + 1", deadline=time.monotonic() + 30)
+            sandbox = await executor.open(program)
+            assert (await sandbox.run(program, Door())).value == 2
+            pids.add(sandbox._worker.pid)
+            await sandbox.close()
+        while executor._workers._behind:
+            await anyio.sleep(0.001)
+        if hasattr(os, "pidfd_open"):
+            assert set(told) >= {f"+ {pid}\n" for pid in pids}
+            assert len(told) == len(set(told)) < 10
+            one = min(pids)
+            os.kill(one, signal.SIGKILL)
+            with anyio.fail_after(60):
+                while f"- {one}\n" not in told:
+                    await anyio.sleep(0.001)
         await executor.close()
 
     @pytest.mark.anyio

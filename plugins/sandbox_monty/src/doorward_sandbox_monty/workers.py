@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
-import os
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -17,9 +16,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pydantic_monty as monty
-from doorward import Busy, ExecutorError, Limits, Watchdog
+from doorward import Busy, ExecutorError, Limits
 
 from doorward_sandbox_monty.modules import Modules
+from doorward_sandbox_monty.processes import Processes
 from doorward_sandbox_monty.steps import Steps
 
 if TYPE_CHECKING:
@@ -47,40 +47,29 @@ class Worker:
     modules: Modules
     pid: int | None
     limits: Limits
-    watchdog: Watchdog
+    processes: Processes
     steps: Steps
     ahead: bool = False
     prepared: bool = False  # `api_errors.PRELUDE` has run
     on_death: Callable[[], None] = lambda: None
-    _news: int | None = None
 
     def watch(self) -> None:
         """Make sure that the worker does not outlive this process, and notice its death at once if the
         system can tell (Linux)."""
-        if self.pid is None:
-            return
-        self.watchdog.guard(self.pid)
-        with contextlib.suppress(AttributeError, OSError):
-            self._news = os.pidfd_open(self.pid)
-            asyncio.get_running_loop().add_reader(self._news, self.died)
+        if self.pid is not None:
+            self.processes.use(self.pid, self.died)
 
     def died(self) -> None:
         """Its process is gone: from now on nobody may send a signal to that process id."""
-        self._unwatch()
+        if self.pid is not None:
+            self.processes.gone(self.pid)
         self.pid = None
         self.on_death()
 
-    def _unwatch(self) -> None:
-        if self.pid is not None:
-            self.watchdog.release(self.pid)
-        if self._news is not None:
-            asyncio.get_running_loop().remove_reader(self._news)
-            os.close(self._news)
-            self._news = None
-
     async def leave(self) -> None:
         """Reset the worker and give it back; the pool replaces one that is gone."""
-        self._unwatch()  # before another run may take it
+        if self.pid is not None:
+            self.processes.leave(self.pid)  # before another run may take it
         with contextlib.suppress(monty.MontyError):
             await self.steps.take(lambda: self.session.__exit__(None, None, None))
 
@@ -97,7 +86,7 @@ class Workers:
         self._settings = settings
         self._pool: monty.Monty | None = None
         self._starting: asyncio.Task[monty.Monty] | None = None
-        self._watchdog = Watchdog("kill -9 $left")
+        self._processes = Processes()
         self._ahead: asyncio.Task[Worker] | None = None
         self._behind: set[asyncio.Task[None]] = set()
         self._idle: list[Steps] = []
@@ -147,7 +136,7 @@ class Workers:
             raise ExecutorError(
                 f"Monty does not start: {error}", hint="Reinstall pydantic-monty; its worker must be executable."
             ) from error
-        worker = Worker(checked_out, modules, checked_out.worker_pid, limits, self._watchdog, steps)
+        worker = Worker(checked_out, modules, checked_out.worker_pid, limits, self._processes, steps)
         worker.watch()
         return worker
 
@@ -189,7 +178,7 @@ class Workers:
         for steps in self._idle:
             steps.stop()
         self._idle.clear()
-        self._watchdog.close()
+        self._processes.close()
 
     async def _started(self) -> monty.Monty:
         """The pool, started once, whoever waits for it."""
