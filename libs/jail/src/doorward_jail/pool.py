@@ -91,6 +91,8 @@ class Pool:
 
     async def _next(self, limits: Limits) -> SandboxConnection:
         first = self._limits is None
+        if self._closed:
+            raise ExecutorError("the executor was closed")
         self._limits, self._last = limits, asyncio.get_running_loop().time()
         while self._ready:
             connection = self._ready.popleft()
@@ -143,6 +145,8 @@ class Pool:
 
     def _refill_later(self) -> None:
         """Start what is missing: at once if it is urgent, else when most runs are over."""
+        if self._closed:
+            return
         if not self._ready or self._aim > self._configured:
             self._make_missing()
         elif self._refill is None:
@@ -154,7 +158,7 @@ class Pool:
             self._refill = None
         if self._rest is None:
             self._rest_later(0)
-        while self._limits is not None and not self._closed and self._missing() > 0:
+        while self._limits is not None and self._missing() > 0:
             self._begin(self._limits)
 
     def _begin(self, limits: Limits) -> None:

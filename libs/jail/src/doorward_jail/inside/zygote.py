@@ -192,10 +192,10 @@ def main(config: dict[str, Any]) -> None:
     if config["fresh"]:
         why = _refused(config)
         config["fresh"] = not why
+    first = runner.Runner()
+    config["limits"] = walls.limits(config)
     if not config["fresh"]:
         walls.hide()
-    config["limits"] = walls.limits(config)
-    first = runner.Runner()
     gc.collect()
     gc.freeze()  # else a collection in a sandbox would touch, and so copy, all of our memory
     for name in [name for name in sys.modules if name.startswith("doorward")]:
