@@ -9,7 +9,7 @@ import pytest
 from doorward import HttpEngine
 from doorward.http import pool as http_pool
 
-from .test_engine import OK, Anywhere, get
+from .test_engine import OK, Anywhere, get, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -32,3 +32,9 @@ async def test_a_connection_that_ended_with_the_last_answer_carries_no_other_req
     assert len(theirs) == 5
     for each in theirs:
         each.close()
+
+
+async def test_a_scheme_may_be_written_in_capitals() -> None:
+    """As a server may write it that redirects."""
+    async with serving(OK) as (_, engine, url):
+        assert await get(engine, url.replace("http", "HTTP")) == (200, b"ok")
