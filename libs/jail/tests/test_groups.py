@@ -129,3 +129,29 @@ def test_a_kernel_that_refuses(tmp_path: Path) -> None:
         Groups(Parents(1, places)).make(1, LIMITS)
     assert re.search("doctor", str(refused.value.hint))
     assert list(places["memory"].iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "again"),
+    [
+        ("cgroup.procs", "", True),
+        ("cgroup.procs", "4242\n", False),
+        ("memory.current", str(64 * 2**20), False),
+        ("memory.events", "oom_kill 1\n", False),
+        ("pids.events", "max 3\n", False),
+    ],
+)
+async def test_only_a_group_in_which_nothing_is_left_is_used_again(
+    tmp_path: Path, file: str, text: str, again: bool
+) -> None:
+    """No process, no memory, no limit that was reached; and only for a sandbox with the same limits."""
+    groups = Groups(Parents(2, dict.fromkeys(("memory", "pids"), tmp_path)))
+    group = groups.make(4242, LIMITS)
+    (folder,) = group.folders
+    for name, said in {"cgroup.procs": "", "memory.current": "8192\n", file: text}.items():
+        (folder / name).write_text(said)
+    await group.close()
+    assert list(groups.make(1, Limits(memory_bytes=2**20, processes=7)).folders) != [folder]
+    assert (list(groups.make(1, LIMITS).folders) == [folder]) is again
+    await group.close()
+    assert list(groups.make(1, LIMITS).folders) != [folder]
