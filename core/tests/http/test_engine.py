@@ -438,7 +438,6 @@ async def test_an_answer_that_comes_later_is_nobodys_either() -> None:
 
 async def test_what_waits_unread_on_an_idle_connection_is_seen_before_it_is_used(monkeypatch: Any) -> None:
     """Though the event loop had no time to see it."""
-    monkeypatch.setattr(http_pool, "_UNSEEN_SECONDS", 0.0)
     ours, theirs = socket.socketpair()
     made: list[Any] = []
 

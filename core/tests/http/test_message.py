@@ -84,3 +84,18 @@ def test_the_end_of_the_connection_ends_only_what_has_no_length(method: str) -> 
         assert incoming.whole is (method == "HEAD" and b" 200 " in head)
         if not incoming.whole:
             assert incoming.end() is ends
+
+
+@pytest.mark.parametrize("more", [b"5", b"5\r\n", b"5;a=b\r\nhe", b"5\r\nhello\r\n0\r\n\r\n", b"hello"])
+@pytest.mark.parametrize("framing", [b"Transfer-Encoding: chunked", b"Content-Length: 5"])
+def test_content_after_an_answer_to_head_ends_the_connection(framing: bytes, more: bytes) -> None:
+    """The rest of it would be read as the answer to the next request."""
+    head = b"HTTP/1.1 200 OK\r\n" + framing + b"\r\n\r\n"
+    incoming = Incoming("HEAD")
+    incoming.feed(head + more)
+    assert incoming.whole
+    assert incoming.parts == []
+    assert not incoming.keeps
+    kept = Incoming("HEAD")
+    kept.feed(head)
+    assert kept.keeps

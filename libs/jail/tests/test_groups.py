@@ -133,6 +133,7 @@ def test_a_kernel_that_refuses(tmp_path: Path) -> None:
 
 def of_the_kernel(folder: Path, *, usage: int = 0, killed: int = 0) -> None:
     """What the kernel shows in a group of version 2 whose processes are gone."""
+    (folder / "cgroup.procs").write_text("")
     (folder / "memory.current").write_text(f"{usage}\n")
     (folder / "memory.events").write_text(f"oom_kill {killed}\n")
     (folder / "pids.events").write_text("max 0\n")
@@ -162,3 +163,29 @@ async def test_a_group_is_used_again_if_nothing_is_left_in_it(
     await first.close()  # again: it takes nothing from the second
     third = groups.make(3, LIMITS)
     assert third.folders != second.folders
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "again"),
+    [
+        ("cgroup.procs", "", True),
+        ("cgroup.procs", "4242\n", False),
+        ("memory.current", str(64 * 2**20), False),
+        ("memory.events", "oom_kill 1\n", False),
+        ("pids.events", "max 3\n", False),
+    ],
+)
+async def test_only_a_group_in_which_nothing_is_left_is_used_again(
+    tmp_path: Path, file: str, text: str, again: bool
+) -> None:
+    """No process, no memory, no limit that was reached; and only for a sandbox with the same limits."""
+    groups = Groups(Parents(2, dict.fromkeys(("memory", "pids"), tmp_path)))
+    group = groups.make(4242, LIMITS)
+    (folder,) = group.folders
+    for name, said in {"cgroup.procs": "", "memory.current": "8192\n", file: text}.items():
+        (folder / name).write_text(said)
+    await group.close()
+    assert list(groups.make(1, Limits(memory_bytes=2**20, processes=7)).folders) != [folder]
+    assert (list(groups.make(1, LIMITS).folders) == [folder]) is again
+    await group.close()
+    assert list(groups.make(1, LIMITS).folders) != [folder]

@@ -230,3 +230,27 @@ async def test_what_is_made_when_the_idle_time_ends_is_ended(machine: Machine, u
     assert machine.jails[0].dead.is_set()
     assert machine.count() == 0
     await pool.close()
+
+
+async def test_who_has_other_limits_makes_nobody_start_more(machine: Machine, until: Any) -> None:
+    """Two clients in turn, for each of whom the sandboxes ahead are of no use: each turn starts what is needed and what
+    is configured ahead, no more."""
+    pool, forks = machine.pool(ready=1), 0
+    fork = Jail.fork
+
+    async def counted(self: Jail) -> Sandbox:
+        nonlocal forks
+        forks += 1
+        return await fork(self)
+
+    Jail.fork = counted  # type: ignore[method-assign]
+    try:
+        for limits in (LIMITS, OTHERS) * 20:
+            taken = await pool.take(limits)
+            await asyncio.sleep(0.005)
+            await pool.left(taken, at_once=True)
+            await asyncio.sleep(0.005)
+    finally:
+        Jail.fork = fork  # type: ignore[method-assign]
+    assert forks <= 2 * 40
+    await pool.close()

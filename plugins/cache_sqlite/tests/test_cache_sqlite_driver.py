@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -619,3 +620,16 @@ async def test_programs_that_are_put_at_once_are_written_together(
     again = cache(tmp_path)
     assert all([await again.get(name, "ann") for name in names])
     await again.close()
+
+
+async def test_a_program_that_cannot_be_written_costs_no_other_its_place(tmp_path: Path) -> None:
+    """Programs are written together, of all principals: one with a number that JSON cannot write ends none of them."""
+    kept = cache(tmp_path)
+    hostile = program("c", "eve", params={"n": 1 << 20_000})
+    found = await asyncio.gather(
+        *(kept.put(each) for each in (program("a"), program("b"), hostile, program("d", "bob"))), return_exceptions=True
+    )
+    assert isinstance(found.pop(2), ValueError)
+    assert found == ["a", "b", "d"]
+    assert (await kept.get("d", "bob")) is not None
+    await kept.close()

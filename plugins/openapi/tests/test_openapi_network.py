@@ -669,6 +669,40 @@ async def test_openapi_https_without_http2(
     other.close()
 
 
+async def test_openapi_a_server_cannot_hold_a_connection_that_is_over(
+    api: Any, operation: Any, names: Any, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """It says that the connection ends, and then does not end its side of TLS: ours is closed at once, lest each call
+    costs a file that stays open for half a minute."""
+    context = certificate(tmp_path, "api.example", "http/1.1")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    ended: list[bool] = []
+
+    def serve() -> None:
+        for _ in range(3):
+            tls = context.wrap_socket(listening.accept()[0], server_side=True)
+            tls.recv(2**16)
+            tls.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\ntrue")
+            with socket.socket(fileno=tls.detach()) as bare:
+                bare.settimeout(5)
+                try:
+                    while bare.recv(2**16):
+                        pass
+                    ended.append(True)
+                except OSError as error:
+                    ended.append(isinstance(error, ConnectionError))
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        names["api.example"] = [["127.0.0.1"]]
+        made = await api(operation(), base_url=f"https://api.example:{listening.getsockname()[1]}", retries=0)
+        for _ in range(3):
+            assert await made.call("op") is True
+        await anyio.to_thread.run_sync(thread.join)
+    assert ended == [True] * 3
+
+
 async def test_openapi_a_redirect_to_who_does_not_answer_is_told_as_that(
     api: Any, operation: Any, upstream: Any
 ) -> None:

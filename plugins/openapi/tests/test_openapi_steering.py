@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from doorward import InvalidArguments
+from doorward_openapi.wire import steering
 
 pytestmark = pytest.mark.anyio
 
@@ -152,3 +155,16 @@ async def test_openapi_no_object_brings_a_method(api, operation, upstream, decla
     with pytest.raises(InvalidArguments, match="method of the request"):
         await made.call("op", **arguments)
     assert upstream.seen == []
+
+
+def test_openapi_names_that_programs_choose_are_not_kept():
+    """However many and long ones are asked about: the memory of a gateway is all its clients'."""
+    tracemalloc.start()
+    try:
+        for number in range(50):
+            steering.check([f"{number}{'x' * 1_000_000}"])
+            with pytest.raises(InvalidArguments):
+                steering.check([f" _METHOD \0{number}{'x' * 1_000_000}"])
+        assert tracemalloc.get_traced_memory()[0] < 5_000_000
+    finally:
+        tracemalloc.stop()

@@ -7,6 +7,7 @@ import select
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from functools import partial
 
 import httpx2
 
@@ -29,6 +30,8 @@ class Http1Connection(asyncio.Protocol):
     def __init__(self, loop: asyncio.AbstractEventLoop, over: Callable[[Http1Connection, bool], None]) -> None:
         self._loop, self._over = loop, over
         self._transport: asyncio.Transport | None = None
+        self._watch: Callable[[], object] = bool
+        """Whether there is something to be read that the event loop has not seen yet."""
         self._incoming: Incoming | None = None
         """The answer of the exchange under way."""
         self._sent = False
@@ -43,6 +46,7 @@ class Http1Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        self._watch = _watching(transport.get_extra_info("socket").fileno())
 
     def eof_received(self) -> None:
         self.closed = True  # asyncio tells the rest a turn of the loop later; nobody shall use it until then
@@ -101,12 +105,7 @@ class Http1Connection(asyncio.Protocol):
         """Whether the server may have ended an idle connection, with the news still waiting to be read."""
         if self.closed or self._transport is None or self._transport.is_closing():
             return True
-        number = self._transport.get_extra_info("socket").fileno()
-        if sys.platform == "win32":
-            return bool(select.select([number], [], [], 0)[0])
-        waiting = select.poll()
-        waiting.register(number, select.POLLIN)
-        return bool(waiting.poll(0))
+        return bool(self._watch())
 
     async def exchange(self, request: Outgoing, timeouts: Timeouts) -> Incoming:
         """Send a request. Returns: the answer as soon as its head is there.
@@ -196,10 +195,8 @@ class Http1Connection(asyncio.Protocol):
         self._incoming = None
         if not (self.closed or incoming.keeps):
             self.closed = True
-            if self._transport is not None and self._transport.get_write_buffer_size():
+            if self._transport is not None:  # no orderly end of TLS, for which a server could let us wait
                 self._transport.abort()
-            elif self._transport is not None:
-                self._transport.close()
         self._resume()
         self._over(self, not self.closed)
 
@@ -223,6 +220,14 @@ async def _pieces(request: Outgoing) -> AsyncGenerator[bytes, None]:
 async def _slices(content: bytes) -> AsyncGenerator[bytes, None]:
     for start in range(0, len(content), _PIECE_BYTES):
         yield content[start : start + _PIECE_BYTES]
+
+
+def _watching(number: int) -> Callable[[], object]:
+    if sys.platform == "win32":
+        return lambda: select.select([number], [], [], 0)[0]
+    waiting = select.poll()
+    waiting.register(number, select.POLLIN)
+    return partial(waiting.poll, 0)
 
 
 def _expire(waiter: asyncio.Future[None], late: type[httpx2.TransportError]) -> None:

@@ -26,7 +26,7 @@ ENGINE_VARIABLE = "DOORWARD_HTTP_ENGINE"
 
 _MAX_ORIGINS = 256
 """Origins of which is known what they speak: an answer can lead to any number of others."""
-_ORIGIN = re.compile(r"[a-z]+://[^/?#]+")
+_ORIGIN = re.compile(r"[A-Za-z]+://[^/?#]+")
 _PLAIN_TARGET = re.compile(r"/(?:[A-Za-z0-9_~!$&'()*+,;=:@/?.-]|%[0-9A-Fa-f]{2})*")
 """A path and a query that are sent as they are."""
 _PORTS = {"http": 80, "https": 443}

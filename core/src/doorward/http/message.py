@@ -139,6 +139,8 @@ class Incoming:
                 self.keeps = False
             else:
                 self.fault = self.fault or f"what came is no answer of HTTP/1.1: {error}"
+        if self._bare and self.whole and len(data) > 2 and not data.endswith((b"\n\r\n", b"\n\n")):
+            self.keeps = False  # content has begun, of which the parser does not tell before a chunk's size is there
         if self.whole or self.fault:
             self._parser = None  # it holds this object, too
 

@@ -23,8 +23,6 @@ MAX_IDLE_CONNECTIONS = 20
 """Idle connections that are kept."""
 MAX_IDLE_SECONDS = 20.0
 """Seconds for which an idle connection is kept."""
-_UNSEEN_SECONDS = 0.1
-"""After how long it is looked again whether an idle connection is still there: until then, the event loop has."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,12 +92,12 @@ class Http1Pool:
         now = self.loop.time()
         self._trim(MAX_IDLE_CONNECTIONS, now)
         for at in range(len(self._idle) - 1, -1, -1):
-            since, where, connection = self._idle[at]
+            _, where, connection = self._idle[at]
             if connection.closed:
                 del self._idle[at]
             elif where is endpoint:
                 del self._idle[at]
-                if now - since < _UNSEEN_SECONDS or not connection.went_silent():
+                if not connection.went_silent():
                     return connection
                 connection.close()
         return None

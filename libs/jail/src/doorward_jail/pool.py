@@ -90,9 +90,9 @@ class Pool:
         return self._later(self._end(connection, 0 if at_once else _ANSWER_SECONDS))
 
     async def _next(self, limits: Limits) -> SandboxConnection:
-        first = self._limits is None
         if self._closed:
             raise ExecutorError("the executor was closed")
+        before, kind = self._limits, _kind(limits)
         self._limits, self._last = limits, asyncio.get_running_loop().time()
         while self._ready:
             connection = self._ready.popleft()
@@ -100,10 +100,11 @@ class Pool:
                 self._refill_later()
                 return connection
             self._later(connection.end())
-        if not first and not self._jails.single:  # clients come faster than sandboxes are made
+        if before is None or _kind(before) != kind:  # what was ahead was of no use, however much it was
+            self._aim = self._configured
+        elif not self._jails.single:  # clients come faster than sandboxes are made
             self._aim = min(self._most, 2 * self._aim)
         turn: asyncio.Future[SandboxConnection] = asyncio.get_running_loop().create_future()
-        kind = _kind(limits)
         self._waiting.append((kind, turn))
         if self._making[kind] < self._count_waiting(kind):
             self._begin(limits)

@@ -87,17 +87,22 @@ class SqliteCache:
         """Write what waits, all of it in one transaction, until nothing does."""
         while self._waiting:
             batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
-            put = partial(self._put, programs=[program for program, _ in batch])
-            try:
-                ids: Sequence[str | Exception] = await self._in_thread(put)
-            except Exception as error:
-                ids = [error] * len(batch)
+            ids = await self._written([program for program, _ in batch])
             for (_, kept), found in zip(batch, ids, strict=True):
                 if kept.done():  # whoever put it does not wait any more
                     continue
                 kept.set_exception(found) if isinstance(found, Exception) else kept.set_result(found)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), BATCH_SECONDS)
+
+    async def _written(self, programs: Sequence[CachedProgram]) -> Sequence[str | Exception]:
+        """The ids of programs that are written, or why they are not."""
+        try:
+            return await self._in_thread(partial(self._put, programs=programs))
+        except ConfigError as error:  # the file cannot be used
+            return [error] * len(programs)
+        except Exception as error:  # one of them cannot be written; that must not cost another principal theirs
+            return [error] if len(programs) == 1 else [(await self._written([each]))[0] for each in programs]
 
     async def get(self, cache_id: str, principal: str) -> CachedProgram | None:
         return await self._in_thread(lambda db: self._get(db, cache_id, principal))

@@ -160,13 +160,15 @@ class Group:
                 self.remove()
 
     def _is_clean(self) -> bool:
-        """Whether nothing is left of its sandbox: no limit was reached, no memory is in use."""
+        """Whether nothing is left of its sandbox: no process, no limit that was reached, no memory in use. A jail that
+        has just died may still be killing its processes."""
         file = "memory.usage_in_bytes" if self._groups.parents.version == 1 else "memory.current"
         try:
             left = int((self.by_controller["memory"] / file).read_text(encoding="ascii"))
+            lives = any((folder / "cgroup.procs").read_text(encoding="ascii").strip() for folder in self.folders)
         except (OSError, ValueError):
             return False
-        return left < _LEFT_BYTES and not self._reached()
+        return left < _LEFT_BYTES and not lives and not self._reached()
 
     def remove(self) -> None:
         for folder in self.folders:

@@ -86,6 +86,8 @@ _BEGIN = (
 _FIELDS = {"_method", "_httpmethod", "_http_method", "x_http_method", "x_http_method_override", "x_method_override"}
 """Names in queries and forms that frameworks take for the method."""
 
+_MAX_FIELD_CHARS = max(map(len, _FIELDS))
+
 
 @lru_cache(10_000)  # documents repeat a few of them thousands of times
 def plain(header: str) -> str:
@@ -123,9 +125,13 @@ def names(form: str) -> Iterable[str]:
     return (name for name, _ in parse_qsl(form.lstrip("?"), keep_blank_values=True))
 
 
-@lru_cache(10_000)
 def _is_field(name: str) -> bool:
-    return re.sub(r"[^a-z0-9]", "_", name.partition("\0")[0].strip().lower()) in _FIELDS
+    return len(bare := name.partition("\0")[0].strip()) <= _MAX_FIELD_CHARS and _is_short_field(bare)
+
+
+@lru_cache(10_000)
+def _is_short_field(name: str) -> bool:
+    return re.sub(r"[^a-z0-9]", "_", name.lower()) in _FIELDS
 
 
 def _is_method(found: bool, schema: Mapping[str, Any], reads: bool) -> bool:
