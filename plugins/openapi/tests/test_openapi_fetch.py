@@ -158,6 +158,18 @@ async def test_openapi_a_document_that_has_not_changed_is_not_held(tmp_path, ope
     assert len((await made.compile()).functions) == 1
 
 
+async def test_openapi_a_document_stays_as_it_was_read_for_its_fingerprint(tmp_path, operation, monkeypatch):
+    """Though one that was read before is let go meanwhile: a server could give another one to be compiled."""
+    (tmp_path / "d.json").write_text(json.dumps(operation()))
+    made = source(tmp_path, spec="d.json")
+    for seconds in (0.05, 1000):
+        monkeypatch.setattr("doorward_openapi.source._HELD_SECONDS", seconds)
+        await made.fingerprint()
+    await anyio.sleep(0.1)
+    (tmp_path / "d.json").write_text(json.dumps(operation(path="/other")))
+    assert [function.route for function in (await made.compile()).functions] == ["GET /x"]
+
+
 async def test_openapi_from_a_url(tmp_path, upstream, operation):
     """CONTRACT: SRC-03 A document is downloaded, with the files of its origin that it refers to; relative servers are
     resolved."""

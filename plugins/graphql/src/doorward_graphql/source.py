@@ -74,12 +74,15 @@ class GraphQL:
         from doorward_graphql.fetching import fetch
 
         self._read = body = await fetch(self._server, self._client)
-        asyncio.get_running_loop().call_later(_HELD_SECONDS, self._let_go)
-        return await anyio.to_thread.run_sync(digest, body)
+        found = await anyio.to_thread.run_sync(digest, body)
+        asyncio.get_running_loop().call_later(_HELD_SECONDS, self._let_go, body)
+        return found
 
-    def _let_go(self) -> None:
-        """Hold the schema no longer: nobody has compiled it, for it had not changed."""
-        self._read = None
+    def _let_go(self, body: bytes) -> None:
+        """Hold a schema no longer: nobody has compiled it, for it had not changed. One that was read since stays:
+        another one must not be compiled under its fingerprint."""
+        if self._read is body:
+            self._read = None
 
     async def compile(self) -> Compiled:
         """All functions of the schema, as it was read for the fingerprint, if it was. Raises: ConfigError,

@@ -66,14 +66,17 @@ class OpenAPI:
         from doorward_openapi.document.refs import Bundle
         from doorward_openapi.fetching.fetch import digest
 
-        self._read = bundle, overlays, _ = await self._fetch()
-        asyncio.get_running_loop().call_later(_HELD_SECONDS, self._let_go)
+        self._read = found = bundle, overlays, _ = await self._fetch()
         read = [bundle, *(Bundle(uri, {uri: raw}) for uri, raw in overlays.items())]
-        return " ".join(await anyio.to_thread.run_sync(lambda: [digest(bundle) for bundle in read]))
+        digests = await anyio.to_thread.run_sync(lambda: [digest(bundle) for bundle in read])
+        asyncio.get_running_loop().call_later(_HELD_SECONDS, self._let_go, found)
+        return " ".join(digests)
 
-    def _let_go(self) -> None:
-        """Hold the document no longer: nobody has compiled it, for it had not changed."""
-        self._read = None
+    def _let_go(self, found: Read) -> None:
+        """Hold a document no longer: nobody has compiled it, for it had not changed. One that was read since stays:
+        another one must not be compiled under its fingerprint."""
+        if self._read is found:
+            self._read = None
 
     async def compile(self) -> Compiled:
         """All functions of the document, from the files that were read for the fingerprint, if they were.
