@@ -120,9 +120,11 @@ class Jail(asyncio.Protocol):
             if isolated.loaded is not None:
                 await isolated.loaded()
         except (OSError, TimeoutError, EOFError) as error:
+            late = isinstance(error, TimeoutError)
+            said = isolated.said() if late else ""  # what it says because it is ended is no reason
             await jail.end()
-            what = f"was not ready after {seconds:g} s" if isinstance(error, TimeoutError) else "ended at once"
-            raise not_started(f"the sandbox's Python {what}", isolated.said()) from None
+            what = f"was not ready after {seconds:g} s" if late else "ended at once"
+            raise not_started(f"the sandbox's Python {what}", said or isolated.said()) from None
         except BaseException:
             await jail.end()
             raise
