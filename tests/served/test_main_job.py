@@ -164,6 +164,7 @@ async def test_kept_programs_are_not_more_than_configured(project: Project) -> N
         ids = [(await agent.run(f"result = {n}"))["cache_id"] for n in range(2)]
         await agent.call("run_cached_code", cache_id=ids[0])
         await agent.run("result = 2")
+    async with project.stdio() as agent:  # an answer does not wait until its program is written
         assert (await agent.call("run_cached_code", cache_id=ids[0]))["value"] == 0
         gone = await agent.call("run_cached_code", cache_id=ids[1])
         assert "no cached program" in gone["error"]["message"]

@@ -31,8 +31,10 @@ stderr: Any = _Stderr()
 
 class _Log:
     def __getattr__(self, level: str) -> Any:
-        import structlog
-
+        try:
+            import structlog
+        except OSError as error:  # perhaps no descriptor is left to open its files with
+            return partial(_bare, level, error)
         if structlog.is_configured():
             return getattr(structlog.get_logger(), level)
         # Plain tracebacks: structlog's own show local variables, and these may be secrets.
@@ -42,6 +44,11 @@ class _Log:
             structlog.processors.KeyValueRenderer(),
         ]
         return getattr(structlog.wrap_logger(structlog.PrintLogger(stderr), processors=plain), level)
+
+
+def _bare(level: str, lacking: OSError, event: str, /, **values: Any) -> None:
+    """Write that something happened, without its values: nothing is there to take credentials out of them."""
+    stderr.write(f"[{level}] {event} (details cannot be written: {lacking})\n")
 
 
 log = _Log()
