@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import jsonschema_rs
 import pytest
-from doorward.model.outcomes import Artefact, Outcome
+from doorward.model.outcomes import Artefact, Outcome, Waiting
 from doorward.model.programs import Failure, Frame, Kind
 from doorward.results.outcome_schema import outcome_names, outcome_schema
 from doorward.results.outcome_text import as_dict
@@ -25,6 +25,7 @@ FULL = Outcome(
     artefacts=(Artefact("doorward://results/a", "image/png", 0, "a.png"),),
     truncated={"shape": "list", "bytes": 5, "rest": "doorward://results/b", "read": "doorward.read(…)"},
     error=Failure("program", "KeyError", "'x'", 3, (Frame(3, "<module>"),), "Look."),
+    waiting=Waiting("approval", "r1", ("github.repos_delete: ask",), 'resume_run("r1")'),
     notes=("it is odd",),
     executor="monty",
     ms=1.5,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from doorward.model.programs import Failure
 
@@ -41,10 +41,27 @@ class Truncated(TypedDict):
     read: str
 
 
+Awaited = Literal["approval", "login", "limit", "unknown", "stop"]
+"""What a suspended run waits for: a person's yes, a person's login, the limit of an upstream, a person who knows
+whether a call was made, or the next start of `serve`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Why a run is suspended. `run` is its id, `what` says what is awaited, a line each, and `next` what the agent does
+    then."""
+
+    for_: Awaited
+    run: str
+    what: tuple[str, ...] = ()
+    next: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The answer of `execute_code`, `run_cached_code`, `doorward run --json` and `Gateway.execute`. `usage` is what the
-    run has used of servers that count it, by server and name: `{"llm": {"rounds": 3, "tokens": 812}}`."""
+    run has used of servers that count it, by server and name: `{"llm": {"rounds": 3, "tokens": 812}}`. A run that is
+    `waiting` is not `ok`, has no error and can be resumed."""
 
     ok: bool
     value: Any = None
@@ -57,6 +74,7 @@ class Outcome:
     artefacts: tuple[Artefact, ...] = ()
     truncated: Truncated | None = None
     error: Failure | None = None
+    waiting: Waiting | None = None
     notes: tuple[str, ...] = ()
     executor: str = ""
     ms: float = 0.0

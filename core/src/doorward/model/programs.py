@@ -69,10 +69,12 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
-    """How a program ended inside its sandbox: a plain JSON value, or a failure."""
+    """How a program ended inside its sandbox: with a plain JSON value, or a failure; or not at all: its run is
+    `suspended`."""
 
     value: Any = None
     error: Failure | None = None
+    suspended: bool = False
 
 
 @dataclass(frozen=True, slots=True)

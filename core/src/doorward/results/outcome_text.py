@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from doorward.data.quoting import apart, in_one_line, indented
-from doorward.model.outcomes import Outcome
+from doorward.model.outcomes import Outcome, Waiting
 from doorward.programs.languages import JSON, is_script
 
 
@@ -17,6 +17,7 @@ def as_dict(outcome: Outcome) -> dict[str, Any]:
     fields = {name: getattr(outcome, name) for name in Outcome.__dataclass_fields__}
     fields["artefacts"] = [_filled(asdict(a)) for a in outcome.artefacts]
     fields["error"] = _filled(asdict(outcome.error)) if outcome.error else None
+    fields["waiting"] = _waiting(outcome.waiting) if outcome.waiting else None
     return {
         k: v
         for k, v in fields.items()
@@ -26,6 +27,10 @@ def as_dict(outcome: Outcome) -> dict[str, Any]:
 
 def _filled(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in fields.items() if v not in (None, "", ())}
+
+
+def _waiting(waiting: Waiting) -> dict[str, Any]:
+    return _filled({"for": waiting.for_, "run": waiting.run, "what": [*waiting.what], "next": waiting.next})
 
 
 def reading(uri: str, language: str) -> str:
@@ -67,6 +72,10 @@ def as_text(outcome: Outcome, written: Callable[[Any], str] = in_one_line) -> st
         )
         parts += [f"  line {f.line}, in {f.function}: {f.source}" for f in error.frames]
         parts += [f"hint: {indented(error.hint)}"] if error.hint else []
+    elif waiting := outcome.waiting:
+        parts.append(f"The run {waiting.run} waits ({waiting.for_}) and is suspended; nothing is lost.")
+        parts += [f"- {indented(what)}" for what in waiting.what]
+        parts += [f"then: {waiting.next}"] if waiting.next else []
     elif isinstance(outcome.value, str):
         parts.append(apart(outcome.value))
     else:

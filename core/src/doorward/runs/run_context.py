@@ -19,6 +19,7 @@ from doorward.model.usage import Usage
 from doorward.results.last_answers import LastAnswers
 from doorward.runs.run_files import RunFiles
 from doorward.runs.run_notes import RunNotes
+from doorward.runs.suspension import Suspension
 
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
@@ -46,9 +47,9 @@ class RunContext:
     """
 
     __slots__ = (
-        "_answers", "_broker", "_client", "_clock", "_counts", "_executor", "_failures", "_files", "_made", "_modules",
-        "_notes", "_printed", "_program", "_record", "_room", "_schema_hashes", "_session", "_slots", "_usage",
-        "_withheld",
+        "_answers", "_broker", "_client", "_clock", "_counts", "_executor", "_failures", "_files", "_made",
+        "_modules", "_notes", "_printed", "_program", "_record", "_room", "_schema_hashes", "_session", "_slots",
+        "_suspension", "_usage", "_withheld",
     )  # fmt: skip
 
     def __init__(
@@ -80,6 +81,7 @@ class RunContext:
         self._failures: dict[str, DoorwardError] = {}
         self._answers = LastAnswers()
         self._withheld: SecretWithheld | None = None
+        self._suspension = Suspension()
         self._notes = RunNotes()
         self._record = broker.learning.record(program.principal)
         self._printed: list[str] = []
@@ -143,11 +145,19 @@ class RunContext:
             if server == "doorward":
                 return Reply(await self._modules.help(self, name, args, kwargs))
             async with self._slots:
-                return await self._broker.call(self, function, args, kwargs, large=large, link=link, headers=headers)
+                with self._suspension.call():
+                    return await self._broker.call(
+                        self, function, args, kwargs, large=large, link=link, headers=headers
+                    )
         except DoorwardError as error:
             if len(self._failures) < MAX_FAILURES:
                 self._failures[error.message] = error
             raise
+
+    @property
+    def suspension(self) -> Suspension:
+        """What this run waits for, and how it ends then."""
+        return self._suspension
 
     def following(self, function: str, arguments: Mapping[str, Any], value: Any) -> tuple[dict[str, Any] | None, str]:
         """The arguments for the page after an answer whose source does not give them. See `next_page.following`."""

@@ -16,7 +16,7 @@ from doorward.data import values
 from doorward.data.offload import done, is_large
 from doorward.host.logs import log
 from doorward.model.errors import DoorwardError, ExecutorError, LimitExceeded, SandboxDied, Unsupported
-from doorward.model.outcomes import Outcome
+from doorward.model.outcomes import Outcome, Waiting
 from doorward.model.programs import Failure, Finding, Kind, Program, ProgramResult
 from doorward.plugins.failures import kind_of
 from doorward.results import outcome_text
@@ -130,7 +130,7 @@ class Runs:
                 continue
             run.begin(name)
             try:
-                with run.clock.until(program.deadline) as scope:
+                with run.clock.until(program.deadline) as scope, run.suspension.ends(scope):
                     if session:
                         return await session.run(self._executors, name, program, run)
                     sandbox = await self._executors.open(name, program)
@@ -140,6 +140,8 @@ class Runs:
                         with anyio.CancelScope(shield=True):
                             await sandbox.close()
                 if scope.cancelled_caught:
+                    if run.suspension.awaited:
+                        return ProgramResult(suspended=True)
                     late = _late(program)
                     if session and session.dead:
                         late.hint = gone(late.hint)
@@ -201,6 +203,8 @@ class Runs:
             "printed": printed,
             "notes": (*notes, *run.notes, *filter(None, [read.note, run.note_on(read.value)])),
         }
+        if ended.suspended:
+            return Outcome(False, waiting=_waiting(run), ms=_ms_since(started), **common)
         if error is None:
             try:
                 if read.files:
@@ -229,6 +233,12 @@ class Runs:
                 program.principal, "what the program made", ", ".join(sorted(run.reached)[:5])
             )
         return run.withheld
+
+
+def _waiting(run: RunContext) -> Waiting:
+    awaited = run.suspension.awaited
+    what = tuple(dict.fromkeys(line for _, line in awaited))
+    return Waiting(awaited[0][0], run.program.run, what, next=f'resume_run("{run.program.run}")')
 
 
 def _refusal(finding: Finding) -> Failure:

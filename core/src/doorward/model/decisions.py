@@ -1,0 +1,42 @@
+"""What is decided of a call before it is made, and by whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from doorward.model.functions import Function
+
+Then = Literal["allow", "confirm", "deny"]
+"""What happens with a call: it is made, a person is asked first, or it is refused."""
+
+Effect = Literal["read", "write", "destructive"]
+"""What calls of a function do to the world."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What policy says of a call. `rule` names the rule that decided, as a person finds it (`[[policy.rules]] 3`, the
+    name of a plugin); it is empty if none did. `reason` is what the operator wrote there."""
+
+    then: Then = "allow"
+    rule: str = ""
+    reason: str = ""
+
+
+ALLOWED = Decision()
+"""Nothing speaks against the call."""
+
+
+def effect(function: Function) -> Effect:
+    """What calls of a function do, as its document or its annotations say."""
+    if function.read_only:
+        return "read"
+    return "destructive" if function.destructive else "write"
+
+
+def may_repeat(function: Function) -> bool:
+    """Whether a call may be made twice: it only reads, or making it again changes nothing more (RFC 9110 section 9.2.2,
+    `idempotentHint` of MCP)."""
+    return function.read_only or function.idempotent
