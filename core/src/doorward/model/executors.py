@@ -21,8 +21,9 @@ class Capabilities:
 
     `language` and `isolation` are sentences for people; `languages` are the values of `Program.language` that it runs:
     `python`, `typescript`, `javascript`. `packages` can be imported besides the standard library. `files`: programs
-    have a folder of their own, with `./in` and `./out`. `one_process`: programs may not start another process, because
-    nothing could limit the memory of all of them together.
+    have a folder of their own, with `./in` and `./out`. `plans`: programs can be planned, which means that an answer
+    may be `Planned`, of which a program can do nothing but hand it on. `one_process`: programs may not start another
+    process, because nothing could limit the memory of all of them together.
     """
 
     language: str
@@ -36,6 +37,7 @@ class Capabilities:
     limits: Mapping[str, str] = field(default_factory=dict)
     """What enforces which limit, for example `{"memory": "cgroup"}`."""
     languages: Sequence[str] = ("python",)
+    plans: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,9 @@ class Door(Protocol):
         """Make one call; `function` is `server.name`. Many may be in flight. A program without keywords (TypeScript,
         JavaScript) gives one object for them: it comes as the only one of `args`, or for `doorward` as the last.
 
-        Returns: a plain JSON value; bytes where `doorward.read` reads a file that is neither JSON nor text.
+        Returns: a plain JSON value; `Planned` for a call that a plan withholds, which comes back in arguments and in
+        the result as `{PLANNED_KEY: [call, *path]}`; bytes where `doorward.read` reads a file that is neither JSON nor
+        text.
         Raises: DoorwardError, to be raised with this message in the program, at the place of the call.
         """
         ...

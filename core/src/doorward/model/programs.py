@@ -18,7 +18,7 @@ class Program:
     """A program that an agent wants to run. `params` are values for its parameters; `functions` narrows by names and
     wildcards what it may call (`None`: all that the policy allows); `deadline` is a `time.monotonic()`, which moves on
     while the client is asked something. `language` is one of `Capabilities.languages`. `continues`: earlier runs of its
-    session may have left names.
+    session may have left names. `plan`: its writes are withheld, and answered with `Planned`.
     """
 
     code: str
@@ -31,6 +31,7 @@ class Program:
     deadline: float = float("inf")
     language: str = "python"
     continues: bool = False
+    plan: bool = False
 
 
 @dataclass(frozen=True, slots=True)

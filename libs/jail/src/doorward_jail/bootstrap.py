@@ -14,7 +14,7 @@ from typing import Any
 from doorward_jail.inside.protocol import HEADER
 
 _PACKAGE = "doorward_jail.inside"
-_FILES = ("protocol", "channel", "results", "catalog", "runner", "walls", "relay", "zygote")
+_FILES = ("protocol", "channel", "unknown", "results", "catalog", "runner", "walls", "relay", "zygote")
 """In this order: a module imports only those before it."""
 
 _READ_AND_RUN = f"""

@@ -41,6 +41,7 @@ def program_message(program: Program, door: Door) -> tuple[dict[str, Any], bytes
         "mentioned": mentioned,
         "files": files,
         "most": program.limits.result_bytes,
+        "plan": program.plan,
     }
     return {"run": about}, blob
 

@@ -17,6 +17,7 @@ from doorward import (
     DoorwardError,
     LimitExceeded,
     Limits,
+    Planned,
     Program,
     ProgramResult,
     SandboxDied,
@@ -141,6 +142,8 @@ class JailSandbox:
                     value = await self._door.call(function, args, kwargs)
                     if isinstance(value, bytes):
                         blob = value
+                    elif isinstance(value, Planned):
+                        answer["planned"] = [value.call, *value.path]
                     else:
                         answer["value"] = value
                 case {"members": str(server)}:

@@ -14,6 +14,7 @@ from doorward import (
     File,
     InvalidArguments,
     LimitExceeded,
+    Planned,
     ToolError,
     UnknownName,
     aliases,
@@ -32,7 +33,7 @@ MEET_SECONDS = 60.0
 class Door:
     """A `Door` to the server `calc`. Its functions add (`add`), return their argument (`echo`), fail with an `ApiError`
     (`fail`), a `ToolError` (`complain`) or a limit (`refuse`), and wait for `ms` (`wait`) or until `n` such calls are
-    there (`meet`).
+    there (`meet`). A plan withholds `withhold`.
 
     It records what went through: `printed`, `made` (calls), `kept` (files: name, type, content). `files` can be opened
     by their URI. `language` is that of the programs.
@@ -50,7 +51,7 @@ class Door:
 
     def members(self, server: str) -> Any:
         """See `doorward.Door.members`."""
-        calc = ["add", "echo", "fail", "complain", "refuse", "wait", "meet"]
+        calc = ["add", "echo", "fail", "complain", "refuse", "wait", "meet", "withhold"]
         helpers = ["call", "pages", "items", "reply", "read", "path", "server", "describe", "close_session"]
         ours = [*helpers, "ApiError", "ToolError"]
         return {
@@ -103,6 +104,8 @@ class Door:
                 return kwargs["ms"]
             case "calc.meet":
                 return await self._meet(kwargs["n"])
+            case "calc.withhold":
+                return Planned(1)
             case "doorward.describe":
                 return f"what {args[0]} is"
             case "doorward.read":

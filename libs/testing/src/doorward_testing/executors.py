@@ -11,6 +11,7 @@ from doorward import File, LimitExceeded, Limits, Unsupported
 
 from doorward_testing.door import Door
 from doorward_testing.program_runner import ProgramRunner
+from doorward_testing.programs import plans
 
 
 class ExecutorConformance(ProgramRunner):
@@ -218,6 +219,18 @@ class ExecutorConformance(ProgramRunner):
         """It is over soon, whatever it does. Its output has come, and the next sandbox works."""
         for code in self.programs.endless.values():
             await self.cancelled(host, code)
+
+    @pytest.mark.anyio
+    async def test_plans(self, host: Any) -> None:
+        """A program can hand on what a plan withholds, and is ended where it looks at it."""
+        if not self.executor(host).capabilities().plans:
+            pytest.skip("it does not plan")
+        all_ended = await self.each(host, [code for code, _ in plans.VALUES.values()], plan=True)
+        told = zip(plans.VALUES.items(), all_ended, strict=True)
+        assert {w: ended for (w, (_, value)), (ended, _) in told if (ended.error, ended.value) != (None, value)} == {}
+        all_ended = await self.each(host, [*plans.CODE.values()], plan=True)
+        types = {what: (ended.error or ended).type for what, (ended, _) in zip(plans.CODE, all_ended, strict=True)}
+        assert types == dict.fromkeys(plans.CODE, "PlanStopped")
 
     @pytest.mark.anyio
     async def test_sessions(self, host: Any) -> None:

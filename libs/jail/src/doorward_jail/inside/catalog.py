@@ -13,6 +13,7 @@ from typing import Any
 from doorward_jail.inside.channel import Channel
 from doorward_jail.inside.protocol import Message
 from doorward_jail.inside.results import outgoing
+from doorward_jail.inside.unknown import Unknown
 
 LATER = "__doorward_later__"
 """A name that wraps the functions of awaited calls in a program's text."""
@@ -232,6 +233,8 @@ class Catalog:
         """The value of an answer, or its bytes. Raises: its error."""
         message, content = answer
         if "error" not in message:
+            if "planned" in message:
+                return Unknown(message["planned"])
             return incoming(message["value"]) if "value" in message else content
         error = message["error"]
         if error["type"] == "ApiError":

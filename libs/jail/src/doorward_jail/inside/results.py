@@ -14,6 +14,8 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from doorward_jail.inside.unknown import Unknown, sent
+
 BYTES_KEY = "\0bytes"
 """The only key of an object that stands for bytes in JSON."""
 
@@ -26,6 +28,8 @@ Keep = Callable[[str, bytes], None]
 def outgoing(value: Any) -> Any:
     """An argument that `json` cannot encode, as a value that it can: the path of a file, or an open file, becomes the
     file. Raises: TypeError."""
+    if type(value) is Unknown:
+        return sent(value)
     if isinstance(value, os.PathLike) and os.path.isfile(value):
         with open(value, "rb") as file:
             return outgoing(file)
@@ -39,6 +43,8 @@ def outgoing(value: Any) -> Any:
 def returned(value: Any) -> Any:
     """A part of a program's value that `json` cannot encode, as a value that it can. Raises: TypeError for unknown
     types."""
+    if type(value) is Unknown:
+        return sent(value)
     found = _known(value)
     if found is NotImplemented:
         raise TypeError(f"a {type(value).__name__} cannot be sent; send plain JSON values")
@@ -91,6 +97,8 @@ def plain(value: Any, depth: int = 0) -> Any:
     """Any value as plain JSON: keys become text, and objects of unknown types their `repr`."""
     if depth > 100:
         return "…"
+    if type(value) is Unknown:
+        return sent(value)
     if value is None or isinstance(value, (str, bool, int, float)):
         if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 10_000:
             return f"an integer of {value.bit_length()} bits"

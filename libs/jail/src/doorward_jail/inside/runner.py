@@ -21,6 +21,7 @@ from typing import Any
 from doorward_jail.inside import catalog, results
 from doorward_jail.inside.channel import Channel, sparing
 from doorward_jail.inside.protocol import encode
+from doorward_jail.inside.unknown import KNOWN, Looks, Unknown, known, sent
 
 _VALUE = "__doorward_value__"
 _TRIVIAL_PROGRAM: dict[str, Any] = {
@@ -46,7 +47,7 @@ class Runner:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._count = 0
         self._main = types.ModuleType("__main__")
-        self._main.__dict__[catalog.LATER] = catalog.later
+        self._main.__dict__.update({catalog.LATER: catalog.later, KNOWN: known})
         self._figures.watch()
         _surroundings(self._main)
 
@@ -89,6 +90,8 @@ class Runner:
         linecache.cache[name] = (len(code), None, code.splitlines(True), name)
         tree = ast.parse(code, name)
         _value_of_last(tree)
+        if program.get("plan"):
+            ast.fix_missing_locations(Looks().visit(tree))
         _mark_awaited(tree, code, {(start, end) for start, end in program["awaited"]})
         compiled = compile(tree, name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
         exec(program["before"], scope)  # noqa: S102
@@ -128,6 +131,8 @@ class Runner:
         self.channel.send_frame(frame)
 
     def _outgoing(self, value: Any) -> Any:
+        if type(value) is Unknown:  # it can be asked nothing else
+            return sent(value)
         return self._figures.kept(value) or results.returned(value)
 
 

@@ -1,0 +1,43 @@
+"""Answers that are not known yet: those of calls that a plan withholds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+PLANNED_KEY = "\0planned"
+"""The only key of an object that stands for an unknown value in what a sandbox sends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The answer to a withheld call, or the part of it to which the keys of `path` lead. `call` is the number of the
+    call in its plan."""
+
+    call: int
+    path: tuple[str | int, ...] = ()
+
+
+def planned(value: Any) -> Planned | None:
+    """The unknown value for which a plain one stands, if it does."""
+    if type(value) is not dict or len(value) != 1:
+        return None
+    match value.get(PLANNED_KEY):
+        case [int(call), *path] if all(isinstance(key, (str, int)) for key in path):
+            return Planned(call, tuple(path))
+    return None
+
+
+def planned_in(value: Any) -> Iterator[Planned]:
+    """All unknown values in a plain one."""
+    todo = [value]
+    while todo:
+        match todo.pop():
+            case dict() as found:
+                if (unknown := planned(found)) is not None:
+                    yield unknown
+                else:
+                    todo.extend(found.values())
+            case list() as found:
+                todo.extend(found)

@@ -1,0 +1,68 @@
+"""Programs that are planned: `calc.withhold` answers with what is not known yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_BEGIN = "import calc\nmade = calc.withhold()\n"
+
+HANDING_ON: dict[str, tuple[str, Any]] = {
+    "whole": ("calc.echo(made)", {"\0planned": [1]}),
+    "a part": ("calc.echo(made['number'])", {"\0planned": [1, "number"]}),
+    "an attribute": ("calc.echo(made.user['id'])", {"\0planned": [1, "user", "id"]}),
+    "an item": ("calc.echo(made['labels'][0]['name'])", {"\0planned": [1, "labels", 0, "name"]}),
+    "get": ("calc.echo(made.get('number'))", {"\0planned": [1, "number"]}),
+    "within a value": ("calc.echo({'of': [made.id]})", {"of": [{"\0planned": [1, "id"]}]}),
+    "by name": ("calc.echo(number=made.number)", {"number": {"\0planned": [1, "number"]}}),
+    "as the result": ("result = {'made': made.url}", {"made": {"\0planned": [1, "url"]}}),
+    "in a list": ("made_all = [calc.withhold() for _ in range(2)]\nlen(made_all)", 2),
+    "in a function": ("def of(what):\n    return what.number\ncalc.echo(of(made))", {"\0planned": [1, "number"]}),
+    "awaited": ("later = await calc.withhold()\ncalc.echo(later.id)", {"\0planned": [1, "id"]}),
+    "gathered": (
+        "import asyncio\nboth = await asyncio.gather(calc.withhold(), calc.withhold())\ncalc.echo(both[1].id)",
+        {"\0planned": [1, "id"]},
+    ),
+    "not looked at": ("for n in range(3):\n    calc.withhold()\nn", 2),
+}
+"""What may be done with what is not known: the code, and its value."""
+
+STOPPED = {
+    "a branch": "if made: 1",
+    "a field in a branch": "if made['state'] == 'open': 1",
+    "not": "1 if not made.number else 2",
+    "or": "made.number or 1",
+    "is": "1 if made is None else 2",
+    "is not": "[n for n in [made] if n is not None]",
+    "a comparison": "made.number > 5",
+    "a comparison from the other side": "5 < made.number",
+    "a calculation": "made.number + 1",
+    "a sum": "sum([made.number])",
+    "a text": "f'see #{made.number}'",
+    "a joined text": "'see ' + made.title",
+    "str": "str(made.number)",
+    "a format": "'{}'.format(made)",
+    "printing": "print(made.number)",
+    "its length": "len(made)",
+    "a loop": "for each in made: pass",
+    "unpacking": "one, two = made",
+    "keys": "list(made.keys())",
+    "double stars": "dict(**made)",
+    "a key": "{made.number: 1}",
+    "a set": "{made.number}",
+    "in": "made.number in [1, 2]",
+    "in the other way": "1 in made.labels",
+    "isinstance": "isinstance(made, dict)",
+    "type": "type(made) is dict",
+    "match": "match made:\n    case {'number': n}: n\n    case _: 0",
+    "json": "import json\njson.dumps(made)",
+    "int": "int(made.number)",
+    "sorting": "sorted([made.number, made.id])",
+    "a slice": "made.labels[:2]",
+    "an index": "[1, 2, 3][made.number]",
+    "caught": "try:\n    made.number + 1\nexcept Exception:\n    calc.echo(1)",
+    "caught in a loop": "for n in range(2):\n    try:\n        if made: break\n    except Exception:\n        pass",
+}
+"""What a plan cannot go beyond."""
+
+CODE = {what: _BEGIN + code for what, code in STOPPED.items()}
+VALUES = {what: (_BEGIN + code, value) for what, (code, value) in HANDING_ON.items()}
