@@ -387,3 +387,27 @@ def test_artefacts_open_for_their_principal_only() -> None:
     for wrong, principal in ((uri, "bob"), (f"{uri}x", "ann"), (PREFIX, "ann"), ("file:///etc/passwd", "ann")):
         with pytest.raises(UnknownName):
             kept.open(wrong, principal)
+
+
+def test_what_is_not_known_yet_is_not_checked() -> None:
+    """A plan checks the other arguments; an ordinary run takes nothing for unknown."""
+    parameters = {
+        "type": "object",
+        "required": ["number", "title"],
+        "properties": {"number": {"type": "integer"}, "title": {"type": "string"}},
+    }
+    function, unknown, catalog = (
+        Function("api", "close", parameters=parameters),
+        {"\0planned": [1, "number"]},
+        Definitions(),
+    )
+    assert bind(function, (), {"number": unknown, "title": "a"}, catalog, plan=True) == {
+        "number": unknown,
+        "title": "a",
+    }
+    with pytest.raises(InvalidArguments, match="title"):
+        bind(function, (), {"number": unknown, "title": 5}, catalog, plan=True)
+    with pytest.raises(InvalidArguments, match="title"):
+        bind(function, (), {"number": unknown}, catalog, plan=True)
+    with pytest.raises(InvalidArguments, match="number"):
+        bind(function, (), {"number": unknown, "title": "a"}, catalog)

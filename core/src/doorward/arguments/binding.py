@@ -6,7 +6,7 @@ question.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from doorward.describe.cards import class_at, fields_at
 from doorward.describe.signatures import parameter_lines, signature
 from doorward.model.errors import InvalidArguments
 from doorward.model.functions import Function
+from doorward.model.planned import planned_in
 from doorward.programs.languages import PYTHON, is_script
 from doorward.servers.corrections import advice
 
@@ -44,9 +45,11 @@ def bind(
     kwargs: Mapping[str, Any],
     catalog: Catalog,
     language: str = PYTHON,
+    *,
+    plan: bool = False,
 ) -> dict[str, Any]:
     """Positional and keyword arguments as one checked dictionary. Where the language of the program has no keywords,
-    an object in the last place stands for them.
+    an object in the last place stands for them. In a `plan`, arguments that are not known yet are not checked.
 
     Raises: InvalidArguments.
     """
@@ -65,7 +68,8 @@ def bind(
         given[name] = value
     bound = {str(name): plain(value, keep=(int, bytes)) for name, value in given.items()}
     sent = {name: value for name, value in bound.items() if value is not None or not checked.omissible(name)}
-    if not checked.valid(sent) and (told := _mistakes(checked, sent, catalog, language)):
+    known = {name: value for name, value in sent.items() if not any(planned_in(value))} if plan else sent
+    if not checked.valid(known) and (told := _mistakes(checked, known, catalog, language, sent)):
         explained, how = told
         raise _invalid(function, catalog, "; ".join([*explained, *how]), language, list(explained.values()))
     return bound if function.sends_null else sent
@@ -77,10 +81,10 @@ def fits(function: Function, name: str, value: Any, catalog: Catalog) -> bool:
 
 
 def _mistakes(
-    checked: CheckedParameters, bound: Mapping[str, Any], catalog: Catalog, language: str
+    checked: CheckedParameters, bound: Mapping[str, Any], catalog: Catalog, language: str, given: Collection[str]
 ) -> tuple[Mistakes, list[str]] | None:
     """The mistakes in arguments that are not valid, and what the operator can do to have them accepted; `None` if all
-    of them are nulls that say nothing."""
+    of them are nulls that say nothing, or about what is `given` without being known."""
     import jsonschema_rs
 
     function, value = checked.function, plain(bound, keep=(int,))
@@ -90,11 +94,18 @@ def _mistakes(
     except jsonschema_rs.ValidationError as error:
         many = exceeds(value, _MAX_PARTS_WITH_NULLS if of_null(error, value) else _MAX_PARTS_EXPLAINED)
         errors = [error] if many else [e for e in checked.validator.iter_errors(value) if not of_null(e, value)]
+    if given is not bound:
+        errors = [e for e in checked.validator.iter_errors(value) if not _lacks(e, given)]
     definitions = partial(catalog.definition, function.server)
     told = mistakes(errors, lambda place: fields_at(function, definitions, place) if place else checked.names, language)
     told = {_renamed(checked, said, place, bound): place for said, place in told.items()}
     known = not told or any("did you mean" in said for said in told)
     return (told, [] if known else advice(function, errors)) if told else None
+
+
+def _lacks(error: Any, given: Collection[str]) -> bool:
+    """Whether the mistake is that a parameter is missing which was given."""
+    return error.kind.name == "required" and not error.instance_path and error.kind.property in given
 
 
 def _renamed(checked: CheckedParameters, said: str, place: Sequence[Any], bound: Mapping[str, Any]) -> str:

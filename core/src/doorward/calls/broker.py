@@ -112,13 +112,16 @@ class Broker:
                 raise run.withheld
             self.withholding.admit(run.program.principal)
             self._check_unchanged(function, run)
-            bind = partial(binding.bind, function, args, kwargs, self._catalog, run.program.language)
+            program = run.program
+            bind = partial(binding.bind, function, args, kwargs, self._catalog, program.language, plan=program.plan)
             bound = await done(bind, large=True) if large else bind()
             call = self._made(run, function, bound, link)
             sent = len(await done(dump, bound, large=True) if large else in_one_piece(bound))
             if sent > (most := run.program.limits.result_bytes):
                 raise LimitExceeded(f"the arguments have {sent} bytes, more than {most}", hint="Send less at once.")
             self._allow(run, call)
+            if run.changes is not None and (planned := run.changes.withhold(function, bound)) is not None:
+                return Reply(planned)
             call = self._opened(call, run)
             self._reached.setdefault(call.principal, set()).add(function.server)
             scope = answers_of(function.server, call.principal)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from doorward.model.outcomes import Artefact
     from doorward.model.programs import Program
     from doorward.model.usage import Usage
+    from doorward.plans.change_set import ChangeSet
 
 
 class CallContext(Protocol):
@@ -40,6 +41,11 @@ class CallContext(Protocol):
     @property
     def withheld(self) -> SecretWithheld | None:
         """Why this run gets no more answers."""
+        ...
+
+    @property
+    def changes(self) -> ChangeSet | None:
+        """Where a plan keeps the writes that it withholds; `None` if calls are made."""
         ...
 
     @property

@@ -10,6 +10,10 @@ PLANNED_KEY = "\0planned"
 """The only key of an object that stands for an unknown value in what a sandbox sends."""
 
 
+PLANNED_TEXT = ", known once the plan is committed>"
+"""The end of the `repr` of an unknown value in a sandbox."""
+
+
 @dataclass(frozen=True, slots=True)
 class Planned:
     """The answer to a withheld call, or the part of it to which the keys of `path` lead. `call` is the number of the
@@ -27,6 +31,18 @@ def planned(value: Any) -> Planned | None:
         case [int(call), *path] if all(isinstance(key, (str, int)) for key in path):
             return Planned(call, tuple(path))
     return None
+
+
+def in_text(value: Any) -> bool:
+    """Whether a plain value holds a text that was made of an unknown one."""
+    match value:
+        case str():
+            return PLANNED_TEXT in value
+        case dict():
+            return any(map(in_text, value.values())) or any(map(in_text, value))
+        case list():
+            return any(map(in_text, value))
+    return False
 
 
 def planned_in(value: Any) -> Iterator[Planned]:

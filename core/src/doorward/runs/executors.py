@@ -108,6 +108,13 @@ class Executors:
         except DoorwardError:
             return True
 
+    def may_plan(self, name: str) -> bool:
+        """Whether programs can be planned there; also if it is broken, since trying tells why."""
+        try:
+            return self.capabilities(name).plans
+        except DoorwardError:
+            return True
+
     def _blamed(
         self, name: str, method: str, raising: type[DoorwardError] = ExecutorError
     ) -> AbstractContextManager[None]:

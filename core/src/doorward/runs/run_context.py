@@ -16,6 +16,7 @@ from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded
 from doorward.model.outcomes import Artefact, CallCount
 from doorward.model.programs import Failure, Program
 from doorward.model.usage import Usage
+from doorward.plans.change_set import ChangeSet
 from doorward.results.last_answers import LastAnswers
 from doorward.runs.run_files import RunFiles
 from doorward.runs.run_notes import RunNotes
@@ -47,7 +48,7 @@ class RunContext:
     """
 
     __slots__ = (
-        "_answers", "_broker", "_client", "_clock", "_counts", "_executor", "_failures", "_files", "_made",
+        "_answers", "_broker", "_changes", "_client", "_clock", "_counts", "_executor", "_failures", "_files", "_made",
         "_modules", "_notes", "_printed", "_program", "_record", "_room", "_schema_hashes", "_session", "_slots",
         "_suspension", "_usage", "_withheld",
     )  # fmt: skip
@@ -82,6 +83,7 @@ class RunContext:
         self._answers = LastAnswers()
         self._withheld: SecretWithheld | None = None
         self._suspension = Suspension()
+        self._changes = ChangeSet() if program.plan else None
         self._notes = RunNotes()
         self._record = broker.learning.record(program.principal)
         self._printed: list[str] = []
@@ -153,6 +155,11 @@ class RunContext:
             if len(self._failures) < MAX_FAILURES:
                 self._failures[error.message] = error
             raise
+
+    @property
+    def changes(self) -> ChangeSet | None:
+        """The writes that a plan withholds; `None` if calls are made."""
+        return self._changes
 
     @property
     def suspension(self) -> Suspension:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from doorward.secrets.store import Secrets
 
 
+_PLANNING = "A plan runs in full CPython (nsjail, docker): the operator can add one to `executor`."
+
 _READABLE_SHARE = 1 / 8
 """Share of an answer's size; in longer text, bytes and base64 are cut or become files."""
 
@@ -127,6 +129,9 @@ class Runs:
         declined: list[tuple[str, ExecutorError]] = []
         for name in [session.executor] if session and session.executor else self._executors.names:
             if not self._executors.may_run(name, program.language):
+                continue
+            if program.plan and not self._executors.may_plan(name):
+                declined.append((name, Unsupported("it cannot plan", hint=_PLANNING)))
                 continue
             run.begin(name)
             try:

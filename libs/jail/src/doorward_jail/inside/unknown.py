@@ -14,6 +14,9 @@ PLANNED_KEY = "\0planned"
 """The only key of an object that stands for an unknown answer in JSON: the number of its call, and the keys that lead
 to the part."""
 
+PLANNED_TEXT = ", known once the plan is committed>"
+"""The end of the `repr` of an unknown value. The host knows it, and lets it into no call."""
+
 KNOWN = "__doorward_known__"
 """A name that wraps, in a program's text, what is looked at in ways that no object notices."""
 
@@ -51,10 +54,10 @@ class Unknown:
         return self
         yield
 
-    __class__ = property(lambda self: _stop(self))  # type: ignore[assignment]  # what `isinstance` looks at
+    __class__ = property(lambda self: _stop(self))  # what `isinstance` looks at
 
     def __repr__(self) -> str:
-        return f"<{_named(self)}, known once the plan is committed>"
+        return f"<{_named(self)}{PLANNED_TEXT}"
 
 
 def sent(value: Unknown) -> dict[str, Any]:
