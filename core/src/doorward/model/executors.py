@@ -22,7 +22,8 @@ class Capabilities:
     `language` and `isolation` are sentences for people; `languages` are the values of `Program.language` that it runs:
     `python`, `typescript`, `javascript`. `packages` can be imported besides the standard library. `files`: programs
     have a folder of their own, with `./in` and `./out`. `one_process`: programs may not start another process, because
-    nothing could limit the memory of all of them together.
+    nothing could limit the memory of all of them together. `repeats`: it keeps to `Program.seed`, `Door.times` and
+    `Door.seen`, so that a program runs a second time as it did the first; runs elsewhere cannot be suspended.
     """
 
     language: str
@@ -36,6 +37,7 @@ class Capabilities:
     limits: Mapping[str, str] = field(default_factory=dict)
     """What enforces which limit, for example `{"memory": "cgroup"}`."""
     languages: Sequence[str] = ("python",)
+    repeats: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,16 @@ class Door(Protocol):
 
     def print(self, text: str) -> bool:
         """Keep printed output. Returns: False if the limit is reached, and the rest is dropped."""
+        ...
+
+    def times(self) -> Sequence[float]:
+        """What the program shall read from its clocks first, in this order, because it has read so before; nothing, if
+        this is its first try. After these it reads the time as it is."""
+        ...
+
+    def seen(self, times: Sequence[float]) -> None:
+        """Keep what the program newly read from its clocks, in order and without what `times` gave. Tell it before the
+        next call of the program, and at its end."""
         ...
 
     def open(self, uri: str) -> File:

@@ -41,6 +41,8 @@ def program_message(program: Program, door: Door) -> tuple[dict[str, Any], bytes
         "mentioned": mentioned,
         "files": files,
         "most": program.limits.result_bytes,
+        "seed": program.seed.hex(),
+        "times": [] if program.continues else list(door.times()),
     }
     return {"run": about}, blob
 

@@ -52,6 +52,7 @@ class DockerExecutor(JailExecutor[DockerSettings]):
             "calls, " + (f"on the network {self.settings.network!r}" if network else "without a network"),
             packages=tuple(self.settings.packages),
             sessions=True,
+            repeats=True,
             network=network,
             files=True,
             one_process=not self._held,

@@ -29,6 +29,7 @@ class NsjailExecutor(NsjailedExecutor[NsjailSettings]):
             "each run",
             packages=self.settings.packages or ((f"those of {self.settings.venv}",) if self.settings.venv else ()),
             sessions=True,
+            repeats=True,
             files=True,
             one_process=not held,
             limits={
