@@ -58,7 +58,9 @@ class Runner:
         """Tell the host that this sandbox is ready, and run its programs until the host is gone."""
         self.channel.open(link)
         _begin()
-        self._execute(_TRIVIAL_PROGRAM, "")  # copies ahead the memory that the first run would copy
+        self._clocks.begin(())
+        self._chance.begin(b"-")
+        self._execute(_TRIVIAL_PROGRAM, "")  # this all copies ahead the memory that the first run would copy
         self.channel.send({"ready": os.getpid()})
         try:
             while True:
