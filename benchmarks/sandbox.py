@@ -205,6 +205,12 @@ class _Stub:
     def print(self, text: str) -> bool:
         return True
 
+    def times(self) -> list[float]:
+        return []
+
+    def seen(self, times: list[float]) -> None:
+        pass
+
 
 async def _frames(folder: Path, sides: list[Side]) -> None:
     rows = []

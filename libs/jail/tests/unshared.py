@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 from doorward import Capabilities, Limits
-from doorward_jail import Isolated, JailExecutor, JailSettings
+from doorward_jail import PYTHON_ENVIRONMENT, Isolated, JailExecutor, JailSettings
 
 ROOT = r"""
 set -e; umask 022; PATH=$PATH:/usr/sbin:/usr/bin
@@ -61,7 +61,9 @@ class UnsharedExecutor(JailExecutor):
     Settings = UnsharedSettings
 
     def capabilities(self) -> Capabilities:
-        return Capabilities("Python", "namespaces, read-only folders, an ordinary user", sessions=True, files=True)
+        return Capabilities(
+            "Python", "namespaces, read-only folders, an ordinary user", sessions=True, files=True, repeats=True
+        )
 
     async def start(self, command: Sequence[str], limits: Limits) -> Isolated:
         chosen: Any = self.settings
@@ -77,7 +79,7 @@ class UnsharedExecutor(JailExecutor):
                 ["unshare", "-mpfniu" if root else "-Urmpfniu", "--kill-child", "sh", "-c", ROOT, "sh",
                  *sizes, folder, sys.base_prefix, python, *command],
                 stdin=theirs, stdout=theirs, stderr=errors,
-                env={"PATH": os.environ["PATH"], "become": BECOME if root else ""},
+                env={"PATH": os.environ["PATH"], "become": BECOME if root else "", **PYTHON_ENVIRONMENT},
             )  # fmt: skip
         except OSError:
             shutil.rmtree(folder)

@@ -23,7 +23,9 @@ class Capabilities:
     `python`, `typescript`, `javascript`. `packages` can be imported besides the standard library. `files`: programs
     have a folder of their own, with `./in` and `./out`. `plans`: programs can be planned, which means that an answer
     may be `Planned`, of which a program can do nothing but hand it on. `one_process`: programs may not start another
-    process, because nothing could limit the memory of all of them together.
+    process, because nothing could limit the memory of all of them together. `repeats`: it keeps to `Program.seed`,
+    `Door.times` and `Door.seen`, so that a program runs a second time as it did the first; runs elsewhere cannot be
+    suspended.
     """
 
     language: str
@@ -38,6 +40,7 @@ class Capabilities:
     """What enforces which limit, for example `{"memory": "cgroup"}`."""
     languages: Sequence[str] = ("python",)
     plans: bool = False
+    repeats: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,16 @@ class Door(Protocol):
 
     def print(self, text: str) -> bool:
         """Keep printed output. Returns: False if the limit is reached, and the rest is dropped."""
+        ...
+
+    def times(self) -> Sequence[float]:
+        """What the program shall read from its clocks first, in this order, because it has read so before; nothing, if
+        this is its first try. After these it reads the time as it is."""
+        ...
+
+    def seen(self, times: Sequence[float]) -> None:
+        """Keep what the program newly read from its clocks, in order and without what `times` gave. Tell it before the
+        next call of the program, and at its end."""
         ...
 
     def open(self, uri: str) -> File:

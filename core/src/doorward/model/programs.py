@@ -19,6 +19,8 @@ class Program:
     wildcards what it may call (`None`: all that the policy allows); `deadline` is a `time.monotonic()`, which moves on
     while the client is asked something. `language` is one of `Capabilities.languages`. `continues`: earlier runs of its
     session may have left names. `plan`: its writes are withheld, and answered with `Planned`.
+    `seed` and `began` (seconds since the epoch) are drawn when the run is admitted: from
+    the seed an executor makes all random numbers of the program, so that the run can be repeated.
     """
 
     code: str
@@ -32,6 +34,8 @@ class Program:
     language: str = "python"
     continues: bool = False
     plan: bool = False
+    seed: bytes = field(default=b"", repr=False)
+    began: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from doorward.plans.change_set import ChangeSet
 from doorward.results.last_answers import LastAnswers
 from doorward.runs.run_files import RunFiles
 from doorward.runs.run_notes import RunNotes
+from doorward.runs.seen_times import SeenTimes
 from doorward.runs.suspension import Suspension
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class RunContext:
     __slots__ = (
         "_answers", "_broker", "_changes", "_client", "_clock", "_counts", "_executor", "_failures", "_files", "_made",
         "_modules", "_notes", "_printed", "_program", "_record", "_room", "_schema_hashes", "_session", "_slots",
-        "_suspension", "_usage", "_withheld",
+        "_suspension", "_times", "_usage", "_withheld",
     )  # fmt: skip
 
     def __init__(
@@ -84,6 +85,7 @@ class RunContext:
         self._withheld: SecretWithheld | None = None
         self._suspension = Suspension()
         self._changes = ChangeSet() if program.plan else None
+        self._times = SeenTimes()
         self._notes = RunNotes()
         self._record = broker.learning.record(program.principal)
         self._printed: list[str] = []
@@ -263,6 +265,7 @@ class RunContext:
     def begin(self, executor: str) -> None:
         """Forget what was printed: this executor starts the program from the beginning."""
         self._executor = executor
+        self._times.begin()
         self._printed.clear()
         self._room = self._program.limits.output_bytes
 
@@ -307,6 +310,19 @@ class RunContext:
         Raises: InvalidArguments if there is none (any more).
         """
         return self._files.open(uri)
+
+    # What it read from its clocks
+
+    def times(self) -> Sequence[float]:
+        return self._times.given
+
+    def seen(self, times: Sequence[float]) -> None:
+        self._times.add(times)
+
+    @property
+    def seen_times(self) -> SeenTimes:
+        """What the program has read from its clocks, for whoever runs it again."""
+        return self._times
 
     # Its session
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from doorward_jail.bootstrap import PYTHON_ENVIRONMENT
 from doorward_jail.executor import JailExecutor, JailSettings
 from doorward_jail.isolated import Account, Isolated
 from doorward_jail.owner import may_run, start_time
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from doorward_jail.probes import probe as probe
 
 __all__ = [
+    "PYTHON_ENVIRONMENT",
     "Account",
     "Interpreter",
     "Isolated",

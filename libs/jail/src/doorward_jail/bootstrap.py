@@ -14,11 +14,16 @@ from typing import Any
 from doorward_jail.inside.protocol import HEADER
 
 _PACKAGE = "doorward_jail.inside"
-_FILES = ("protocol", "channel", "unknown", "results", "catalog", "runner", "walls", "relay", "zygote")
+_FILES = (
+    *("protocol", "clocks", "chance", "channel", "unknown", "results", "catalog", "runner", "walls", "relay"),
+    "zygote",
+)
 """In this order: a module imports only those before it."""
 
 _READ_AND_RUN = f"""
-import json, os, sys, types
+import sys
+sys.path[:] = filter(None, sys.path)
+import json, os, types
 def read(size):
     data = b""
     while len(data) < size:
@@ -38,8 +43,13 @@ package.zygote.main(text["config"])
 os._exit(0)
 """
 
-PYTHON_ARGUMENTS = ("-I", "-S", "-c", _READ_AND_RUN)
-"""The arguments with which the Python is started."""
+PYTHON_ARGUMENTS = ("-s", "-S", "-c", _READ_AND_RUN)
+"""The arguments with which the Python is started. `-I` would ignore `PYTHONHASHSEED`. What else that keeps out is not
+there: the environment is `PYTHON_ENVIRONMENT`, and the working folder is taken off the path first of all."""
+
+PYTHON_ENVIRONMENT = {"PYTHONHASHSEED": "0", "PYTHONHOME": "", "PYTHONPATH": ""}
+"""The environment with which it is started. Sets have the same order in every jail, so that a program can be run again
+as it was. Whoever chooses its data may make its sets slow for that: its time is limited."""
 
 
 @cache

@@ -61,7 +61,8 @@ class JailExecutor(Generic[SettingsT]):
         raise NotImplementedError
 
     async def start(self, command: Sequence[str], limits: Limits) -> Isolated:
-        """Start a Python in isolation, with these arguments. It needs `/work`, `/tmp` and `/dev/null`.
+        """Start a Python in isolation, with these arguments and `PYTHON_ENVIRONMENT`. It needs `/work`, `/tmp` and
+        `/dev/null`.
 
         Raises: ExecutorError if this machine cannot isolate, with the reason and what to install.
         """

@@ -42,6 +42,8 @@ def program_message(program: Program, door: Door) -> tuple[dict[str, Any], bytes
         "files": files,
         "most": program.limits.result_bytes,
         "plan": program.plan,
+        "seed": program.seed.hex(),
+        "times": [] if program.continues else list(door.times()),
     }
     return {"run": about}, blob
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import codecs
 import contextlib
+import math
 import mimetypes
 import signal
 from collections.abc import Mapping
@@ -25,6 +26,7 @@ from doorward import (
 
 from doorward_jail.connections.connection import SandboxConnection, first_of
 from doorward_jail.errors import failure, text_in, told
+from doorward_jail.inside.clocks import MOST as _MOST_TIMES
 from doorward_jail.pool import Pool
 from doorward_jail.program_message import file_name
 from doorward_jail.speech import Speech
@@ -109,6 +111,8 @@ class JailSandbox:
         try:
             if "began" in message:
                 return
+            if "seen" in message:
+                self._door.seen(_times(message["seen"]))
             if "done" in message:
                 if not isinstance(message["done"], dict):
                     raise TypeError("a result that is no object")
@@ -211,6 +215,16 @@ class JailSandbox:
 
     async def _reached(self) -> list[str]:
         return await self._connection.account.reached() if self._connection.account else []
+
+
+def _times(said: Any) -> list[float]:
+    """The times that a sandbox says its program has read. Raises: TypeError, ValueError."""
+    if not isinstance(said, list) or len(said) > _MOST_TIMES:
+        raise ValueError("times that are no list, or too many")
+    found = [float(time) for time in said if isinstance(time, (float, int))]
+    if len(found) < len(said) or not all(map(math.isfinite, found)):
+        raise ValueError("a time that is no number")
+    return found
 
 
 def _too_much_memory(limits: Limits) -> LimitExceeded:

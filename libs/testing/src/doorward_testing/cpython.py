@@ -12,7 +12,7 @@ from doorward_testing.door import Door
 from doorward_testing.executors import ExecutorConformance
 from doorward_testing.program_runner import program_of
 from doorward_testing.programs import isolation
-from doorward_testing.programs.full_python import ERRORS, STUBBORN, VALUES
+from doorward_testing.programs.full_python import ERRORS, REPEATING, STUBBORN, VALUES
 
 
 class FullPythonConformance(ExecutorConformance):
@@ -35,6 +35,18 @@ class FullPythonConformance(ExecutorConformance):
         assert {
             what: ended for (what, (_, *error)), (ended, _) in told if [ended.error.type, ended.error.line] != error
         } == {}
+
+    @pytest.mark.anyio
+    async def test_a_program_of_full_python_runs_again(self, host: Any) -> None:
+        """All that the standard library has to read the time and to draw numbers is as it was, and so is the order of
+        sets."""
+        if not self.executor(host).capabilities().repeats:
+            pytest.skip("it repeats no program")
+        first, door = await self.run(host, REPEATING, seed=b"seed" * 8)
+        again, same = await self.run(host, REPEATING, seed=b"seed" * 8, door=Door(given=door.read))
+        assert (first.error, len(first.value)) == (None, 25)
+        assert [(old, new) for old, new in zip(first.value, again.value, strict=True) if old != new] == []
+        assert same.read == []
 
     @pytest.mark.anyio
     @pytest.mark.parametrize("what", STUBBORN)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from doorward import (
@@ -35,14 +36,19 @@ class Door:
     (`fail`), a `ToolError` (`complain`) or a limit (`refuse`), and wait for `ms` (`wait`) or until `n` such calls are
     there (`meet`). A plan withholds `withhold`.
 
-    It records what went through: `printed`, `made` (calls), `kept` (files: name, type, content). `files` can be opened
-    by their URI. `language` is that of the programs.
+    It records what went through: `printed`, `made` (calls), `asked` (each call, as text), `kept` (files: name, type,
+    content), `read` (times), `told` (how many of these when each call came). `files` can be opened by their URI.
+    `given` are the times that the program reads first. `language` is that of the programs.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, given: Sequence[float] = ()) -> None:
         self.language = "python"
         self.printed = ""
         self.made = 0
+        self.asked: list[str] = []
+        self.given = given
+        self.read: list[float] = []
+        self.told: list[int] = []
         self.kept: list[tuple[str, str, bytes]] = []
         self.files: dict[str, File] = {}
         self.room = float("inf")
@@ -80,6 +86,8 @@ class Door:
     async def call(self, function: str, args: Any, kwargs: Any) -> Any:
         """See `doorward.Door.call`."""
         self.made += 1
+        self.asked.append(f"{function} {list(args)} {dict(kwargs)}")
+        self.told.append(len(self.read))
         if function in _NAMED and args and isinstance(args[-1], dict):  # as scripts give named arguments
             args, kwargs = args[:-1], {**args[-1], **kwargs}
         match function:
@@ -141,6 +149,14 @@ class Door:
         """See `doorward.Door.print`."""
         self.printed += text
         return len(self.printed) < self.room
+
+    def times(self) -> Sequence[float]:
+        """See `doorward.Door.times`."""
+        return self.given
+
+    def seen(self, times: Sequence[float]) -> None:
+        """See `doorward.Door.seen`."""
+        self.read += times
 
     def open(self, uri: str) -> File:
         """See `doorward.Door.open`."""

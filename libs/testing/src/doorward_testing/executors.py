@@ -233,6 +233,26 @@ class ExecutorConformance(ProgramRunner):
         assert types == dict.fromkeys(plans.CODE, "PlanStopped")
 
     @pytest.mark.anyio
+    async def test_a_program_that_runs_again(self, host: Any) -> None:
+        """With the same seed it draws the same numbers, in any sandbox. It reads the times that it is given, and then
+        what the time is; what it newly read is told, before each call. Without both, it finds others."""
+        if not self.executor(host).capabilities().repeats:
+            pytest.skip("it repeats no program")
+        code, seed = self.programs.repeating, bytes(range(32))
+        first, door = await self.run(host, code, seed=seed)
+        again, same = await self.run(host, code, seed=seed, door=Door(given=door.read))
+        assert first.error is None
+        assert (again, same.printed, same.asked) == (first, door.printed, door.asked)
+        assert same.read == []
+        assert door.told == [min(number + 1, len(door.read)) for number in range(len(first.value))]
+        further, new = await self.run(host, code, seed=seed, door=Door(given=door.read[:2]))
+        assert [old == new for old, new in zip(first.value, further.value, strict=True)] == [
+            not (2 <= number < len(door.read)) for number in range(len(first.value))
+        ]
+        assert len(new.read) == len(door.read) - 2
+        assert not {*(await self.value_of(host, code, seed=b"x" * 32))} & {*first.value}
+
+    @pytest.mark.anyio
     async def test_sessions(self, host: Any) -> None:
         """Variables, functions and imports are there for the next run of the session, also after an error, but not for
         another session."""

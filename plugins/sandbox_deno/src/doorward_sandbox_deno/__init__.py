@@ -51,6 +51,7 @@ class DenoExecutor(NsjailedExecutor[DenoSettings]):
             isolation="nsjail around Deno without permissions: all namespaces, no network, read-only root, seccomp, an "
             "unprivileged user; fresh for each run",
             sessions=True,
+            repeats=True,
             one_process=True,
             languages=("typescript", "javascript"),
             limits={

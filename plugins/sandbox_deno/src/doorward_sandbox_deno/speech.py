@@ -54,6 +54,8 @@ class DenoSpeech(Speech):
             "params": values,
             "sets_result": text.sets_result,
             "most": program.limits.result_bytes,
+            "seed": program.seed.hex(),
+            "times": [] if program.continues else list(door.times()),
         }
         return {"run": about}, b""
 

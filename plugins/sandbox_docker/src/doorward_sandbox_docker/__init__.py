@@ -53,6 +53,7 @@ class DockerExecutor(JailExecutor[DockerSettings]):
             packages=tuple(self.settings.packages),
             sessions=True,
             plans=True,
+            repeats=True,
             network=network,
             files=True,
             one_process=not self._held,

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from doorward import ExecutorError, Limits, log
+from doorward_jail import PYTHON_ENVIRONMENT
 
 from doorward_sandbox_docker.account import taken
 from doorward_sandbox_docker.channel import Unwrap, as_socket
@@ -52,6 +53,7 @@ def options(
         "Image": settings.image,
         "Entrypoint": [settings.python],
         "Cmd": [word for word in command if word != "-S"],  # programs get the image's own packages
+        "Env": [f"{name}={value}" for name, value in PYTHON_ENVIRONMENT.items()],
         "User": settings.user,
         "WorkingDir": "/",
         "Hostname": "sandbox",

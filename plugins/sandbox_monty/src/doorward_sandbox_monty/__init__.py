@@ -32,6 +32,7 @@ class MontyExecutor:
             language="a subset of Python (no generators, no class inheritance, part of the standard library)",
             isolation="an interpreter without system calls, in a process of its own",
             sessions=True,
+            repeats=True,
             notes="Dictionaries are plain: value['name'], not value.name.",
             limits={"time": "interpreter and host", "memory": "interpreter", "calls": "host", "output": "host"},
         )

@@ -12,6 +12,7 @@ from doorward import Door, DoorwardError
 
 from doorward_sandbox_monty.api_errors import Errors
 from doorward_sandbox_monty.modules import Modules
+from doorward_sandbox_monty.repeats import Repeats
 
 _OVER = {"exc_type": "RuntimeError", "message": "the run is over"}
 
@@ -21,9 +22,13 @@ class Calls:
     calls by the text that contains them: in a session, functions come from earlier texts."""
 
     def __init__(
-        self, door: Door | None = None, awaited: Mapping[str, Container[tuple[int, int]]] = MappingProxyType({})
+        self,
+        door: Door | None = None,
+        awaited: Mapping[str, Container[tuple[int, int]]] = MappingProxyType({}),
+        repeats: Repeats | None = None,
     ) -> None:
         self._door = door
+        self._repeats = repeats
         self._awaited = awaited
         self._waits: asyncio.Task[Any] | None = None
         """The task that waits for a call, whose answer the program waits for."""
@@ -38,6 +43,11 @@ class Calls:
         self.made = True
         if self._door is not None:
             self._door.print(text)
+
+    def tell(self) -> None:
+        """Tell the door which times the program has read."""
+        if self._door is not None and self._repeats is not None and (read := self._repeats.untold()):
+            self._door.seen(read)
 
     async def answer(self, step: Any, function: str) -> Any:
         self.made = self.called = True
@@ -102,6 +112,7 @@ class Calls:
 
     async def _call(self, function: str, args: Any, kwargs: Any) -> Any:
         assert self._door is not None
+        self.tell()
         try:
             return {"return_value": await self._door.call(function, args, kwargs)}
         except DoorwardError as error:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pydantic_monty as monty
 from doorward import Failure, Frame, LimitExceeded, Limits, ProgramResult, Unsupported
 
@@ -11,7 +9,6 @@ from doorward_sandbox_monty import api_errors
 from doorward_sandbox_monty.missing_features import missing_feature
 from doorward_sandbox_monty.modules import LIBRARY
 
-_TOO_OFTEN = re.compile(r"suspension limit \d+ exceeded")
 _NO_FILE = "Permission denied: '"
 """How a program fails that uses files, if its text did not show that beforehand."""
 
@@ -24,6 +21,17 @@ def no_files(line: int | None) -> Unsupported:
 def too_late(limits: Limits) -> LimitExceeded:
     return LimitExceeded(
         f"the run took more than {limits.timeout:g} s", hint="Do less in one run, or ask for a longer `timeout`."
+    )
+
+
+def too_often(limits: Limits) -> LimitExceeded:
+    hint = (
+        "Make fewer calls, and sleep less often: end the program when calls are refused, "
+        "and ask for many things at once."
+    )
+    asked, calls = limits.questions, limits.calls
+    return LimitExceeded(
+        f"the program turned to its host more than {asked} times, far beyond its limit of {calls} calls", hint=hint
     )
 
 
@@ -63,15 +71,6 @@ def result_of(error: monty.MontyError, code: str, limits: Limits, *, made: bool)
         raise no_files(line)
     if name == "TimeoutError" and "time limit exceeded" in message:
         raise too_late(limits)
-    if name == "RuntimeError" and _TOO_OFTEN.fullmatch(message):
-        hint = (
-            "Make fewer calls, and sleep less often: end the program when calls are refused, "
-            "and ask for many things at once."
-        )
-        asked, calls = limits.questions, limits.calls
-        raise LimitExceeded(
-            f"the program turned to its host more than {asked} times, far beyond its limit of {calls} calls", hint=hint
-        )
     if name == "MemoryError" and "memory limit" in message:
         raise LimitExceeded(
             f"the program needed more memory than its limit of {limits.memory_bytes // 2**20} MiB",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import signal
 from collections.abc import Callable, Mapping
@@ -17,6 +18,7 @@ from doorward import Door, DoorwardError, Program, ProgramResult, SandboxDied, a
 from doorward_sandbox_monty import api_errors, failures, files, rewriting
 from doorward_sandbox_monty.calls import Calls
 from doorward_sandbox_monty.modules import stand_in
+from doorward_sandbox_monty.repeats import Repeats
 from doorward_sandbox_monty.steps import Steps
 from doorward_sandbox_monty.workers import Worker, Workers
 
@@ -34,6 +36,8 @@ class MontySandbox:
         self._calls = Calls()
         self._awaited: dict[str, set[tuple[int, int]]] = {}
         self._fed = 0
+        self._left_to_ask = math.inf
+        self._repeats = Repeats(b"", ())
         self._running = False
         self._open = True
 
@@ -75,7 +79,9 @@ class MontySandbox:
         modules = self._worker.modules
         before = modules.begin(door, code)
         code = rewriting.rewritten(code, modules.mentioned)
-        calls = self._calls = Calls(door, self._awaited)
+        self._repeats = Repeats(program.seed, () if self._keeps else door.times())
+        calls = self._calls = Calls(door, self._awaited, self._repeats)
+        self._left_to_ask = math.inf if self._keeps else program.limits.questions
         self._worker.on_death = calls.drop
         try:
             if rewriting.needed(code) and not self._worker.prepared:
@@ -87,6 +93,7 @@ class MontySandbox:
             value = await self._drive(code, inputs, calls)
             if sets_result(code):
                 value = await self._drive("result", {}, calls, unless=(value,))
+            calls.tell()
             return ProgramResult(value=value)
         except monty.MontyCrashedError as error:
             self._worker.died()
@@ -101,6 +108,7 @@ class MontySandbox:
                 f"the sandbox died: {error}", hint="The program may have exhausted it; do less at once."
             ) from None
         except monty.MontyError as error:
+            calls.tell()
             return failures.result_of(error, code, program.limits, made=calls.called)
         finally:
             calls.cancel()
@@ -108,18 +116,22 @@ class MontySandbox:
     async def _drive(self, code: str, inputs: Mapping[str, Any], calls: Calls, *, unless: tuple[Any, ...] = ()) -> Any:
         """Feed one text and answer the worker's questions until it has a value. `unless` holds the value to use if the
         name `result` is not set."""
-        worker, take = self._worker, self._worker.steps.take
+        worker, take, through = self._worker, self._worker.steps.take, self._repeats.through
         self._fed += 1
         printed = partial(_printed, worker.steps, calls)
         try:
-            step = await take(lambda: worker.session.feed_start(code, inputs=dict(inputs), print_callback=printed))
+            first = partial(worker.session.feed_start, code, inputs=dict(inputs), print_callback=printed)
+            step = await take(through(first))
         except monty.MontyTypingError:
             self._fed -= 1  # Monty does not count it either when it names texts
             raise
         while not isinstance(step, monty.MontyComplete):
             if unless and isinstance(step, monty.NameLookupSnapshot) and step.variable_name == "result":
                 return unless[0]
-            step = await take(await self._answered(step, calls))
+            self._left_to_ask -= 1
+            if self._left_to_ask < 0:
+                raise failures.too_often(worker.limits)
+            step = await take(through(await self._answered(step, calls)))
         return step.output
 
     async def _answered(self, step: Any, calls: Calls) -> Callable[[], Any]:

@@ -20,6 +20,7 @@ from doorward import Busy, ExecutorError, Limits
 
 from doorward_sandbox_monty.modules import Modules
 from doorward_sandbox_monty.processes import Processes
+from doorward_sandbox_monty.repeats import POLICY
 from doorward_sandbox_monty.steps import Steps
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ _HAND_BACK_DELAY_SECONDS = 0.001
 _PRINT_FLUSH_SECONDS = 0.001
 """How long a worker may hold printed text, which is lost if it is killed. Sending each line at once would let a program
 that only prints keep this process busy."""
+
+_NO_LIMIT = 1_000_000_000
+"""The sandbox counts itself how often a program asks: what clocks and chance are asked costs us next to nothing."""
 
 _EXIT_DELAY_SECONDS = 0.1
 """How long the interpreter waits before it exits. Monty's threads release Python objects after the last run
@@ -119,12 +123,12 @@ class Workers:
                     # Each run of a session has its own deadline; that of a single run is known here.
                     "max_feed_duration_secs": limits.max_timeout if session else limits.timeout,
                     "max_memory": limits.memory_bytes,
-                    "max_suspensions": 1_000_000_000 if session else limits.questions,
+                    "max_suspensions": _NO_LIMIT,
                 },
                 type_check=self._settings.type_check,
                 type_check_format="concise",
                 print_flush_interval=_PRINT_FLUSH_SECONDS,
-                os_policy={"sleep": "call_host"},
+                os_policy=POLICY,
                 external_modules=modules,
             )
             await self._entered(checked_out, steps)

@@ -30,6 +30,7 @@ class NsjailExecutor(NsjailedExecutor[NsjailSettings]):
             packages=self.settings.packages or ((f"those of {self.settings.venv}",) if self.settings.venv else ()),
             sessions=True,
             plans=True,
+            repeats=True,
             files=True,
             one_process=not held,
             limits={

@@ -10,6 +10,7 @@ import socket
 import threading
 from typing import Any
 
+from doorward_jail.inside.clocks import Clocks
 from doorward_jail.inside.protocol import HEADER, Frames, Message, encode
 
 _PROGRAM_NUMBER = 0
@@ -41,7 +42,9 @@ class Channel:
 
     _link: socket.socket
 
-    def __init__(self, link: socket.socket | None = None) -> None:
+    def __init__(self, link: socket.socket | None = None, clocks: Clocks | None = None) -> None:
+        """What the program has read from `clocks` goes along with each message."""
+        self._clocks = clocks or Clocks()
         if link is not None:
             self.open(link)
         self._sending = threading.Lock()
@@ -60,9 +63,15 @@ class Channel:
     def send(self, message: dict[str, Any], blob: bytes = b"", default: Any = None) -> None:
         """Send a message. Raises: ValueError if it has more than `most` bytes; TypeError, ValueError, RecursionError
         for values that JSON cannot express."""
-        frame = sparing(encode(message, blob, default))
-        if len(frame) > self.most:  # for which the host would end the sandbox
-            raise ValueError(f"{len(frame)} bytes are more than can be sent at once ({self.most}): send less")
+        if seen := self._clocks.untold():
+            message = {**message, "seen": seen}
+        try:
+            frame = sparing(encode(message, blob, default))
+            if len(frame) > self.most:  # for which the host would end the sandbox
+                raise ValueError(f"{len(frame)} bytes are more than can be sent at once ({self.most}): send less")
+        except BaseException:
+            self._clocks.not_told(seen)
+            raise
         self.send_frame(frame)
 
     def send_frame(self, frame: bytes) -> None:

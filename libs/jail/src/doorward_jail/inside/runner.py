@@ -19,7 +19,9 @@ import types
 from typing import Any
 
 from doorward_jail.inside import catalog, results
+from doorward_jail.inside.chance import Chance
 from doorward_jail.inside.channel import Channel, sparing
+from doorward_jail.inside.clocks import Clocks
 from doorward_jail.inside.protocol import encode
 from doorward_jail.inside.unknown import KNOWN, Looks, Unknown, known, sent
 
@@ -38,8 +40,9 @@ class Runner:
     """Runs programs in one module `__main__`, and sends their results. It is made once, in the zygote: what a sandbox
     makes for itself is memory that it does not share."""
 
-    def __init__(self) -> None:
-        self.channel = Channel()
+    def __init__(self, clocks: Clocks, chance: Chance) -> None:
+        self._clocks, self._chance = clocks, chance
+        self.channel = Channel(clocks=clocks)
         self._catalog = catalog.Catalog(self.channel)
         self._out = results.Out()
         self._kept: list[tuple[str, bytes]] = []
@@ -48,6 +51,7 @@ class Runner:
         self._count = 0
         self._main = types.ModuleType("__main__")
         self._main.__dict__.update({catalog.LATER: catalog.later, KNOWN: known})
+        clocks.program = self._main.__dict__
         self._figures.watch()
         _surroundings(self._main)
 
@@ -55,7 +59,9 @@ class Runner:
         """Tell the host that this sandbox is ready, and run its programs until the host is gone."""
         self.channel.open(link)
         _begin()
-        self._execute(_TRIVIAL_PROGRAM, "")  # copies ahead the memory that the first run would copy
+        self._clocks.begin(())
+        self._chance.begin(b"-")
+        self._execute(_TRIVIAL_PROGRAM, "")  # this all copies ahead the memory that the first run would copy
         self.channel.send({"ready": os.getpid()})
         try:
             while True:
@@ -70,6 +76,9 @@ class Runner:
         self._count += 1
         name = "program.py" if self._count == 1 else f"program-{self._count}.py"
         most = self.channel.most = program["most"]
+        self._clocks.begin(program["times"])
+        if self._count == 1:  # the next ones of a session go on with what they have
+            self._chance.begin(bytes.fromhex(program["seed"]))
         try:
             for file, size in program["files"].items():
                 catalog.put(file, files[:size])
@@ -117,13 +126,14 @@ class Runner:
         self._kept.clear()
 
     def _send_end(self, ended: dict[str, Any], most: int) -> None:
+        seen = {"seen": self._clocks.untold()}
         try:
-            frame = sparing(encode({"done": ended}, default=self._outgoing))
+            frame = sparing(encode({"done": ended, **seen}, default=self._outgoing))
         except BaseException:  # a value that JSON cannot say, or that resists
             try:
-                frame = encode({"done": {"value": results.plain(ended.get("value"))}})
+                frame = encode({"done": {"value": results.plain(ended.get("value"))}, **seen})
             except BaseException as error:
-                frame = encode({"done": {"error": results.failure(error, "")}})
+                frame = encode({"done": {"error": results.failure(error, "")}, **seen})
         while self._kept:  # figures that were in the value
             self.channel.send({"artefact": self._kept[0][0]}, self._kept.pop(0)[1])
         if len(frame) > most:
@@ -154,8 +164,6 @@ def _surroundings(main: types.ModuleType) -> None:
 
 def _begin() -> None:
     """What the process of a sandbox makes for itself."""
-    if "numpy.random" in sys.modules:  # it does not notice a fork: all sandboxes would draw the same numbers
-        sys.modules["numpy.random"].seed()
     for name in ("in", "out"):
         with contextlib.suppress(FileExistsError):
             os.mkdir(name)

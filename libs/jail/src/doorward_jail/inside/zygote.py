@@ -20,6 +20,8 @@ import sys
 from typing import Any
 
 from doorward_jail.inside import relay, runner, walls
+from doorward_jail.inside.chance import Chance
+from doorward_jail.inside.clocks import Clocks
 from doorward_jail.inside.protocol import Frames, encode
 
 _CHUNK_BYTES = 2**16
@@ -181,6 +183,9 @@ def main(config: dict[str, Any]) -> None:
     if "uid" in config:
         walls.become(config["uid"], config["gid"])
     sys.path[:0] = config["path"]
+    clocks, chance = Clocks(), Chance()
+    clocks.install()
+    chance.install()
     problems = {}
     for name in config["preload"]:
         try:
@@ -192,7 +197,7 @@ def main(config: dict[str, Any]) -> None:
     if config["fresh"]:
         why = _refused(config)
         config["fresh"] = not why
-    first = runner.Runner()
+    first = runner.Runner(clocks, chance)
     config["limits"] = walls.limits(config)
     if not config["fresh"]:
         walls.hide()

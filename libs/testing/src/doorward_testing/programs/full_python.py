@@ -193,3 +193,21 @@ STUBBORN: dict[str, str] = {
     "a large number": "10 ** 10 ** 9",
 }
 """Programs that do not end by themselves, and resist being ended."""
+
+REPEATING = """
+import datetime, logging, os, random, secrets, tempfile, time, uuid
+logging.basicConfig(format="%(created)f")
+logging.warning("now")
+shuffled = list(range(50))
+random.shuffle(shuffled)
+class Own(datetime.datetime): pass
+result = [str(read()) for read in (
+    time.time, time.time_ns, time.localtime, time.gmtime, time.ctime, time.asctime, lambda: time.strftime("%c"),
+    lambda: time.clock_gettime(time.CLOCK_REALTIME), time.monotonic_ns, time.perf_counter,
+    datetime.datetime.now, datetime.datetime.utcnow, datetime.datetime.today, datetime.date.today, Own.now,
+    lambda: datetime.datetime.now().astimezone(), lambda: os.urandom(5), lambda: os.getrandom(5), uuid.uuid1,
+    uuid.uuid4, secrets.token_hex, random.SystemRandom().random, tempfile.mkdtemp, lambda: shuffled,
+    lambda: [hash("text"), *{"a", "b", b"c", ("d", 1.5), frozenset("efgh"), None}][:5],
+)]
+"""
+"""It has all that it finds for its value."""

@@ -278,6 +278,17 @@ JAVASCRIPT = Suite(
         "a regular expression": 'console.log("begun");\n/^(a+)+$/.test("a".repeat(60) + "b");',
         "swallowed errors": 'console.log("begun");\nfor (;;) { try { null.x; } catch { continue; } }',
     },
+    repeating="""import { echo } from "calc";
+const found = [];
+for (const read of [
+  () => Date.now(), () => new Date().getTime(), () => new Date().toISOString(), () => performance.now(), Math.random,
+  () => crypto.randomUUID(), () => crypto.getRandomValues(new Uint32Array(4)).join(),
+]) {
+  found.push(String(read()));
+  console.log(found.at(-1));
+  await echo(found.at(-1));
+}
+found""",
     session=(
         'import * as calc from "calc";\nlet x = 40;\nfunction f(y) { return calc.add(x, y); }\nconst result = 1;',
         "undefined.x",

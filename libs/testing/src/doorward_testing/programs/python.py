@@ -42,6 +42,19 @@ PYTHON = Suite(
         "a sleep": "print('begun')\nimport time\ntime.sleep(1000)",
         "a call": "print('begun')\nimport calc\ncalc.wait(ms=100000)",
     },
+    repeating="""import calc, random, time
+from datetime import datetime, timezone
+found = []
+for read in (
+    time.time, time.time_ns, time.monotonic, time.perf_counter,
+    lambda: datetime.now(), lambda: datetime.now(timezone.utc),
+    random.random, lambda: random.choice(range(10**9)), lambda: random.Random().random(),
+    lambda: random.sample(range(10**9), 3),
+):
+    found.append(str(read()))
+    print(found[-1])
+    await calc.echo(found[-1])
+found""",
     session=(
         "import calc, json\nx = 40\ndef f(y): return calc.add(x, y)\nresult = 1",
         "1 / 0",

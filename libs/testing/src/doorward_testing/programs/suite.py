@@ -92,6 +92,10 @@ class Suite:
     endless: Mapping[str, str]
     """Programs that do not end, by how. Each prints `begun` first."""
 
+    repeating: str
+    """It reads the time, and draws random numbers after that, in all ways. It prints each, gives it to `calc.echo`, and
+    has all of them for its value."""
+
     session: tuple[str, str, str, str, str]
     """Programs of one session: it sets `x` to 40 and has 1 for its value; it fails; it adds 1 to `x` and has the text
     `42` for its value; it has none; and in another session, `x` is unknown."""

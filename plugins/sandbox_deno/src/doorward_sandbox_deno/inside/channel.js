@@ -2,6 +2,7 @@
 // raw bytes if there are any. What a program prints goes to the standard error.
 
 import { captureStackTrace, create, decode, encode, Later, replace, set, stringify, subarray, test } from "./own.js";
+import { notTold, untold } from "./repeats.js";
 import { incoming, outgoing } from "./values.js";
 
 const read = Deno.stdin.read.bind(Deno.stdin);
@@ -87,9 +88,16 @@ export function sendFrame(frame) {
 
 /** Sends a message. Throws: TypeError for values that JSON cannot express; RangeError if it is too large. */
 export function send(message, blob) {
-  const frame = framed(message, blob, outgoing.argument);
-  if (frame.length > limits.most) { // for which the host would end the sandbox
-    throw new RangeError(`${frame.length} bytes are more than can be sent at once (${limits.most}): send less`);
+  const seen = untold();
+  let frame;
+  try {
+    frame = framed(seen.length ? { ...message, seen } : message, blob, outgoing.argument);
+    if (frame.length > limits.most) { // for which the host would end the sandbox
+      throw new RangeError(`${frame.length} bytes are more than can be sent at once (${limits.most}): send less`);
+    }
+  } catch (error) {
+    notTold(seen);
+    throw error;
   }
   sendFrame(frame);
 }

@@ -9,6 +9,7 @@ import { evaluate, Thrown } from "./evaluate.js";
 import { failure, lines } from "./frames.js";
 import { redirect } from "./output.js";
 import { create, defineProperty, exec, includes, Later, parse, replace, split, text } from "./own.js";
+import { begin, install, untold } from "./repeats.js";
 import { outgoing } from "./values.js";
 
 const PURE = [
@@ -125,6 +126,7 @@ async function run(program) {
   const name = `program${count === 1 ? "" : `-${count}`}.${program.types ? "ts" : "js"}`;
   limits.most = program.most;
   unhandled = [];
+  begin(program.times, count === 1 ? program.seed : undefined);
   let frame;
   try {
     frame = ended({ __proto__: null, value: await execute(program, name) });
@@ -135,7 +137,7 @@ async function run(program) {
 }
 
 function ended(done) {
-  return framed({ __proto__: null, done }, undefined, outgoing.value);
+  return framed({ __proto__: null, done, seen: untold() }, undefined, outgoing.value);
 }
 
 for (const type of ["unhandledrejection", "error"]) {
@@ -155,6 +157,7 @@ for (const name of ["then", "constructor"]) { // what `await` looks for
   defineProperty(Promise.prototype, name, { writable: false, configurable: false });
 }
 redirect();
+install();
 await execute(TRIVIAL_PROGRAM, "warm.ts"); // compiles and copies ahead what the first run needs
 send({ ready: Deno.pid });
 await listen((message) => void run(message.run).catch(() => sendFrame(BROKEN)));
