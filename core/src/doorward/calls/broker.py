@@ -19,6 +19,7 @@ from doorward.data.json_writing import dump, in_one_piece
 from doorward.data.offload import done
 from doorward.describe.signatures import signature
 from doorward.model.calls import Call, CallRecord, File, Reply
+from doorward.model.decisions import ALLOWED, Decision
 from doorward.model.errors import (
     DoorwardError,
     GuardRefused,
@@ -107,6 +108,7 @@ class Broker:
         error: BaseException | None = None
         said: DoorwardError | None = None
         sent = received = 0
+        decision = ALLOWED
         try:
             if run.withheld:
                 raise run.withheld
@@ -118,7 +120,11 @@ class Broker:
             sent = len(await done(dump, bound, large=True) if large else in_one_piece(bound))
             if sent > (most := run.program.limits.result_bytes):
                 raise LimitExceeded(f"the arguments have {sent} bytes, more than {most}", hint="Send less at once.")
-            self._allow(run, call)
+            try:
+                self._allow(run, call)
+            except (Refused, GuardRefused) as refused:
+                decision = Decision("deny", "guard" if isinstance(refused, GuardRefused) else "policy")
+                raise
             call = self._opened(call, run)
             self._reached.setdefault(call.principal, set()).add(function.server)
             scope = answers_of(function.server, call.principal)
@@ -152,6 +158,7 @@ class Broker:
                 record=CallRecord(
                     *(error is None, round(ms, 3), sent, received, type(error).__name__ if error else ""),
                     call.details,
+                    decision,
                 ),
             )
 

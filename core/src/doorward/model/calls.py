@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from doorward.model.clock import Clock
+from doorward.model.decisions import ALLOWED, Decision
 from doorward.model.functions import Function
 from doorward.model.principals import LOCAL
 from doorward.model.usage import Usage
@@ -83,7 +84,7 @@ class File:
 @dataclass(frozen=True, slots=True)
 class CallRecord:
     """How a call went: its size and duration, never its content. `details` are what its source says of it, see
-    `Call`."""
+    `Call`; `decision` is what policy said before it was made."""
 
     ok: bool
     ms: float
@@ -91,3 +92,4 @@ class CallRecord:
     bytes_out: int = 0
     error: str = ""
     details: Mapping[str, str | float] = field(default_factory=dict)
+    decision: Decision = ALLOWED

@@ -98,7 +98,7 @@ class _Feed:
     def call_finished(self, call: Call, record: CallRecord) -> None:
         function, error = call.function.qualified, record.error[:MAX_NAME_CHARACTERS]
         sizes = record.bytes_in, record.bytes_out
-        ended = record.ok, record.ms, *sizes, error, record.details
+        ended = record.ok, record.ms, *sizes, error, record.details, record.decision.then, record.decision.rule
         self._put(CallFinished(time.time(), call.run, call.principal, function, *ended))
 
     def _put(self, event: Event) -> None:
