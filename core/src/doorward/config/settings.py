@@ -234,6 +234,9 @@ class Config(Settings):
     output: OutputForm = Field("auto", description="The form of the text of MCP answers")
     executor: list[str] = []
     observer: list[str] = []
+    observer_fail: Literal["open", "closed"] = Field(
+        "open", description="While an observer fails: go on, or refuse programs and calls"
+    )
     search_view: list[str] = []
     cache: str | None = None
     plugins: list[str] = []
