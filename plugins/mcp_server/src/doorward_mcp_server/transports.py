@@ -71,7 +71,7 @@ async def serve_http(
         endpoint = Endpoint(gate.loaded, host, listener.getsockname()[1])
         async with serving(gate, changes) as server:
             server.middleware[:0] = [_by_http, shutdown]
-            app, requests = application(server, endpoint, verifiers, changes.forget, lambda: gate.readiness.why_not)
+            app, requests = application(server, endpoint, verifiers, changes.forget, gate)
             settings = uvicorn.Config(
                 app, ws="none", log_config=None, access_log=False, proxy_headers=False, server_header=False,
                 timeout_keep_alive=http.idle_timeout, timeout_graceful_shutdown=3,
@@ -115,10 +115,10 @@ def application(
     endpoint: Endpoint,
     verifiers: Verifiers,
     forget: Callable[[str], None],
-    unready: Callable[[], str],
+    gate: Gateway,
 ) -> tuple[Any, Requests]:
     """The ASGI application: the SDK's, behind our entrance and the limits of requests. `forget` gets the id of each
-    session that ends; `unready` says why no programs are taken."""
+    session that ends."""
     from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
     from mcp.server.auth.settings import AuthSettings
     from mcp.server.transport_security import TransportSecuritySettings
@@ -145,7 +145,8 @@ def application(
         custom_starlette_routes=routes,
     )
     requests = Requests(app, http, forget)
-    guarded = Entrance(requests, endpoint, verifiers, metadata, unready)
+    pages = {page.path: page for answer in gate.plugins.each("http_pages", list) for page in answer}
+    guarded = Entrance(requests, endpoint, verifiers, metadata, lambda: gate.readiness.why_not, pages)
     if not http.origins:
         return guarded, requests
     for_pages = CORSMiddleware(

@@ -3,10 +3,10 @@ and tells which principal they are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from doorward import LOCAL
+from doorward import LOCAL, RawPage, log
 from doorward.serving import PRINCIPAL
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
@@ -30,7 +30,7 @@ _UNCACHED = {"Cache-Control": "no-store"}
 class Entrance:
     """Lets clients pass to the application that name the endpoint's host and have a valid token, or any token where
     none is required. `metadata` is the URL of the metadata of RFC 9728, if there is an authorization server; `unready`
-    says why no programs are taken, if so."""
+    says why no programs are taken, if so; `pages` are paths of plugins, which say themselves who may read them."""
 
     def __init__(
         self,
@@ -39,9 +39,10 @@ class Entrance:
         verifiers: Verifiers,
         metadata: AnyHttpUrl | None,
         unready: Callable[[], str],
+        pages: Mapping[str, RawPage],
     ) -> None:
         self._app, self._endpoint, self._verifiers = app, endpoint, verifiers
-        self._unready = unready
+        self._unready, self._pages = unready, pages
         self._path = endpoint.loaded.config.http.path
         required = RequireAuthMiddleware(self._named, verifiers.scopes, metadata)
         self._guarded = AuthenticationMiddleware(
@@ -61,6 +62,8 @@ class Entrance:
             why = self._unready()
             answer = PlainTextResponse(f"no: {why}\n" if why else "ok\n", 503 if why else 200, _UNCACHED)
             await answer(scope, receive, send)
+        elif scope["path"] in self._pages and scope["path"] != self._path:
+            await (await self._page(scope))(scope, receive, send)
         elif not (admitted := self._endpoint.admits(Headers(scope=scope))):
             why, status = ("Origin", 403) if admitted is None else ("Host", 421)
             await PlainTextResponse(f"Invalid {why} header", status)(scope, receive, send)
@@ -71,6 +74,16 @@ class Entrance:
             await self._guarded(scope, receive, self._with_scope(send))
         else:
             await self._app({**scope, PRINCIPAL: LOCAL}, receive, send)
+
+    async def _page(self, scope: Scope) -> Response:
+        if scope["method"] not in ("GET", "HEAD"):
+            return PlainTextResponse("Method Not Allowed", 405, {"Allow": "GET, HEAD"})
+        try:
+            status, headers, body = await self._pages[scope["path"]].answer(dict(Headers(scope=scope)))
+        except Exception as error:
+            log.warning("page_failed", path=scope["path"], error=type(error).__name__)
+            return PlainTextResponse("Internal Server Error", 500)
+        return Response(body, status, dict(headers))
 
     async def _named(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app({**scope, PRINCIPAL: scope["user"].access_token.subject}, receive, send)
