@@ -27,9 +27,7 @@ PLUGIN_API = 1
 class TelemetrySettings(Settings):
     """`[hooks.telemetry]`"""
 
-    endpoint: str | None = Field(
-        None, description="Where OTLP/HTTP is taken, without /v1/…; if absent, none is sent"
-    )
+    endpoint: str | None = Field(None, description="Where OTLP/HTTP is taken, without /v1/…; if absent, none is sent")
     headers: dict[str, Secret] = Field({}, description="Headers of each request to it, such as Authorization")
     service: str = Field("doorward", description="What this service is called there")
     traces: bool = Field(True, description="Send spans of runs, calls and requests")

@@ -51,7 +51,7 @@ class AuditExport:
                 await self._task
         if not self._failing:
             await asyncio.to_thread(self.send)
-        self._exporter.shutdown()
+        self._exporter.shutdown()  # type: ignore[no-untyped-call]
         os.close(self._cursor)
 
     async def _follow(self) -> None:
@@ -120,9 +120,7 @@ class AuditExport:
             severity_number=SeverityNumber.WARN if failed else SeverityNumber.INFO,
             severity_text="WARN" if failed else "INFO",
             body=json.dumps(line, separators=(",", ":")),
-            attributes={
-                f"doorward.{key}": value for key, value in line.items() if isinstance(value, (str, int, float))
-            },
+            attributes={f"doorward.{key}": each for key, each in line.items() if isinstance(each, (str, int, float))},
             event_name=f"doorward.{line.get('event', '')}",
         )
         return ReadableLogRecord(record, self._sending.resource, _SCOPE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from opentelemetry.metrics import Histogram
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import MetricReader
 
@@ -36,13 +37,16 @@ class Metrics:
             readers.append(PrometheusMetricReader(registry=self._registry))
         self._provider = MeterProvider(readers, sending.resource, shutdown_on_exit=False)
         meter = self._provider.get_meter("doorward")
-        buckets = {"unit": "s", "explicit_bucket_boundaries_advisory": _SECONDS}
+
+        def times(name: str, description: str) -> Histogram:
+            return meter.create_histogram(name, "s", description, explicit_bucket_boundaries_advisory=_SECONDS)
+
         self._runs = meter.create_counter("doorward.runs", description="Programs, by how they ended")
-        self._run_time = meter.create_histogram("doorward.run.duration", description="Time of programs", **buckets)
+        self._run_time = times("doorward.run.duration", "Time of programs")
         self._active = meter.create_up_down_counter("doorward.runs.active", description="Programs that are running")
         self._waits = meter.create_counter("doorward.waits", description="Programs that were suspended, by what for")
         self._calls = meter.create_counter("doorward.calls", description="Calls, by server and how they ended")
-        self._call_time = meter.create_histogram("doorward.call.duration", description="Time of calls", **buckets)
+        self._call_time = times("doorward.call.duration", "Time of calls")
         self._bytes = meter.create_counter("doorward.call.bytes", unit="By", description="Arguments and results")
         self._tokens = meter.create_counter("doorward.tokens", description="Tokens of models, by server")
         self._started: set[str] = set()

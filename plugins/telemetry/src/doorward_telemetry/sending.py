@@ -7,8 +7,8 @@ from typing import Any
 
 from opentelemetry.sdk.resources import Resource
 
-SEND_SECONDS = 10.0
-"""Seconds in which one batch must be taken, all attempts included."""
+SEND_SECONDS = 4.0
+"""Seconds in which one batch must be taken, all attempts included: less than a plugin has for its end."""
 
 
 class Sending:
