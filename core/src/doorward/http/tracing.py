@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from doorward.model.tracing import CallTrace
 
-TRACE: ContextVar[CallTrace | None] = ContextVar("doorward_trace", default=None)
+TRACE: ContextVar[CallTrace | None] = ContextVar("trace", default=None)
 """Who follows the requests that are sent now."""
 
 
