@@ -44,6 +44,8 @@ SEVERAL = {
     "secrets": {"cmd", "keyring"},
 }
 """Folders that give other names than the one that they are called by."""
+COMMANDS = {"audit_jsonl": {"audit"}}
+"""Folders that have commands besides what they are called by."""
 BUILT_ON = {"auth_keycloak": ["doorward-auth-oauth2"], "testing": ["doorward-jail"]}
 """The plugins and libraries that are built on other ones, which they declare as dependencies."""
 BROUGHT = {"httpx2": {"httpcore2"}, "pydantic": {"pydantic_core"}, "mcp": {"mcp_types"}}
@@ -52,6 +54,9 @@ CALLED = {
     "cyclonedx-python-lib": "cyclonedx",
     "packageurl-python": "packageurl",
     "graphql-core": "graphql",
+    "opentelemetry-exporter-otlp-proto-http": "opentelemetry",
+    "opentelemetry-exporter-prometheus": "opentelemetry",
+    "opentelemetry-sdk": "opentelemetry",
     "phonenumberslite": "phonenumbers",
     "pyjwt": "jwt",
     "python-dotenv": "dotenv",
@@ -127,7 +132,9 @@ def test_one_name_everywhere(folder: Path) -> None:
     about = project(folder)["project"]
     assert about["name"] == f"doorward-{name.replace('_', '-')}"
     assert [f.name for f in (folder / "src").iterdir() if f.name != "__pycache__"] == [f"doorward_{name}"]
-    points = about["entry-points"]
+    points = dict(about["entry-points"])
+    if name in COMMANDS:
+        assert set(points.pop("doorward.command")) == COMMANDS[name]
     kind, _, rest = name.partition("_")
     if kind in GROUP:
         group, word = f"doorward.{GROUP[kind]}", rest
@@ -227,7 +234,7 @@ def test_what_standard_brings() -> None:
     assert given == {
         "doorward.auth": {"static", "bearer", "jwt", "basic", "api_key", "oauth2"},
         "doorward.cache": {"sqlite"},
-        "doorward.command": {"serve", "token", "health", "sandbox", "connect", "import", "setup"},
+        "doorward.command": {"audit", "serve", "token", "health", "sandbox", "connect", "import", "setup"},
         "doorward.executor": {"monty"},
         "doorward.plugins": {"ast", "audit_jsonl", "cmd", "keyring"},
         "doorward.source": {"openapi", "mcp"},

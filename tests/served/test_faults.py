@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import sqlite3
 import subprocess
@@ -186,6 +187,28 @@ async def test_a_full_disk_holds_nobody(project: Project, small_disk: Any) -> No
     lines = project.audit()  # each of them is whole
     assert not any("lost" in line for line in lines)
     assert not {code for worker in workers for code in worker.answered} - {line.get("code_sha256") for line in lines}
+
+
+async def test_nothing_happens_that_is_not_recorded(project: Project, small_disk: Any) -> None:
+    """With `fail = "closed"`, while the disk of the audit log is full, a program is refused and told why; afterwards it
+    runs, and the log is whole."""
+    log = small_disk.folder / "audit.jsonl"
+    project.change(last=f'\n[hooks.audit_jsonl]\npath = "{log}"\nfail = "closed"\n')
+    async with project.stdio() as agent:
+        assert (await agent.call("execute_code", code="result = 1"))["value"] == 1
+        with small_disk.full():
+            for _ in range(20):  # the last page of the file still has room
+                if not (refused := await agent.call("execute_code", code="result = 2"))["ok"]:
+                    break
+        assert refused["error"]["type"] == "GuardRefused"
+        assert "the audit log cannot be written" in refused["error"]["message"]
+        assert "Tell the operator" in refused["error"]["hint"]
+        assert (await agent.call("execute_code", code="result = 3"))["value"] == 3
+    verified = project.run("audit", "verify", "--json")
+    assert verified.returncode == 0, verified.stdout
+    shown = json.loads(project.run("audit", "show", "--json").stdout)["lines"]
+    ended = [(line["ok"], line["error"]) for line in shown if line["event"] == "run_finished"]
+    assert ended[-2:] == [(False, "guard:GuardRefused"), (True, "")]
 
 
 def test_what_cannot_be_stored_is_blamed_on_the_disk(project: Project, small_disk: Any) -> None:

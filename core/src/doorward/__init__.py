@@ -46,7 +46,7 @@ _EXPORTS = {
     "host.sqlite_file": ("SqliteFile",),
     "host.sqlite_layout": ("SqliteLayout",),
     "plugins.manager": ("Plugins",),
-    "plugins.mcp_additions": ("RawPrompt", "RawResource", "RawTool", "principal_of"),
+    "plugins.mcp_additions": ("RawPage", "RawPrompt", "RawResource", "RawTool", "principal_of"),
     "model.settings": ("Settings",),
     "model.version": ("PLUGIN_API", "__version__"),
     "model.limits": ("Limits",),
@@ -71,6 +71,7 @@ _EXPORTS = {
     "model.outcomes": ("ARTEFACT_URI", "Artefact", "Outcome"),
     "model.principals": ("LOCAL",),
     "model.programs": ("CachedProgram", "Failure", "Finding", "Frame", "Program", "ProgramResult"),
+    "model.tracing": ("CallTrace", "RequestTrace"),
     "model.usage": ("Usage",),
     "host.watchdog": ("Watchdog",),
 }  # fmt: skip
@@ -190,6 +191,8 @@ if TYPE_CHECKING:
     from doorward.model.programs import ProgramResult as Ended  # noqa: F401
     from doorward.model.programs import ProgramResult as ProgramResult
     from doorward.model.settings import Settings as Settings
+    from doorward.model.tracing import CallTrace as CallTrace
+    from doorward.model.tracing import RequestTrace as RequestTrace
     from doorward.model.usage import Usage as Usage
     from doorward.model.version import PLUGIN_API as PLUGIN_API
     from doorward.model.version import __version__ as __version__
@@ -199,6 +202,7 @@ if TYPE_CHECKING:
     from doorward.packages.index import installed as installed
     from doorward.plugins.hookspecs import hookimpl as hookimpl
     from doorward.plugins.manager import Plugins as Plugins
+    from doorward.plugins.mcp_additions import RawPage as RawPage
     from doorward.plugins.mcp_additions import RawPrompt as RawPrompt
     from doorward.plugins.mcp_additions import RawResource as RawResource
     from doorward.plugins.mcp_additions import RawTool as RawTool

@@ -15,6 +15,7 @@ import anyio
 
 from doorward.access.policy import Policy
 from doorward.access.principals import Principals
+from doorward.access.readiness import Readiness
 from doorward.calls.artefacts import Artefacts, Page
 from doorward.calls.broker import Broker
 from doorward.catalog.catalog import Catalog
@@ -94,9 +95,10 @@ class Gateway:
         self._artefacts = Artefacts(stores.artefacts, most=limits.kept, seconds=limits.kept_seconds)
         self._sessions = Sessions(most=limits.sessions, idle=limits.session_idle)
         self._kept = ProgramCache(loaded, plugins, self.catalog, self.state)
+        self.readiness = Readiness()
         self._execution = Execution(
             self.limits,
-            Admission(self.limits, self._artefacts, self.broker.withholding, plugins),
+            Admission(self.limits, self._artefacts, self.broker.withholding, plugins, self.readiness),
             Runs(self.executors, plugins, self.secrets),
             self._sessions,
             self._kept,
@@ -106,7 +108,6 @@ class Gateway:
             self.languages,
             self.ready,
         )
-        self._compiled = anyio.Event()
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -137,10 +138,10 @@ class Gateway:
                 if compile:
                     changes = Reconfiguration(loaded, gate.servers, gate.principals, gate.skills)
                     refresh = BackgroundRefresh(gate.servers, gate.compiler, gate.catalog, gate.config.refresh, changes)
-                    background.start_soon(refresh.run, gate._compiled.set)
+                    background.start_soon(refresh.run, gate.readiness.compiled.set)
                     background.start_soon(after_the_start, gate.principals.warn, gate._sweep)
                 else:
-                    gate._compiled.set()
+                    gate.readiness.compiled.set()
                 yield gate
         finally:
             with anyio.CancelScope(shield=True):
@@ -281,15 +282,13 @@ class Gateway:
 
     async def ready(self) -> None:
         """Wait for the first compilation of all servers, but not for long: one may not answer at all."""
-        if not self._compiled.is_set():
-            with anyio.move_on_after(COMPILE_WAIT_SECONDS):
-                await self._compiled.wait()
+        await self.readiness.wait_compiled(COMPILE_WAIT_SECONDS)
         if self.servers.configured:
             self.catalog.refresh()
             recover(self.servers, self.catalog)
 
     async def _sweep(self) -> None:
-        await self._compiled.wait()
+        await self.readiness.compiled.wait()
         if self.servers.configured:  # whose functions will be searched, and whose credentials looked for
             await anyio.to_thread.run_sync(needles.warm_up)
         await self._sessions.sweep()

@@ -195,6 +195,40 @@ async def test_no_call_waits_for_an_observer(doorward_host: Any, monkeypatch: py
     assert any(line["event"] == "events_lost" and line["count"] > 50 for line in logs)
 
 
+async def test_nothing_is_done_that_is_not_told(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `observer_fail = "closed"`, programs and calls are refused while an observer fails, and made again once it
+    takes events."""
+    monkeypatch.setattr(event_queue, "MAX_PAUSE_SECONDS", 0.01)
+
+    class Down(Export):
+        down = False
+
+        async def observe(self, batch: Sequence[Event]) -> None:
+            if self.down:
+                raise KeyError
+            await super().observe(batch)
+
+    doorward_host.install("observer", "export", Down)
+    async with doorward_host.gateway(f'observer = "export"\nobserver_fail = "closed"\n{CONFIG}') as gate:
+        (export,) = Down.made
+        assert isinstance(export, Down)
+        assert (await gate.execute(CALL)).ok
+        export.down = True
+        await gate.execute("1")
+        await until(lambda: gate.observers._queues[0].failing)
+        refused = await gate.execute("1")
+        assert refused.error is not None
+        assert (refused.error.kind, refused.error.type) == ("guard", "GuardRefused")
+        assert "the observer 'export' fails" in refused.error.message
+        assert "tell the operator" in (refused.error.hint or "")
+        with pytest.raises(doorward.GuardRefused, match="the observer 'export' fails"):
+            await gate.call("weather.get_forecast", {"city": "Oslo"})
+        export.down = False
+        await gate.execute("1")
+        await until(lambda: not gate.observers._queues[0].failing)
+        assert (await gate.execute(CALL)).ok
+
+
 async def test_a_put_never_yields() -> None:
     """An event is taken without a turn of the event loop, also when the queue is full: that is all that a call pays."""
     export = Export.__new__(Export)

@@ -72,7 +72,9 @@ def test_each_event_is_one_line(tmp_path: Path) -> None:
         "code_sha256": hashlib.sha256(b"result = 1").hexdigest(),
         "code_bytes": 10,
     }
-    for line in (auth, started, called, finished):
+    for n, line in enumerate((auth, started, called, finished), 1):
+        assert line.pop("n") == n
+        assert len(line.pop("chain")) == 64
         assert datetime.now(UTC) - datetime.fromisoformat(line.pop("time")) < timedelta(minutes=1)
     assert auth == {"event": "auth_chosen", "server": "github", "auth": "jwt"}
     assert started.pop("params_hmac")
@@ -80,7 +82,7 @@ def test_each_event_is_one_line(tmp_path: Path) -> None:
     assert called.pop("arguments_hmac")
     assert called == {
         "event": "call_finished", "run": "run-1", "principal": "ann", "function": "github.issues_create",
-        "ok": True, "ms": 12.346, "error": "", "bytes_in": 10, "bytes_out": 200,
+        "ok": True, "ms": 12.346, "error": "", "bytes_in": 10, "bytes_out": 200, "decision": "allow",
     }  # fmt: skip
     assert finished == {
         "event": "run_finished", **code, "ok": True, "ms": 15.1, "error": "", "executor": "monty",
@@ -150,6 +152,7 @@ def test_only_the_user_can_read_log_and_key(tmp_path: Path) -> None:
     assert stat.S_IMODE(state.stat().st_mode) == 0o700
     assert {f.name: stat.S_IMODE(f.stat().st_mode) for f in state.iterdir()} == {
         "doorward.audit.jsonl": 0o600,
+        "doorward.audit.jsonl.head": 0o600,
         "doorward.audit.jsonl.key": 0o600,
     }
     (state / "doorward.audit.jsonl").chmod(0o644)
@@ -225,7 +228,8 @@ def test_a_log_that_nobody_uses_goes_with_its_file(tmp_path: Path) -> None:
     """A process may open many gateways, one after the other."""
     log = audit(tmp_path)
     log.auth_chosen("0", "jwt")
-    file, there = log._file, weakref.ref(log)
+    assert log._file is not None
+    file, there = log._file._file, weakref.ref(log)
     assert file is not None
     del log
     assert gone(there)
@@ -448,21 +452,6 @@ def test_an_older_log_that_is_no_file_of_ours_stays(tmp_path: Path, number: int,
     assert (strange.lstat().st_ino, victim.read_text()) == (before, "mine")
 
 
-@POSIX
-def test_a_lock_that_is_never_given_back_stops_nothing(tmp_path: Path) -> None:
-    """Whoever holds the key's lock keeps the file from being rotated, and no line from being written."""
-    import fcntl
-
-    log = audit(tmp_path, max_bytes=100)
-    with (tmp_path / "doorward.audit.jsonl.key").open() as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        for n in range(5):
-            log.auth_chosen(str(n), "jwt")
-        assert len(lines(tmp_path)) == 5
-    log.auth_chosen("last", "jwt")
-    assert lines(tmp_path, "doorward.audit.jsonl.1")[-1]["server"] == "last"
-
-
 def test_a_torn_last_line_is_ended(tmp_path: Path) -> None:
     """After a kill in the middle of a line, the next process does not write on in that line."""
     (tmp_path / "doorward.audit.jsonl").write_text('{"whole":1}\n{"time":"20')
@@ -478,11 +467,13 @@ def test_a_torn_last_line_is_ended(tmp_path: Path) -> None:
 
 def test_a_full_file_is_rotated(tmp_path: Path) -> None:
     """The file becomes .1, .1 becomes .2; `keep` older files stay, and the newest lines are in the file."""
-    log = audit(tmp_path, max_bytes=150, keep=2)
+    log = audit(tmp_path, max_bytes=300, keep=2)
     for n in range(9):
         log.auth_chosen(f"server-{n}", "jwt")
     ends = ("", ".1", ".2")
-    assert sorted(f.name for f in tmp_path.iterdir()) == [f"doorward.audit.jsonl{end}" for end in (*ends, ".key")]
+    assert sorted(f.name for f in tmp_path.iterdir()) == [
+        f"doorward.audit.jsonl{end}" for end in (*ends, ".head", ".key")
+    ]
     kept = [line["server"] for end in reversed(ends) for line in lines(tmp_path, f"doorward.audit.jsonl{end}")]
     assert kept == [f"server-{n}" for n in range(9 - len(kept), 9)]
     assert len(kept) >= 4
@@ -492,7 +483,7 @@ def test_nothing_older_is_kept_if_so_configured(tmp_path: Path) -> None:
     """With `keep = 0` a full file is dropped."""
     log = audit(tmp_path, max_bytes=10, keep=0)
     log.auth_chosen("github", "jwt")
-    assert sorted(f.name for f in tmp_path.iterdir()) == ["doorward.audit.jsonl", "doorward.audit.jsonl.key"]
+    assert sorted(f.name for f in tmp_path.iterdir()) == [f"doorward.audit.jsonl{end}" for end in ("", ".head", ".key")]
     assert lines(tmp_path) == []
 
 
@@ -531,7 +522,7 @@ def test_processes_share_the_file(tmp_path: Path) -> None:
     for each in writers:
         each.communicate()
         assert each.returncode == 0
-    files = [f.name for f in tmp_path.iterdir() if f.suffix != ".key"]
+    files = [f.name for f in tmp_path.iterdir() if f.suffix not in (".key", ".head")]
     servers = [line["server"] for name in files for line in lines(tmp_path, name)]
     assert sorted(servers) == sorted(f"{name}-{n}" for name in "abc" for n in range(200))
     assert len(files) > 2
@@ -548,3 +539,70 @@ def test_the_import_is_light() -> None:
     """Importing the plugin imports no logger and no HTTP client."""
     code = "import sys, doorward_audit_jsonl; print(*({'httpx2', 'structlog', 'anyio', 'mcp'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == ""
+
+
+# fail = "closed": nothing happens that the log does not say before it happens
+
+PROGRAM = Program("result = 1", principal="ann", run="run-1")
+CALL = Call(Function("github", "issues_create"), {"title": "t"}, "run-1", "ann")
+
+
+def audited(state: Path, fail: str) -> tuple[AuditLog, Any]:
+    """The log, and the hooks as a gateway calls them."""
+    hooks = pluggy.PluginManager("doorward")
+    for spec in hookspecs.SPECS:
+        hooks.add_hookspecs(spec)
+    log = audit(state, fail=fail)
+    hooks.register(log, "audit_jsonl")
+    hooks.check_pending()
+    return log, hooks.hook
+
+
+def events(state: Path) -> list[str]:
+    return [line["event"] for line in lines(state)]
+
+
+def test_lines_come_before_what_they_say(tmp_path: Path) -> None:
+    """A program and a call are in the log before they begin; nothing is written twice."""
+    _, hook = audited(tmp_path, "closed")
+    assert not hook.guard_program(program=PROGRAM)
+    assert events(tmp_path) == ["run_started"]
+    hook.run_started(program=PROGRAM)
+    assert hook.guard_call(call=CALL) is None
+    assert events(tmp_path) == ["run_started", "call_started"]
+    hook.call_finished(call=CALL, record=CallRecord(True, 1))
+    hook.run_finished(program=PROGRAM, outcome=Outcome(True))
+    assert events(tmp_path) == ["run_started", "call_started", "call_finished", "run_finished"]
+
+
+@POSIX
+def test_what_cannot_be_recorded_is_refused(tmp_path: Path) -> None:
+    """While the disk is full, programs and calls are refused; afterwards they are not, and no line is lost."""
+    _, hook = audited(tmp_path, "closed")
+    hook.auth_chosen(server="github", auth="jwt")
+    with structlog.testing.capture_logs(), full(tmp_path / "doorward.audit.jsonl", 20):
+        (finding,) = hook.guard_program(program=PROGRAM)
+        refusal = hook.guard_call(call=CALL)
+    assert finding[0].refuse
+    assert "the audit log cannot be written" in finding[0].message
+    assert "Tell the operator" in finding[0].instead
+    assert "the audit log cannot be written" in refusal
+    assert not hook.guard_program(program=PROGRAM)
+    assert events(tmp_path) == ["auth_chosen", "run_started", "call_started", "run_started"]
+
+
+@POSIX
+def test_open_is_the_default(tmp_path: Path) -> None:
+    """Without it no guard is there: what happens does not depend on the log, and a call costs no hook more."""
+    log, hook = audited(tmp_path, "open")
+    assert AuditLog.Settings().fail == "open"
+    assert not hook.guard_call.get_hookimpls()
+    assert not hook.guard_program.get_hookimpls()
+    assert type(log) is AuditLog
+
+
+@pytest.mark.parametrize("fail", ["", "ajar"])
+def test_a_wrong_word_is_refused(tmp_path: Path, fail: str) -> None:
+    """The two words are all there are."""
+    with pytest.raises(ValidationError, match="closed"):
+        audited(tmp_path, fail)

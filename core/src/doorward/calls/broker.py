@@ -18,7 +18,9 @@ from doorward.catalog.schema_inference import SchemaInference, is_open
 from doorward.data.json_writing import dump, in_one_piece
 from doorward.data.offload import done
 from doorward.describe.signatures import signature
+from doorward.http.tracing import traced_by
 from doorward.model.calls import Call, CallRecord, File, Reply
+from doorward.model.decisions import ALLOWED, Decision
 from doorward.model.errors import (
     DoorwardError,
     GuardRefused,
@@ -38,7 +40,9 @@ if TYPE_CHECKING:
     from doorward.calls.call_context import CallContext
     from doorward.catalog.catalog import Catalog
     from doorward.learning.learning import Learning
+    from doorward.model.drivers import Source
     from doorward.model.programs import Program
+    from doorward.model.tracing import CallTrace
     from doorward.plugins.manager import Plugins
     from doorward.secrets.store import Secrets
     from doorward.servers.registry import Servers
@@ -65,6 +69,7 @@ class Broker:
         self._plugins = plugins
         self._secrets = secrets
         self.learning = learning
+        self._traces = bool(plugins.hook.trace_call.get_hookimpls())
         self._reached: dict[str, set[str]] = {}
         self.functions = FunctionLookup(catalog, servers)
         self.withholding = Withholding()
@@ -107,6 +112,7 @@ class Broker:
         error: BaseException | None = None
         said: DoorwardError | None = None
         sent = received = 0
+        decision = ALLOWED
         try:
             if run.withheld:
                 raise run.withheld
@@ -119,7 +125,11 @@ class Broker:
             sent = len(await done(dump, bound, large=True) if large else in_one_piece(bound))
             if sent > (most := run.program.limits.result_bytes):
                 raise LimitExceeded(f"the arguments have {sent} bytes, more than {most}", hint="Send less at once.")
-            self._allow(run, call)
+            try:
+                self._allow(run, call)
+            except (Refused, GuardRefused) as refused:
+                decision = Decision("deny", "guard" if isinstance(refused, GuardRefused) else "policy")
+                raise
             if run.changes is not None and (planned := run.changes.withhold(function, bound)) is not None:
                 return Reply(planned)
             call = self._opened(call, run)
@@ -155,6 +165,7 @@ class Broker:
                 record=CallRecord(
                     *(error is None, round(ms, 3), sent, received, type(error).__name__ if error else ""),
                     call.details,
+                    decision,
                 ),
             )
 
@@ -256,13 +267,21 @@ class Broker:
             async with self._servers.using(call.function.server, call.principal) as source:
                 try:
                     with contained():
-                        return await source.call(call)
+                        return await self._traced(call, source) if self._traces else await source.call(call)
                 except DoorwardError as error:
                     raise self._checks.of_source(call, error) from None
         raise LimitExceeded(
             f"{call.function.qualified} did not answer before the run's time was over",
             hint="Ask it for less, or ask for a longer `timeout`.",
         )
+
+    async def _traced(self, call: Call, source: Source) -> Any:
+        """Have a plugin follow the call and its requests."""
+        trace: CallTrace | None = self._plugins.hook.trace_call(call=call)
+        if trace is not None:
+            call.trace.update(trace.context)
+        with traced_by(trace):
+            return await source.call(call)
 
     def _note_unlike(self, run: CallContext, function: Function, value: Any) -> None:
         """Note that a function answers another type than it declares, once: in a loop, each answer would give a

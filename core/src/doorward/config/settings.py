@@ -111,6 +111,9 @@ class HttpSettings(Settings):
     )
     body_timeout: PositiveFloat = Field(60.0, description="Seconds in which its body must be here")
     idle_timeout: PositiveInt = Field(60, description="Seconds for which a connection without a request is kept")
+    grace: NonNegativeFloat = Field(
+        7.0, description="Seconds for which programs may go on after SIGTERM; Docker kills after ten"
+    )
     oauth: OAuthSettings | None = None
 
     @model_validator(mode="after")
@@ -234,6 +237,9 @@ class Config(Settings):
     output: OutputForm = Field("auto", description="The form of the text of MCP answers")
     executor: list[str] = []
     observer: list[str] = []
+    observer_fail: Literal["open", "closed"] = Field(
+        "open", description="While an observer fails: go on, or refuse programs and calls"
+    )
     search_view: list[str] = []
     cache: str | None = None
     plugins: list[str] = []

@@ -17,9 +17,11 @@ from doorward.http.connection import Http1Connection, Timeouts
 from doorward.http.destinations import Destinations
 from doorward.http.message import Content, Headers, Incoming, Outgoing
 from doorward.http.pool import Endpoint, Http1Pool
+from doorward.http.tracing import TRACE, traced_by
 
 if TYPE_CHECKING:
     from doorward.http.by_httpcore import ByHttpcore
+    from doorward.model.tracing import CallTrace
 
 ENGINE_VARIABLE = "DOORWARD_HTTP_ENGINE"
 """`httpcore2` in this variable of the environment has httpcore2 send everything."""
@@ -69,6 +71,8 @@ class HttpEngine:
 
         Raises: httpx2.TransportError, httpx2.InvalidURL; what `destinations` raises.
         """
+        if (trace := TRACE.get()) is not None:
+            return await self._traced(trace, method, url, headers, content, timeouts)
         found = _ORIGIN.match(url)
         if found is None:
             raise httpx2.UnsupportedProtocol("the URL is no http or https URL")
@@ -87,6 +91,26 @@ class HttpEngine:
             return answer
         connection, incoming = await pool.exchange(endpoint, request, timeouts)
         return _Http1Answer(connection, incoming, timeouts.get("read"))
+
+    async def _traced(
+        self, trace: CallTrace, method: str, url: str, headers: Headers, content: Content, timeouts: Timeouts | None
+    ) -> HttpAnswer:
+        """Send a request that is followed. Where it has a context of its own, that stays."""
+        followed = trace.request(method, url)
+        given = {name.lower() for name, _ in headers}
+        more = [(name.encode(), value.encode()) for name, value in followed.headers.items()]
+        headers = [*headers, *(each for each in more if each[0] not in given)]
+        status, error = None, ""
+        try:
+            with traced_by(None):
+                answer = await self.send(method, url, headers, content, timeouts)
+            status = answer.status
+            return answer
+        except BaseException as raised:
+            error = type(raised).__name__
+            raise
+        finally:
+            followed.end(status, error)
 
     async def aclose(self) -> None:
         if self._pool is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from doorward.model.clock import Clock
+from doorward.model.decisions import ALLOWED, Decision
 from doorward.model.functions import Function
 from doorward.model.principals import LOCAL
 from doorward.model.usage import Usage
@@ -23,7 +24,8 @@ class Call:
     route; `forbids` why it may not send a method and whole path (`GET /v1/users`): for a source that finds out what the
     call really is. `link` is the `Reply.link` of the page before; no program can set it. `usage` is what the run has
     used of this server, and `details` what observers are told of this call besides: names, digests and counts, never
-    contents. A source adds to both."""
+    contents. A source adds to both. `trace` is the W3C context of a call that is followed (`traceparent`,
+    `tracestate`): HTTP requests get their own, a source of another kind hands this one on."""
 
     function: Function
     arguments: Mapping[str, Any]
@@ -37,6 +39,7 @@ class Call:
     forbids: Callable[[str], str] = field(default=lambda route: "", repr=False, compare=False)
     usage: Usage = field(default_factory=Usage, repr=False, compare=False)
     details: dict[str, str | float] = field(default_factory=dict, repr=False, compare=False)
+    trace: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def time_left(self) -> float:
@@ -83,7 +86,7 @@ class File:
 @dataclass(frozen=True, slots=True)
 class CallRecord:
     """How a call went: its size and duration, never its content. `details` are what its source says of it, see
-    `Call`."""
+    `Call`; `decision` is what policy said before it was made."""
 
     ok: bool
     ms: float
@@ -91,3 +94,4 @@ class CallRecord:
     bytes_out: int = 0
     error: str = ""
     details: Mapping[str, str | float] = field(default_factory=dict)
+    decision: Decision = ALLOWED

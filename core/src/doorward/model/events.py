@@ -52,7 +52,8 @@ class RunFinished(Event):
 class CallFinished(Event):
     """A call has ended, or was refused. `function` is `server.function`; `error` is the name of the error, empty if it
     succeeded; sizes are those of its arguments and its result; `details` are names, digests and counts that the source
-    of the server tells (its README says which)."""
+    of the server tells (its README says which). `decision` is what policy said before it was made, `rule` what decided
+    so."""
 
     run: str
     principal: str
@@ -63,6 +64,8 @@ class CallFinished(Event):
     bytes_out: int = 0
     error: str = ""
     details: Mapping[str, str | float] = field(default_factory=dict)
+    decision: str = "allow"
+    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,11 @@ class EventQueue:
         self._some, self._many, self._closing = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
+    @property
+    def failing(self) -> bool:
+        """Whether the observer did not take the last batch, or events were dropped since."""
+        return bool(self._failed_batches or self._dropped)
+
     def start(self) -> None:
         """Begin to deliver."""
         self._task = asyncio.create_task(self._deliver(), name=f"doorward observer {self.plugin.name}")

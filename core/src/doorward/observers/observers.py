@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from doorward.config.config import Loaded
 from doorward.data.json_writing import dump
 from doorward.model.events import AuthChosen, CallFinished, Event, RunFinished, RunStarted
+from doorward.model.programs import Finding
 from doorward.observers.event_queue import EventQueue
 from doorward.plugins.hookspecs import hookimpl
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from doorward.model.outcomes import Outcome
     from doorward.model.programs import Program
     from doorward.plugins.manager import Plugins
+
+_INSTEAD = "Try again in a minute, or tell the operator: the log of Doorward says why"
 
 MAX_NAME_CHARACTERS = 200
 """Characters of a name in an event: a program chooses the names of its exceptions."""
@@ -37,6 +40,8 @@ class Observers:
         ]
         if self._queues:
             plugins.manager.register(_Feed(self._queues), "doorward.observers")
+            if loaded.config.observer_fail == "closed":
+                plugins.manager.register(_Closed(self._queues), "doorward.observers.closed")
         self._hook_plugins = plugins.lifetimes
 
     @property
@@ -98,12 +103,34 @@ class _Feed:
     def call_finished(self, call: Call, record: CallRecord) -> None:
         function, error = call.function.qualified, record.error[:MAX_NAME_CHARACTERS]
         sizes = record.bytes_in, record.bytes_out
-        ended = record.ok, record.ms, *sizes, error, record.details
+        ended = record.ok, record.ms, *sizes, error, record.details, record.decision.then, record.decision.rule
         self._put(CallFinished(time.time(), call.run, call.principal, function, *ended))
 
     def _put(self, event: Event) -> None:
         for queue in self._queues:
             queue.put(event)
+
+
+class _Closed:
+    """Refuses programs and calls while an observer fails. A refused program is an event, too: with it the observer is
+    asked again."""
+
+    def __init__(self, queues: Sequence[EventQueue]) -> None:
+        self._queues = queues
+
+    @hookimpl
+    def guard_program(self, program: Program) -> Sequence[Finding] | None:
+        why = self._refusal()
+        return [Finding(why, instead=_INSTEAD)] if why else None
+
+    @hookimpl
+    def guard_call(self, call: Call) -> str | None:
+        why = self._refusal()
+        return f"{why}. {_INSTEAD}" if why else None
+
+    def _refusal(self) -> str:
+        failing = next((queue.plugin.name for queue in self._queues if queue.failing), "")
+        return f"the observer {failing!r} fails, and nothing is done here that it is not told" if failing else ""
 
 
 def _digest(program: Program) -> tuple[str, int]:

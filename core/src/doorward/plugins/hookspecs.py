@@ -17,7 +17,8 @@ from doorward.model.calls import Call, CallRecord
 from doorward.model.functions import Function
 from doorward.model.outcomes import Outcome
 from doorward.model.programs import Finding, Program
-from doorward.plugins.mcp_additions import RawPrompt, RawResource, RawTool, VerifiesTokens
+from doorward.model.tracing import CallTrace
+from doorward.plugins.mcp_additions import RawPage, RawPrompt, RawResource, RawTool, VerifiesTokens
 
 hookspec = pluggy.HookspecMarker("doorward")
 hookimpl = pluggy.HookimplMarker("doorward")
@@ -81,6 +82,10 @@ class ObserverHooks:
     def call_finished(self, call: Call, record: CallRecord) -> None:
         """Learn how a call went. Fires once for each call of an existing function."""
 
+    @hookspec(firstresult=True)
+    def trace_call(self, call: Call) -> CallTrace | None:
+        """Follow a call and its requests. Fires before the source gets it; `call_finished` follows."""
+
 
 class ServerHooks:
     @hookspec
@@ -103,6 +108,10 @@ class ServerHooks:
         the server listens."""
 
     @hookspec
+    def http_pages(self) -> Sequence[RawPage] | None:
+        """More paths of the HTTP transport: `doorward.RawPage` objects. Fires once, before the server listens."""
+
+    @hookspec
     def mcp_server(self, server: Any, changed: Callable[[Any], Awaitable[None]]) -> None:
         """Add handlers or middleware to the SDK's low-level `server`; `await changed(event)` tells clients that
         something has changed. Fires once, before it serves."""
@@ -117,10 +126,10 @@ class CommandHooks:
 
 SPECS = (SourceHooks, AuthHooks, GuardHooks, CacheHooks, ExecutorHooks, ObserverHooks, ServerHooks, CommandHooks)
 
-OBSERVERS = ("auth_chosen", "run_started", "run_finished", "call_finished")
+OBSERVERS = ("auth_chosen", "run_started", "run_finished", "call_finished", "trace_call")
 """Hooks that only learn what has happened. Their failure changes nothing."""
 
-ADDITIONS = ("mcp_tools", "mcp_prompts", "mcp_resources", "mcp_server", "doctor_checks")
+ADDITIONS = ("mcp_tools", "mcp_prompts", "mcp_resources", "http_pages", "mcp_server", "doctor_checks")
 """Hooks that add something. Without it, everything else still works."""
 
 MAY_WAIT = ("guard_program",)

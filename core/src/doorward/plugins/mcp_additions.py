@@ -45,6 +45,15 @@ class RawResource:
     read: Callable[[Any, str], Awaitable[Any]]
 
 
+@dataclass(frozen=True, slots=True)
+class RawPage:
+    """A path of the HTTP transport that a plugin adds by the hook `http_pages`. `answer` gets the headers of a GET,
+    their names in small letters, and says who may read it: it answers a status, headers and the body."""
+
+    path: str
+    answer: Callable[[Mapping[str, str]], Awaitable[tuple[int, Mapping[str, str], bytes]]]
+
+
 @runtime_checkable
 class VerifiesTokens(Protocol):
     """What a plugin answers to the hook `token_verifier`: it says whose token this is, `None` if it is not good."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.access.policy import narrowing
 from doorward.access.rate_limit import RateLimit
+from doorward.access.readiness import Readiness
 from doorward.model.errors import DoorwardError, InvalidArguments
 from doorward.model.limits import Limits
 from doorward.model.outcomes import Outcome
@@ -27,15 +28,19 @@ if TYPE_CHECKING:
 class Admission:
     """Decides before every run whether it may begin."""
 
-    def __init__(self, limits: Limits, artefacts: Artefacts, withholding: Withholding, plugins: Plugins) -> None:
+    def __init__(
+        self, limits: Limits, artefacts: Artefacts, withholding: Withholding, plugins: Plugins, readiness: Readiness
+    ) -> None:
         self._limits = limits
         self._artefacts = artefacts
         self._rate = RateLimit(limits.rate)
         self._withholding = withholding
         self._plugins = plugins
+        self.readiness = readiness
 
     def admit(self, principal: str) -> None:
-        """Count this run. Raises: LimitExceeded if the principal may start no more runs now."""
+        """Count this run. Raises: LimitExceeded if the principal may start no more runs now; Busy."""
+        self.readiness.admit()
         self._rate.admit(principal)
         self._withholding.admit(principal)
 

@@ -137,11 +137,12 @@ class Execution:
 
     @contextlib.contextmanager
     def _recorded(self, run: RunContext) -> Iterator[RunContext]:
-        """Learn from a run when it ends, however it does."""
-        try:
-            yield run
-        finally:
-            self._broker.learning.end(run.record)
+        """Count a run as under way, and learn from it when it ends, however it does."""
+        with self._admission.readiness.run():
+            try:
+                yield run
+            finally:
+                self._broker.learning.end(run.record)
 
     async def _run(
         self, program: Program, known: Mapping[str, Any] | None, session: Session | None, client: Client | None

@@ -1,28 +1,30 @@
 """An audit log: one JSON line for each run, each call and each choice of credentials, with hashes and
 sizes but never contents.
 
-A line is written by one `write` on a descriptor in append mode, so that the lines of several processes do not mix, and
-a kill leaves at most the last line incomplete. Lines that cannot be written wait in memory, in order, until they can.
+Each line is chained to the one before (see `chain`), so processes that share the file take turns. A line is written by
+one `write`: a kill leaves at most the last one incomplete. Lines that cannot be written wait in memory, in order, until
+they can.
 """
 
 from __future__ import annotations
 
 import atexit
-import errno
 import hashlib
 import hmac
 import json
-import os
 import threading
 from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from doorward import ConfigError, Settings, hookimpl
-from pydantic import ByteSize, Field, NonNegativeInt
+from doorward import ConfigError, Finding, Settings, hookimpl
+from pydantic import ByteSize, Field, NonNegativeInt, PositiveFloat
 
-from doorward_audit_jsonl.key import key_at
+from doorward_audit_jsonl.key import key_at, key_path
+from doorward_audit_jsonl.log_file import DAY_SECONDS, TURN_SECONDS, LogFile
 
 if TYPE_CHECKING:
     from doorward import Call, CallRecord, Outcome, PluginContext, Program
@@ -39,8 +41,8 @@ MAX_WAITING_LINES = 10_000
 _written = json.JSONEncoder(separators=(",", ":")).encode
 _sorted = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
 
-_FIRST_BYTES = b'{"'
-"""How each line begins."""
+_REFUSAL = "the audit log cannot be written, and nothing is done here that is not recorded"
+_INSTEAD = "Tell the operator: the log of Doorward says why"
 
 _HINT = (
     "To audit nothing, take `audit_jsonl` out of `plugins`. To have the lines elsewhere, give the path of a file, and "
@@ -56,11 +58,18 @@ class AuditSettings(Settings):
     max_bytes: ByteSize = Field(
         ByteSize(10 * 2**20), gt=0, description="The size at which the file becomes .1, .1 becomes .2, …"
     )
-    keep: NonNegativeInt = Field(5, description="How many older files are kept")
+    keep: NonNegativeInt | None = Field(
+        None, description="How many older files are kept: 5, or with a `retention` as many as there are"
+    )
+    retention: PositiveFloat | None = Field(None, description="Days for which lines are kept; each day has its files")
+    fail: Literal["open", "closed"] = Field(
+        "open", description="While no line can be written: go on, or refuse programs and calls"
+    )
 
 
 class AuditLog:
     """The observer. It opens the file when it is created, because a configured audit must not be silently inactive.
+    With `fail = "closed"` it is a `ClosedAuditLog`.
 
     `lost` counts the lines that were lost since the last one that could be written.
 
@@ -69,13 +78,16 @@ class AuditLog:
 
     Settings = AuditSettings
 
-    _file: int | None = None
+    _file: LogFile | None = None
     _late = False  # lines wait
     _stuck = False  # the file could not be rotated, and the log has said so
 
+    def __new__(cls, context: PluginContext[AuditSettings]) -> AuditLog:
+        return super().__new__(ClosedAuditLog if context.settings.fail == "closed" else cls)
+
     def __init__(self, context: PluginContext[AuditSettings]) -> None:
-        self._settings = context.settings
-        self._path = (context.settings.path or context.state / "doorward.audit.jsonl").expanduser()
+        settings = context.settings
+        self._path = log_path(settings, context.state)
         self._lock = threading.Lock()
         self._waiting: deque[bytes] = deque()
         self.lost = 0
@@ -88,14 +100,23 @@ class AuditLog:
                 )
             if not self._path.parent.exists():
                 own_folder(self._path.parent)
-            self._key_file = self._path.with_name(f"{self._path.name}.key")
-            self._key, new = key_at(self._key_file)
-            self._file = _open(self._path)
-            began = os.fstat(self._file).st_size
+            self._key, new = key_at(key_path(self._path))
+            keep = 5 if settings.keep is None and settings.retention is None else settings.keep
+            seconds = settings.retention and settings.retention * DAY_SECONDS
+            self._file = LogFile(self._path, self._key, settings.max_bytes, keep, seconds)
+            began = self._path.stat().st_size
         except OSError as error:
             raise ConfigError(f"the audit log cannot be written: {error}", place=str(self._path)) from None
         if new and began:
             self._write("key_made")  # hashes from here on cannot be compared with earlier ones
+        elif self._file.lost_its_head:
+            self._write("head_made")  # lines that were cut off before this one are not missed
+
+    async def flush(self) -> None:
+        """Write lines that wait, and drop what is too old: about twice a minute."""
+        with self._lock:
+            self._end_waiting()
+            self._tidy()
 
     @hookimpl
     def auth_chosen(self, server: str, auth: str) -> None:
@@ -103,8 +124,7 @@ class AuditLog:
 
     @hookimpl
     def run_started(self, program: Program) -> None:
-        params = _canonical(program.params)
-        self._write("run_started", **_of_run(program), params_hmac=self._hmac(params), params_bytes=len(params))
+        self._write("run_started", **self._run_started(program))
 
     @hookimpl
     def run_finished(self, program: Program, outcome: Outcome) -> None:
@@ -133,40 +153,39 @@ class AuditLog:
             arguments_hmac=self._hmac(_canonical(call.arguments)),
             bytes_in=record.bytes_in,
             bytes_out=record.bytes_out,
+            decision=record.decision.then,
+            **({"rule": record.decision.rule} if record.decision.rule else {}),
             **({"details": dict(record.details)} if record.details else {}),
         )
+
+    def _run_started(self, program: Program) -> dict[str, Any]:
+        params = _canonical(program.params)
+        return {**_of_run(program), "params_hmac": self._hmac(params), "params_bytes": len(params)}
 
     def _hmac(self, text: bytes) -> str:
         return hmac.digest(self._key, text, "sha256").hex()
 
-    def _write(self, event: str, **fields: Any) -> None:
+    def _write(self, event: str, **fields: Any) -> bool:
         """Write one line, after those that wait. A failure is logged once; the next line that can be written
-        tells how many were lost."""
+        tells how many were lost. Returns: whether it is written."""
         line = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": event, **fields}
         with self._lock:
             if len(self._waiting) >= MAX_WAITING_LINES:
                 self._end_waiting()
                 if self._waiting:
                     self.lost += 1
-                    return
+                    return False
             first = not self._waiting
             if self.lost:
                 line["lost"] = self.lost
-            self._waiting.append(_written(line).encode() + b"\n")
+            self._waiting.append(_written(line)[:-1].encode())
             self.lost = 0
             if (error := self._end_waiting()) and first:
                 hint = f"Up to {MAX_WAITING_LINES} lines wait until it can be written again; more are lost."
                 _warn("audit_not_written", path=str(self._path), why=str(error), hint=hint)
                 atexit.register(self._end)  # this keeps the object alive while lines wait
                 self._late = True
-            elif not error:
-                try:
-                    self._rotate()
-                    self._stuck = False
-                except (OSError, ConfigError) as failed:
-                    if not self._stuck:
-                        _warn("audit_not_rotated", path=str(self._path), why=str(failed))
-                    self._stuck = True
+            return error is None
 
     def _end(self) -> None:
         """Write what waits when the process ends; what still cannot be written is lost."""
@@ -175,56 +194,76 @@ class AuditLog:
                 _warn("audit_lost", path=str(self._path), lines=len(self._waiting) + self.lost, why=str(error))
 
     def _end_waiting(self) -> Exception | None:
-        """Write the lines that wait. Returns: the error, if not all of them could be written."""
+        """Write the lines that wait, and begin the next file if this one is full. Returns: the error, if not all of
+        them could be written."""
+        if not self._waiting:
+            return None
+        assert self._file is not None
         try:
-            while self._waiting:
-                self._append(self._waiting[0])
-                self._waiting.popleft()
+            with self._file.turn(0.0 if self._late else TURN_SECONDS):
+                while self._waiting:
+                    self._file.append(self._waiting[0])
+                    self._waiting.popleft()
+                self._next_file()
         except (OSError, ConfigError) as error:
-            self._close()
+            self._file.close_file()
             return error
         if self._late:
             atexit.unregister(self._end)
             self._late = False
         return None
 
-    def _append(self, line: bytes) -> None:
-        if self._file is not None and not _is_at(self._file, self._path):
-            self._close()
-        if self._file is None:
-            self._file = _open(self._path)
-        if (written := os.write(self._file, line)) != len(line):
-            end = os.lseek(self._file, 0, os.SEEK_CUR)
-            if os.fstat(self._file).st_size == end:  # the disk is full, and nobody else has written since
-                os.ftruncate(self._file, end - written)
-            raise OSError(errno.ENOSPC, "only a part of the line could be written")
+    def _next_file(self) -> None:
+        """See `LogFile.rotate`. A failure is logged once, and stops no line."""
+        assert self._file is not None
+        try:
+            self._file.rotate()
+            self._stuck = False
+        except (OSError, ConfigError) as failed:
+            if not self._stuck:
+                _warn("audit_not_rotated", path=str(self._path), why=str(failed))
+            self._stuck = True
 
-    def _rotate(self) -> None:
-        """Rotate a full file: `.1` becomes `.2` and so on, and the file becomes `.1`. Processes take turns."""
-        if self._file is None or os.fstat(self._file).st_size < self._settings.max_bytes:
-            return
-        from doorward import check_own, flocked, own_file
-
-        with open(own_file(self._key_file, os.O_RDONLY), "rb") as turn:
-            if not flocked(turn.fileno()) or self._path.stat().st_size < self._settings.max_bytes:
-                return  # another process is doing it, or has done it
-            files = [self._path, *(Path(f"{self._path}.{n}") for n in range(1, self._settings.keep + 1))]
-            there = {file for file in files if check_own(file)}  # all are looked at before one is moved
-            self._close()
-            for older, newer in zip(reversed(files), reversed(files[:-1]), strict=False):
-                if newer in there:
-                    newer.replace(older)
-            if self._settings.keep == 0:
-                self._path.unlink()
-            self._file = _open(self._path)
-
-    def _close(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+    def _tidy(self) -> None:
+        assert self._file is not None
+        with suppress(OSError), self._file.turn(0.0):
+            self._next_file()
+            self._file.drop_old()
 
     def __del__(self) -> None:
-        self._close()
+        if self._file is not None:
+            self._file.close()
+
+
+class ClosedAuditLog(AuditLog):
+    """The observer that lets nothing happen that it cannot record: the lines of a run and of a call are written before
+    it begins, and where that fails it is refused."""
+
+    @hookimpl
+    def guard_program(self, program: Program) -> Sequence[Finding] | None:
+        if self._write("run_started", **self._run_started(program)):
+            return None
+        return [Finding(_REFUSAL, instead=_INSTEAD)]
+
+    @hookimpl
+    def run_started(self, program: Program) -> None:
+        """Nothing: its line is there."""
+
+    @hookimpl
+    def guard_call(self, call: Call) -> str | None:
+        written = self._write(
+            "call_started",
+            run=call.run,
+            principal=call.principal,
+            function=call.function.qualified,
+            arguments_hmac=self._hmac(_canonical(call.arguments)),
+        )
+        return None if written else f"{_REFUSAL}. {_INSTEAD}"
+
+
+def log_path(settings: AuditSettings, state: Path) -> Path:
+    """Where the log is."""
+    return (settings.path or state / "doorward.audit.jsonl").expanduser()
 
 
 def _of_run(program: Program) -> dict[str, Any]:
@@ -243,39 +282,6 @@ def _of_run(program: Program) -> dict[str, Any]:
 def _canonical(value: Any) -> bytes:
     """A JSON value as bytes that are the same for all equal values."""
     return _sorted(value).encode()
-
-
-def _open(path: Path) -> int:
-    """Open the file for appending, readable by this user only. A line that a crash left incomplete is terminated.
-
-    Raises: ConfigError if it is not ours, or no audit log; OSError.
-    """
-    from doorward import own_file
-
-    file = own_file(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, known=_is_log)
-    try:
-        size = os.fstat(file).st_size
-        if size:
-            os.lseek(file, size - 1, os.SEEK_SET)
-            if os.read(file, 1) != b"\n":
-                os.write(file, b"\n")
-    except OSError:
-        os.close(file)
-        raise
-    return file
-
-
-def _is_log(file: int) -> bool:
-    """Whether what it holds is an audit log, by its first bytes. A crash may have left fewer of them."""
-    return _FIRST_BYTES.startswith(os.read(file, len(_FIRST_BYTES)).partition(b"\n")[0])
-
-
-def _is_at(file: int, path: Path) -> bool:
-    """Whether the path still leads to the open file: another process, or logrotate, may have moved it."""
-    try:
-        return os.path.samestat(os.fstat(file), path.lstat())
-    except FileNotFoundError:
-        return False
 
 
 def _warn(event: str, **fields: Any) -> None:

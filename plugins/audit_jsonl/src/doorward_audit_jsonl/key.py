@@ -14,6 +14,11 @@ KEY_WAIT_SECONDS = 5.0
 """How long to wait for another process that is making the key."""
 
 
+def key_path(log: Path) -> Path:
+    """Where the key of a log is."""
+    return log.with_name(f"{log.name}.key")
+
+
 def key_at(path: Path) -> tuple[bytes, bool]:
     """The key for the hashes, made by the first process that needs it, and whether it is new.
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import signal
 import sys
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from doorward import DoorwardError
@@ -16,6 +15,8 @@ from doorward.commands import Project, common, say
 
 if TYPE_CHECKING:
     from doorward import Gateway
+
+    from doorward_mcp_server.stopping import Stopping
 
 
 class Serve(click.Command):
@@ -63,17 +64,21 @@ class Serve(click.Command):
 )
 @click.option("--init", is_flag=True, help="First `doorward init --from-environment`, if there is no configuration.")
 def serve(project: Project, transport: str, host: str | None, port: int | None, init: bool) -> None:
-    """Serve MCP clients until they go, or until told to end."""
+    """Serve MCP clients until they go, or until told to end: SIGTERM has programs of HTTP clients end first, within
+    [http] grace."""
     gc.disable()  # until all is imported, as `doorward.cli.main` does
     if init:
         from doorward.commands import first_start
 
         for file in first_start(project):
             say(f"wrote {file}", err=True)
-    asyncio.run(_until_told(_serve(project, transport, host, port)))
+    from doorward_mcp_server.stopping import Stopping
+
+    stopping = Stopping()
+    asyncio.run(stopping.serve(_serve(project, transport, host, port, stopping)))
 
 
-async def _serve(project: Project, transport: str, host: str | None, port: int | None) -> None:
+async def _serve(project: Project, transport: str, host: str | None, port: int | None, stopping: Stopping) -> None:
     given = {key: value for key, value in (("host", host), ("port", port)) if value not in (None, "")}
     loaded = project.load(serves=True, options={"http": given} if given and transport == "http" else None)
     from doorward import Gateway, log
@@ -90,7 +95,11 @@ async def _serve(project: Project, transport: str, host: str | None, port: int |
             _raise_file_limit()
             http = loaded.config.http
             await transports.serve_http(
-                gate, http.host, http.port, ready=lambda url: say(f"Serving MCP at {url}", err=True)
+                gate,
+                http.host,
+                http.port,
+                ready=lambda url: say(f"Serving MCP at {url}", err=True),
+                stopping=stopping,
             )
             return
         if sys.stdin.isatty():
@@ -123,27 +132,3 @@ def _raise_file_limit() -> None:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         most = MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(MAX_OPEN_FILES, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
-
-
-async def _until_told(serving: Coroutine[Any, Any, None]) -> None:
-    """Serve until the transport ends, or until the first SIGINT or SIGTERM;
-    then close everything and end without error."""
-    task = asyncio.ensure_future(serving)
-    if sys.platform != "win32":
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, _once(task))
-    with suppress(asyncio.CancelledError):
-        await task
-
-
-def _once(task: asyncio.Future[None]) -> Any:
-    """A function that cancels the task, but only once: what follows must not interrupt the closing."""
-    told = False
-
-    def tell() -> None:
-        nonlocal told
-        if not told:
-            told = True
-            task.cancel()
-
-    return tell

@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import os
 import socket
+import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -19,7 +21,12 @@ if TYPE_CHECKING:
 
     from doorward_mcp_server.http.endpoint import Endpoint
     from doorward_mcp_server.http.requests import Requests
+    from doorward_mcp_server.shutdown import Shutdown
+    from doorward_mcp_server.stopping import Stopping
     from doorward_mcp_server.tokens.verifiers import Verifiers
+
+ANSWER_SECONDS = 1.0
+"""Seconds in which the answers of the last programs are sent, if the grace time has no more."""
 
 
 async def serve_stdio(gate: Gateway) -> None:
@@ -30,8 +37,16 @@ async def serve_stdio(gate: Gateway) -> None:
         await server.run(incoming, outgoing, server.create_initialization_options())
 
 
-async def serve_http(gate: Gateway, host: str, port: int, *, ready: Callable[[str], None] = lambda url: None) -> None:
+async def serve_http(
+    gate: Gateway,
+    host: str,
+    port: int,
+    *,
+    ready: Callable[[str], None] = lambda url: None,
+    stopping: Stopping | None = None,
+) -> None:
     """Serve any number of clients over streamable HTTP, until cancelled. `ready` gets the URL; port 0 is any free one.
+    `stopping` learns how to let what runs come to its end.
 
     Raises: ConfigError for an address that others can reach without a token, or without TLS, or that is taken;
     PluginError.
@@ -50,11 +65,13 @@ async def serve_http(gate: Gateway, host: str, port: int, *, ready: Callable[[st
     endpoint.check(authenticated=verifiers.wanted())
     tls = endpoint.tls()
     changes, shutdown = ChangeNotifier(), Shutdown()
+    if stopping is not None:
+        stopping.drain = partial(_drained, gate, shutdown)
     with _listening(host, port) as listener:
         endpoint = Endpoint(gate.loaded, host, listener.getsockname()[1])
         async with serving(gate, changes) as server:
             server.middleware[:0] = [_by_http, shutdown]
-            app, requests = application(server, endpoint, verifiers, changes.forget)
+            app, requests = application(server, endpoint, verifiers, changes.forget, gate)
             settings = uvicorn.Config(
                 app, ws="none", log_config=None, access_log=False, proxy_headers=False, server_header=False,
                 timeout_keep_alive=http.idle_timeout, timeout_graceful_shutdown=3,
@@ -94,7 +111,11 @@ async def serve_http(gate: Gateway, host: str, port: int, *, ready: Callable[[st
 
 
 def application(
-    server: Server[Any], endpoint: Endpoint, verifiers: Verifiers, forget: Callable[[str], None]
+    server: Server[Any],
+    endpoint: Endpoint,
+    verifiers: Verifiers,
+    forget: Callable[[str], None],
+    gate: Gateway,
 ) -> tuple[Any, Requests]:
     """The ASGI application: the SDK's, behind our entrance and the limits of requests. `forget` gets the id of each
     session that ends."""
@@ -124,7 +145,8 @@ def application(
         custom_starlette_routes=routes,
     )
     requests = Requests(app, http, forget)
-    guarded = Entrance(requests, endpoint, verifiers, metadata)
+    pages = {page.path: page for answer in gate.plugins.each("http_pages", list) for page in answer}
+    guarded = Entrance(requests, endpoint, verifiers, metadata, lambda: gate.readiness.why_not, pages)
     if not http.origins:
         return guarded, requests
     for_pages = CORSMiddleware(
@@ -135,6 +157,13 @@ def application(
         expose_headers=["Mcp-Session-Id", "WWW-Authenticate"],
     )
     return for_pages, requests
+
+
+async def _drained(gate: Gateway, shutdown: Shutdown) -> None:
+    """Let programs end, and their answers be sent, within `[http] grace` altogether; see `Readiness.drain`."""
+    until = time.monotonic() + gate.config.http.grace
+    if not await gate.readiness.drain(gate.config.http.grace):
+        await shutdown.answered(max(ANSWER_SECONDS, until - time.monotonic()))
 
 
 async def _by_http(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:

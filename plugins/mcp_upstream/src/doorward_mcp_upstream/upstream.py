@@ -109,6 +109,8 @@ class Upstream:
         too. If the connection is lost, a request that is `safe` or was never sent is repeated, at most twice. Raises:
         ServerError, with the last lines of the server's standard error; LimitExceeded.
         """
+        if call is not None and call.trace:  # the place that MCP has for the context of a trace
+            params = {**params, "_meta": {**params.get("_meta", {}), **call.trace}}
         relisted, attempts = False, 0
         since = time.monotonic()
         while True:

@@ -14,7 +14,10 @@ from doorward.serving import IN_URLS, Loaded, is_loopback, origin_of
 from starlette.datastructures import Headers
 
 HEALTH = "/healthz"
-"""The path at which anyone is told that the server answers, and nothing else. `[http] path` may not be the same."""
+"""The path at which anyone is told that the server answers, and nothing else. `[http] path` wins over it."""
+
+READY = "/readyz"
+"""The path at which anyone is told whether the server takes programs. `[http] path` wins over it."""
 
 
 @dataclass(frozen=True)

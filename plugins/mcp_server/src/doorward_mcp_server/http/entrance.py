@@ -3,9 +3,10 @@ and tells which principal they are."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from doorward import LOCAL
+from doorward import LOCAL, RawPage, log
 from doorward.serving import PRINCIPAL
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
@@ -16,19 +17,32 @@ from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from doorward_mcp_server.http.endpoint import HEALTH, Endpoint
+from doorward_mcp_server.http.endpoint import HEALTH, READY, Endpoint
 from doorward_mcp_server.tokens.verifiers import Verifiers
 
 _WELL_KNOWN = "/.well-known/"
 """Everything below it is public (RFC 8615): it tells how to log in. Clients accept a 404 there, but not a 401."""
 
 
+_UNCACHED = {"Cache-Control": "no-store"}
+
+
 class Entrance:
     """Lets clients pass to the application that name the endpoint's host and have a valid token, or any token where
-    none is required. `metadata` is the URL of the metadata of RFC 9728, if there is an authorization server."""
+    none is required. `metadata` is the URL of the metadata of RFC 9728, if there is an authorization server; `unready`
+    says why no programs are taken, if so; `pages` are paths of plugins, which say themselves who may read them."""
 
-    def __init__(self, app: ASGIApp, endpoint: Endpoint, verifiers: Verifiers, metadata: AnyHttpUrl | None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        endpoint: Endpoint,
+        verifiers: Verifiers,
+        metadata: AnyHttpUrl | None,
+        unready: Callable[[], str],
+        pages: Mapping[str, RawPage],
+    ) -> None:
         self._app, self._endpoint, self._verifiers = app, endpoint, verifiers
+        self._unready, self._pages = unready, pages
         self._path = endpoint.loaded.config.http.path
         required = RequireAuthMiddleware(self._named, verifiers.scopes, metadata)
         self._guarded = AuthenticationMiddleware(
@@ -43,7 +57,13 @@ class Entrance:
         elif scope["type"] != "http" or (scope["path"].startswith(_WELL_KNOWN) and scope["path"] != self._path):
             await self._app(scope, receive, send)
         elif scope["path"] == HEALTH != self._path:  # whoever asks calls us by an address, and has no token
-            await PlainTextResponse("ok\n", headers={"Cache-Control": "no-store"})(scope, receive, send)
+            await PlainTextResponse("ok\n", headers=_UNCACHED)(scope, receive, send)
+        elif scope["path"] == READY != self._path:
+            why = self._unready()
+            answer = PlainTextResponse(f"no: {why}\n" if why else "ok\n", 503 if why else 200, _UNCACHED)
+            await answer(scope, receive, send)
+        elif scope["path"] in self._pages and scope["path"] != self._path:
+            await (await self._page(scope))(scope, receive, send)
         elif not (admitted := self._endpoint.admits(Headers(scope=scope))):
             why, status = ("Origin", 403) if admitted is None else ("Host", 421)
             await PlainTextResponse(f"Invalid {why} header", status)(scope, receive, send)
@@ -54,6 +74,16 @@ class Entrance:
             await self._guarded(scope, receive, self._with_scope(send))
         else:
             await self._app({**scope, PRINCIPAL: LOCAL}, receive, send)
+
+    async def _page(self, scope: Scope) -> Response:
+        if scope["method"] not in ("GET", "HEAD"):
+            return PlainTextResponse("Method Not Allowed", 405, {"Allow": "GET, HEAD"})
+        try:
+            status, headers, body = await self._pages[scope["path"]].answer(dict(Headers(scope=scope)))
+        except Exception as error:
+            log.warning("page_failed", path=scope["path"], error=type(error).__name__)
+            return PlainTextResponse("Internal Server Error", 500)
+        return Response(body, status, dict(headers))
 
     async def _named(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app({**scope, PRINCIPAL: scope["user"].access_token.subject}, receive, send)

@@ -1,0 +1,143 @@
+"""`doorward audit`: whether the audit log is whole, and what it says."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+from doorward import ConfigError, validate
+from doorward.commands import Project, common, print_json, say, table
+
+from doorward_audit_jsonl import AuditSettings, log_path
+from doorward_audit_jsonl.chain import Link
+from doorward_audit_jsonl.key import KEY_BYTES, key_path
+from doorward_audit_jsonl.log_file import all_files
+from doorward_audit_jsonl.verify import Verdict
+from doorward_audit_jsonl.verify import verify as verified
+
+_PLACE = re.compile(r"(\d{1,18}):([0-9a-f]{64})")
+
+_log = click.option("--log", metavar="PATH", type=click.Path(path_type=Path), help="Not the configured log, but this.")
+
+
+@click.group()
+def audit() -> None:
+    """The audit log of the plugin audit_jsonl."""
+
+
+@audit.command()
+@common
+@_log
+@click.option("--key", metavar="PATH", type=click.Path(path_type=Path), help="Its key, if not beside it.")
+@click.option("--holds", metavar="N:CHAIN", help="A line that must be there, as `verify` has told it earlier.")
+def verify(project: Project, log: Path | None, key: Path | None, holds: str | None) -> int:
+    """Check that no line was changed, removed, moved, added or cut off. Ends with 1 if one was.
+
+    It tells the last line as N:CHAIN. Note that elsewhere, and give it later with --holds: then not even who has the
+    key can have written the log anew.
+    """
+    noted = None
+    if holds:
+        if (found := _PLACE.fullmatch(holds)) is None:
+            raise click.UsageError("--holds is of the form NUMBER:CHAIN, with a chain of 64 hexadecimal digits")
+        noted = Link(int(found[1]), bytes.fromhex(found[2]))
+    path = _path(project, log)
+    try:
+        verdict = verified(path, _key(key or key_path(path)), noted)
+    except OSError as error:
+        raise ConfigError(f"the audit log cannot be read: {error}", place=str(path)) from None
+    _tell(project, path, verdict)
+    return 0 if verdict.ok else 1
+
+
+@audit.command()
+@common
+@_log
+@click.option("--run", metavar="ID", help="Only lines of this run.")
+@click.option("--principal", metavar="NAME", help="Only lines of this principal.")
+@click.option("--function", metavar="SERVER.FUNCTION", help="Only calls of this function.")
+@click.option("--event", metavar="EVENT", help="Only lines of this kind, such as call_finished.")
+@click.option("--failed", is_flag=True, help="Only what failed or was refused.")
+@click.option("--last", metavar="N", type=click.IntRange(1), default=50, show_default=True, help="How many at most.")
+def show(project: Project, log: Path | None, last: int, failed: bool, **wanted: str | None) -> None:
+    """Show the last lines of the audit log, the newest at the end."""
+    path = _path(project, log)
+    only = {name: value for name, value in wanted.items() if value}
+    found = deque((line for line in _lines(path) if _fits(line, only, failed=failed)), maxlen=last)
+    if project.json:
+        print_json({"lines": list(found)})
+    elif found:
+        columns = ("time", "event", "principal", "what", "ended", "decision")
+        table(columns, [_row(line) for line in found])
+    else:
+        say(f"No such line in {path}.", err=True)
+
+
+def _path(project: Project, log: Path | None) -> Path:
+    """Where the log is. Raises: ConfigError if there is none."""
+    if log is None:
+        loaded = project.load()
+        place = f"{loaded.file} [hooks.audit_jsonl]"
+        options = loaded.config.hooks.get("audit_jsonl", {})
+        log = log_path(validate(AuditSettings, options, secrets=loaded.secrets, place=place), loaded.state_folder())
+    if not all_files(log):
+        hint = 'Nothing has been audited there. `plugins = ["audit_jsonl"]` in the configuration makes a log.'
+        raise ConfigError("there is no audit log", place=str(log), hint=hint)
+    return log
+
+
+def _key(path: Path) -> bytes:
+    try:
+        key = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"the key of the audit log cannot be read: {error.strerror}", place=str(path)) from None
+    if len(key) != KEY_BYTES:
+        raise ConfigError(f"this is no key of an audit log: it has not {KEY_BYTES} bytes", place=str(path))
+    return key
+
+
+def _tell(project: Project, path: Path, verdict: Verdict) -> None:
+    last = f"{verdict.last.n}:{verdict.last.chain.hex()}"
+    if project.json:
+        told = {"ok": verdict.ok, "log": str(path), "files": verdict.files, "lines": verdict.lines}
+        told |= {"first": verdict.first, "last": last, "problems": verdict.problems, "notes": verdict.notes}
+        print_json(told | ({"more_problems": verdict.more} if verdict.more else {}))
+        return
+    for problem in verdict.problems:
+        say(problem, err=True)
+    if verdict.more:
+        say(f"… and {verdict.more} more", err=True)
+    for note in verdict.notes:
+        say(f"note: {note}", err=True)
+    how = "is whole" if verdict.ok else "is NOT whole"
+    say(f"{path} {how}: {verdict.lines} lines in {verdict.files} file(s), from {verdict.first} to {last}")
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a log that can be read, the oldest first."""
+    for file in all_files(path):
+        with file.open("rb") as opened:
+            for line in opened:
+                try:
+                    found = json.loads(line)
+                except ValueError:
+                    continue
+                if isinstance(found, dict):
+                    yield found
+
+
+def _fits(line: dict[str, Any], only: dict[str, str], *, failed: bool) -> bool:
+    return all(line.get(name) == value for name, value in only.items()) and (not failed or line.get("ok") is False)
+
+
+def _row(line: dict[str, Any]) -> tuple[object, ...]:
+    ended = "" if "ok" not in line else "ok" if line["ok"] else line.get("error") or "failed"
+    took = f" in {line['ms']:g} ms" if isinstance(line.get("ms"), (int, float)) else ""
+    what = line.get("function") or line.get("run") or line.get("server") or ""
+    decided = f"{line.get('decision', '')} {line.get('rule', '')}".strip()
+    return line.get("time", ""), line.get("event", ""), line.get("principal", ""), what, f"{ended}{took}", decided

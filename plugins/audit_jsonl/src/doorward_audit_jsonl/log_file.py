@@ -1,0 +1,241 @@
+"""The files of an audit log: lines are appended in turns, and full or old files are moved and dropped."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from doorward_audit_jsonl.chain import Head, Link, chain_key, chained, is_head, read_at, read_head
+
+TURN_SECONDS = 1.0
+"""Seconds for which a line waits for another process that writes; then it waits in memory."""
+
+DAY_SECONDS = 86400.0
+"""With a retention, a file is followed by the next one after a day."""
+
+_FIRST_BYTES = b'{"'
+"""How each line begins."""
+
+_READ_BYTES = 2**16
+
+
+class LogFile:
+    """One log and its older files: `.1` is the newest of them. `keep` and `retention` (seconds) say how many are kept,
+    and for how long; `None` for all. `lost_its_head`: there are lines of a chain, and no head that knows them.
+
+    Raises: ConfigError, OSError if the files cannot be opened, or are not ours.
+    """
+
+    def __init__(self, path: Path, key: bytes, max_bytes: int, keep: int | None, retention: float | None) -> None:
+        from doorward import own_file
+
+        self.path = path
+        self._key = chain_key(key)
+        self._max_bytes, self._keep, self._retention = max_bytes, keep, retention
+        self._file: int | None = None
+        self._began = 0.0
+        self._head = own_file(path.with_name(f"{path.name}.head"), os.O_RDWR | os.O_CREAT, known=is_head)
+        try:
+            with self.turn(TURN_SECONDS):
+                self._reopen()
+                if is_new := read_head(self._head, self._key) is None:
+                    Head().write(self._head, self._key)
+                self.lost_its_head = self._caught_up().last.n > 0 and is_new
+                self.drop_old()
+        except BaseException:
+            self.close()
+            raise
+
+    @contextlib.contextmanager
+    def turn(self, patience: float) -> Iterator[None]:
+        """A block in which no other process writes. Raises: OSError if one does for too long."""
+        try:
+            from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
+        except ImportError:
+            yield
+            return
+        end, pause = time.monotonic() + patience, 0.0001
+        while True:
+            try:
+                flock(self._head, LOCK_EX | LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= end:
+                    raise TimeoutError(errno.ETIMEDOUT, "another process holds the log") from None
+                time.sleep(pause)
+                pause = min(pause * 2, 0.01)
+        try:
+            yield
+        finally:
+            flock(self._head, LOCK_UN)
+
+    def append(self, text: bytes) -> None:
+        """Write a line, in a turn: an object of JSON without its last brace. Raises: OSError, ConfigError."""
+        if self._file is None or not _is_at(self._file, self.path):
+            self._reopen()
+        assert self._file is not None
+        head = self._caught_up()
+        link, line = head.last.next(self._key, text)
+        if (written := os.write(self._file, line)) != len(line):
+            os.ftruncate(self._file, self._size() - written)
+            raise OSError(errno.ENOSPC, "only a part of the line could be written")
+        self._write_head(head.at(link, os.fstat(self._file).st_ino, head.size + len(line)))
+
+    def rotate(self) -> None:
+        """In a turn, have the next file begin if this one is full, or a day old; and drop what is not kept.
+
+        Raises: OSError; ConfigError if an older file is none of ours: then nothing is moved.
+        """
+        if self._file is None or not (size := self._size()):
+            return
+        old = self._retention is not None and time.time() - self._began > DAY_SECONDS
+        if not old and size < self._max_bytes:
+            return
+        from doorward import check_own
+
+        older = _older(self.path)
+        for file in older:
+            check_own(file)  # all are looked at before one is moved
+        kept = older if self._keep is None else older[: max(0, self._keep - 1)]
+        self._drop(reversed(older[len(kept) :]))
+        self.close_file()
+        for number, file in reversed(list(enumerate(kept, 2))):
+            file.replace(f"{self.path}.{number}")
+        self.path.replace(first := Path(f"{self.path}.1"))
+        self._reopen()
+        if self._keep == 0:
+            self._drop([first])
+
+    def drop_old(self) -> None:
+        """In a turn, drop the files whose last line is older than the retention. Raises: OSError."""
+        if self._retention is not None:
+            for file in reversed(_older(self.path)):
+                if time.time() - file.stat().st_mtime < self._retention:
+                    break
+                self._drop([file])
+
+    def close_file(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def close(self) -> None:
+        self.close_file()
+        if self._head >= 0:
+            os.close(self._head)
+            self._head = -1
+
+    def _drop(self, files: Iterator[Path] | list[Path]) -> None:
+        """Drop the oldest files, and remember where the chain begins then. The head is written first: a file too many
+        is no harm, and is dropped with the next one."""
+        for file in files:
+            head = self._known_head()
+            last = _last_link(file)
+            if last is not None and last.n > head.before.n:
+                replace(head, before=last).write(self._head, self._key)
+            file.unlink()
+
+    def _known_head(self) -> Head:
+        return read_head(self._head, self._key) or Head()
+
+    def _write_head(self, head: Head) -> None:
+        """Say where the chain ends now. If it cannot be written, whoever writes next catches up."""
+        with contextlib.suppress(OSError):
+            head.write(self._head, self._key)
+
+    def _size(self) -> int:
+        assert self._file is not None
+        return os.fstat(self._file).st_size
+
+    def _reopen(self) -> None:
+        self.close_file()
+        from doorward import own_file
+
+        self._file = own_file(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, known=_is_log)
+        self._began = _first_time(self._file) if self._retention is not None else 0.0
+
+    def _caught_up(self) -> Head:
+        """The head, after lines that it does not know yet: their process was killed before it could say so. What is not
+        in the chain stays in the file, and `verify` tells it; a line that a kill tore is ended."""
+        assert self._file is not None
+        head, found = self._known_head(), os.fstat(self._file)
+        if (head.file, head.size) == (found.st_ino, found.st_size):
+            return head
+        last, start = head.last, head.size if head.file == found.st_ino else 0
+        # Lines may have been cut off, or copied away by `logrotate`: the chain goes on after them all the same.
+        trusting = not last.n  # there is no head: the chain goes on from what the lines say of themselves
+        tail = b""
+        for line in _lines(self._file, min(start, found.st_size)):
+            tail = line
+            claimed = chained(line) if line.endswith(b"\n") else None
+            if claimed and (trusting or last.leads_to(self._key, claimed)):
+                last = claimed.link
+        if tail and not tail.endswith(b"\n"):
+            os.write(self._file, b"\n")
+        head = head.at(last, found.st_ino, self._size())
+        self._write_head(head)
+        return head
+
+
+def _older(path: Path) -> list[Path]:
+    """The older files of a log, the newest first."""
+    files = {}
+    for file in path.parent.glob(f"{path.name}.*"):
+        number = file.name[len(path.name) + 1 :]
+        if number.isdecimal():
+            files[int(number)] = file
+    return [files[number] for number in sorted(files)]
+
+
+def all_files(path: Path) -> list[Path]:
+    """The files of a log, the oldest first."""
+    return [*reversed(_older(path)), *([path] if path.exists() else [])]
+
+
+def _lines(number: int, start: int) -> Iterator[bytes]:
+    """The lines of an open file from an offset on, each with its end; the last may have none."""
+    rest = b""
+    while part := read_at(number, start, _READ_BYTES):
+        start += len(part)
+        *whole, rest = (rest + part).split(b"\n")
+        yield from (line + b"\n" for line in whole)
+    if rest:
+        yield rest
+
+
+def _last_link(file: Path) -> Link | None:
+    """The place in the chain that the last chained line of a file claims."""
+    last: Link | None = None
+    with file.open("rb") as opened:
+        for line in opened:
+            if (claimed := chained(line)) is not None:
+                last = claimed.link
+    return last
+
+
+def _first_time(number: int) -> float:
+    """The time of the first line of an open file; now, if it has none that says it."""
+    from datetime import datetime
+
+    found = read_at(number, 0, 64).partition(b'"time":"')[2].partition(b'"')[0]
+    with contextlib.suppress(ValueError):
+        return datetime.fromisoformat(found.decode()).timestamp()
+    return time.time()
+
+
+def _is_log(number: int) -> bool:
+    """Whether what it holds is an audit log, by its first bytes. A crash may have left fewer of them."""
+    return _FIRST_BYTES.startswith(os.read(number, len(_FIRST_BYTES)).partition(b"\n")[0])
+
+
+def _is_at(number: int, path: Path) -> bool:
+    """Whether the path still leads to the open file: another process, or logrotate, may have moved it."""
+    try:
+        return os.path.samestat(os.fstat(number), path.lstat())
+    except FileNotFoundError:
+        return False
