@@ -19,6 +19,7 @@ from doorward.data.json_writing import dump, in_one_piece
 from doorward.data.offload import done
 from doorward.describe.signatures import signature
 from doorward.model.calls import Call, CallRecord, File, Reply
+from doorward.model.decisions import ALLOWED, Decision
 from doorward.model.errors import (
     DoorwardError,
     GuardRefused,
@@ -26,9 +27,11 @@ from doorward.model.errors import (
     Refused,
     SecretWithheld,
     ServerError,
+    UnknownName,
 )
 from doorward.model.functions import Function
 from doorward.plugins.failures import contained
+from doorward.policy.tables import denied
 from doorward.results.type_mismatches import type_mismatch
 from doorward.secrets.redaction import NO_SECRETS
 from doorward.secrets.scrubber import answers_of, redact_error
@@ -118,7 +121,9 @@ class Broker:
             sent = len(await done(dump, bound, large=True) if large else in_one_piece(bound))
             if sent > (most := run.program.limits.result_bytes):
                 raise LimitExceeded(f"the arguments have {sent} bytes, more than {most}", hint="Send less at once.")
-            self._allow(run, call)
+            decision = self._allow(run, call, sent)
+            if decision.then == "confirm":
+                await self._confirm(call, decision)
             call = self._opened(call, run)
             self._reached.setdefault(call.principal, set()).add(function.server)
             scope = answers_of(function.server, call.principal)
@@ -192,12 +197,16 @@ class Broker:
                 hint=f"Run the program anew. It is now:\n{text}",
             )
 
-    def _allow(self, run: CallContext, call: Call) -> None:
-        """Check the policy, the configuration of the server, the guards and the limits, in this order.
+    def _allow(self, run: CallContext, call: Call, size: int) -> Decision:
+        """Check the policy, the configuration of the server, the guards and the limits, in this order. Returns: what
+        was decided of the call, perhaps that a person is to be asked. `size`: the bytes of its arguments.
 
         Raises: Refused, GuardRefused, LimitExceeded.
         """
         self.check_allowed(run.program, call.function)
+        decision = self._policy.decide(call, run.made - 1, size) if self._policy.decides else ALLOWED
+        if decision.then == "deny":
+            raise Refused(denied(call.function, decision))
         if (refusal := self._plugins.hook.guard_call(call=call)) is not None:
             raise GuardRefused(f"{call.function.qualified}: {refusal}")
         if run.made > run.program.limits.calls:
@@ -207,6 +216,15 @@ class Broker:
             )
         if call.time_left <= 0:
             raise LimitExceeded("the run's time is over")
+        return decision
+
+    async def _confirm(self, call: Call, decision: Decision) -> None:
+        """Ask a person. Raises: Refused."""
+        why = f" ({decision.reason})" if decision.reason else ""
+        raise Refused(
+            f"{call.function.qualified} needs a person's approval by {decision.rule}{why}, and none can be asked",
+            hint="Do without it, or have the operator allow it.",
+        )
 
     def check_allowed(self, program: Program, function: Function) -> None:
         """Check the policy and the configuration of the server. Raises: Refused; DoorwardError if it cannot be told."""
@@ -218,12 +236,24 @@ class Broker:
                 hint="Do without it: `include`, `exclude` and `read_only` of a server are the operator's.",
             )
 
+    def near(self, name: str, program: Program) -> str:
+        """The hint for a function that a program does not find: why it is denied, if it is, or similar names."""
+        try:
+            self.check_allowed(program, self.functions.find(name, program.principal, near=False))
+        except UnknownName:
+            pass
+        except DoorwardError as error:
+            return str(error)
+        return self.functions.near(name, program.principal)
+
     def _allows(self, run: CallContext, server: str, id: str, route: str) -> bool:
-        """Whether the run may also call the function with this original id and route."""
+        """Whether the run may also call the function with this original id and route, whatever the arguments."""
         function = self._catalog.function(server, id)
         if function is None or function.route != route or not self._is_included(function):
             return False
-        return self._policy.refusal(run.program, function) is None
+        if self._policy.refusal(run.program, function) is not None:
+            return False
+        return not self._policy.by_call(function, run.program.principal)
 
     def _is_included(self, function: Function) -> bool:
         """Whether the configuration still includes a function, which may have been compiled under an earlier one."""

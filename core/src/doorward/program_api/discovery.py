@@ -198,9 +198,15 @@ class Discovery:
             "import": dialect_of(language).imported(function.server, function.name),
             "signature": signatures.signature(function, definitions, seen=seen, language=language),
             "text": text
+            + self._told(function, asker)
             + self.related.told(function, asker)
             + self._added(function, additions.MAX_CARD_CHARS, language),
         }
+
+    def _told(self, function: Function, asker: Program) -> str:
+        """What policy says of a function that may be called, as a comment at the end of a card."""
+        text = self._policy.told(function, asker.principal) if self._policy.decides else ""
+        return f"\n{dialect_of(asker.language).mark} {text}" if text else ""
 
     def _helper(self, name: str, asker: Program) -> dict[str, Any] | None:
         """The card of `doorward` or one of its helpers; `None` if this is the name of neither."""
