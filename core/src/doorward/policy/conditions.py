@@ -21,12 +21,13 @@ class Unanswerable(Exception):
 
 
 class Asked(NamedTuple):
-    """What a condition may ask of a call. `calls` are those that its run has begun before."""
+    """What a condition may ask of a call. `name` is that of its function, `server.function`; `calls` are those that its
+    run has begun before."""
 
     args: Mapping[str, Any]
     principal: str
     groups: list[str]
-    function: str
+    name: str
     server: str
     calls: int
     argument_bytes: int
@@ -64,7 +65,7 @@ class Condition:
 
 _HINT = (
     'For example when = "args.amount > 100 && principal != \'alice\'"; has(args.amount) asks whether there is one. '
-    "There are args, principal, groups, function, server and calls."
+    "There are args, principal, groups, name, server and calls."
 )
 
 
@@ -88,7 +89,7 @@ def _environment() -> Any:
             "args": cel.Type.Map(text, cel.Type.DYN),
             "principal": text,
             "groups": cel.Type.List(text),
-            "function": text,
+            "name": text,
             "server": text,
             "calls": cel.Type.INT,
         }
