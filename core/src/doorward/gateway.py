@@ -90,7 +90,9 @@ class Gateway:
         )
         ours = Helpers(self.discovery, self.servers, self.skills)
         others = Runtime(self.discovery, self.catalog, self.servers, self.broker)
-        self.modules = Modules(self.catalog, self.servers, self.discovery, {MODULE: ours.all, RUNTIME: others.all}, policy)
+        self.modules = Modules(
+            self.catalog, self.servers, self.discovery, {MODULE: ours.all, RUNTIME: others.all}, policy
+        )
         self.exposed = DirectTools(self.servers, self.catalog, policy)
         self._artefacts = Artefacts(stores.artefacts, most=limits.kept, seconds=limits.kept_seconds)
         self._sessions = Sessions(most=limits.sessions, idle=limits.session_idle)

@@ -150,9 +150,7 @@ async def test_a_default_holds_for_what_no_rule_fits(doorward_host: Any) -> None
             await gate.call("weather.big")
 
 
-async def test_a_distributions_rules_stand_beside_the_users(
-    doorward_host: Any, distro: Callable[..., None]
-) -> None:
+async def test_a_distributions_rules_stand_beside_the_users(doorward_host: Any, distro: Callable[..., None]) -> None:
     """The stricter of both counts, whichever it is."""
     distro(
         "[policy]\n[[policy.rules]]\nmatch = ['weather.big']\nthen = 'deny'\n"

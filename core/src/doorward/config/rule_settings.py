@@ -1,4 +1,4 @@
-"""`[[policy.rules]]`: what an operator decides of calls, as the configuration and a distribution's manifest write it."""
+"""`[[policy.rules]]`: what an operator decides of calls, as the configuration and a distribution's manifest say it."""
 
 from __future__ import annotations
 

@@ -53,8 +53,8 @@ class GuardHooks:
     @hookspec
     def decide(self, call: Call) -> Decision | None:
         """What you decide of a call: `Decision("deny", "the name of your rule", "why")`, or `"confirm"`, with which a
-        person is asked. It may only tighten what the rules of the operator say; `None`: nothing. Fires after the policy,
-        before `guard_call`."""
+        person is asked. It may only tighten what the rules of the operator say; `None`: nothing. Fires after the
+        policy, before `guard_call`."""
 
     @hookspec
     def change_result(self, call: Call, result: Any) -> Any | None:

@@ -64,7 +64,7 @@ class Condition:
 
 
 _HINT = (
-    'For example when = "args.amount > 100 && principal != \'alice\'"; has(args.amount) asks whether there is one. '
+    "For example when = \"args.amount > 100 && principal != 'alice'\"; has(args.amount) asks whether there is one. "
     "There are args, principal, groups, name, server and calls."
 )
 

@@ -1,5 +1,5 @@
-"""Decides calls: the operator's lists, then the rules of a distribution and of the operator, then plugins. Each may only
-tighten what those before it said."""
+"""Decides calls: the operator's lists, then the rules of a distribution and of the operator, then plugins. Each may
+only tighten what those before it said."""
 
 from __future__ import annotations
 
@@ -75,7 +75,9 @@ class Decisions(Policy):
         implemented = plugins.manager.hook.decide.get_hookimpls()
         self._plugins: Callable[..., list[Decision]] | None = plugins.manager.hook.decide if implemented else None
         if self.new != "allow" and self.known.accepted() is None:
-            log.warning("policy_new_without_list", hint="`doorward policy accept` stores which functions there are now.")
+            log.warning(
+                "policy_new_without_list", hint="`doorward policy accept` stores which functions there are now."
+            )
 
     def _add(self, rules: Sequence[RuleSettings], default: Then, whose: str, file: str) -> None:
         made = [
@@ -84,6 +86,10 @@ class Decisions(Policy):
         ]
         otherwise = ALLOWED if default == "allow" else Decision(default, f"[policy] default{whose}")
         self.rule_tables.append(RuleTable(made, otherwise))
+
+    def reached(self, function: Function, principal: str) -> Reached:
+        """The upstreams of a function, for patterns that name one."""
+        return Reached(self._upstreams, function, principal)
 
     # Of a function, whatever the arguments of a call
 
@@ -105,8 +111,12 @@ class Decisions(Policy):
         except DoorwardError:
             return False
 
+    def by_lists(self, program: Program, function: Function) -> str | None:
+        """Why the lists `allow` and `deny` do not let a program call a function, or `None`."""
+        return super().refusal(program, function)
+
     def refusal(self, program: Program, function: Function) -> str | None:
-        if refusal := super().refusal(program, function):
+        if refusal := self.by_lists(program, function):
             return refusal
         hidden = self._hidden(function, program.principal)
         return denied(function, hidden) if hidden else None
@@ -114,7 +124,7 @@ class Decisions(Policy):
     def possible(self, function: Function, principal: str) -> list[list[Decision]]:
         """What may be decided of calls of a function: by each table, and for one that is new. What is decided is the
         strictest of one of each. Raises: DoorwardError if it cannot be told."""
-        reached = Reached(self._upstreams, function, principal)
+        reached = self.reached(function, principal)
         found = [table.possible(function, principal, reached) for table in self.rule_tables]
         return [*found, [self._of_new(function)]]
 
@@ -156,7 +166,7 @@ class Decisions(Policy):
     def by_rules(self, call: Call, made: int, argument_bytes: int = -1) -> Decision:
         """What rules decide of a call, before plugins are asked. Raises: as `decide` does."""
         function, principal = call.function, call.principal
-        reached = Reached(self._upstreams, function, principal)
+        reached = self.reached(function, principal)
         found = self._of_new(function)
         asked: Any = None
         for table in self.rule_tables:
@@ -174,7 +184,7 @@ class Decisions(Policy):
     def refusal_of_route(self, program: Program, function: Function, route: str) -> str:
         if refusal := super().refusal_of_route(program, function, route):
             return refusal
-        reached = Reached(self._upstreams, function, program.principal)
+        reached = self.reached(function, program.principal)
         found = ALLOWED
         for table in self.rule_tables:
             found = stricter(found, table.of_route(function, program.principal, route, reached))
@@ -183,6 +193,6 @@ class Decisions(Policy):
         if found.then == "deny":
             return f"{function.qualified}: {route[:200]} {not_allowed(found)}"
         return (
-            f"{function.qualified}: {route[:200]} needs a person's approval by {found.rule}, which is known too late to "
+            f"{function.qualified}: {route[:200]} needs a person's approval by {found.rule}, and it is too late to "
             "ask: the rule does not name this function"
         )

@@ -41,10 +41,19 @@ class Rule:
     def fits(self, function: Function, upstreams: Upstreams) -> bool:
         """Whether it is for calls of a function, whoever asks and whatever its condition says. Raises: DoorwardError if
         that cannot be told."""
-        if self._effects.of(function) not in self._classes:
-            return False
+        return self._effects.of(function) in self._classes and self._names(function, upstreams)
+
+    def _names(self, function: Function, upstreams: Upstreams) -> bool:
         forbids = self._patterns.forbids(function, upstreams)
         return forbids == "" if self._allows else forbids == "deny"
+
+    def unfit(self, function: Function, principal: str, upstreams: Upstreams) -> str:
+        """Why it is not for a principal's calls of a function; empty if it is, whatever its condition says."""
+        if not self._names(function, upstreams):
+            return "it names other functions"
+        if (own := self._effects.of(function)) not in self._classes:
+            return f"the function's class is {own}"
+        return "" if self.principals.fit(principal) else f"it is not for {principal}"
 
     def meets(self, function: Function, route: str, upstreams: Upstreams) -> bool:
         """Whether a rule that does not allow names a request by its method and whole path, as `fits` does not know it.
