@@ -80,8 +80,7 @@ class Gateway:
         self.compiler = Compiler(self.servers, self.catalog, self.skills, plugins, self.secrets)
         self.executors = Executors(loaded, plugins, self.state)
         self.languages = Languages(self.executors, without_code=self.config.surface == "calls")
-        self.policy = policy = policy_of(loaded, self.principals, self.servers.upstreams, plugins, self.state)
-        cards = HelperCards(HELPERS)
+        policy, cards = policy_of(loaded, self.principals, self.servers.upstreams, plugins), HelperCards(HELPERS)
         self.learning = Learning(self.config.search, stores.lessons, self.catalog)
         self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets, self.learning)
         self.views = SearchViews(loaded, plugins, self.catalog, self.state)
@@ -90,9 +89,7 @@ class Gateway:
         )
         ours = Helpers(self.discovery, self.servers, self.skills)
         others = Runtime(self.discovery, self.catalog, self.servers, self.broker)
-        self.modules = Modules(
-            self.catalog, self.servers, self.discovery, {MODULE: ours.all, RUNTIME: others.all}, policy
-        )
+        self.modules = Modules(self.catalog, self.servers, self.discovery, {MODULE: ours.all, RUNTIME: others.all})
         self.exposed = DirectTools(self.servers, self.catalog, policy)
         self._artefacts = Artefacts(stores.artefacts, most=limits.kept, seconds=limits.kept_seconds)
         self._sessions = Sessions(most=limits.sessions, idle=limits.session_idle)

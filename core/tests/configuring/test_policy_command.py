@@ -51,7 +51,12 @@ FORECAST = ("policy", "test", "weather.get_forecast")
         ((*FORECAST, "--args", '{"city": "Rome"}', "--calls", "6"), "confirm", "[[policy.rules]] 1", "Oslo is ours"),
         (("policy", "test", "weather.getForecast", "--args", '{"city": "Rome"}'), "allow", "[[policy.rules]] 3", ""),
         (("policy", "test", "weather.add_station"), "allow", "", ""),
-        (("policy", "test", "weather.add_station", "--principal", "bob"), "deny", "[[policy.rules]] 5", "Bob adds none"),
+        (
+            ("policy", "test", "weather.add_station", "--principal", "bob"),
+            "deny",
+            "[[policy.rules]] 5",
+            "Bob adds none",
+        ),
         (("policy", "test", "weather.raw"), "deny", "", "[policy] deny"),
     ],
 )

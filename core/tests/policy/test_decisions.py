@@ -26,7 +26,7 @@ def rules(*given: str, more: str = "") -> str:
 async def decided(gate: Any, name: str = FORECAST, made: int = 0, principal: str = "local", **args: Any) -> Decision:
     """What is decided of one call."""
     function = gate.broker.functions.find(name, principal)
-    decision: Decision = gate.policy.decide(Call(function, args, principal=principal), made)
+    decision: Decision = gate.discovery.policy.decide(Call(function, args, principal=principal), made)
     return decision
 
 
@@ -211,7 +211,7 @@ async def test_a_plugin_decides_without_any_rule(doorward_host: Any) -> None:
 async def test_without_rules_nothing_is_decided(doorward_host: Any) -> None:
     """The policy of a configuration without rules costs a call nothing."""
     async with doorward_host.gateway(CONFIG + '[policy]\ndeny = ["weather.big"]\n') as gate:
-        assert not gate.policy.decides
+        assert not gate.discovery.policy.decides
 
 
 GET = Function("api", "read_file", "readFile", route="GET /files/{path}", read_only=True)
@@ -227,10 +227,12 @@ async def test_a_rule_for_a_route_holds_for_what_is_sent(
     from doorward.config.upstream_patterns import upstreams
 
     async with doorward_host.gateway(rules(f"match = 'GET /admin/**'\nthen = '{then}'")) as gate:
-        monkeypatch.setattr(gate.policy, "_upstreams", lambda function, principal: upstreams(["https://x.example"]))
-        assert gate.policy.decide(Call(GET, {"path": "a"}), 0).then == "allow"
-        assert gate.policy.refusal_of_route(Program(""), GET, "GET /files/a") == ""
-        assert "[[policy.rules]] 1" in gate.policy.refusal_of_route(Program(""), GET, f"GET {path}")
+        monkeypatch.setattr(
+            gate.discovery.policy, "_upstreams", lambda function, principal: upstreams(["https://x.example"])
+        )
+        assert gate.discovery.policy.decide(Call(GET, {"path": "a"}), 0).then == "allow"
+        assert gate.discovery.policy.refusal_of_route(Program(""), GET, "GET /files/a") == ""
+        assert "[[policy.rules]] 1" in gate.discovery.policy.refusal_of_route(Program(""), GET, f"GET {path}")
 
 
 async def test_new_functions_wait_to_be_accepted(doorward_host: Any) -> None:
@@ -239,7 +241,7 @@ async def test_new_functions_wait_to_be_accepted(doorward_host: Any) -> None:
         await gate.ready()
         functions = [*gate.catalog.functions("weather")]
         assert (await decided(gate)).then == "allow"
-        known = gate.policy.known
+        known = gate.discovery.policy.known
         assert len(known.accept([f for f in functions if f.name != "big"])) == len(functions) - 1
         assert (await decided(gate)).then == "allow"
         with pytest.raises(DoorwardError, match=r"\[policy\] new"):
@@ -249,7 +251,7 @@ async def test_new_functions_wait_to_be_accepted(doorward_host: Any) -> None:
         assert known.accept(functions) == ["weather.big"]
         found = await gate.search_functions("", limit=50)
         assert "weather.big" in {each["function"] for each in found["functions"]}
-        gate.policy.effects.__init__({"destructive": [FORECAST]})
+        gate.discovery.policy.effects.__init__({"destructive": [FORECAST]})
         assert (await decided(gate)).then == "deny"
 
 

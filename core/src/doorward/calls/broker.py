@@ -8,18 +8,18 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from doorward.access.policy import wanted
 from doorward.arguments import binding, files
 from doorward.calls.answer_checks import AnswerChecks
 from doorward.calls.function_lookup import FunctionLookup
 from doorward.calls.next_page import following
+from doorward.calls.permissions import Permissions
 from doorward.calls.withholding import Withholding
 from doorward.catalog.schema_inference import SchemaInference, is_open
 from doorward.data.json_writing import dump, in_one_piece
 from doorward.data.offload import done
 from doorward.describe.signatures import signature
 from doorward.model.calls import Call, CallRecord, File, Reply
-from doorward.model.decisions import ALLOWED, Decision
+from doorward.model.decisions import Decision
 from doorward.model.errors import (
     DoorwardError,
     GuardRefused,
@@ -31,7 +31,6 @@ from doorward.model.errors import (
 )
 from doorward.model.functions import Function
 from doorward.plugins.failures import contained
-from doorward.policy.tables import denied
 from doorward.results.type_mismatches import type_mismatch
 from doorward.secrets.redaction import NO_SECRETS
 from doorward.secrets.scrubber import answers_of, redact_error
@@ -64,7 +63,7 @@ class Broker:
     ) -> None:
         self._catalog = catalog
         self._servers = servers
-        self._policy = policy
+        self.permissions = Permissions(catalog, servers, policy)
         self._plugins = plugins
         self._secrets = secrets
         self.learning = learning
@@ -166,8 +165,8 @@ class Broker:
         if run.client:
             scope = answers_of(server, program.principal)
             client = run.client.of_call(server, lambda value: self._secrets.redactor(scope).value(value))
-        allows = partial(self._allows, run, server)
-        forbids = partial(self._policy.refusal_of_route, program, function)
+        allows = partial(self.permissions.lets, program, server)
+        forbids = partial(self.permissions.policy.refusal_of_route, program, function)
         return Call(
             *(function, arguments, program.run, program.principal, program.deadline, client, run.clock),
             *(allows, link, forbids, run.usage_of(server)),
@@ -203,10 +202,7 @@ class Broker:
 
         Raises: Refused, GuardRefused, LimitExceeded.
         """
-        self.check_allowed(run.program, call.function)
-        decision = self._policy.decide(call, run.made - 1, size) if self._policy.decides else ALLOWED
-        if decision.then == "deny":
-            raise Refused(denied(call.function, decision))
+        decision = self.permissions.decide(run.program, call, run.made - 1, size)
         if (refusal := self._plugins.hook.guard_call(call=call)) is not None:
             raise GuardRefused(f"{call.function.qualified}: {refusal}")
         if run.made > run.program.limits.calls:
@@ -226,39 +222,15 @@ class Broker:
             hint="Do without it, or have the operator allow it.",
         )
 
-    def check_allowed(self, program: Program, function: Function) -> None:
-        """Check the policy and the configuration of the server. Raises: Refused; DoorwardError if it cannot be told."""
-        if refusal := self._policy.refusal(program, function):
-            raise Refused(refusal)
-        if not self._is_included(function):
-            raise Refused(
-                f"{function.qualified} is left out by the configuration of {function.server}",
-                hint="Do without it: `include`, `exclude` and `read_only` of a server are the operator's.",
-            )
-
     def near(self, name: str, program: Program) -> str:
         """The hint for a function that a program does not find: why it is denied, if it is, or similar names."""
         try:
-            self.check_allowed(program, self.functions.find(name, program.principal, near=False))
+            self.permissions.check(program, self.functions.find(name, program.principal, near=False))
         except UnknownName:
             pass
         except DoorwardError as error:
             return str(error)
         return self.functions.near(name, program.principal)
-
-    def _allows(self, run: CallContext, server: str, id: str, route: str) -> bool:
-        """Whether the run may also call the function with this original id and route, whatever the arguments."""
-        function = self._catalog.function(server, id)
-        if function is None or function.route != route or not self._is_included(function):
-            return False
-        if self._policy.refusal(run.program, function) is not None:
-            return False
-        return not self._policy.by_call(function, run.program.principal)
-
-    def _is_included(self, function: Function) -> bool:
-        """Whether the configuration still includes a function, which may have been compiled under an earlier one."""
-        name = self._servers.modules.get(function.server)
-        return name is None or wanted(function, self._servers.configured[name].settings)
 
     def _opened(self, call: Call, run: CallContext) -> Call:
         """The call with a file in the place of each handle.

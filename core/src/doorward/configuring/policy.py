@@ -57,10 +57,10 @@ async def _test(project: Project, name: str, principal: str, text: str | None, c
         arguments = {} if text is None else bind(function, (), _object(text), gate.catalog)
         told = {"function": function.qualified, "principal": principal, "then": "allow", "rule": "", "reason": ""}
         try:
-            gate.broker.check_allowed(Program("", principal=principal), function)
+            gate.broker.permissions.check(Program("", principal=principal), function)
         except Refused as refused:
             return told | {"then": "deny", "reason": str(refused)}
-        found = gate.policy.decide(Call(function, arguments, principal=principal), calls)
+        found = gate.discovery.policy.decide(Call(function, arguments, principal=principal), calls)
         return told | {"then": found.then, "rule": found.rule, "reason": found.reason}
 
 
@@ -95,7 +95,7 @@ async def _explain(project: Project, name: str | None, principal: str) -> list[d
         from doorward.policy.decisions import Decisions
         from doorward.policy.explanation import fitting, steps
 
-        rules = gate.policy
+        rules = gate.discovery.policy
         if not isinstance(rules, Decisions):
             return []
         if name is not None:
@@ -153,7 +153,7 @@ async def about_policy(gate: Gateway) -> AsyncIterator[tuple[str, bool, str]]:
     from doorward.policy.decisions import Decisions
     from doorward.policy.explanation import idle
 
-    rules = gate.policy
+    rules = gate.discovery.policy
     if not isinstance(rules, Decisions):
         return
     functions = [*_functions(gate)]

@@ -21,8 +21,6 @@ from doorward.policy.rules import Rule
 from doorward.policy.tables import RuleTable, denied, not_allowed, stricter
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from doorward.access.principals import Principals
     from doorward.config.config import Loaded
     from doorward.config.rule_settings import RuleSettings
@@ -37,7 +35,6 @@ def policy_of(
     principals: Principals,
     upstreams: Callable[[Function, str], Sequence[Upstream]],
     plugins: Plugins,
-    state: Path,
 ) -> Policy:
     """The policy of a configuration: one that decides single calls only if there is anything to decide them by. Raises:
     ConfigError for a rule that is wrong, with its place."""
@@ -47,7 +44,7 @@ def policy_of(
     ruled = ruled or (given is not None and (given.rules or given.default != "allow"))
     if not ruled and not plugins.manager.hook.decide.get_hookimpls():
         return Policy(loaded, principals, upstreams)
-    return Decisions(loaded, principals, upstreams, plugins, state)
+    return Decisions(loaded, principals, upstreams, plugins)
 
 
 class Decisions(Policy):
@@ -61,12 +58,11 @@ class Decisions(Policy):
         principals: Principals,
         upstreams: Callable[[Function, str], Sequence[Upstream]],
         plugins: Plugins,
-        state: Path,
     ) -> None:
         super().__init__(loaded, principals, upstreams)
         own, active = loaded.config.policy, loaded.distribution
         self.groups, self.effects = Groups(loaded.config.groups), Effects(own.classes)
-        self.known = KnownFunctions(state, self.effects)
+        self.known = KnownFunctions(loaded.state_folder(), self.effects)
         self.new: Then = own.new
         self.rule_tables: list[RuleTable] = []
         if active and (active.policy.rules or active.policy.default != "allow"):

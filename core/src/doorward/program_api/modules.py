@@ -18,7 +18,7 @@ from doorward.program_api.server_list import told
 from doorward.programs.languages import JSON, PYTHON, is_script
 
 if TYPE_CHECKING:
-    from doorward.access.policy import Policy, Scope
+    from doorward.access.policy import Scope
     from doorward.catalog.catalog import Catalog
     from doorward.program_api.discovery import Discovery
     from doorward.program_api.helper_context import Helper, HelperContext
@@ -47,18 +47,13 @@ class Modules:
     """Modules by name. `helpers` are the modules of no server: `doorward`, and others within it."""
 
     def __init__(
-        self,
-        catalog: Catalog,
-        servers: Servers,
-        discovery: Discovery,
-        helpers: Mapping[str, Mapping[str, Helper]],
-        policy: Policy,
+        self, catalog: Catalog, servers: Servers, discovery: Discovery, helpers: Mapping[str, Mapping[str, Helper]]
     ) -> None:
         self._catalog = catalog
         self._servers = servers
         self._discovery = discovery
         self.helpers = helpers
-        self._policy = policy
+        self._policy = discovery.policy
         self._denied: dict[tuple[str, Scope], tuple[Sequence[str], frozenset[str]]] = {}
         self._members: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {}
 
