@@ -76,3 +76,15 @@ def test_the_rules_mean_what_the_page_says(
     given = () if amount is None else ("--args", json.dumps({"amount": amount}))
     ended = doorward(tmp_path, TABLES[0], "policy", "test", function, "--principal", principal, *given)
     assert ended.returncode == code, ended
+
+
+@pytest.mark.parametrize("table", [TABLES[0], TABLES[1]], ids=["with", "without"])
+def test_the_library_is_imported_for_conditions_alone(tmp_path: Path, table: str) -> None:
+    """Without `when`, a start pays nothing for conditions, and needs no package for them."""
+    (tmp_path / "billing.json").write_text(json.dumps(DOCUMENT))
+    rule = '[[policy.rules]]\nmatch = "billing"\nthen = "confirm"\n'
+    (tmp_path / "doorward.toml").write_text(f'state = "state"\n{table}\n{rule}\n{SERVER}')
+    command = [sys.executable, "-X", "importtime", "-m", "doorward.cli", "policy", "test", "billing.pay"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+    assert ended.stdout.startswith("confirm: billing.pay")
+    assert ("cel_expr_python" in ended.stderr) is ("when" in table)

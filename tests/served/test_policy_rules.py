@@ -81,6 +81,8 @@ async def test_what_is_denied_is_nowhere(agent: Agent) -> None:
     imported = await agent.run("from shelf import delete_item")
     assert imported["error"]["type"] == "ImportError", imported
     assert "nothing is thrown away" in str(imported["error"])
+    assert "delete_item" not in str((await agent.run("import shelf\nshelf.delete_itm(id=1)"))["error"])
+    assert "delete_item" not in str((await agent.run("import doorward\ndoorward.call('shelf.delete_itm')"))["error"])
     named = await agent.run("import shelf\nshelf.delete_item(id=1)")
     assert "nothing is thrown away" in str(named["error"]), named
 

@@ -235,6 +235,34 @@ async def test_a_rule_for_a_route_holds_for_what_is_sent(
         assert "[[policy.rules]] 1" in gate.discovery.policy.refusal_of_route(Program(""), GET, f"GET {path}")
 
 
+@pytest.mark.parametrize(
+    ("allows", "default", "path", "refused"),
+    [
+        ("match = 'GET /files/**'", "deny", "/files/a/b", False),
+        ("match = 'GET /files/**'", "deny", "/files/../admin", True),
+        ("match = 'GET /files/**'", "deny", "/files/%2e%2e/admin", True),
+        ("match = 'GET /files/**'", "confirm", "/files/../other", True),
+        ("match = 'GET /files/**'", "allow", "/files/../other", False),
+        ("match = 'GET /files/**'", "allow", "/files/../admin", True),
+        ("match = 'GET /files/**'\nwhen = 'true'", "deny", "/files/../admin", True),
+        ("match = 'GET /files/**'\nwhen = 'true'", "deny", "/files/a", False),
+        ("match = 'api.read_file'", "deny", "/files/../admin", False),
+    ],
+)
+async def test_what_a_route_allows_is_that_route_alone(
+    doorward_host: Any, monkeypatch: pytest.MonkeyPatch, allows: str, default: str, path: str, refused: bool
+) -> None:
+    """A rule that allows a route does not shield a request that leads away from it; one that names the function does."""
+    from doorward.config.upstream_patterns import upstreams
+
+    given = rules(f"{allows}\nthen = 'allow'", "match = '/admin'\nthen = 'deny'", more=f"default = '{default}'")
+    async with doorward_host.gateway(given) as gate:
+        policy = gate.discovery.policy
+        monkeypatch.setattr(policy, "_upstreams", lambda function, principal: upstreams(["https://x.example"]))
+        assert policy.decide(Call(GET, {"path": "a"}), 0).then == "allow"
+        assert bool(policy.refusal_of_route(Program(""), GET, f"GET {path}")) is refused
+
+
 async def test_new_functions_wait_to_be_accepted(doorward_host: Any) -> None:
     """Until functions are accepted, `new` does nothing; then it holds for others, and for one that does more harm."""
     async with doorward_host.gateway(rules(more="new = 'deny'")) as gate:

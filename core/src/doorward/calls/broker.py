@@ -68,7 +68,7 @@ class Broker:
         self._secrets = secrets
         self.learning = learning
         self._reached: dict[str, set[str]] = {}
-        self.functions = FunctionLookup(catalog, servers)
+        self.functions = FunctionLookup(catalog, servers, policy)
         self.withholding = Withholding()
         self._checks = AnswerChecks(catalog, servers, plugins, secrets, self.withholding)
         self.observed = SchemaInference(catalog)

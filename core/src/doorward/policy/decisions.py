@@ -132,7 +132,10 @@ class Decisions(Policy):
         return None
 
     def by_call(self, function: Function, principal: str) -> bool:
-        return any(each.then != "allow" for decisions in self.possible(function, principal) for each in decisions)
+        possible = [each for decisions in self.possible(function, principal) for each in decisions]
+        if self._plugins:
+            possible += self._plugins(call=Call(function, {}, principal=principal))
+        return any(each.then != "allow" for each in possible)
 
     def told(self, function: Function, principal: str) -> str:
         asking = self.possible(function, principal)

@@ -55,6 +55,11 @@ class Rule:
             return f"the function's class is {own}"
         return "" if self.principals.fit(principal) else f"it is not for {principal}"
 
+    def covers(self, function: Function, route: str, upstreams: Upstreams) -> bool:
+        """Whether a rule that fits also holds for a request by its method and whole path: what is allowed by a route is
+        that route alone. Raises: DoorwardError if that cannot be told."""
+        return not self._allows or self._patterns.forbids_route(function, route, upstreams) == ""
+
     def meets(self, function: Function, route: str, upstreams: Upstreams) -> bool:
         """Whether a rule that does not allow names a request by its method and whole path, as `fits` does not know it.
         Raises: DoorwardError if that cannot be told."""

@@ -58,17 +58,20 @@ class RuleTable:
         return [*found, self.default]
 
     def of_route(self, function: Function, principal: str, route: str, upstreams: Upstreams) -> Decision:
-        """What is decided of a request by its method and whole path, where the function alone did not tell. Raises: as
-        `decide` does."""
+        """What is decided of a request by its method and whole path, where the function alone did not tell: it leads to
+        what another rule names, or away from what a rule allows. Raises: as `decide` does."""
+        strayed = False
         for rule in self.rules:
             if not rule.principals.fit(principal):
                 continue
-            if rule.fits(function, upstreams):
-                if rule.condition is None:
-                    break
-            elif rule.meets(function, route, upstreams):
-                return rule.decision
-        return ALLOWED
+            if not rule.fits(function, upstreams):
+                if rule.meets(function, route, upstreams):
+                    return rule.decision
+            elif not rule.covers(function, route, upstreams):
+                strayed = True
+            elif rule.condition is None:
+                return ALLOWED
+        return self.default if strayed else ALLOWED
 
 
 def _unsure(decision: Decision, error: Exception) -> Decision:
