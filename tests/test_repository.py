@@ -28,7 +28,14 @@ CORE, DEMO = ROOT / "core", ROOT / "examples/demo"
 LIBS = sorted(folder.parent for folder in (ROOT / "libs").glob("*/pyproject.toml"))
 PLUGINS = sorted(folder.parent for folder in (ROOT / "plugins").glob("*/pyproject.toml"))
 DISTRIBUTIONS = [CORE, *LIBS, *PLUGINS, DEMO]
-GROUP = {"sandbox": "executor", "auth": "auth", "cache": "cache", "guard": "plugins", "search": "search_view"}
+GROUP = {
+    "sandbox": "executor",
+    "auth": "auth",
+    "cache": "cache",
+    "guard": "plugins",
+    "policy": "plugins",
+    "search": "search_view",
+}
 """The first word of a plugin's folder, and the entry-point group that it gives; its other words are the name in there.
 Every other folder is the name itself: `openapi`, `audit_jsonl`."""
 ALIASES = ("Cli", "StartDoorward")

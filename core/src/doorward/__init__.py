@@ -22,6 +22,7 @@ _EXPORTS = {
         "TellsChanges", "TellsUpstreams",
     ),
     "model.contexts": ("PluginContext", "ServerContext"),
+    "model.decisions": ("Decision",),
     "model.drivers": ("Auth", "Cache", "Observer", "SearchView", "Source"),
     "model.enhancement": ("Documentation", "Enhancement"),
     "model.planned": ("PLANNED_KEY", "Planned"),
@@ -146,6 +147,7 @@ if TYPE_CHECKING:
     from doorward.model.calls import Reply as Reply
     from doorward.model.contexts import PluginContext as PluginContext
     from doorward.model.contexts import ServerContext as ServerContext
+    from doorward.model.decisions import Decision as Decision
     from doorward.model.drivers import Auth as Auth
     from doorward.model.drivers import Cache as Cache
     from doorward.model.drivers import Observer as Observer

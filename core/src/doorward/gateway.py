@@ -13,7 +13,6 @@ from typing import Any
 
 import anyio
 
-from doorward.access.policy import Policy
 from doorward.access.principals import Principals
 from doorward.access.readiness import Readiness
 from doorward.calls.artefacts import Artefacts, Page
@@ -36,6 +35,7 @@ from doorward.model.principals import LOCAL
 from doorward.observers.observers import Observers
 from doorward.packages.index import Index
 from doorward.plugins.manager import Plugins
+from doorward.policy.decisions import policy_of
 from doorward.program_api.discovery import Discovery
 from doorward.program_api.helper_cards import MODULE, HelperCards
 from doorward.program_api.helpers import HELPERS, Helpers
@@ -81,7 +81,7 @@ class Gateway:
         self.compiler = Compiler(self.servers, self.catalog, self.skills, plugins, self.secrets)
         self.executors = Executors(loaded, plugins, self.state)
         self.languages = Languages(self.executors, without_code=self.config.surface == "calls")
-        policy, cards = Policy(loaded, self.principals, self.servers.upstreams), HelperCards(HELPERS)
+        policy, cards = policy_of(loaded, self.principals, self.servers.upstreams, plugins), HelperCards(HELPERS)
         self.learning = Learning(self.config.search, stores.lessons, self.catalog)
         self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets, self.learning)
         self.views = SearchViews(loaded, plugins, self.catalog, self.state)
@@ -91,7 +91,7 @@ class Gateway:
         ours = Helpers(self.discovery, self.servers, self.skills)
         others = Runtime(self.discovery, self.catalog, self.servers, self.broker)
         self.modules = Modules(self.catalog, self.servers, self.discovery, {MODULE: ours.all, RUNTIME: others.all})
-        self.exposed = DirectTools(self.servers, self.catalog)
+        self.exposed = DirectTools(self.servers, self.catalog, policy)
         self._artefacts = Artefacts(stores.artefacts, most=limits.kept, seconds=limits.kept_seconds)
         self._sessions = Sessions(most=limits.sessions, idle=limits.session_idle)
         self._kept = ProgramCache(loaded, plugins, self.catalog, self.state)

@@ -127,7 +127,7 @@ MISTAKES = {
         GUARD,
         ("    @hookimpl\n", ""),
         "test_it_loads",
-        "implements none of the hooks guard_program, guard_call, guard_result: mark a function",
+        "implements none of the hooks guard_program, decide, guard_call, guard_result: mark a function",
     ),
     "an unknown hook": (
         GUARD,

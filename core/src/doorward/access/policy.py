@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from doorward.access.patterns import is_wild
 from doorward.access.rules import Rules, matches, selected
+from doorward.model.decisions import ALLOWED, Decision
 from doorward.model.errors import DoorwardError, InvalidArguments
 from doorward.model.functions import Function
 from doorward.model.names import some
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from doorward.config.config import Loaded
     from doorward.config.settings import ServerSettings
     from doorward.config.upstream_patterns import Upstream
+    from doorward.model.calls import Call
 
 MAX_PATTERNS = 100
 """Patterns by which a caller may narrow what a program may call."""
@@ -61,11 +63,16 @@ class Scope(NamedTuple):
 
     rules: Rules
     principal: str
+    more: Hashable = None
+    """What else it depends on."""
 
 
 class Policy:
     """`[policy]` of the active distribution and of the configuration, and within them the table of the principal in
     `[principals]`. `upstreams` answers where a call of a principal may go."""
+
+    decides = False
+    """Whether calls are decided one by one, with their arguments."""
 
     def __init__(
         self, loaded: Loaded, principals: Principals, upstreams: Callable[[Function, str], Sequence[Upstream]]
@@ -83,7 +90,7 @@ class Policy:
 
     def allows(self, function: Function, principal: str) -> bool:
         """Whether a principal may call a function at all. If that cannot be told, no: the call would fail."""
-        reached = _Once(self._upstreams, function, principal)
+        reached = Reached(self._upstreams, function, principal)
         with contextlib.suppress(DoorwardError):
             return not any(rules.forbids(function, reached) for rules in self._rules(principal))
         return False
@@ -95,7 +102,7 @@ class Policy:
     def refusal(self, program: Program, function: Function) -> str | None:
         """Why the program may not call the function, or `None`. Raises: DoorwardError if that cannot be told."""
         who = program.principal
-        reached = _Once(self._upstreams, function, who)
+        reached = Reached(self._upstreams, function, who)
         for whose, rules in self._tables.items():
             if key := rules.forbids(function, reached):
                 return f"{function.qualified} is not allowed by {whose}: [policy] {key}"
@@ -112,15 +119,28 @@ class Policy:
         """Why a request for a function may not be made, by its method and whole path; empty if it may. Raises:
         DoorwardError if that cannot be told."""
         who = program.principal
-        reached = _Once(self._upstreams, function, who)
+        reached = Reached(self._upstreams, function, who)
         for whose, rules in (*self._tables.items(), ("", self._principals.rights(who).rules)):
             if key := rules.forbids_route(function, route, reached):
                 by = f"by {whose}: [policy]" if whose else f"for {who!r} by the operator's policy:"
                 return f"{function.qualified}: {route[:200]} is not allowed {by} {key}"
         return ""
 
+    def decide(self, call: Call, made: int, argument_bytes: int = -1) -> Decision:
+        """What is decided of a call that nothing else refuses, with its arguments; `made` calls of its run came before.
+        Raises: DoorwardError if it cannot be told."""
+        return ALLOWED
 
-class _Once:
+    def by_call(self, function: Function, principal: str) -> bool:
+        """Whether some calls of a function, which is allowed, may have to be asked for, or refused."""
+        return False
+
+    def told(self, function: Function, principal: str) -> str:
+        """What whoever wants to call a function should know of that; empty if there is nothing."""
+        return ""
+
+
+class Reached:
     """The upstreams of a function, found out when a rule asks for them: for most calls, none does."""
 
     __slots__ = ("_ask", "_found", "_function", "_principal")

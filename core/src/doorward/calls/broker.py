@@ -8,11 +8,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from doorward.access.policy import wanted
 from doorward.arguments import binding, files
 from doorward.calls.answer_checks import AnswerChecks
 from doorward.calls.function_lookup import FunctionLookup
 from doorward.calls.next_page import following
+from doorward.calls.permissions import Permissions
 from doorward.calls.withholding import Withholding
 from doorward.catalog.schema_inference import SchemaInference, is_open
 from doorward.data.json_writing import dump, in_one_piece
@@ -28,6 +28,7 @@ from doorward.model.errors import (
     Refused,
     SecretWithheld,
     ServerError,
+    UnknownName,
 )
 from doorward.model.functions import Function
 from doorward.plugins.failures import contained
@@ -65,13 +66,13 @@ class Broker:
     ) -> None:
         self._catalog = catalog
         self._servers = servers
-        self._policy = policy
+        self.permissions = Permissions(catalog, servers, policy)
         self._plugins = plugins
         self._secrets = secrets
         self.learning = learning
         self._traces = bool(plugins.hook.trace_call.get_hookimpls())
         self._reached: dict[str, set[str]] = {}
-        self.functions = FunctionLookup(catalog, servers)
+        self.functions = FunctionLookup(catalog, servers, policy)
         self.withholding = Withholding()
         self._checks = AnswerChecks(catalog, servers, plugins, secrets, self.withholding)
         self.observed = SchemaInference(catalog)
@@ -126,12 +127,15 @@ class Broker:
             if sent > (most := run.program.limits.result_bytes):
                 raise LimitExceeded(f"the arguments have {sent} bytes, more than {most}", hint="Send less at once.")
             try:
-                self._allow(run, call)
+                decision = self._allow(run, call, sent)
             except (Refused, GuardRefused) as refused:
-                decision = Decision("deny", "guard" if isinstance(refused, GuardRefused) else "policy")
+                rule = "guard" if isinstance(refused, GuardRefused) else refused.rule or "policy"
+                decision = Decision("deny", rule)
                 raise
             if run.changes is not None and (planned := run.changes.withhold(function, bound)) is not None:
                 return Reply(planned)
+            if decision.then == "confirm":
+                await self._confirm(call, decision)
             call = self._opened(call, run)
             self._reached.setdefault(call.principal, set()).add(function.server)
             scope = answers_of(function.server, call.principal)
@@ -175,8 +179,8 @@ class Broker:
         if run.client:
             scope = answers_of(server, program.principal)
             client = run.client.of_call(server, lambda value: self._secrets.redactor(scope).value(value))
-        allows = partial(self._allows, run, server)
-        forbids = partial(self._policy.refusal_of_route, program, function)
+        allows = partial(self.permissions.lets, program, server)
+        forbids = partial(self.permissions.policy.refusal_of_route, program, function)
         return Call(
             *(function, arguments, program.run, program.principal, program.deadline, client, run.clock),
             *(allows, link, forbids, run.usage_of(server)),
@@ -206,12 +210,13 @@ class Broker:
                 hint=f"Run the program anew. It is now:\n{text}",
             )
 
-    def _allow(self, run: CallContext, call: Call) -> None:
-        """Check the policy, the configuration of the server, the guards and the limits, in this order.
+    def _allow(self, run: CallContext, call: Call, size: int) -> Decision:
+        """Check the policy, the configuration of the server, the guards and the limits, in this order. Returns: what
+        was decided of the call, perhaps that a person is to be asked. `size`: the bytes of its arguments.
 
         Raises: Refused, GuardRefused, LimitExceeded.
         """
-        self.check_allowed(run.program, call.function)
+        decision = self.permissions.decide(run.program, call, run.made - 1, size)
         if (refusal := self._plugins.hook.guard_call(call=call)) is not None:
             raise GuardRefused(f"{call.function.qualified}: {refusal}")
         if run.made > run.program.limits.calls:
@@ -221,28 +226,25 @@ class Broker:
             )
         if call.time_left <= 0:
             raise LimitExceeded("the run's time is over")
+        return decision
 
-    def check_allowed(self, program: Program, function: Function) -> None:
-        """Check the policy and the configuration of the server. Raises: Refused; DoorwardError if it cannot be told."""
-        if refusal := self._policy.refusal(program, function):
-            raise Refused(refusal)
-        if not self._is_included(function):
-            raise Refused(
-                f"{function.qualified} is left out by the configuration of {function.server}",
-                hint="Do without it: `include`, `exclude` and `read_only` of a server are the operator's.",
-            )
+    async def _confirm(self, call: Call, decision: Decision) -> None:
+        """Ask a person. Raises: Refused."""
+        why = f" ({decision.reason})" if decision.reason else ""
+        raise Refused(
+            f"{call.function.qualified} needs a person's approval by {decision.rule}{why}, and none can be asked",
+            hint="Do without it, or have the operator allow it.",
+        )
 
-    def _allows(self, run: CallContext, server: str, id: str, route: str) -> bool:
-        """Whether the run may also call the function with this original id and route."""
-        function = self._catalog.function(server, id)
-        if function is None or function.route != route or not self._is_included(function):
-            return False
-        return self._policy.refusal(run.program, function) is None
-
-    def _is_included(self, function: Function) -> bool:
-        """Whether the configuration still includes a function, which may have been compiled under an earlier one."""
-        name = self._servers.modules.get(function.server)
-        return name is None or wanted(function, self._servers.configured[name].settings)
+    def near(self, name: str, program: Program) -> str:
+        """The hint for a function that a program does not find: why it is denied, if it is, or similar names."""
+        try:
+            self.permissions.check(program, self.functions.find(name, program.principal, near=False))
+        except UnknownName:
+            pass
+        except DoorwardError as error:
+            return str(error)
+        return self.functions.near(name, program.principal)
 
     def _opened(self, call: Call, run: CallContext) -> Call:
         """The call with a file in the place of each handle.

@@ -12,6 +12,7 @@ from doorward.model.functions import Function
 from doorward.model.names import qualified
 
 if TYPE_CHECKING:
+    from doorward.access.policy import Policy
     from doorward.catalog.catalog import Catalog
     from doorward.servers.registry import Servers
 
@@ -22,9 +23,10 @@ _MAX_NAME_CHARS = 2200
 class FunctionLookup:
     """Finds functions by name, of the servers that a principal can use."""
 
-    def __init__(self, catalog: Catalog, servers: Servers) -> None:
+    def __init__(self, catalog: Catalog, servers: Servers, policy: Policy) -> None:
         self._catalog = catalog
         self._servers = servers
+        self._policy = policy
 
     def find(self, name: str, principal: str, *, near: bool = True) -> Function:
         """The function that a name means to a principal: `server.name`, `server.original-id`, `mcp__server__name`.
@@ -59,7 +61,14 @@ class FunctionLookup:
         return self._hint(name, principal, self._likely(name, principal))
 
     def _likely(self, name: str, principal: str) -> list[str]:
-        return names_near(self._catalog, name, self._servers.names(principal))
+        found = names_near(self._catalog, name, self._servers.names(principal))
+        return found if self._policy.scope(principal) is None else [n for n in found if self._allowed(n, principal)]
+
+    def _allowed(self, name: str, principal: str) -> bool:
+        """Whether a function of the catalog may be told to a principal: nobody is sent to one that is denied."""
+        server, _, bare = name.partition(".")
+        function = self._catalog.function(server, bare)
+        return function is None or self._policy.allows(function, principal)
 
     def _hint(self, name: str, principal: str, likely: Sequence[str]) -> str:
         server, _, bare = name.partition(".")

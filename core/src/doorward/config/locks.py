@@ -18,6 +18,9 @@ from doorward.secrets import references
 _SETS = {"http", "policy", "principals"}
 """The tables whose lists are sets: their order means nothing."""
 
+_RULES = ("policy", "rules")
+"""The list in one of them whose order does."""
+
 _ABSENT = object()
 
 
@@ -78,7 +81,7 @@ def _same(base: Mapping[str, Any], path: Path, given: Any, wanted: Any) -> bool:
     if given is _ABSENT:
         return False
     one, other = (_plain(_read(Config, base, path, value)) for value in (given, wanted))
-    if path[0] in _SETS and isinstance(one, list) and isinstance(other, list):
+    if path[0] in _SETS and path != _RULES and isinstance(one, list) and isinstance(other, list):
         return sorted(map(repr, one)) == sorted(map(repr, other))
     return bool(one == other)
 

@@ -20,11 +20,13 @@ from pydantic import (
     model_validator,
 )
 
+from doorward.config.rule_settings import RuleSettings
 from doorward.config.settings import Config
 from doorward.config.upstream_patterns import Pattern
 from doorward.config.validation import explain, known_keys
 from doorward.data.clean_text import clean_text
 from doorward.data.near_names import in_place_of
+from doorward.model.decisions import Then
 from doorward.secrets import references
 
 PACKAGE = "${distribution}"
@@ -72,6 +74,10 @@ class ManifestPolicy(_Table):
 
     allow: list[Pattern] = Field([ANY], description="What may be called, if the user's policy allows it as well")
     deny: list[Pattern] = Field([], description="What may not be called, whatever the user's policy says")
+    rules: list[RuleSettings] = Field(
+        [], description="What is decided of calls beside the user's rules: the stricter of both counts"
+    )
+    default: Then = Field("allow", description="What is decided of calls that no rule of these fits")
 
 
 class Branding(_Table):

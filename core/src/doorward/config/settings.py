@@ -19,8 +19,10 @@ from pydantic import (
 )
 
 from doorward.config import limit_keys
+from doorward.config.rule_settings import RuleSettings
 from doorward.config.upstream_patterns import Pattern
 from doorward.config.urls import Address, Origin, TrustedAddress
+from doorward.model.decisions import Effect, Then
 from doorward.model.limits import Limits
 from doorward.model.principals import LOCAL
 from doorward.model.settings import Settings
@@ -50,6 +52,14 @@ class PolicySettings(Settings):
 
     allow: list[Pattern] = ["*"]
     deny: list[Pattern] = []
+    rules: list[RuleSettings] = Field([], description="What is decided of calls; the first rule that fits counts")
+    default: Then = Field("allow", description="What is decided of calls that no rule fits")
+    new: Then = Field(
+        "allow", description="At least this for functions that are not among those of the last `doorward policy accept`"
+    )
+    classes: dict[Effect, list[Pattern]] = Field(
+        {}, description="What functions do, where their document is wrong or cannot be trusted: patterns by class"
+    )
 
 
 Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
@@ -253,6 +263,7 @@ class Config(Settings):
     search: SearchSettings = SearchSettings()
     http: HttpSettings = HttpSettings()
     principals: dict[str, PrincipalSettings] = {}
+    groups: dict[str, list[str]] = Field({}, description='Principals that rules name together, as "@NAME"')
     clients: dict[str, ClientSettings] = {}
     vault_key: Secret | None = Field(
         None, description="Encrypts logins and tokens in the state folder; without it tokens stay in memory"

@@ -16,6 +16,7 @@ import click
 from doorward.cli import well_known
 from doorward.cli.common import CheckProvider, Project, common, described, plain, print_json, say
 from doorward.configuring.doctor_secrets import about_secrets
+from doorward.configuring.policy import about_policy
 from doorward.configuring.suggest import of_doctor
 from doorward.data.quoting import indented
 from doorward.model.abilities import SupportsLoginCheck
@@ -76,6 +77,7 @@ async def _all(project: Project) -> list[Check]:
             checks += [check async for check in _principals(gate)]
             env_file = project.env_file or project.config.parent / ".env"
             checks += [Check(*found) async for found in about_secrets(gate, env_file)]
+            checks += [Check(*found) async for found in about_policy(gate)]
             checks += [check async for check in _executors(gate)]
             checks.append(await _cache(gate))
             checks += [Check(f"observer {name}", True) for name in gate.observers.names]

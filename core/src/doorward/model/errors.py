@@ -75,9 +75,13 @@ class InvalidProgram(DoorwardError):
 
 
 class Refused(DoorwardError):
-    """The operator's policy does not allow this."""
+    """The operator's policy does not allow this. `rule` names the rule that decided, where one did."""
 
     kind = "policy"
+
+    def __init__(self, message: str, *, hint: str | None = None, rule: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.rule = rule
 
 
 class GuardRefused(DoorwardError):

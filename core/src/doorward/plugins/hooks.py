@@ -10,6 +10,7 @@ from typing import Any
 
 import pluggy
 
+from doorward.model.decisions import Decision
 from doorward.model.errors import ConfigError, DoorwardError, PluginError
 from doorward.model.programs import Finding
 from doorward.packages.index import PluginId
@@ -99,6 +100,8 @@ def _in_its_place(failures: Failures, plugin: PluginId, hook: str, error: Except
             return why
         case "guard_program" if not is_its_own:
             return [Finding(str(why), instead="Tell the operator: the log has the details")]
+        case "decide":
+            return Decision("deny", str(plugin), str(why))
         case "guard_call" | "guard_result" if not is_its_own:
             return str(why)
     raise why from None

@@ -14,6 +14,7 @@ from typing import Any
 import pluggy
 
 from doorward.model.calls import Call, CallRecord
+from doorward.model.decisions import Decision
 from doorward.model.functions import Function
 from doorward.model.outcomes import Outcome
 from doorward.model.programs import Finding, Program
@@ -49,6 +50,12 @@ class GuardHooks:
     @hookspec(firstresult=True)
     def guard_call(self, call: Call) -> str | None:
         """Why a call may not be made. The first answer refuses it. Fires after the policy, before credentials."""
+
+    @hookspec
+    def decide(self, call: Call) -> Decision | None:
+        """What you decide of a call: `Decision("deny", "the name of your rule", "why")`, or `"confirm"`, with which a
+        person is asked. It may only tighten what the rules of the operator say; `None`: nothing. Fires after the
+        policy, before `guard_call`."""
 
     @hookspec
     def change_result(self, call: Call, result: Any) -> Any | None:

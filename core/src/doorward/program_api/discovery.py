@@ -68,7 +68,7 @@ class Discovery:
         self.cards = cards
         self._executors = executors
         self._limits = limits
-        self._policy, self._views = policy, views
+        self.policy, self._views = policy, views
         self.related = RelatedFunctions(catalog, broker.learning, self._lets)
         self.hits = Hits(catalog, self.seen)
         self._list = ServerList(catalog, servers, self.allowed)
@@ -78,7 +78,7 @@ class Discovery:
         """The search, which needs numpy: a tenth of a second that a gateway's start does not wait."""
         from doorward.finding.function_search import FunctionSearch
 
-        return FunctionSearch(self._catalog, self._servers, self._policy, self._broker.learning, self._views)
+        return FunctionSearch(self._catalog, self._servers, self.policy, self._broker.learning, self._views)
 
     def capabilities(self, principal: str, language: str = PYTHON) -> str:
         """A paragraph about what a principal can do here, in programs of a language or by single calls."""
@@ -119,7 +119,7 @@ class Discovery:
     async def allowed(self, server: str, principal: str, within: tuple[str, ...] | None = None) -> Sequence[str] | None:
         """The names of the functions of a server that a principal may call, in a run narrowed by `within`; `None` if
         it may call all of them, which is known without a look at any."""
-        if within is None and self._policy.scope(principal) is None:
+        if within is None and self.policy.scope(principal) is None:
             return None
         return await self.functions.allowed.names(server, principal, within)
 
@@ -198,9 +198,15 @@ class Discovery:
             "import": dialect_of(language).imported(function.server, function.name),
             "signature": signatures.signature(function, definitions, seen=seen, language=language),
             "text": text
+            + self._told(function, asker)
             + self.related.told(function, asker)
             + self._added(function, additions.MAX_CARD_CHARS, language),
         }
+
+    def _told(self, function: Function, asker: Program) -> str:
+        """What policy says of a function that may be called, as a comment at the end of a card."""
+        text = self.policy.told(function, asker.principal) if self.policy.decides else ""
+        return f"\n{dialect_of(asker.language).mark} {text}" if text else ""
 
     def _helper(self, name: str, asker: Program) -> dict[str, Any] | None:
         """The card of `doorward` or one of its helpers; `None` if this is the name of neither."""
@@ -212,7 +218,7 @@ class Discovery:
     def callable(self, name: str, asker: Program) -> Function:
         """The function that a name means, if it may be called. Raises: as a call would."""
         function = self._broker.functions.find(name, asker.principal)
-        self._broker.check_allowed(asker, function)
+        self._broker.permissions.check(asker, function)
         return function
 
     def _lets(self, asker: Program, qualified: str) -> bool:

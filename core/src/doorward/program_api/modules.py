@@ -18,6 +18,7 @@ from doorward.program_api.server_list import told
 from doorward.programs.languages import JSON, PYTHON, is_script
 
 if TYPE_CHECKING:
+    from doorward.access.policy import Scope
     from doorward.catalog.catalog import Catalog
     from doorward.program_api.discovery import Discovery
     from doorward.program_api.helper_context import Helper, HelperContext
@@ -38,6 +39,9 @@ _ERRORS_DECLARED = """export class ApiError extends Error {
 export class ToolError extends Error {}
 """
 
+_MAX_DENIED = 200
+"""Servers and sets of principals whose denied names are kept."""
+
 
 class Modules:
     """Modules by name. `helpers` are the modules of no server: `doorward`, and others within it."""
@@ -49,6 +53,8 @@ class Modules:
         self._servers = servers
         self._discovery = discovery
         self.helpers = helpers
+        self._policy = discovery.policy
+        self._denied: dict[tuple[str, Scope], tuple[Sequence[str], frozenset[str]]] = {}
         self._members: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {}
 
     def usable_by(self, principal: str) -> Mapping[str, str]:
@@ -72,7 +78,22 @@ class Modules:
             taken = frozenset(names)
             others = dict.fromkeys([*(id for id in ids if is_plain(id)), *self._catalog.aliases(server)])
             known = self._members[server] = names, ids, (*names, *(name for name in others if name not in taken))
+        if denied := self._denied_to(principal, server, known[2]):
+            return [name for name in known[2] if name not in denied]
         return known[2]
+
+    def _denied_to(self, principal: str, server: str, names: Sequence[str]) -> frozenset[str]:
+        """The names in a server's module by which rules let a principal call nothing: they cannot be imported."""
+        if not self._policy.decides or (scope := self._policy.scope(principal)) is None:
+            return frozenset()
+        known = self._denied.get((server, scope))
+        if known is None or known[0] is not names:
+            functions = {name: self._catalog.function(server, name) for name in names}
+            denied = (n for n, f in functions.items() if f is not None and not self._policy.allows(f, principal))
+            if len(self._denied) >= _MAX_DENIED:
+                self._denied.clear()
+            known = self._denied[server, scope] = names, frozenset(denied)
+        return known[1]
 
     def stub(self, server: str, names: Sequence[str], principal: str, language: str = PYTHON) -> str:
         """The text of a `.pyi` or `.d.ts` file for some functions of a server; empty if the principal cannot use it."""
@@ -85,6 +106,8 @@ class Modules:
             return head + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in helpers)
         names = names if self._servers.usable(server, principal) else ()
         functions = {n: f for n in names if (f := self._catalog.function(server, n)) is not None}
+        if self._policy.decides:
+            functions = {n: f for n, f in functions.items() if self._policy.allows(f, principal)}
         also = "export {{ {1} as {0} }};\n" if scripts else "{0} = {1}\n"
         again = "".join(also.format(n, dialect_of(language).name(f)) for n, f in functions.items() if n != f.name)
         known = {f.name: f for f in functions.values()}.values()

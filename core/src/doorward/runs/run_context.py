@@ -121,8 +121,8 @@ class RunContext:
         return self._modules.absent(server, self._program.principal)
 
     def near(self, server: str, name: str) -> str:
-        """The hint for a function that a server does not have, with similar names."""
-        return self._broker.functions.near(f"{server}.{name}", self._program.principal)
+        """The hint for a function that a server does not have, with similar names, or that is denied."""
+        return self._broker.near(f"{server}.{name}", self._program)
 
     # Its calls
 

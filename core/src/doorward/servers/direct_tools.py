@@ -12,6 +12,7 @@ from doorward.model.errors import StateError
 from doorward.model.functions import Function
 
 if TYPE_CHECKING:
+    from doorward.access.policy import Policy, Scope
     from doorward.catalog.catalog import Catalog
     from doorward.servers.registry import Servers
 
@@ -22,17 +23,22 @@ _MAX_NAME_CHARS = 64
 """Characters of a tool's name that all clients accept."""
 
 
+_MAX_VIEWS = 100
+"""Sets of principals with the same tools whose tools are kept."""
+
+
 class DirectTools:
     """The exposed functions, found anew when the catalog or the configuration has changed."""
 
-    def __init__(self, servers: Servers, catalog: Catalog) -> None:
+    def __init__(self, servers: Servers, catalog: Catalog, policy: Policy) -> None:
         self._servers = servers
         self._catalog = catalog
+        self._policy = policy
         self._reserved: frozenset[str] = frozenset()
         self._seen: object = None
         self._of_servers: dict[str, tuple[float, list[Function]]] = {}
         self._tools: dict[str, Function] = {}
-        self._views: dict[frozenset[str], Mapping[str, Function]] = {}
+        self._views: dict[tuple[frozenset[str], Scope | None], Mapping[str, Function]] = {}
 
     def reserve(self, names: Iterable[str]) -> None:
         """Keep these names for the server's own tools."""
@@ -40,15 +46,21 @@ class DirectTools:
         self._seen = None
 
     def tools(self, principal: str) -> Mapping[str, Function]:
-        """The functions that a principal has as tools, by the tool's name, `server_function`, in the order of the
+        """The functions that a principal may call as tools, by the tool's name, `server_function`, in the order of the
         configuration. A tool has the same name for all principals."""
         tools = self._all()
         theirs = frozenset(
             module for module in {f.server for f in tools.values()} if self._servers.usable(module, principal)
         )
-        if theirs not in self._views:
-            self._views[theirs] = {tool: function for tool, function in tools.items() if function.server in theirs}
-        return self._views[theirs]
+        scope = self._policy.scope(principal)
+        if (view := self._views.get((theirs, scope))) is None:
+            view = {tool: function for tool, function in tools.items() if function.server in theirs}
+            if scope is not None:
+                view = {tool: each for tool, each in view.items() if self._policy.allows(each, principal)}
+            if len(self._views) >= _MAX_VIEWS:
+                self._views.clear()
+            self._views[theirs, scope] = view
+        return view
 
     def _all(self) -> Mapping[str, Function]:
         now = self._catalog.version(), [module for module, _ in self._servers.exposing()]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from doorward import Call, Finding, Program
+from doorward import Call, Decision, Finding, Program
 
 from doorward_testing.conformance.base import only, require
 from doorward_testing.conformance.hooks import HookConformance, ask, odd_calls, odd_programs
@@ -21,7 +21,7 @@ Guarded = str | Program | Call | tuple[Call, Any]
 class GuardConformance(HookConformance):
     """For guards. Say `plugin`; override `refused` and `passed`, and `settings`, where it needs any."""
 
-    hooks = ("guard_program", "guard_call", "guard_result")
+    hooks = ("guard_program", "decide", "guard_call", "guard_result")
     may_wait = ("guard_program",)
     seconds = 10.0
     """How long it may take for anything: it runs in the event loop, and meanwhile nothing else does."""
@@ -107,6 +107,8 @@ class GuardConformance(HookConformance):
                 odd = [one for one in found if not isinstance(one, Finding)]
                 require(not odd, f"guard_program answered {odd[:1]}: it answers doorward.Finding objects")
                 return [f"{one.message} {one.instead}" for one in found if one.refuse]
+            case Call() if (decided := self._decided(plugin, given)) is not None:
+                return [decided]
             case Call():
                 hook, answer = "guard_call", self._answer(plugin, "guard_call", call=given)
             case (call, result):
@@ -116,6 +118,15 @@ class GuardConformance(HookConformance):
             f"{hook} answered {answer!r}: it answers the reason, a text, to refuse, and None to let pass",
         )
         return [] if answer is None else [answer]
+
+    def _decided(self, plugin: Any, call: Call) -> str | None:
+        """Why it lets a call pass only with a person's approval, or not at all; `None` if it does."""
+        decision = self._answer(plugin, "decide", call=call)
+        require(
+            decision is None or isinstance(decision, Decision),
+            f"decide answered {decision!r}: it answers a doorward.Decision, or None",
+        )
+        return None if decision is None or decision.then == "allow" else decision.reason
 
     def _answer(self, plugin: Any, hook: str, **given: Any) -> Any:
         return ask(plugin, hook, **given) if hook in self.implemented else None

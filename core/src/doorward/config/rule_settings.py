@@ -1,0 +1,59 @@
+"""`[[policy.rules]]`: what an operator decides of calls, as the configuration and a distribution's manifest say it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from doorward.config.upstream_patterns import Pattern, is_upstream
+from doorward.model.decisions import Effect, Then
+
+_ROUTE = re.compile(r"(?:[A-Z*]+ +)?/|[A-Z]+ +\*")
+"""How a route begins: `DELETE /repos/**`, `/admin/**`, `DELETE *`."""
+
+
+def _at_any_upstream(text: str) -> str:
+    """A route is that of any upstream, whatever it is called."""
+    return f"*://*#{text}" if not is_upstream(text) and _ROUTE.match(text) else text
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+class RuleSettings(BaseModel):
+    """One rule. It decides calls that fit everything that it says; what it does not say fits all."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    match: list[Pattern] = Field(
+        ["*"],
+        min_length=1,
+        description='Functions: "github.repos_*", a server "github", a route of any server "DELETE /repos/**", or an '
+        'upstream "https://api.github.com#DELETE *"',
+    )
+    effects: list[Effect] = Field(
+        ["read", "write", "destructive"],
+        alias="class",
+        min_length=1,
+        description="What calls do: read, write or destructive",
+    )
+    principal: list[str] = Field(
+        ["*"], min_length=1, description='Who asks: names, wildcards, or "@ops" for a group of [groups]'
+    )
+    when: str = Field("", max_length=2000, description="A condition in CEL, over args, principal, groups and calls")
+    then: Then = Field(description="allow, confirm (a person is asked first) or deny")
+    reason: str = Field("", max_length=500, description="Why, as the agent and the person who is asked are told")
+
+    @field_validator("effects", "principal", mode="before")
+    @classmethod
+    def _one(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) else value
+
+    @field_validator("match", mode="before")
+    @classmethod
+    def _routes(cls, value: Any) -> Any:
+        given = [value] if isinstance(value, str) else value
+        return [_at_any_upstream(each) for each in given] if _are_texts(given) else given

@@ -1,0 +1,96 @@
+"""The conditions of rules, in CEL: compiled and checked when the configuration is read, bounded in what they cost.
+
+The library of the CEL project is used: it checks the types of an expression, gives up after 10,000 steps of its loops,
+and matches regular expressions in linear time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from doorward.model.errors import ConfigError
+
+MAX_ARGUMENT_BYTES = 256 * 2**10
+"""Bytes of arguments that a condition looks at: what its loops cost grows with them."""
+
+
+class Unanswerable(Exception):
+    """A condition has no answer for this call. Its text says why."""
+
+
+class Asked(NamedTuple):
+    """What a condition may ask of a call. `name` is that of its function, `server.function`; `calls` are those that its
+    run has begun before."""
+
+    args: Mapping[str, Any]
+    principal: str
+    groups: list[str]
+    name: str
+    server: str
+    calls: int
+    argument_bytes: int
+
+
+class Condition:
+    """One condition. Raises: ConfigError, with its `place`, if it cannot be compiled, or does not answer yes or no."""
+
+    def __init__(self, text: str, place: str) -> None:
+        self.text = text
+        try:
+            compiled = _environment().compile(text)
+        except RuntimeError as error:
+            raise ConfigError(f"`when`: {_said(error)}", place=place, hint=_HINT) from None
+        if (kind := compiled.return_type().name()) not in ("BOOL", "DYN"):
+            raise ConfigError(f"`when` answers {kind}, and not yes or no: {text}", place=place, hint=_HINT)
+        self._compiled = compiled
+        self._reads_arguments = "args" in text
+
+    def holds(self, asked: Asked) -> bool:
+        """Whether it holds for a call. Raises: Unanswerable."""
+        known = asked._asdict()
+        if known.pop("argument_bytes") > MAX_ARGUMENT_BYTES and self._reads_arguments:
+            raise Unanswerable(f"the arguments have more than {MAX_ARGUMENT_BYTES // 1024} KiB")
+        if not self._reads_arguments:
+            known["args"] = {}
+        try:
+            answer = self._compiled.eval(data=known).value()
+        except RuntimeError as error:
+            raise Unanswerable(_said(error)) from None
+        if not isinstance(answer, bool):
+            raise Unanswerable(_said(answer))
+        return answer
+
+
+_HINT = (
+    "For example when = \"args.amount > 100 && principal != 'alice'\"; has(args.amount) asks whether there is one. "
+    "There are args, principal, groups, name, server and calls."
+)
+
+
+def _said(error: object) -> str:
+    """What the library says, in a line."""
+    return " ".join(str(error).split())[:300]
+
+
+@cache
+def _environment() -> Any:
+    """The names that conditions know, and their types. Raises: ConfigError if the library is not installed."""
+    try:
+        from cel_expr_python import cel
+    except ImportError:
+        raise ConfigError(
+            "rules with `when` need the package cel-expr-python", hint="pip install 'doorward[cel]'"
+        ) from None
+    text = cel.Type.STRING
+    return cel.NewEnv(
+        variables={
+            "args": cel.Type.Map(text, cel.Type.DYN),
+            "principal": text,
+            "groups": cel.Type.List(text),
+            "name": text,
+            "server": text,
+            "calls": cel.Type.INT,
+        }
+    )
