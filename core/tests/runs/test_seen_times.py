@@ -50,3 +50,16 @@ async def test_each_run_has_a_seed_of_its_own(doorward_host: Any) -> None:
     assert all(before <= each.began <= time.time() for each in programs)
     assert "seed" not in repr(programs[0])
     assert Program("").seed == b""
+
+
+@pytest.mark.anyio
+async def test_a_run_keeps_what_its_program_read(doorward_host: Any) -> None:
+    """Until another executor starts the program from the beginning."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        run = gate._execution.context(Program("", run="r"))
+        assert list(run.times()) == []
+        run.seen([1.0])
+        run.seen([2.0])
+        assert run.seen_times.all == [1.0, 2.0]
+        run.begin("another")
+        assert run.seen_times.all == []

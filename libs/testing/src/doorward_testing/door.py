@@ -168,3 +168,22 @@ class Door:
         """See `doorward.Door.keep`."""
         self.kept.append((name, type, content))
         return Artefact(f"{ARTEFACT_URI}{len(self.kept)}", type, len(content), name)
+
+
+class LastFirst(Door):
+    """It answers `calc.wait` when three such calls are there: the last one first, all at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._waiting: list[asyncio.Future[None]] = []
+
+    async def call(self, function: str, args: Any, kwargs: Any) -> Any:
+        if function != "calc.wait":
+            return await super().call(function, args, kwargs)
+        self.asked.append(function)
+        self._waiting.append(mine := asyncio.get_running_loop().create_future())
+        if len(self._waiting) == 3:
+            for one in reversed(self._waiting):
+                one.set_result(None)
+        await mine
+        return kwargs

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 from doorward import File, LimitExceeded, Limits, Unsupported
 
-from doorward_testing.door import Door
+from doorward_testing.door import Door, LastFirst
 from doorward_testing.program_runner import ProgramRunner
 from doorward_testing.programs import plans
 
@@ -166,6 +166,13 @@ class ExecutorConformance(ProgramRunner):
         """Calls that are awaited together are all under way before one is answered; values come in order."""
         assert await self.value_of(host, self.programs.meeting) == [50] * 50
         assert await self.value_of(host, self.programs.waiting) == [60, 1, 30]
+
+    @pytest.mark.anyio
+    async def test_a_program_goes_on_in_the_order_of_the_answers(self, host: Any) -> None:
+        """Also if they come together: a program that runs again is answered in the same order."""
+        ended, door = await self.run(host, self.programs.going_on, door=LastFirst())
+        assert ended.error is None, ended.error
+        assert [call[:12] for call in door.asked[3:]] == ["calc.echo [3", "calc.echo [2", "calc.echo [1"]
 
     @pytest.mark.anyio
     async def test_arguments_and_answers_are_what_they_are(self, host: Any) -> None:

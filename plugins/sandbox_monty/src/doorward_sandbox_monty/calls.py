@@ -34,6 +34,7 @@ class Calls:
         """The task that waits for a call, whose answer the program waits for."""
         self._dropped = False
         self._pending: dict[int, asyncio.Task[Any]] = {}
+        self._ended: list[int] = []
         self.errors = Errors()
         self.made = False  # anything that is visible outside
         self.called = False
@@ -83,10 +84,13 @@ class Calls:
         return (place.start, place.end) in self._awaited.get(place.filename, ())
 
     async def settled(self, ids: list[int]) -> dict[int, Any]:
-        """Wait until at least one of these calls has ended. Returns: the answers so far."""
+        """Wait until at least one of these calls has ended. Returns: the answers so far, in the order in which they
+        came: in this order the program goes on."""
         tasks = [self._pending[i] for i in ids if i in self._pending]
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        done = [i for i in ids if i in self._pending and self._pending[i].done()]
+        wanted = set(ids)
+        done = [i for i in self._ended if i in wanted]
+        self._ended = [i for i in self._ended if i not in wanted]
         return {i: _OVER if (task := self._pending.pop(i)).cancelled() else task.result() for i in done}
 
     def cancel(self) -> None:
@@ -103,7 +107,8 @@ class Calls:
             self._waits.cancel()
 
     def _later(self, call_id: int, call: Coroutine[Any, Any, Any]) -> Any:
-        self._pending[call_id] = asyncio.ensure_future(call)
+        self._pending[call_id] = task = asyncio.ensure_future(call)
+        task.add_done_callback(lambda _: self._ended.append(call_id))
         return {"future": ...}
 
     async def call(self, function: str, args: Any, kwargs: Any) -> Any:

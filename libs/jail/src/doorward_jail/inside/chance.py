@@ -41,8 +41,7 @@ class Chance:
     def begin(self, seed: bytes) -> None:
         """Begin the first run of a sandbox. Without a seed, the numbers are the system's."""
         self._stream, self._drawn = seed, 0
-        if seed:
-            random.seed()
+        random.seed()
         if "numpy.random" in sys.modules:  # it does not notice a fork: all sandboxes would draw the same numbers
             sys.modules["numpy.random"].seed(list(self.urandom(32)))
 

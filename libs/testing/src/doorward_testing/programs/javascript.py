@@ -260,6 +260,8 @@ JAVASCRIPT = Suite(
     "const result = await Promise.all(Array.from({ length: 50 }, () => calc.meet({ n: 50 })));",
     waiting='import * as calc from "calc";\n'
     "export const result = await Promise.all([60, 1, 30].map((ms) => calc.wait({ ms })));",
+    going_on='import * as calc from "calc";\n'
+    "await Promise.all([1, 2, 3].map(async (ms) => {\n  await calc.wait({ ms });\n  await calc.echo(ms);\n}));",
     echoing='import { echo } from "calc";\nconst x = 0;\n'
     "const came = [];\nfor (const one of x) came.push(await echo(one));\ncame",
     numbers='import * as calc from "calc";\nconst n = await calc.echo(-12n * 10n ** 40n);\n'
@@ -278,14 +280,12 @@ JAVASCRIPT = Suite(
         "a regular expression": 'console.log("begun");\n/^(a+)+$/.test("a".repeat(60) + "b");',
         "swallowed errors": 'console.log("begun");\nfor (;;) { try { null.x; } catch { continue; } }',
     },
-    repeating="""import { echo } from "calc";
-const found = [];
+    repeating="""import { echo } from "calc"; const found = [];
 for (const read of [
-  () => Date.now(), () => new Date().getTime(), () => new Date().toISOString(), () => performance.now(), Math.random,
+  Date.now, () => new Date().getTime(), () => new Date().toISOString(), () => performance.now(), Math.random,
   () => crypto.randomUUID(), () => crypto.getRandomValues(new Uint32Array(4)).join(),
 ]) {
-  found.push(String(read()));
-  console.log(found.at(-1));
+  console.log(found[found.length] = String(read()));
   await echo(found.at(-1));
 }
 found""",

@@ -32,6 +32,8 @@ PYTHON = Suite(
     filling="x = [0] * 10\nwhile True:\n    x = x + x",
     meeting="import asyncio, calc\nresult = await asyncio.gather(*[calc.meet(n=50) for _ in range(50)])",
     waiting="import asyncio, calc\nresult = await asyncio.gather(*[calc.wait(ms=ms) for ms in (60, 1, 30)])",
+    going_on="import asyncio, calc\nasync def f(n):\n    await calc.wait(ms=n)\n    await calc.echo(n)\n"
+    "await asyncio.gather(f(1), f(2), f(3))",
     echoing="import calc\nx = 0\n[calc.echo(one) for one in x]",
     numbers="import calc\nn = calc.echo(-12 * 10**40)\n[n == -12 * 10**40, calc.echo([n]) == [n], calc.add(n, 1) - n]",
     printing="import calc\nfor i in range(2000):\n    print(i)\ncalc.add(1)\nprint('ä', 'b', sep='-', end='.')",

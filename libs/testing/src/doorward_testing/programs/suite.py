@@ -74,6 +74,9 @@ class Suite:
     waiting: str
     """`[60, 1, 30]`: calls of `calc.wait` at once."""
 
+    going_on: str
+    """Three calls of `calc.wait` at once (1, 2, 3 ms), after each of which `calc.echo` gets that number."""
+
     echoing: str
     """The parameter `x`, a list, each part echoed by `calc.echo`."""
 
