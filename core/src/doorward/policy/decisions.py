@@ -4,7 +4,7 @@ only tighten what those before it said."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from doorward.access.policy import Policy, Reached, Scope
 from doorward.data.json_writing import dump
@@ -14,6 +14,7 @@ from doorward.model.decisions import ALLOWED, Decision, Then
 from doorward.model.errors import DoorwardError
 from doorward.model.functions import Function
 from doorward.model.programs import Program
+from doorward.policy.conditions import Asked
 from doorward.policy.effects import Effects
 from doorward.policy.groups import Groups
 from doorward.policy.known_functions import KnownFunctions
@@ -157,25 +158,15 @@ class Decisions(Policy):
     # Of a call
 
     def decide(self, call: Call, made: int, argument_bytes: int = -1) -> Decision:
-        found = self.by_rules(call, made, argument_bytes)
+        reached, found = self.reached(call.function, call.principal), self._of_new(call.function)
+        asked = self._asked(call, made, argument_bytes)
+        for table in self.rule_tables:
+            found = stricter(found, table.decide(call.function, asked, reached))
         for each in self._plugins(call=call) if self._plugins else ():
             found = stricter(found, each if each.rule else Decision(each.then, "a plugin", each.reason))
         return found
 
-    def by_rules(self, call: Call, made: int, argument_bytes: int = -1) -> Decision:
-        """What rules decide of a call, before plugins are asked. Raises: as `decide` does."""
-        function, principal = call.function, call.principal
-        reached = self.reached(function, principal)
-        found = self._of_new(function)
-        asked: Any = None
-        for table in self.rule_tables:
-            asked = asked or self._asked(call, made, argument_bytes)
-            found = stricter(found, table.decide(function, asked, reached))
-        return found
-
-    def _asked(self, call: Call, made: int, argument_bytes: int) -> Any:
-        from doorward.policy.conditions import Asked
-
+    def _asked(self, call: Call, made: int, argument_bytes: int) -> Asked:
         size = len(dump(call.arguments)) if argument_bytes < 0 else argument_bytes
         name, server = call.function.qualified, call.function.server
         return Asked(call.arguments, call.principal, self.groups.of(call.principal), name, server, made, size)

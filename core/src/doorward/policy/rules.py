@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from doorward.access.rules import Rules
 from doorward.model.decisions import Decision
 from doorward.model.functions import Function
+from doorward.policy.conditions import Condition
 
 if TYPE_CHECKING:
     from doorward.config.rule_settings import RuleSettings
     from doorward.config.upstream_patterns import Upstream
-    from doorward.policy.conditions import Condition
     from doorward.policy.effects import Effects
     from doorward.policy.groups import Groups
 
@@ -26,11 +26,7 @@ class Rule:
         place = f"{file} {name}"
         self.settings, self.name = settings, name
         self.decision = Decision(settings.then, name, settings.reason)
-        self.condition: Condition | None = None
-        if settings.when:
-            from doorward.policy.conditions import Condition
-
-            self.condition = Condition(settings.when, place)
+        self.condition = Condition(settings.when, place) if settings.when else None
         self.principals = groups.members(settings.principal, place)
         self._effects, self._classes = effects, frozenset(settings.effects)
         # What is allowed is meant as it is written; what is not, in every form that leads to the same upstream.

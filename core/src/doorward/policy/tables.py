@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from doorward.model.decisions import ALLOWED, Decision
 from doorward.model.functions import Function
+from doorward.policy.conditions import Asked, Unanswerable
 from doorward.policy.rules import Rule, Upstreams
-
-if TYPE_CHECKING:
-    from doorward.policy.conditions import Asked
 
 _ORDER = ("allow", "confirm", "deny")
 
@@ -38,8 +35,6 @@ class RuleTable:
                 continue
             if rule.condition is None:
                 return stricter(least, rule.decision)
-            from doorward.policy.conditions import Unanswerable
-
             try:
                 if rule.condition.holds(asked):
                     return stricter(least, rule.decision)
