@@ -249,6 +249,21 @@ def go(*writers: subprocess.Popen[str]) -> None:
         each.stdin.flush()
 
 
+def test_a_head_that_is_removed_meanwhile_is_not_forgotten(tmp_path: Path) -> None:
+    """Whoever takes the head away and cuts lines off while a process writes is found."""
+    log = audit(tmp_path)
+    for n in range(4):
+        log.auth_chosen(str(n), "jwt")
+    (tmp_path / f"{NAME}.head").unlink()
+    log.auth_chosen("4", "jwt")
+    assert verdict(tmp_path).ok
+    (tmp_path / f"{NAME}.head").unlink()
+    lines = (tmp_path / NAME).read_bytes().splitlines(keepends=True)
+    (tmp_path / NAME).write_bytes(b"".join(lines[:3]))
+    log.auth_chosen("5", "jwt")
+    assert not verdict(tmp_path).ok
+
+
 @POSIX
 def test_processes_share_the_chain(tmp_path: Path) -> None:
     """Lines of processes that write and rotate at the same time are in one chain, none is missing."""

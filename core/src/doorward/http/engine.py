@@ -17,7 +17,7 @@ from doorward.http.connection import Http1Connection, Timeouts
 from doorward.http.destinations import Destinations
 from doorward.http.message import Content, Headers, Incoming, Outgoing
 from doorward.http.pool import Endpoint, Http1Pool
-from doorward.http.tracing import TRACE, traced_by
+from doorward.http.tracing import trace, traced_by
 
 if TYPE_CHECKING:
     from doorward.http.by_httpcore import ByHttpcore
@@ -71,8 +71,8 @@ class HttpEngine:
 
         Raises: httpx2.TransportError, httpx2.InvalidURL; what `destinations` raises.
         """
-        if (trace := TRACE.get()) is not None:
-            return await self._traced(trace, method, url, headers, content, timeouts)
+        if (followed_by := trace()) is not None:
+            return await self._traced(followed_by, method, url, headers, content, timeouts)
         found = _ORIGIN.match(url)
         if found is None:
             raise httpx2.UnsupportedProtocol("the URL is no http or https URL")
@@ -93,10 +93,10 @@ class HttpEngine:
         return _Http1Answer(connection, incoming, timeouts.get("read"))
 
     async def _traced(
-        self, trace: CallTrace, method: str, url: str, headers: Headers, content: Content, timeouts: Timeouts | None
+        self, follows: CallTrace, method: str, url: str, headers: Headers, content: Content, timeouts: Timeouts | None
     ) -> HttpAnswer:
         """Send a request that is followed. Where it has a context of its own, that stays."""
-        followed = trace.request(method, url)
+        followed = follows.request(method, url)
         given = {name.lower() for name, _ in headers}
         more = [(name.encode(), value.encode()) for name, value in followed.headers.items()]
         headers = [*headers, *(each for each in more if each[0] not in given)]

@@ -10,16 +10,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from doorward.model.tracing import CallTrace
 
-TRACE: ContextVar[CallTrace | None] = ContextVar("trace", default=None)
-"""Who follows the requests that are sent now."""
+_TRACE: ContextVar[list[CallTrace] | None] = ContextVar("trace", default=None)
+
+
+def trace() -> CallTrace | None:
+    """Who follows the requests that are sent now."""
+    return found[0] if (found := _TRACE.get()) else None
 
 
 @contextmanager
 def traced_by(trace: CallTrace | None) -> Iterator[None]:
-    """A block in which requests are followed. Tasks that are begun in it and outlive it go on being followed: a source
-    opens connections that outlive a call elsewhere."""
-    token = TRACE.set(trace)
+    """A block in which requests are followed, those of tasks that are begun in it too: until it ends, for a connection
+    may outlive the call that opened it, and carry requests of others then."""
+    held = [] if trace is None else [trace]
+    token = _TRACE.set(held)
     try:
         yield
     finally:
-        TRACE.reset(token)
+        held.clear()
+        _TRACE.reset(token)

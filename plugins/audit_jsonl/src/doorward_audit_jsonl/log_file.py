@@ -32,14 +32,13 @@ class LogFile:
     """
 
     def __init__(self, path: Path, key: bytes, max_bytes: int, keep: int | None, retention: float | None) -> None:
-        from doorward import own_file
-
         self.path = path
         self._key = chain_key(key)
         self._max_bytes, self._keep, self._retention = max_bytes, keep, retention
         self._file: int | None = None
         self._began = 0.0
-        self._head = own_file(path.with_name(f"{path.name}.head"), os.O_RDWR | os.O_CREAT, known=is_head)
+        self._last: Head | None = None
+        self._head = self._opened_head()
         try:
             with self.turn(TURN_SECONDS):
                 self._reopen()
@@ -62,8 +61,12 @@ class LogFile:
         end, pause = time.monotonic() + patience, 0.0001
         while True:
             try:
+                if self._head < 0:
+                    self._head = self._opened_head()
                 flock(self._head, LOCK_EX | LOCK_NB)
-                break
+                if _is_at(self._head, head_path(self.path)):
+                    break
+                self._replaced_head()
             except BlockingIOError:
                 if time.monotonic() >= end:
                     raise TimeoutError(errno.ETIMEDOUT, "another process holds the log") from None
@@ -119,6 +122,19 @@ class LogFile:
                     break
                 self._drop([file])
 
+    def _opened_head(self) -> int:
+        from doorward import own_file
+
+        return own_file(head_path(self.path), os.O_RDWR | os.O_CREAT, known=is_head)
+
+    def _replaced_head(self) -> None:
+        """Take the head that is there now: somebody has removed ours. What we know of the chain is not forgotten."""
+        os.close(self._head)
+        self._head = -1
+        self._head = self._opened_head()
+        if self._last is not None and read_head(self._head, self._key) is None:
+            self._last.write(self._head, self._key)
+
     def close_file(self) -> None:
         if self._file is not None:
             os.close(self._file)
@@ -145,6 +161,7 @@ class LogFile:
 
     def _write_head(self, head: Head) -> None:
         """Say where the chain ends now. If it cannot be written, whoever writes next catches up."""
+        self._last = head
         with contextlib.suppress(OSError):
             head.write(self._head, self._key)
 
@@ -190,6 +207,11 @@ def _older(path: Path) -> list[Path]:
         if number.isdecimal():
             files[int(number)] = file
     return [files[number] for number in sorted(files)]
+
+
+def head_path(path: Path) -> Path:
+    """Where the head of a log is."""
+    return path.with_name(f"{path.name}.head")
 
 
 def all_files(path: Path) -> list[Path]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from doorward_audit_jsonl.chain import ChainedLine, Head, Link, chain_key, chained, read_head
-from doorward_audit_jsonl.log_file import all_files
+from doorward_audit_jsonl.log_file import all_files, head_path
 
 MAX_PROBLEMS = 100
 """Problems that are told one by one."""
@@ -61,7 +61,7 @@ def _snapshot(path: Path, key: bytes, opened: ExitStack) -> tuple[Head | None, l
     from doorward import flocked
 
     try:
-        number = os.open(path.with_name(f"{path.name}.head"), os.O_RDONLY)
+        number = os.open(head_path(path), os.O_RDONLY)
     except FileNotFoundError:
         number = -1
     try:
