@@ -23,7 +23,8 @@ class Call:
     route; `forbids` why it may not send a method and whole path (`GET /v1/users`): for a source that finds out what the
     call really is. `link` is the `Reply.link` of the page before; no program can set it. `usage` is what the run has
     used of this server, and `details` what observers are told of this call besides: names, digests and counts, never
-    contents. A source adds to both."""
+    contents. A source adds to both. `place` is which call of the run it is; a run that is
+    resumed makes it at the same place."""
 
     function: Function
     arguments: Mapping[str, Any]
@@ -37,6 +38,13 @@ class Call:
     forbids: Callable[[str], str] = field(default=lambda route: "", repr=False, compare=False)
     usage: Usage = field(default_factory=Usage, repr=False, compare=False)
     details: dict[str, str | float] = field(default_factory=dict, repr=False, compare=False)
+    place: int = field(default=0, repr=False, compare=False)
+
+    @property
+    def key(self) -> str:
+        """What a server may know this call by. It is the same whenever the call is made: by a retry, or by a run that
+        was resumed."""
+        return f"doorward-{self.run}-{self.place}"
 
     @property
     def time_left(self) -> float:

@@ -18,7 +18,8 @@ class Program:
     """A program that an agent wants to run. `params` are values for its parameters; `functions` narrows by names and
     wildcards what it may call (`None`: all that the policy allows); `deadline` is a `time.monotonic()`, which moves on
     while the client is asked something. `language` is one of `Capabilities.languages`. `continues`: earlier runs of its
-    session may have left names.
+    session may have left names. `seed` and `began` (seconds since the epoch) are drawn when the run is admitted: from
+    the seed an executor makes all random numbers of the program, so that the run can be repeated.
     """
 
     code: str
@@ -31,6 +32,8 @@ class Program:
     deadline: float = float("inf")
     language: str = "python"
     continues: bool = False
+    seed: bytes = field(default=b"", repr=False)
+    began: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,19 @@ class Admission:
         limits = self._limits if timeout is None else replace(self._limits, timeout=float(timeout))
         run, deadline = secrets.token_hex(8), time.monotonic() + limits.timeout
         may_call = narrowing(functions)
-        return Program(code, params or {}, description, may_call, principal, limits, run, deadline, language)
+        return Program(
+            code,
+            params or {},
+            description,
+            may_call,
+            principal,
+            limits,
+            run,
+            deadline,
+            language,
+            seed=secrets.token_bytes(32),
+            began=time.time(),
+        )
 
     def refused(self, error: DoorwardError, code: str, principal: str, language: str = "") -> Outcome:
         """The outcome of a run that did not begin; observers get it, too."""

@@ -7,9 +7,13 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from anyio import to_thread
+
 from doorward.model.errors import DoorwardError
 from doorward.model.outcomes import Outcome
+from doorward.model.principals import LOCAL
 from doorward.programs import program_text
+from doorward.programs.parameters import parameters_if_readable
 from doorward.runs.outcomes import failure
 from doorward.runs.program_cache import repeated
 from doorward.runs.run_context import RunContext
@@ -17,6 +21,8 @@ from doorward.runs.run_context import RunContext
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
     from doorward.calls.broker import Broker
+    from doorward.journal.journals import Journals
+    from doorward.journal.recorder import Journal
     from doorward.model.interaction import Client
     from doorward.model.limits import Limits
     from doorward.model.programs import Program
@@ -43,6 +49,7 @@ class Execution:
         artefacts: Artefacts,
         languages: Languages,
         ready: Callable[[], Awaitable[None]],
+        journals: Journals,
     ) -> None:
         self._limits = limits
         self._admission = admission
@@ -54,6 +61,8 @@ class Execution:
         self._artefacts = artefacts
         self._ready = ready
         self._languages = languages
+        self._journals = journals
+        self._under_way: set[RunContext] = set()
 
     async def execute(
         self,
@@ -109,6 +118,26 @@ class Execution:
         outcome = await self._run(program, None, None, client)
         return repeated(outcome, cache_id, {**kept.params, **(params or {})})
 
+    async def resume(self, run: str, *, principal: str | None, client: Client | None) -> Outcome:
+        """See `Gateway.resume`."""
+        try:
+            if principal is not None:
+                self._admission.admit(principal)
+            await self._ready()
+            journal, given, stored = await to_thread.run_sync(self._journals.claim, run, principal)
+        except DoorwardError as error:
+            return self._admission.refused(error, "", principal or LOCAL)
+        for kept, content, is_text in stored.files:
+            self._artefacts.restore(kept.uri, content, kept.type, given.principal, kept.name, is_text=is_text)
+        program = given.program(self._limits)
+        known = {**parameters_if_readable(program.code, program.language), **program.params}
+        return await self._run(program, known, None, client, journal)
+
+    def stop(self, what: str) -> int:
+        """Suspend the runs under way, once their calls in flight have ended: what they wait for is the next start.
+        Returns: how many cannot be suspended."""
+        return sum(not run.suspension.stop(what) for run in self._under_way)
+
     async def call(self, function: str, arguments: Mapping[str, Any], principal: str) -> Any:
         """See `Gateway.call`."""
         await self._ready()
@@ -127,9 +156,15 @@ class Execution:
         with self._recorded(self.of_call(principal, client)) as run:
             return await self._runs.answer(run, function, arguments)
 
-    def context(self, program: Program, session: Session | None = None, client: Client | None = None) -> RunContext:
+    def context(
+        self,
+        program: Program,
+        session: Session | None = None,
+        client: Client | None = None,
+        journal: Journal | None = None,
+    ) -> RunContext:
         """The record of a run that begins."""
-        return RunContext(program, self._broker, self._modules, self._artefacts, session, client)
+        return RunContext(program, self._broker, self._modules, self._artefacts, session, client, journal)
 
     def of_call(self, principal: str, client: Client | None = None) -> RunContext:
         """The record of a run that is one call, without a program."""
@@ -138,16 +173,31 @@ class Execution:
     @contextlib.contextmanager
     def _recorded(self, run: RunContext) -> Iterator[RunContext]:
         """Learn from a run when it ends, however it does."""
+        self._under_way.add(run)
         try:
             yield run
         finally:
+            self._under_way.discard(run)
             self._broker.learning.end(run.record)
 
     async def _run(
-        self, program: Program, known: Mapping[str, Any] | None, session: Session | None, client: Client | None
+        self,
+        program: Program,
+        known: Mapping[str, Any] | None,
+        session: Session | None,
+        client: Client | None,
+        journal: Journal | None = None,
     ) -> Outcome:
-        with self._recorded(self.context(program, session, client)) as run:
-            outcome = await self._runs.run(program, run, session)
+        if journal is None and session is None:
+            journal = self._journals.new(program)
+        with self._recorded(self.context(program, session, client, journal)) as run:
+            try:
+                outcome = await self._runs.run(program, run, session)
+                if journal is not None and outcome.waiting is None:
+                    journal.over(ok=outcome.ok)
+            finally:
+                if journal is not None:
+                    journal.close()
         if session is not None:
             await self._sessions.leave(session)
             outcome = replace(outcome, session_id="" if session.dead else session.id)

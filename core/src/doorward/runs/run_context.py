@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from anyio import to_thread
 
 from doorward.arguments.binding import MAX_ARGUMENT_PARTS
 from doorward.compat.languages import aliases_in
@@ -12,13 +16,14 @@ from doorward.data.offload import is_large
 from doorward.data.values import beginning, size
 from doorward.model.calls import File, Reply
 from doorward.model.clock import Clock
-from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded
-from doorward.model.outcomes import Artefact, CallCount
+from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded, SecretWithheld
+from doorward.model.outcomes import Artefact
 from doorward.model.programs import Failure, Program
 from doorward.model.usage import Usage
 from doorward.results.last_answers import LastAnswers
 from doorward.runs.run_files import RunFiles
 from doorward.runs.run_notes import RunNotes
+from doorward.runs.run_totals import RunTotals
 from doorward.runs.suspension import Suspension
 
 if TYPE_CHECKING:
@@ -26,8 +31,10 @@ if TYPE_CHECKING:
     from doorward.calls.broker import Broker
     from doorward.calls.client_requests import RunClient
     from doorward.calls.withholding import Withholding
+    from doorward.journal.entries import Entry
+    from doorward.journal.recorder import Journal
     from doorward.learning.run_record import RunRecord
-    from doorward.model.errors import SecretWithheld
+    from doorward.model.calls import Call
     from doorward.model.executors import Aliases
     from doorward.model.interaction import Client
     from doorward.program_api.modules import Modules
@@ -35,6 +42,12 @@ if TYPE_CHECKING:
 
 MAX_CALLS_AT_ONCE = 64
 """Calls of one run at the same time; further calls wait."""
+
+MODULE = "doorward"
+"""The module of the helpers."""
+
+RECORDED = frozenset({"servers", "search", "describe", "server", "capabilities", "skills"})
+"""Helpers whose answers the journal has: they depend on more than the calls of the run."""
 
 MAX_FAILURES = 100
 """Failed calls of one run that are remembered, to recognise them in the program's error."""
@@ -47,9 +60,9 @@ class RunContext:
     """
 
     __slots__ = (
-        "_answers", "_broker", "_client", "_clock", "_counts", "_executor", "_failures", "_files", "_made",
+        "_answers", "_broker", "_client", "_clock", "_executor", "_failures", "_files", "_journal", "_made",
         "_modules", "_notes", "_printed", "_program", "_record", "_room", "_schema_hashes", "_session", "_slots",
-        "_suspension", "_usage", "_withheld",
+        "_suspension", "_totals", "_withheld",
     )  # fmt: skip
 
     def __init__(
@@ -60,6 +73,7 @@ class RunContext:
         artefacts: Artefacts,
         session: Session | None = None,
         client: Client | None = None,
+        journal: Journal | None = None,
     ) -> None:
         import anyio
 
@@ -68,20 +82,20 @@ class RunContext:
         self._program = program
         self._broker = broker
         self._modules = modules
-        self._files = RunFiles(program, artefacts)
+        self._journal = journal
+        self._files = RunFiles(program, artefacts, journal)
         self._session = session
         self._clock = Clock()
         self._client = RunClient(client, self._clock, program.limits.asking) if client else None
         self._slots = anyio.Semaphore(MAX_CALLS_AT_ONCE, fast_acquire=True)
         self._executor = ""
         self._made = 0
-        self._counts: dict[tuple[str, bool], list[float]] = {}
         self._schema_hashes: dict[str, str] = {}
-        self._usage: dict[str, Usage] = {}
+        self._totals = RunTotals()
         self._failures: dict[str, DoorwardError] = {}
         self._answers = LastAnswers()
         self._withheld: SecretWithheld | None = None
-        self._suspension = Suspension()
+        self._suspension = Suspension(self._why_not_resumed)
         self._notes = RunNotes()
         self._record = broker.learning.record(program.principal)
         self._printed: list[str] = []
@@ -142,17 +156,64 @@ class RunContext:
                     f"the arguments of a call have more than {MAX_ARGUMENT_PARTS:,} parts", hint="Send less at once."
                 )
             server, _, name = function.partition(".")
-            if server == "doorward":
-                return Reply(await self._modules.help(self, name, args, kwargs))
+            if server == MODULE:
+                return await self._helped(name, args, kwargs)
             async with self._slots:
                 with self._suspension.call():
-                    return await self._broker.call(
-                        self, function, args, kwargs, large=large, link=link, headers=headers
+                    await self._suspension.turn()
+                    make = partial(
+                        self._broker.call, self, function, args, kwargs, large=large, link=link, headers=headers
+                    )
+                    if self._journal is None:
+                        return await make(0)
+                    return await self._journal.call(
+                        self, function, args, kwargs, make, more=(link, headers), large=large
                     )
         except DoorwardError as error:
             if len(self._failures) < MAX_FAILURES:
                 self._failures[error.message] = error
             raise
+
+    async def _helped(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Reply:
+        """The answer of a helper. Those that make calls are not recorded: their calls are."""
+
+        async def make(place: int = 0) -> Reply:
+            return Reply(await self._modules.help(self, name, args, kwargs))
+
+        if self._journal is None or name not in RECORDED:
+            return await make()
+        with self._suspension.call():
+            large = is_large(args, kwargs)
+            return await self._journal.call(self, f"{MODULE}.{name}", args, kwargs, make, large=large)
+
+    # Its journal
+
+    async def sending(self, call: Call, known: Callable[[], bool]) -> None:
+        """A call goes out now that may not be repeated, unless its server has `known` of it."""
+        if self._journal is not None:
+            await self._journal.sending(call, self._suspension, known)
+
+    def replayed(self, entry: Entry) -> None:
+        """Count a call that was made before the run was resumed, as it was counted then."""
+        with suppress(DoorwardError):
+            function = self._broker.functions.find(entry.function, self._program.principal, near=False)
+            self._totals.count(function.qualified, ok=entry.error is None, ms=entry.ms)
+            self._totals.used_before(function.server, entry.used)
+            self._broker.reaches(self._program.principal, function.server)
+        if isinstance(entry.error, SecretWithheld):
+            self.withhold(entry.error)
+
+    def used(self, function: str) -> Mapping[str, float]:
+        """What its calls have used so far of the server of a function."""
+        return self._totals.used(function.partition(".")[0])
+
+    async def suspend(self) -> None:
+        """Store the run, because it waits. Raises: StateError."""
+        if self._journal is not None:
+            await to_thread.run_sync(self._journal.suspend, self._suspension.awaited)
+
+    def _why_not_resumed(self) -> str:
+        return "nothing is stored of it" if self._journal is None else self._journal.why_not
 
     @property
     def suspension(self) -> Suspension:
@@ -185,29 +246,24 @@ class RunContext:
         """The schema hash of a function at the first call of this run; if this is the first, the one given."""
         return self._schema_hashes.setdefault(function, schema_hash)
 
+    @property
+    def totals(self) -> RunTotals:
+        """What its calls add up to."""
+        return self._totals
+
     def count(self, function: str, *, ok: bool, ms: float) -> None:
         """Count a call that was made."""
-        at = self._counts.setdefault((function, ok), [0, 0.0])
-        at[0] += 1
-        at[1] += ms
-
-    def calls(self) -> tuple[CallCount, ...]:
-        """The calls made: their number and total milliseconds, by function and by success."""
-        return tuple(
-            {"function": f, "ok": ok, "count": int(n), "ms": round(ms, 1)} for (f, ok), (n, ms) in self._counts.items()
-        )
+        self._totals.count(function, ok=ok, ms=ms)
 
     def usage_of(self, server: str) -> Usage:
-        return self._usage.setdefault(server, Usage())
-
-    def usage(self) -> dict[str, Mapping[str, float]]:
-        """What its calls have used, by server."""
-        return {server: amounts for server, usage in self._usage.items() if (amounts := usage.amounts())}
+        return self._totals.usage_of(server)
 
     # What its calls answered
 
     def answered(self, function: str, value: Any, size: int) -> None:
         """Remember the answer of a function, to explain mistakes about it."""
+        if self._journal is not None:
+            self._journal.holds(size)
         self._answers.add(function, value, size)
 
     def hint(self, error: Failure) -> str | None:
