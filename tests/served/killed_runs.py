@@ -3,6 +3,7 @@ and processes that run and resume programs."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -12,7 +13,7 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
 from hypothesis import strategies as st
@@ -26,9 +27,11 @@ import doorward.journal.journals, doorward_openapi.source, doorward_sandbox_mont
 
 async def run(asked):
     async with Gateway.open(asked["config"], environ={"CALLER": str(os.getpid())}) as gate:
-        if "again" in asked:
-            gate.journals.answer(asked["resume"], again=asked["again"])
-        if "resume" in asked:
+        for place, again in asked.get("said", ()):
+            gate.journals.answer(asked["resume"], again=again, place=place)
+        if "replay" in asked:
+            outcome = await gate.replay(asked["replay"])
+        elif "resume" in asked:
             outcome = await gate.resume(asked["resume"])
         else:
             outcome = await gate.execute(asked["code"])
@@ -74,7 +77,7 @@ class Counting(Answering):
     """An API whose writes are counted. It kills its caller at the request that it was told, before or after it has done
     what was asked."""
 
-    written: Counter[str] = Counter()
+    written: ClassVar[Counter[str]] = Counter()
     requests = 0
     victim: tuple[int, str] = (0, "")
     lock = threading.Lock()
@@ -88,19 +91,24 @@ class Counting(Answering):
             type(self).requests += 1
             number = self.requests
         if self.victim == (number, "before"):
-            return self._kill()
+            self._kill()
+            return
         if url.path == "/slow":
             time.sleep(int(asked["n"]) / 1000)
         if self.command in ("POST", "PUT"):
             with self.lock:
                 self.written[f"{self.command} {asked['name']}"] += 1
         if self.victim == (number, "after"):
-            return self._kill()
+            self._kill()
+            return
         if url.path == "/fail":
-            return self.answer({"message": f"no {asked['n']}"}, 404)
-        return self.answer({"n": asked.get("n", asked.get("name")), "value": len(str(asked)) * 7})
+            self.answer({"message": f"no {asked['n']}"}, 404)
+            return
+        with contextlib.suppress(ConnectionError):  # its caller was killed meanwhile
+            self.answer({"n": asked.get("n", asked.get("name")), "value": len(str(asked)) * 7})
 
     def _kill(self) -> None:
+        self.close_connection = True
         os.kill(int(self.headers["X-Caller"]), signal.SIGKILL)
 
     do_GET = do_POST = do_PUT = _answered
@@ -133,6 +141,7 @@ durable = "{durable}"
 [servers.api]
 source = "openapi"
 spec = "api.json"
+base_url = "{url}"
 headers = {{ X-Caller = "${{CALLER}}" }}
 retries = 0
 """)
@@ -177,7 +186,7 @@ _STATEMENTS = st.recursive(
     ),
     max_leaves=4,
 )
-_HEAD = """\
+HEAD = """\
 import asyncio
 import api
 import doorward
@@ -193,5 +202,5 @@ async def chain(n):
     show(await api.slow(n=n))
     show(await api.add_item(name=name()))
 """
-PROGRAMS = _STATEMENTS.map(lambda body: f"{_HEAD}{body}\nout")
+PROGRAMS = _STATEMENTS.map(lambda body: f"{HEAD}{body}\nout")
 """Programs with calls in loops, gathered, in branches and in tasks that go on beside each other, some of which fail."""

@@ -263,6 +263,18 @@ class Gateway:
         and only calls that were not made yet go out. `principal`: whose run it must be; `None` is the operator."""
         return await self._execution.resume(run, principal=principal, client=client)
 
+    async def replay(self, run: str, *, code: str | None = None) -> Outcome:
+        """Run the program of a stored run again, or other `code`, on its recorded answers alone: nothing is sent.
+
+        Raises: UnknownName, StateError.
+        """
+        return await self._execution.replay(run, code)
+
+    @property
+    def runs_can_wait(self) -> bool:
+        """Whether runs may be there that can be resumed: agents are told how only then."""
+        return self.config.runs.durable == "always"
+
     def suspend_runs(self, why: str) -> int:
         """Suspend the runs under way, once their calls in flight have ended. Returns: how many cannot be suspended."""
         return self._execution.stop(why)

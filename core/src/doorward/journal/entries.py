@@ -72,9 +72,9 @@ class Recorded:
     """The calls that a run made the first time: a program that runs again takes them, in any order, and gets their ends
     in the recorded order, each once as many calls have begun as had begun then."""
 
-    def __init__(self, entries: Sequence[Entry], ends: Sequence[Entry]) -> None:
-        self._ends = ends
-        self._given = 0
+    def __init__(self, entries: Sequence[Entry], ends: Sequence[Entry], patience: float = PATIENCE_SECONDS) -> None:
+        self._ends, self._patience = ends, patience
+        self._given = self._begun = 0
         self._unclaimed: dict[str, deque[Entry]] = {}
         for entry in entries:
             self._unclaimed.setdefault(entry.key, deque()).append(entry)
@@ -100,23 +100,23 @@ class Recorded:
         return entry
 
     def advance(self, begun: int) -> None:
-        """Let calls end whose turn it is, now that so many calls have begun."""
-        while self._given < len(self._ends):
+        """So many calls have begun now: perhaps the next one may end."""
+        self._begun = begun
+        if self._given < len(self._ends):
             entry = self._ends[self._given]
-            if not entry.claimed or entry.begun > begun:
-                return
-            self._given += 1
-            if entry.turn is not None:
+            if entry.turn is not None and entry.begun <= begun:
                 entry.turn.set()
 
     async def turn(self, entry: Entry) -> None:
-        """Wait until it is the turn of a claimed call to end."""
+        """Wait until it is the turn of a claimed call to end. One ends after the other, each in a turn of its own of
+        the event loop: so the program sees them in this order."""
         import anyio
 
-        at = self._ends.index(entry)
-        if at < self._given:
+        if (at := self._ends.index(entry)) < self._given:
             return
         entry.turn = anyio.Event()
-        with anyio.move_on_after(PATIENCE_SECONDS):
+        self.advance(self._begun)
+        with anyio.move_on_after(self._patience):
             await entry.turn.wait()
         self._given = max(self._given, at + 1)
+        self.advance(self._begun)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from doorward.journal.entries import PATIENCE_SECONDS
 from doorward.journal.given import Given
 from doorward.journal.recorder import Journal
 from doorward.journal.replay import StoredJournal
-from doorward.model.errors import StateError
+from doorward.model.errors import StateError, UnknownName
 
 if TYPE_CHECKING:
     from doorward.config.run_settings import RunSettings
     from doorward.journal.store import RunStore, StoredRun
     from doorward.model.programs import Program
+
+_PATIENCE_WITH_OTHER_CODE = 0.05
+"""Other code may leave calls out: then answers do not wait long for them."""
+
+_SHOWN_RUNS = 5
 
 
 class Journals:
@@ -30,7 +37,13 @@ class Journals:
 
     def claim(self, run: str, principal: str | None) -> tuple[Journal, Given, StoredJournal]:
         """Hold a stored run, so that it can go on. Raises: UnknownName; StateError if it runs, or cannot go on."""
-        file, stored = self.store.claim(run, principal)
+        try:
+            file, stored = self.store.claim(run, principal)
+        except UnknownName as error:
+            theirs = [each for each in self.store.all(principal) if each.state in ("waiting", "died")][:_SHOWN_RUNS]
+            listed = ", ".join(f"{each.given.run} ({each.for_ or 'its process died'})" for each in theirs)
+            error.hint = f"These can be resumed: {listed}." if listed else error.hint
+            raise
         try:
             _check(stored)
             said = StoredJournal.read(stored)
@@ -41,15 +54,24 @@ class Journals:
             raise
         return journal, stored.given, said
 
-    def answer(self, run: str, *, again: bool) -> int:
-        """Say of the calls of a run whose outcome is unknown whether they are sent again. Returns: how many they are.
+    def replay(self, run: str, code: str | None) -> tuple[Journal, Given, StoredJournal]:
+        """A stored run to be played again on its recorded answers alone, perhaps with other code. Raises: UnknownName,
+        StateError."""
+        stored = self.store.show(run)
+        given = stored.given if code is None else replace(stored.given, code=code)
+        said, journal = StoredJournal.read(stored), self._of(given)
+        journal.play(said, PATIENCE_SECONDS if code is None else _PATIENCE_WITH_OTHER_CODE)
+        return journal, given, said
 
-        Raises: UnknownName, StateError.
+    def answer(self, run: str, *, again: bool, place: int | None = None) -> int:
+        """Say of the calls of a run whose outcome is unknown, or of the one at a place, whether they are sent again.
+
+        Returns: how many they are. Raises: UnknownName, StateError.
         """
         file, stored = self.store.claim(run, None)
         try:
             _check(stored)
-            unknown = StoredJournal.read(stored).unknown
+            unknown = [each for each in StoredJournal.read(stored).unknown if place in (None, each.place)]
             if unknown:
                 file.append([(b"A", {"n": entry.place, "again": again}) for entry in unknown])
         finally:

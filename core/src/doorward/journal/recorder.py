@@ -14,7 +14,7 @@ from doorward.journal.entries import Entry, Recorded
 from doorward.journal.frames import as_json
 from doorward.journal.given import Given
 from doorward.model.calls import Reply
-from doorward.model.errors import DoorwardError, OutcomeUnknown, ProgramDiverged, StateError
+from doorward.model.errors import DoorwardError, OutcomeUnknown, ProgramDiverged, ServerError, StateError
 
 if TYPE_CHECKING:
     from doorward.journal.frames import Frame
@@ -61,8 +61,8 @@ class Journal:
     file before and after each call. A run that goes on after a wait is always durable."""
 
     __slots__ = (
-        "_always", "_begun", "_bytes", "_events", "_file", "_files", "_given", "_most", "_places", "_recorded", "_shut",
-        "_store", "_under_way", "times", "why_not",
+        "_always", "_begun", "_bytes", "_events", "_file", "_files", "_given", "_most", "_offline", "_places",
+        "_recorded", "_shut", "_store", "_under_way", "times", "why_not",
     )  # fmt: skip
 
     def __init__(self, given: Given, store: RunStore, *, always: bool, most: int) -> None:
@@ -73,7 +73,7 @@ class Journal:
         self._events: list[Event] = []
         self._under_way: dict[int, Entry] = {}
         self._places = self._begun = self._bytes = 0
-        self._shut = False
+        self._shut = self._offline = False
         self.times: list[float] = []
         """What the program read from its clocks before it was resumed."""
         self.why_not = ""
@@ -87,6 +87,11 @@ class Journal:
         self._bytes = stored.bytes
         self._events.append((b"R", {"at": time.time()}, 0))
         self._flush()
+
+    def play(self, stored: StoredJournal, patience: float) -> None:
+        """Answer the calls of a program from a stored run, and no others: nothing is sent, and nothing stored."""
+        self._recorded, self.times = Recorded(stored.entries, stored.ends, patience), stored.times
+        self._offline, self.why_not = True, "it is a replay"
 
     # A call
 
@@ -111,8 +116,7 @@ class Journal:
             run.suspension.fail(error)
             raise
         if entry.ended:
-            run.replayed(entry)
-            return await self._again(entry)
+            return await self._again(run, entry)
         started = time.perf_counter()
         self._under_way[entry.place] = entry
         try:
@@ -128,11 +132,14 @@ class Journal:
     ) -> Entry:
         self._begun += 1
         entry = Entry(0, function, args, kwargs, more)
-        if self._always or large:
+        if self._always or large or self._offline:
             await done(entry.read, large=large)
-        if self._recorded.left:
+        if self._recorded.left or self._offline:
             found = self._recorded.claim(entry.key)
             self._recorded.advance(self._begun)
+            if self._offline and (found is None or not found.ended):
+                hint = "A replay sends nothing. What was recorded: doorward runs show ID"
+                raise ServerError(f"the run has no answer to this call: {entry.text}", hint=hint)
             if found is None:
                 raise self._diverged(entry)
             return found
@@ -144,8 +151,9 @@ class Journal:
                 self._flush()
         return entry
 
-    async def _again(self, entry: Entry) -> Reply:
+    async def _again(self, run: JournaledRun, entry: Entry) -> Reply:
         await self._recorded.turn(entry)
+        run.replayed(entry)
         if entry.error is not None:
             raise entry.error
         assert entry.reply is not None
@@ -170,11 +178,9 @@ class Journal:
 
     async def _unknown(self, entry: Entry, suspends: Suspends) -> None:
         if entry.again is None and suspends.possible:
-            what = (
-                f"whether this call was made is unknown, because its answer was lost: {entry.text}\n"
-                f"a person looks, then: doorward runs resume {self._given.run} --unknown repeat|fail"
-            )
-            await suspends.wait("unknown", what)
+            lost = f"call {entry.place} was sent and its answer lost, so it may have been made: {entry.text}"
+            ask = f"doorward runs resume {self._given.run} --call {entry.place} --unknown repeat|fail"
+            await suspends.wait("unknown", f"{lost}; a person looks, then: {ask}")
         raise OutcomeUnknown(
             f"whether this call of {entry.function} was made is unknown: it was sent, and its answer was lost",
             hint="Read what is there before you make it again.",

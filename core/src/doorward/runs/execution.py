@@ -21,8 +21,10 @@ from doorward.runs.run_context import RunContext
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
     from doorward.calls.broker import Broker
+    from doorward.journal.given import Given
     from doorward.journal.journals import Journals
     from doorward.journal.recorder import Journal
+    from doorward.journal.replay import StoredJournal
     from doorward.model.interaction import Client
     from doorward.model.limits import Limits
     from doorward.model.programs import Program
@@ -127,11 +129,21 @@ class Execution:
             journal, given, stored = await to_thread.run_sync(self._journals.claim, run, principal)
         except DoorwardError as error:
             return self._admission.refused(error, "", principal or LOCAL)
-        for kept, content, is_text in stored.files:
-            self._artefacts.restore(kept.uri, content, kept.type, given.principal, kept.name, is_text=is_text)
-        program = given.program(self._limits)
+        program = self._again(given, stored)
         known = {**parameters_if_readable(program.code, program.language), **program.params}
         return await self._run(program, known, None, client, journal)
+
+    async def replay(self, run: str, code: str | None) -> Outcome:
+        """See `Gateway.replay`."""
+        await self._ready()
+        journal, given, stored = await to_thread.run_sync(self._journals.replay, run, code)
+        return await self._run(self._again(given, stored), None, None, None, journal)
+
+    def _again(self, given: Given, stored: StoredJournal) -> Program:
+        """The program of a stored run, whose files are there again."""
+        for kept, content, is_text in stored.files:
+            self._artefacts.restore(kept.uri, content, kept.type, given.principal, kept.name, is_text=is_text)
+        return given.program(self._limits)
 
     def stop(self, what: str) -> int:
         """Suspend the runs under way, once their calls in flight have ended: what they wait for is the next start.

@@ -29,6 +29,8 @@ class Calls:
         """The task that waits for a call, whose answer the program waits for."""
         self._dropped = False
         self._pending: dict[int, asyncio.Task[Any]] = {}
+        self._ended: list[int] = []
+        """The pending calls that have ended, in this order: in it the program gets them, or else it would be chance."""
         self.errors = Errors()
         self.made = False  # anything that is visible outside
         self.called = False
@@ -76,7 +78,9 @@ class Calls:
         """Wait until at least one of these calls has ended. Returns: the answers so far."""
         tasks = [self._pending[i] for i in ids if i in self._pending]
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        done = [i for i in ids if i in self._pending and self._pending[i].done()]
+        asked = {*ids}
+        done = [i for i in self._ended if i in asked]
+        self._ended = [i for i in self._ended if i not in asked]
         return {i: _OVER if (task := self._pending.pop(i)).cancelled() else task.result() for i in done}
 
     def cancel(self) -> None:
@@ -93,7 +97,8 @@ class Calls:
             self._waits.cancel()
 
     def _later(self, call_id: int, call: Coroutine[Any, Any, Any]) -> Any:
-        self._pending[call_id] = asyncio.ensure_future(call)
+        self._pending[call_id] = task = asyncio.ensure_future(call)
+        task.add_done_callback(lambda _: self._ended.append(call_id))
         return {"future": ...}
 
     async def call(self, function: str, args: Any, kwargs: Any) -> Any:
