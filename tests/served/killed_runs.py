@@ -88,7 +88,7 @@ class Counting(Answering):
         if length := int(self.headers.get("Content-Length", 0)):
             asked |= json.loads(self.rfile.read(length))
         with self.lock:
-            type(self).requests += 1
+            Counting.requests += 1
             number = self.requests
         if self.victim == (number, "before"):
             self._kill()

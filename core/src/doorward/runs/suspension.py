@@ -65,7 +65,7 @@ class Suspension:
         import anyio
 
         if not self.possible:
-            why = self._why_not() or "it is a single call, and no program"
+            why = "it is a single call, and no program" if self._scope is None else self._why_not()
             raise LimitExceeded(f"{what}; this run cannot wait for it: {why}", hint="Try again when it is there.")
         self._awaited.append((for_, what))
         self._waiting += 1
