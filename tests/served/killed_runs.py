@@ -28,11 +28,11 @@ import doorward.journal.journals, doorward_openapi.source, doorward_sandbox_mont
 async def run(asked):
     async with Gateway.open(asked["config"], environ={"CALLER": str(os.getpid())}) as gate:
         for place, again in asked.get("said", ()):
-            gate.journals.answer(asked["resume"], again=again, place=place)
+            gate.runs.journals.answer(asked["resume"], again=again, place=place)
         if "replay" in asked:
-            outcome = await gate.replay(asked["replay"])
+            outcome = await gate.runs.replay(asked["replay"])
         elif "resume" in asked:
-            outcome = await gate.resume(asked["resume"])
+            outcome = await gate.runs.resume(asked["resume"])
         else:
             outcome = await gate.execute(asked["code"])
         error, waiting = outcome.error, outcome.waiting

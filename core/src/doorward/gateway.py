@@ -27,7 +27,6 @@ from doorward.config.config import Loaded
 from doorward.config.distribution import find_index
 from doorward.host.background_tasks import background_tasks
 from doorward.journal.journals import Journals
-from doorward.journal.store import FileRuns
 from doorward.learning.learning import Learning
 from doorward.model.calls import File
 from doorward.model.interaction import Client
@@ -48,6 +47,7 @@ from doorward.runs.languages import Languages
 from doorward.runs.program_cache import ProgramCache
 from doorward.runs.runner import Runs
 from doorward.runs.sessions import Sessions
+from doorward.runs.stored_runs import StoredRuns
 from doorward.secrets import needles
 from doorward.servers.background_refresh import BackgroundRefresh, after_the_start, recover
 from doorward.servers.compiler import Compiler
@@ -96,21 +96,14 @@ class Gateway:
         self._artefacts = Artefacts(stores.artefacts, most=limits.kept, seconds=limits.kept_seconds)
         self._sessions = Sessions(most=limits.sessions, idle=limits.session_idle)
         self._kept = ProgramCache(loaded, plugins, self.catalog, self.state)
-        key = self.config.vault_key
-        runs = stores.runs or FileRuns(self.state / "runs", self.config.runs, key.reveal if key else None)
-        self.journals = Journals(runs, self.config.runs)
+        journals = Journals.of(loaded, self.state, stores.runs)
+        admission = Admission(self.limits, self._artefacts, self.broker.withholding, plugins)
         self._execution = Execution(
-            self.limits,
-            Admission(self.limits, self._artefacts, self.broker.withholding, plugins),
-            Runs(self.executors, plugins, self.secrets),
-            self._sessions,
-            self._kept,
-            self.broker,
-            self.modules,
-            self._artefacts,
-            self.languages,
-            self.ready,
-            self.journals,
+            self.limits, admission, Runs(self.executors, plugins, self.secrets), self._sessions, self._kept,
+            self.broker, self.modules, self._artefacts, self.languages, self.ready, journals,
+        )  # fmt: skip
+        self.runs = StoredRuns(
+            journals, self.config.runs, self.limits, admission, self._execution, self._artefacts, self.ready
         )
         self._compiled = anyio.Event()
 
@@ -258,27 +251,6 @@ class Gateway:
         """Run a kept program with other values for its parameters, unless a function that it uses has changed."""
         return await self._execution.run_cached(cache_id, params, timeout=timeout, principal=principal, client=client)
 
-    async def resume(self, run: str, *, principal: str | None = LOCAL, client: Client | None = None) -> Outcome:
-        """Let a suspended run go on, or one whose process died: its program runs again and is fed the recorded answers,
-        and only calls that were not made yet go out. `principal`: whose run it must be; `None` is the operator."""
-        return await self._execution.resume(run, principal=principal, client=client)
-
-    async def replay(self, run: str, *, code: str | None = None) -> Outcome:
-        """Run the program of a stored run again, or other `code`, on its recorded answers alone: nothing is sent.
-
-        Raises: UnknownName, StateError.
-        """
-        return await self._execution.replay(run, code)
-
-    @property
-    def runs_can_wait(self) -> bool:
-        """Whether runs may be there that can be resumed: agents are told how only then."""
-        return self.config.runs.durable == "always"
-
-    def suspend_runs(self, why: str) -> int:
-        """Suspend the runs under way, once their calls in flight have ended. Returns: how many cannot be suspended."""
-        return self._execution.stop(why)
-
     async def call(self, function: str, arguments: Mapping[str, Any] | None = None, *, principal: str = LOCAL) -> Any:
         """Make one call through the door, without a sandbox. Raises: DoorwardError."""
         return await self._execution.call(function, dict(arguments or {}), principal)
@@ -320,7 +292,7 @@ class Gateway:
         if self.servers.configured:  # whose functions will be searched, and whose credentials looked for
             await anyio.to_thread.run_sync(needles.warm_up)
         await self._sessions.sweep()
-        await anyio.to_thread.run_sync(self.journals.store.sweep)
+        await anyio.to_thread.run_sync(self.runs.journals.store.sweep)
         await self.servers.sweep()
         changed = await anyio.to_thread.run_sync(self.broker.observed.flush)
         await renew_graphs(self.catalog, changed)

@@ -62,20 +62,20 @@ async def test_a_run_that_waits_goes_on_in_another_gateway(
         assert outcome.waiting.for_ == "approval"
         assert outcome.waiting.what == ("may weather.add_station be called?",)
         assert outcome.waiting.next == f'resume_run("{outcome.waiting.run}")'
-        (stored,) = gate.journals.store.all("local")
+        (stored,) = gate.runs.journals.store.all("local")
         assert (stored.given.run, stored.state) == (outcome.waiting.run, "waiting")
     assert calls == ["get_forecast Oslo", "add_station Oslo", "get_forecast Bergen"]
     async with doorward_host.gateway(CONFIG) as gate:
-        again = await gate.resume(outcome.waiting.run)
+        again = await gate.runs.resume(outcome.waiting.run)
         assert again.waiting is not None
         asks.clear()
-        resumed = await gate.resume(outcome.waiting.run)
+        resumed = await gate.runs.resume(outcome.waiting.run)
         assert (resumed.value, resumed.printed) == (DONE, "Oslo\nBergen\nRome\n")
         assert {(c["function"], c["count"]) for c in resumed.calls} == {
             ("weather.get_forecast", 3),
             ("weather.add_station", 3),
         }
-        over = await gate.resume(outcome.waiting.run)
+        over = await gate.runs.resume(outcome.waiting.run)
         assert "is over" in over.error.message
     assert calls[3:] == ["add_station Bergen", "get_forecast Rome", "add_station Rome"]
 
@@ -84,9 +84,9 @@ async def test_nobody_else_resumes_a_run(doorward_host: Any, asks: set[str]) -> 
     """And whoever asks for a run that is not there is told of their own alone."""
     async with doorward_host.gateway(CONFIG) as gate:
         waiting = (await gate.execute(PROGRAM, principal="ada")).waiting
-        refused = await gate.resume(waiting.run, principal="eve")
+        refused = await gate.runs.resume(waiting.run, principal="eve")
         assert (refused.error.type, waiting.run in str(refused.error.hint)) == ("UnknownName", False)
-        told = await gate.resume("f" * 16, principal="ada")
+        told = await gate.runs.resume("f" * 16, principal="ada")
         assert waiting.run in told.error.hint
 
 
@@ -98,7 +98,7 @@ result = await asyncio.gather(weather.add_station(city="Bergen"), weather.get_fo
     async with doorward_host.gateway(CONFIG) as gate:
         waiting = (await gate.execute(code)).waiting
         asks.clear()
-        assert (await gate.resume(waiting.run)).ok
+        assert (await gate.runs.resume(waiting.run)).ok
     assert sorted(calls) == ["add_station Bergen", "get_forecast Rome"]
 
 
@@ -112,7 +112,7 @@ async def test_what_cannot_be_suspended_is_told(doorward_host: Any, asks: set[st
     async with doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = []\nruns.durable = "never"')) as gate:
         outcome = await gate.execute(PROGRAM)
         assert "nothing is stored of it" in outcome.error.message
-        assert gate.journals.store.all() == []
+        assert gate.runs.journals.store.all() == []
 
 
 async def test_runs_are_suspended_when_doorward_is_to_stop(
@@ -132,12 +132,12 @@ async def test_runs_are_suspended_when_doorward_is_to_stop(
         tasks.start_soon(_into(outcomes, gate.execute, code))
         while "sleep None" not in calls:
             await anyio.wait_all_tasks_blocked()
-        assert gate.suspend_runs("Doorward is to stop") == 0
+        assert gate.runs.suspend("Doorward is to stop") == 0
         released.set()
     (outcome,) = outcomes
     assert (outcome.waiting.for_, outcome.waiting.what) == ("stop", ("Doorward is to stop",))
     async with doorward_host.gateway(CONFIG) as gate:
-        assert (await gate.resume(outcome.waiting.run)).value == ["Oslo", "Bergen", "Bergen", "Rome", "Rome"]
+        assert (await gate.runs.resume(outcome.waiting.run)).value == ["Oslo", "Bergen", "Bergen", "Rome", "Rome"]
     assert calls.count("sleep None") == 1
 
 
@@ -176,7 +176,7 @@ await weather.add_station(city="Bergen")
         waiting = (await gate.execute(code)).waiting
         asks.clear()
         calls.clear()
-        error = (await gate.resume(waiting.run)).error
+        error = (await gate.runs.resume(waiting.run)).error
     assert error.type == "ProgramDiverged"
     assert 'weather.add_station [[], {"city": "Oslo"}]' in error.message
     assert 'weather.add_station [[], {"city": "Paris"}]' in error.message
@@ -202,7 +202,7 @@ result = [*told, str(await doorward.read(picture))]
         waiting = (await gate.execute(code)).waiting
     asks.clear()
     async with doorward_host.gateway(config) as gate:
-        outcome = await gate.resume(waiting.run)
+        outcome = await gate.runs.resume(waiting.run)
         assert outcome.ok, outcome
         (kind, message, status, body), picture, content = outcome.value
         assert (kind, status) == ("ApiError", 404)
@@ -220,7 +220,7 @@ async def test_a_run_whose_answers_are_too_many_goes_on_but_not_again(doorward_h
     config = CONFIG.replace("plugins = []", 'plugins = []\nruns.durable = "always"\nruns.max_bytes = 1000')
     async with doorward_host.gateway(config) as gate:
         assert (await gate.execute(code)).ok
-        (stored,) = gate.journals.store.all()
+        (stored,) = gate.runs.journals.store.all()
         assert "more than is stored" in stored.lost
         asks.add("Oslo")
         outcome = await gate.execute(code)

@@ -10,9 +10,13 @@ from doorward.journal.entries import PATIENCE_SECONDS
 from doorward.journal.given import Given
 from doorward.journal.recorder import Journal
 from doorward.journal.replay import StoredJournal
+from doorward.journal.store import FileRuns
 from doorward.model.errors import StateError, UnknownName
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from doorward.config.config import Loaded
     from doorward.config.run_settings import RunSettings
     from doorward.journal.store import RunStore, StoredRun
     from doorward.model.programs import Program
@@ -28,6 +32,12 @@ class Journals:
 
     def __init__(self, store: RunStore, settings: RunSettings) -> None:
         self.store, self._settings = store, settings
+
+    @classmethod
+    def of(cls, loaded: Loaded, state: Path, store: RunStore | None = None) -> Journals:
+        """Those of a configuration: in its state folder, if no other store is given."""
+        settings, key = loaded.config.runs, loaded.config.vault_key
+        return cls(store or FileRuns(state / "runs", settings, key.reveal if key else None), settings)
 
     def new(self, program: Program) -> Journal | None:
         """The journal of a run that begins; `None` if nothing is stored of runs."""

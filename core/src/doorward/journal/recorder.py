@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import base64
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from doorward.data.offload import done, is_large
 from doorward.host.logs import log
-from doorward.journal import errors
 from doorward.journal.entries import Entry, Recorded
-from doorward.journal.frames import as_json
 from doorward.journal.given import Given
+from doorward.journal.writing import ended, frame
 from doorward.model.calls import Reply
 from doorward.model.errors import DoorwardError, OutcomeUnknown, ProgramDiverged, ServerError, StateError
 
 if TYPE_CHECKING:
-    from doorward.journal.frames import Frame
     from doorward.journal.replay import StoredJournal
     from doorward.journal.store import RunFile, RunStore
     from doorward.model.calls import Call
@@ -26,8 +23,6 @@ if TYPE_CHECKING:
 Event = tuple[bytes, Any, int]
 """What will be a frame: its kind, what it is about, and how many calls had begun then."""
 
-_REPLY = ("type", "name", "next", "link", "left", "status")
-"""What is stored of a reply besides its value, where it says it."""
 
 _TOO_MUCH = "its answers are more than is stored of one run ([runs] max_bytes)"
 
@@ -201,7 +196,7 @@ class Journal:
             self._events.append((b"E", entry, self._begun))
             return
         try:
-            said = await done(_ended, entry, large=reply is not None and is_large(reply.value))
+            said = await done(ended, entry, large=reply is not None and is_large(reply.value))
             self._events.append((b"E", said, self._begun))
             self._flush()
         except StateError as error:
@@ -265,7 +260,7 @@ class Journal:
         if self._file is None:
             self._file = self._store.create(self._given)
         events, self._events = self._events, []
-        self._file.append([_frame(*event) for event in events])
+        self._file.append([frame(*event) for event in events])
 
     def _lose(self, why: str) -> None:
         """The run cannot be resumed from here on. What is stored says so; else nothing more that may not be repeated is
@@ -284,37 +279,3 @@ class Journal:
             f"and is now\n{entry.text}",
             hint="Nothing was sent. Run it anew; what it does must not hang on the time, on chance or on a file.",
         )
-
-
-def _frame(kind: bytes, what: Any, begun: int) -> Frame:
-    """An event as it is stored."""
-    match kind:
-        case b"B":
-            what.read()
-            return kind, {"n": what.place, "k": what.key, "f": what.function, "a": what.text}
-        case b"E":
-            payload = _ended(what) if isinstance(what, Entry) else what
-            return kind, payload[:-1] + b',"b":%d}' % begun
-        case b"F":
-            kept, content, is_text = what
-            encoded = base64.b64encode(content.encode(errors="replace") if isinstance(content, str) else content)
-            said = {"uri": kept.uri, "type": kept.type, "name": kept.name, "text": is_text}
-            return kind, {**said, "content": encoded.decode()}
-        case b"S" | b"U":
-            return kind, {"n": what.place}
-    return kind, what
-
-
-def _ended(entry: Entry) -> bytes:
-    """How a call ended, as JSON."""
-    said: dict[str, Any] = {"n": entry.place, "ms": round(entry.ms, 3)}
-    if entry.used:
-        said["u"] = dict(entry.used)
-    if entry.error is not None:
-        return as_json({**said, "e": errors.said(entry.error)})
-    reply = entry.reply
-    assert reply is not None
-    more = {name: value for name in _REPLY if (value := getattr(reply, name)) not in (None, "")}
-    more |= {"items": [*reply.items]} if reply.items else {}
-    more |= {"headers": dict(reply.headers)} if reply.headers else {}
-    return as_json({**said, "r": {"value": reply.value, **more}})

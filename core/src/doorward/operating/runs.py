@@ -14,7 +14,8 @@ import click
 from doorward.cli.common import EXIT_CODES, Project, common, print_json, say, table
 
 if TYPE_CHECKING:
-    from doorward.journal.store import FileRuns, StoredRun
+    from doorward.journal.journals import Journals
+    from doorward.journal.store import RunStore, StoredRun
     from doorward.model.outcomes import Outcome
 
 
@@ -108,7 +109,9 @@ async def _run(project: Project, run: str, code: str | None, offline: bool = Fal
     from doorward.results import outcome_text
 
     async with project.gateway(project.load()) as gate:
-        outcome: Outcome = await (gate.replay(run, code=code or None) if offline else gate.resume(run, principal=None))
+        outcome: Outcome = await (
+            gate.runs.replay(run, code=code or None) if offline else gate.runs.resume(run, principal=None)
+        )
     if project.json:
         print_json(outcome_text.as_dict(outcome))
     else:
@@ -117,19 +120,19 @@ async def _run(project: Project, run: str, code: str | None, offline: bool = Fal
 
 
 def _answer(project: Project, run: str, call: int | None, *, again: bool) -> None:
-    from doorward.journal.journals import Journals
-
-    loaded = project.load()
-    if not Journals(_store(project), loaded.config.runs).answer(run, again=again, place=call):
+    if not _journals(project).answer(run, again=again, place=call):
         raise click.UsageError(f"the run {run} has no such call whose outcome is unknown")
 
 
-def _store(project: Project) -> FileRuns:
-    from doorward.journal.store import FileRuns
+def _journals(project: Project) -> Journals:
+    from doorward.journal.journals import Journals
 
     loaded = project.load()
-    key = loaded.config.vault_key
-    return FileRuns(loaded.state_folder() / "runs", loaded.config.runs, key.reveal if key else None)
+    return Journals.of(loaded, loaded.state_folder())
+
+
+def _store(project: Project) -> RunStore:
+    return _journals(project).store
 
 
 def _state(stored: StoredRun) -> str:
@@ -180,5 +183,5 @@ def _bundle(stored: StoredRun) -> bytes:
 
     given = {key: value for key, value in asdict(stored.given).items() if key != "principal"}
     frames = [{"kind": kind.decode(), **said} for kind, said in stored.frames[1:]]
-    text = json.dumps({"doorward_run": 1, "given": given, "frames": frames}, ensure_ascii=False, indent=1)
+    text = json.dumps({"format": 1, "given": given, "frames": frames}, ensure_ascii=False, indent=1)
     return mask_tokens(text, "[hidden]").encode(errors="replace")

@@ -7,13 +7,9 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from anyio import to_thread
-
 from doorward.model.errors import DoorwardError
 from doorward.model.outcomes import Outcome
-from doorward.model.principals import LOCAL
 from doorward.programs import program_text
-from doorward.programs.parameters import parameters_if_readable
 from doorward.runs.outcomes import failure
 from doorward.runs.program_cache import repeated
 from doorward.runs.run_context import RunContext
@@ -21,10 +17,8 @@ from doorward.runs.run_context import RunContext
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
     from doorward.calls.broker import Broker
-    from doorward.journal.given import Given
     from doorward.journal.journals import Journals
     from doorward.journal.recorder import Journal
-    from doorward.journal.replay import StoredJournal
     from doorward.model.interaction import Client
     from doorward.model.limits import Limits
     from doorward.model.programs import Program
@@ -64,7 +58,7 @@ class Execution:
         self._ready = ready
         self._languages = languages
         self._journals = journals
-        self._under_way: set[RunContext] = set()
+        self.under_way: set[RunContext] = set()
 
     async def execute(
         self,
@@ -97,7 +91,7 @@ class Execution:
             session = await self._sessions.get(session_id, principal, language) if session_id else None
         except DoorwardError as error:
             return self._admission.refused(error, code, principal, language)
-        return await self._run(program, known, session, client)
+        return await self.run(program, known, session, client)
 
     async def run_cached(
         self,
@@ -117,38 +111,8 @@ class Execution:
             program = self._admission.cached(kept, principal, params, timeout)
         except DoorwardError as error:
             return self._admission.refused(error, "", principal)
-        outcome = await self._run(program, None, None, client)
+        outcome = await self.run(program, None, None, client)
         return repeated(outcome, cache_id, {**kept.params, **(params or {})})
-
-    async def resume(self, run: str, *, principal: str | None, client: Client | None) -> Outcome:
-        """See `Gateway.resume`."""
-        try:
-            if principal is not None:
-                self._admission.admit(principal)
-            await self._ready()
-            journal, given, stored = await to_thread.run_sync(self._journals.claim, run, principal)
-        except DoorwardError as error:
-            return self._admission.refused(error, "", principal or LOCAL)
-        program = self._again(given, stored)
-        known = {**parameters_if_readable(program.code, program.language), **program.params}
-        return await self._run(program, known, None, client, journal)
-
-    async def replay(self, run: str, code: str | None) -> Outcome:
-        """See `Gateway.replay`."""
-        await self._ready()
-        journal, given, stored = await to_thread.run_sync(self._journals.replay, run, code)
-        return await self._run(self._again(given, stored), None, None, None, journal)
-
-    def _again(self, given: Given, stored: StoredJournal) -> Program:
-        """The program of a stored run, whose files are there again."""
-        for kept, content, is_text in stored.files:
-            self._artefacts.restore(kept.uri, content, kept.type, given.principal, kept.name, is_text=is_text)
-        return given.program(self._limits)
-
-    def stop(self, what: str) -> int:
-        """Suspend the runs under way, once their calls in flight have ended: what they wait for is the next start.
-        Returns: how many cannot be suspended."""
-        return sum(not run.suspension.stop(what) for run in self._under_way)
 
     async def call(self, function: str, arguments: Mapping[str, Any], principal: str) -> Any:
         """See `Gateway.call`."""
@@ -185,14 +149,14 @@ class Execution:
     @contextlib.contextmanager
     def _recorded(self, run: RunContext) -> Iterator[RunContext]:
         """Learn from a run when it ends, however it does."""
-        self._under_way.add(run)
+        self.under_way.add(run)
         try:
             yield run
         finally:
-            self._under_way.discard(run)
+            self.under_way.discard(run)
             self._broker.learning.end(run.record)
 
-    async def _run(
+    async def run(
         self,
         program: Program,
         known: Mapping[str, Any] | None,
@@ -200,6 +164,8 @@ class Execution:
         client: Client | None,
         journal: Journal | None = None,
     ) -> Outcome:
+        """Run an admitted program; `journal` is that of a run which goes on. Keep it with its `known` parameters if it
+        succeeds."""
         if journal is None and session is None:
             journal = self._journals.new(program)
         with self._recorded(self.context(program, session, client, journal)) as run:

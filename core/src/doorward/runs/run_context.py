@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from anyio import to_thread
-
 from doorward.arguments.binding import MAX_ARGUMENT_PARTS
-from doorward.compat.languages import aliases_in
 from doorward.data.json_writing import exceeds
 from doorward.data.offload import is_large
-from doorward.data.values import beginning, size
 from doorward.model.calls import File, Reply
 from doorward.model.clock import Clock
-from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded, SecretWithheld
+from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded
 from doorward.model.outcomes import Artefact
 from doorward.model.programs import Failure, Program
-from doorward.model.usage import Usage
 from doorward.results.last_answers import LastAnswers
 from doorward.runs.run_files import RunFiles
+from doorward.runs.run_journal import RunJournal
 from doorward.runs.run_notes import RunNotes
-from doorward.runs.run_totals import RunTotals
-from doorward.runs.suspension import Suspension
+from doorward.runs.run_output import RunOutput
 
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
     from doorward.calls.broker import Broker
     from doorward.calls.client_requests import RunClient
     from doorward.calls.withholding import Withholding
-    from doorward.journal.entries import Entry
     from doorward.journal.recorder import Journal
     from doorward.learning.run_record import RunRecord
-    from doorward.model.calls import Call
-    from doorward.model.executors import Aliases
     from doorward.model.interaction import Client
     from doorward.program_api.modules import Modules
     from doorward.runs.sessions import Session
@@ -53,16 +44,15 @@ MAX_FAILURES = 100
 """Failed calls of one run that are remembered, to recognise them in the program's error."""
 
 
-class RunContext:
+class RunContext(RunJournal):
     """The host's record of a run while it lasts, and the `Door` that its sandbox gets. It outlives the sandbox.
 
     Other modules report what happens to the run by calling a method; none of them writes its fields.
     """
 
     __slots__ = (
-        "_answers", "_broker", "_client", "_clock", "_executor", "_failures", "_files", "_journal", "_made",
-        "_modules", "_notes", "_printed", "_program", "_record", "_room", "_schema_hashes", "_session", "_slots",
-        "_suspension", "_totals", "_withheld",
+        "_answers", "_client", "_clock", "_executor", "_failures", "_files", "_made", "_notes", "_output",
+        "_record", "_schema_hashes", "_session", "_slots",
     )  # fmt: skip
 
     def __init__(
@@ -79,10 +69,7 @@ class RunContext:
 
         from doorward.calls.client_requests import RunClient
 
-        self._program = program
-        self._broker = broker
-        self._modules = modules
-        self._journal = journal
+        super().__init__(program, broker, modules, journal)
         self._files = RunFiles(program, artefacts, journal)
         self._session = session
         self._clock = Clock()
@@ -91,15 +78,11 @@ class RunContext:
         self._executor = ""
         self._made = 0
         self._schema_hashes: dict[str, str] = {}
-        self._totals = RunTotals()
         self._failures: dict[str, DoorwardError] = {}
         self._answers = LastAnswers()
-        self._withheld: SecretWithheld | None = None
-        self._suspension = Suspension(self._why_not_resumed)
         self._notes = RunNotes()
         self._record = broker.learning.record(program.principal)
-        self._printed: list[str] = []
-        self._room = program.limits.output_bytes
+        self._output = RunOutput(program.limits.output_bytes)
 
     @property
     def program(self) -> Program:
@@ -113,26 +96,6 @@ class RunContext:
     def client(self) -> RunClient | None:
         """The client that its calls can ask, and tell of progress."""
         return self._client
-
-    # What it may import
-
-    def members(self, server: str) -> Sequence[str] | None:
-        return self._modules.members(server, self._program.principal)
-
-    def stub(self, server: str, names: Sequence[str]) -> str:
-        return self._modules.stub(server, names, self._program.principal, self._program.language)
-
-    def aliases(self, code: str, *, everything: bool = False) -> Aliases:
-        servers = self._modules.usable_by(self._program.principal)
-        return aliases_in(self._program.language, code, servers, self._modules.has, everything=everything)
-
-    def absent(self, server: str) -> tuple[str, list[str]]:
-        """See `Modules.absent`."""
-        return self._modules.absent(server, self._program.principal)
-
-    def near(self, server: str, name: str) -> str:
-        """The hint for a function that a server does not have, with similar names."""
-        return self._broker.functions.near(f"{server}.{name}", self._program.principal)
 
     # Its calls
 
@@ -186,40 +149,6 @@ class RunContext:
             large = is_large(args, kwargs)
             return await self._journal.call(self, f"{MODULE}.{name}", args, kwargs, make, large=large)
 
-    # Its journal
-
-    async def sending(self, call: Call, known: Callable[[], bool]) -> None:
-        """A call goes out now that may not be repeated, unless its server has `known` of it."""
-        if self._journal is not None:
-            await self._journal.sending(call, self._suspension, known)
-
-    def replayed(self, entry: Entry) -> None:
-        """Count a call that was made before the run was resumed, as it was counted then."""
-        with suppress(DoorwardError):
-            function = self._broker.functions.find(entry.function, self._program.principal, near=False)
-            self._totals.count(function.qualified, ok=entry.error is None, ms=entry.ms)
-            self._totals.used_before(function.server, entry.used)
-            self._broker.reaches(self._program.principal, function.server)
-        if isinstance(entry.error, SecretWithheld):
-            self.withhold(entry.error)
-
-    def used(self, function: str) -> Mapping[str, float]:
-        """What its calls have used so far of the server of a function."""
-        return self._totals.used(function.partition(".")[0])
-
-    async def suspend(self) -> None:
-        """Store the run, because it waits. Raises: StateError."""
-        if self._journal is not None:
-            await to_thread.run_sync(self._journal.suspend, self._suspension.awaited)
-
-    def _why_not_resumed(self) -> str:
-        return "nothing is stored of it" if self._journal is None else self._journal.why_not
-
-    @property
-    def suspension(self) -> Suspension:
-        """What this run waits for, and how it ends then."""
-        return self._suspension
-
     def following(self, function: str, arguments: Mapping[str, Any], value: Any) -> tuple[dict[str, Any] | None, str]:
         """The arguments for the page after an answer whose source does not give them. See `next_page.following`."""
         return self._broker.following(function, self._program.principal, arguments, value)
@@ -245,18 +174,6 @@ class RunContext:
     def same_schema(self, function: str, schema_hash: str) -> str:
         """The schema hash of a function at the first call of this run; if this is the first, the one given."""
         return self._schema_hashes.setdefault(function, schema_hash)
-
-    @property
-    def totals(self) -> RunTotals:
-        """What its calls add up to."""
-        return self._totals
-
-    def count(self, function: str, *, ok: bool, ms: float) -> None:
-        """Count a call that was made."""
-        self._totals.count(function, ok=ok, ms=ms)
-
-    def usage_of(self, server: str) -> Usage:
-        return self._totals.usage_of(server)
 
     # What its calls answered
 
@@ -287,33 +204,15 @@ class RunContext:
     def record(self) -> RunRecord | None:
         return self._record
 
-    @property
-    def withheld(self) -> SecretWithheld | None:
-        """Why this run gets no more answers."""
-        return self._withheld
-
-    def withhold(self, why: SecretWithheld) -> None:
-        """Give this run no more answers."""
-        self._withheld = why
-
     # What it leaves
 
     def print(self, text: str) -> bool:
-        if self._room <= 0:
-            return False
-        self._printed.append(beginning(text, self._room))
-        self._room -= size(text)
-        if self._room <= 0:
-            self._printed.append(
-                f"\n… more than {self._program.limits.output_bytes} bytes of output; the rest was dropped"
-            )
-        return self._room > 0
+        return self._output.add(text)
 
     def begin(self, executor: str) -> None:
         """Forget what was printed: this executor starts the program from the beginning."""
         self._executor = executor
-        self._printed.clear()
-        self._room = self._program.limits.output_bytes
+        self._output = RunOutput(self._program.limits.output_bytes)
 
     @property
     def executor(self) -> str:
@@ -322,7 +221,7 @@ class RunContext:
 
     @property
     def printed(self) -> str:
-        return "".join(self._printed)
+        return self._output.text
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -110,7 +110,7 @@ async def run_cached_code(
 
 
 async def resume_run(caller: Caller, run: Annotated[str, "Its id"]) -> Answer:
-    return answered(caller, await caller.gate.resume(run, principal=caller.principal, client=caller.client))
+    return answered(caller, await caller.gate.runs.resume(run, principal=caller.principal, client=caller.client))
 
 
 async def call_function(
@@ -151,7 +151,7 @@ def _has_guides(gate: Gateway) -> bool:
 
 
 def _has_waiting_runs(gate: Gateway) -> bool:
-    return gate.runs_can_wait
+    return gate.runs.can_wait
 
 
 TOOLS = (
