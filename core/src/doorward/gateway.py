@@ -26,6 +26,7 @@ from doorward.config import config
 from doorward.config.config import Loaded
 from doorward.config.distribution import find_index
 from doorward.host.background_tasks import background_tasks
+from doorward.journal.journals import Journals
 from doorward.learning.learning import Learning
 from doorward.model.calls import File
 from doorward.model.interaction import Client
@@ -47,6 +48,7 @@ from doorward.runs.languages import Languages
 from doorward.runs.program_cache import ProgramCache
 from doorward.runs.runner import Runs
 from doorward.runs.sessions import Sessions
+from doorward.runs.stored_runs import StoredRuns
 from doorward.secrets import needles
 from doorward.servers.background_refresh import BackgroundRefresh, after_the_start, recover
 from doorward.servers.compiler import Compiler
@@ -96,17 +98,14 @@ class Gateway:
         self._sessions = Sessions(most=limits.sessions, idle=limits.session_idle)
         self._kept = ProgramCache(loaded, plugins, self.catalog, self.state)
         self.readiness = Readiness()
+        journals = Journals.of(loaded, self.state, stores.runs)
+        admission = Admission(self.limits, self._artefacts, self.broker.withholding, plugins, self.readiness)
         self._execution = Execution(
-            self.limits,
-            Admission(self.limits, self._artefacts, self.broker.withholding, plugins, self.readiness),
-            Runs(self.executors, plugins, self.secrets),
-            self._sessions,
-            self._kept,
-            self.broker,
-            self.modules,
-            self._artefacts,
-            self.languages,
-            self.ready,
+            self.limits, admission, Runs(self.executors, plugins, self.secrets), self._sessions, self._kept,
+            self.broker, self.modules, self._artefacts, self.languages, self.ready, journals,
+        )  # fmt: skip
+        self.runs = StoredRuns(
+            journals, self.config.runs, self.limits, admission, self._execution, self._artefacts, self.ready
         )
 
     @classmethod
@@ -292,6 +291,7 @@ class Gateway:
         if self.servers.configured:  # whose functions will be searched, and whose credentials looked for
             await anyio.to_thread.run_sync(needles.warm_up)
         await self._sessions.sweep()
+        await anyio.to_thread.run_sync(self.runs.journals.store.sweep)
         await self.servers.sweep()
         changed = await anyio.to_thread.run_sync(self.broker.observed.flush)
         await renew_graphs(self.catalog, changed)

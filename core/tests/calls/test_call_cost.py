@@ -8,10 +8,14 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from doorward.config.run_settings import RunSettings
+from doorward.journal.journals import Journals
+from doorward.journal.store import FileRuns
 
 from ..conftest import CONFIG
 
@@ -105,3 +109,21 @@ async def test_a_call_leaves_nothing_behind(doorward_host: Any) -> None:
         await blocks(50)
         before = await blocks(50)
         assert await blocks(300) - before < 300
+
+
+async def test_a_journal_costs_a_call_next_to_nothing(doorward_host: Any, tmp_path: Path) -> None:
+    """In memory it is a few functions more; on disk a write, or two if the call may not be repeated."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        await gate.call(CALL[0], CALL[2])
+        found = {}
+        for durable in ("never", "waits", "always"):
+            settings = RunSettings(durable=durable)
+            journals = Journals(FileRuns(tmp_path / durable, settings, None), settings)
+            program = gate._execution.of_call("local").program
+            run = gate._execution.context(program, journal=journals.new(program))
+            await run.call(*CALL)
+            with counted() as calls:
+                await run.call(*CALL)
+            found[durable] = calls["call"] + calls["c_call"]
+    assert found["waits"] - found["never"] <= 30
+    assert found["always"] - found["never"] <= 150

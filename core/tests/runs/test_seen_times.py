@@ -60,6 +60,6 @@ async def test_a_run_keeps_what_its_program_read(doorward_host: Any) -> None:
         assert list(run.times()) == []
         run.seen([1.0])
         run.seen([2.0])
-        assert run.seen_times.all == [1.0, 2.0]
-        run.begin("another")
-        assert run.seen_times.all == []
+        assert run._times.all == [1.0, 2.0]
+        run.begin("another", repeats=True)
+        assert run._times.all == []

@@ -126,6 +126,13 @@ class Artefacts:
         self._store.put(principal, id, StoredArtefact(content, type, self._clock() + self._seconds, name, is_text))
         return Artefact(PREFIX + id, type, len(content), name)
 
+    def restore(self, uri: str, content: bytes, type: str, principal: str, name: str = "", *, is_text: bool) -> None:
+        """Keep an artefact of a stored run under the id that it had, unless it is still there."""
+        if self.about(uri, principal) is None and len(content) <= self._most:
+            self._make_room(len(content), principal)
+            kept = StoredArtefact(content, type, self._clock() + self._seconds, name, is_text)
+            self._store.put(principal, uri.removeprefix(PREFIX), kept)
+
     def _make_room(self, size: int, principal: str) -> None:
         """Remove artefacts whose time is over, then the oldest of the principal that holds most: nobody loses artefacts
         because another keeps many."""

@@ -20,7 +20,7 @@ from doorward.data.offload import done
 from doorward.describe.signatures import signature
 from doorward.http.tracing import traced_by
 from doorward.model.calls import Call, CallRecord, File, Reply
-from doorward.model.decisions import ALLOWED, Decision
+from doorward.model.decisions import ALLOWED, Decision, may_repeat
 from doorward.model.errors import (
     DoorwardError,
     GuardRefused,
@@ -83,12 +83,13 @@ class Broker:
         name: str,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
+        place: int = 0,
         *,
         large: bool,
         link: str = "",
         headers: bool = False,
     ) -> Reply:
-        """Make one call for a run. `large`: its arguments are worked on in a thread.
+        """Make one call for a run, the one with this `place`. `large`: its arguments are worked on in a thread.
 
         Returns: a plain JSON value, scrubbed and bounded in size; what the source says about the next page; and, if
         wanted, the `headers` of the answer.
@@ -96,7 +97,7 @@ class Broker:
         """
         function = self.functions.find(name, run.program.principal, near=run.failed < _MAX_EXPLAINED)
         with self._secrets.holds.of_call(function.server):
-            return await self._call(run, function, args, kwargs, large, link, headers)
+            return await self._call(run, function, args, kwargs, place, large, link, headers)
 
     async def _call(
         self,
@@ -104,6 +105,7 @@ class Broker:
         function: Function,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
+        place: int,
         large: bool,
         link: str,
         headers: bool,
@@ -122,7 +124,7 @@ class Broker:
             program = run.program
             bind = partial(binding.bind, function, args, kwargs, self._catalog, program.language, plan=program.plan)
             bound = await done(bind, large=True) if large else bind()
-            call = self._made(run, function, bound, link)
+            call = self._made(run, function, bound, link, place)
             sent = len(await done(dump, bound, large=True) if large else in_one_piece(bound))
             if sent > (most := run.program.limits.result_bytes):
                 raise LimitExceeded(f"the arguments have {sent} bytes, more than {most}", hint="Send less at once.")
@@ -137,8 +139,10 @@ class Broker:
             if decision.then == "confirm":
                 await self._confirm(call, decision)
             call = self._opened(call, run)
-            self._reached.setdefault(call.principal, set()).add(function.server)
+            self.reaches(call.principal, function.server)
             scope = answers_of(function.server, call.principal)
+            if not may_repeat(function):
+                await run.sending(call, partial(self._servers.knows_repeats, function.server, call.principal))
             try:
                 result = await self._perform(call)
                 reply = result if isinstance(result, Reply) else Reply(result)
@@ -162,7 +166,7 @@ class Broker:
             raise error from None
         finally:
             ms = (time.perf_counter() - started) * 1000
-            call = call or self._made(run, function, {}, link)
+            call = call or self._made(run, function, {}, link, place)
             run.count(function.qualified, ok=error is None, ms=ms)
             self._plugins.hook.call_finished(
                 call=call,
@@ -173,7 +177,7 @@ class Broker:
                 ),
             )
 
-    def _made(self, run: CallContext, function: Function, arguments: Mapping[str, Any], link: str) -> Call:
+    def _made(self, run: CallContext, function: Function, arguments: Mapping[str, Any], link: str, place: int) -> Call:
         program, server = run.program, function.server
         client = None
         if run.client:
@@ -184,6 +188,7 @@ class Broker:
         return Call(
             *(function, arguments, program.run, program.principal, program.deadline, client, run.clock),
             *(allows, link, forbids, run.usage_of(server)),
+            place=place,
         )
 
     def _learn(self, run: CallContext, function: Function, bound: Mapping[str, Any], value: Any, size: int) -> None:
@@ -302,3 +307,7 @@ class Broker:
     def reached(self, principal: str) -> frozenset[str]:
         """The servers that a principal's programs have called since the start."""
         return frozenset(self._reached.get(principal, ()))
+
+    def reaches(self, principal: str, server: str) -> None:
+        """A program of a principal has called a server, perhaps before the start."""
+        self._reached.setdefault(principal, set()).add(server)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from doorward.calls.client_requests import RunClient
     from doorward.learning.run_record import RunRecord
-    from doorward.model.calls import File
+    from doorward.model.calls import Call, File
     from doorward.model.clock import Clock
     from doorward.model.errors import SecretWithheld
     from doorward.model.outcomes import Artefact
@@ -51,6 +52,13 @@ class CallContext(Protocol):
     @property
     def record(self) -> RunRecord | None:
         """Where calls that succeeded are recorded, to learn from them after the run."""
+        ...
+
+    async def sending(self, call: Call, known: Callable[[], bool]) -> None:
+        """A call goes out now that may not be repeated, unless its server has `known` of it.
+
+        Raises: StateError, OutcomeUnknown if it must not go out.
+        """
         ...
 
     def withhold(self, why: SecretWithheld) -> None:

@@ -28,6 +28,7 @@ COMMANDS = {
     "login": ("cli.login", "Log in to a server, or out"),
     "policy": ("configuring.policy", "Try, explain and accept what rules decide of calls"),
     "run": ("cli.run", "Run a program in a sandbox"),
+    "runs": ("operating.runs", "List stored runs, show, resume, cancel or replay one"),
     "plugins": ("cli.plugins", "List what is installed"),
     "schema": ("cli.schema", "Print the JSON Schema of the configuration"),
     "doctor": ("configuring.doctor", "Check the configuration, and say what to do"),

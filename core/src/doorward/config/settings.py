@@ -20,6 +20,7 @@ from pydantic import (
 
 from doorward.config import limit_keys
 from doorward.config.rule_settings import RuleSettings
+from doorward.config.run_settings import RunSettings
 from doorward.config.upstream_patterns import Pattern
 from doorward.config.urls import Address, Origin, TrustedAddress
 from doorward.model.decisions import Effect, Then
@@ -260,6 +261,7 @@ class Config(Settings):
     )
     limits: LimitSettings = LimitSettings()
     policy: PolicySettings = PolicySettings()
+    runs: RunSettings = RunSettings()
     search: SearchSettings = SearchSettings()
     http: HttpSettings = HttpSettings()
     principals: dict[str, PrincipalSettings] = {}

@@ -71,6 +71,14 @@ class HasUrl(Protocol):
 
 
 @runtime_checkable
+class HasIdempotencyKey(Protocol):
+    """Settings of a source that sends a key with each call, by which the server knows a call that is made again:
+    `Call.key` in the header `idempotency_key`, if that is not empty. Such calls may be made again."""
+
+    idempotency_key: str
+
+
+@runtime_checkable
 class HasBaseUrl(Protocol):
     """The same for an API whose paths stand in a document."""
 

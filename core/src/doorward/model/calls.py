@@ -25,7 +25,8 @@ class Call:
     call really is. `link` is the `Reply.link` of the page before; no program can set it. `usage` is what the run has
     used of this server, and `details` what observers are told of this call besides: names, digests and counts, never
     contents. A source adds to both. `trace` is the W3C context of a call that is followed (`traceparent`,
-    `tracestate`): HTTP requests get their own, a source of another kind hands this one on."""
+    `tracestate`): HTTP requests get their own, a source of another kind hands this one on. `place` is which call of the
+    run it is; a run that is resumed makes it at the same place."""
 
     function: Function
     arguments: Mapping[str, Any]
@@ -40,6 +41,13 @@ class Call:
     usage: Usage = field(default_factory=Usage, repr=False, compare=False)
     details: dict[str, str | float] = field(default_factory=dict, repr=False, compare=False)
     trace: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+    place: int = field(default=0, repr=False, compare=False)
+
+    @property
+    def key(self) -> str:
+        """What a server may know this call by. It is the same whenever the call is made: by a retry, or by a run that
+        was resumed."""
+        return f"doorward-{self.run}-{self.place}"
 
     @property
     def time_left(self) -> float:

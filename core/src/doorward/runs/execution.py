@@ -17,6 +17,8 @@ from doorward.runs.run_context import RunContext
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
     from doorward.calls.broker import Broker
+    from doorward.journal.journals import Journals
+    from doorward.journal.recorder import Journal
     from doorward.model.interaction import Client
     from doorward.model.limits import Limits
     from doorward.model.programs import Program
@@ -43,6 +45,7 @@ class Execution:
         artefacts: Artefacts,
         languages: Languages,
         ready: Callable[[], Awaitable[None]],
+        journals: Journals,
     ) -> None:
         self._limits = limits
         self._admission = admission
@@ -54,6 +57,8 @@ class Execution:
         self._artefacts = artefacts
         self._ready = ready
         self._languages = languages
+        self._journals = journals
+        self.under_way: set[RunContext] = set()
 
     async def execute(
         self,
@@ -86,7 +91,7 @@ class Execution:
             session = await self._sessions.get(session_id, principal, language) if session_id else None
         except DoorwardError as error:
             return self._admission.refused(error, code, principal, language)
-        return await self._run(program, known, session, client)
+        return await self.run(program, known, session, client)
 
     async def run_cached(
         self,
@@ -106,7 +111,7 @@ class Execution:
             program = self._admission.cached(kept, principal, params, timeout)
         except DoorwardError as error:
             return self._admission.refused(error, "", principal)
-        outcome = await self._run(program, None, None, client)
+        outcome = await self.run(program, None, None, client)
         return repeated(outcome, cache_id, {**kept.params, **(params or {})})
 
     async def call(self, function: str, arguments: Mapping[str, Any], principal: str) -> Any:
@@ -127,9 +132,15 @@ class Execution:
         with self._recorded(self.of_call(principal, client)) as run:
             return await self._runs.answer(run, function, arguments)
 
-    def context(self, program: Program, session: Session | None = None, client: Client | None = None) -> RunContext:
+    def context(
+        self,
+        program: Program,
+        session: Session | None = None,
+        client: Client | None = None,
+        journal: Journal | None = None,
+    ) -> RunContext:
         """The record of a run that begins."""
-        return RunContext(program, self._broker, self._modules, self._artefacts, session, client)
+        return RunContext(program, self._broker, self._modules, self._artefacts, session, client, journal)
 
     def of_call(self, principal: str, client: Client | None = None) -> RunContext:
         """The record of a run that is one call, without a program."""
@@ -138,17 +149,34 @@ class Execution:
     @contextlib.contextmanager
     def _recorded(self, run: RunContext) -> Iterator[RunContext]:
         """Count a run as under way, and learn from it when it ends, however it does."""
+        self.under_way.add(run)
         with self._admission.readiness.run():
             try:
                 yield run
             finally:
+                self.under_way.discard(run)
                 self._broker.learning.end(run.record)
 
-    async def _run(
-        self, program: Program, known: Mapping[str, Any] | None, session: Session | None, client: Client | None
+    async def run(
+        self,
+        program: Program,
+        known: Mapping[str, Any] | None,
+        session: Session | None,
+        client: Client | None,
+        journal: Journal | None = None,
     ) -> Outcome:
-        with self._recorded(self.context(program, session, client)) as run:
-            outcome = await self._runs.run(program, run, session)
+        """Run an admitted program; `journal` is that of a run which goes on. Keep it with its `known` parameters if it
+        succeeds."""
+        if journal is None and session is None:
+            journal = self._journals.new(program)
+        with self._recorded(self.context(program, session, client, journal)) as run:
+            try:
+                outcome = await self._runs.run(program, run, session)
+                if journal is not None and outcome.waiting is None:
+                    journal.over(ok=outcome.ok)
+            finally:
+                if journal is not None:
+                    journal.close()
         if session is not None:
             await self._sessions.leave(session)
             outcome = replace(outcome, session_id="" if session.dead else session.id)

@@ -108,6 +108,13 @@ class Executors:
         except DoorwardError:
             return True
 
+    def repeats(self, name: str) -> bool:
+        """Whether a program runs there a second time as it did the first."""
+        try:
+            return self.capabilities(name).repeats
+        except DoorwardError:
+            return False
+
     def may_plan(self, name: str) -> bool:
         """Whether programs can be planned there; also if it is broken, since trying tells why."""
         try:

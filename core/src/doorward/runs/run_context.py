@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward.arguments.binding import MAX_ARGUMENT_PARTS
-from doorward.compat.languages import aliases_in
 from doorward.data.json_writing import exceeds
 from doorward.data.offload import is_large
-from doorward.data.values import beginning, size
 from doorward.model.calls import File, Reply
 from doorward.model.clock import Clock
 from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded
-from doorward.model.outcomes import Artefact, CallCount
+from doorward.model.outcomes import Artefact
 from doorward.model.programs import Failure, Program
-from doorward.model.usage import Usage
 from doorward.plans.change_set import ChangeSet
 from doorward.results.last_answers import LastAnswers
 from doorward.runs.run_files import RunFiles
+from doorward.runs.run_journal import RunJournal
 from doorward.runs.run_notes import RunNotes
-from doorward.runs.seen_times import SeenTimes
-from doorward.runs.suspension import Suspension
+from doorward.runs.run_output import RunOutput
 
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
     from doorward.calls.broker import Broker
     from doorward.calls.client_requests import RunClient
     from doorward.calls.withholding import Withholding
+    from doorward.journal.recorder import Journal
     from doorward.learning.run_record import RunRecord
-    from doorward.model.errors import SecretWithheld
-    from doorward.model.executors import Aliases
     from doorward.model.interaction import Client
     from doorward.program_api.modules import Modules
     from doorward.runs.sessions import Session
@@ -38,20 +35,25 @@ if TYPE_CHECKING:
 MAX_CALLS_AT_ONCE = 64
 """Calls of one run at the same time; further calls wait."""
 
+MODULE = "doorward"
+"""The module of the helpers."""
+
+RECORDED = frozenset({"servers", "search", "describe", "server", "capabilities", "skills"})
+"""Helpers whose answers the journal has: they depend on more than the calls of the run."""
+
 MAX_FAILURES = 100
 """Failed calls of one run that are remembered, to recognise them in the program's error."""
 
 
-class RunContext:
+class RunContext(RunJournal):
     """The host's record of a run while it lasts, and the `Door` that its sandbox gets. It outlives the sandbox.
 
     Other modules report what happens to the run by calling a method; none of them writes its fields.
     """
 
     __slots__ = (
-        "_answers", "_broker", "_changes", "_client", "_clock", "_counts", "_executor", "_failures", "_files", "_made",
-        "_modules", "_notes", "_printed", "_program", "_record", "_room", "_schema_hashes", "_session", "_slots",
-        "_suspension", "_times", "_usage", "_withheld",
+        "_answers", "_changes", "_client", "_clock", "_executor", "_failures", "_files", "_made", "_notes", "_output",
+        "_record", "_schema_hashes", "_session", "_slots",
     )  # fmt: skip
 
     def __init__(
@@ -62,34 +64,27 @@ class RunContext:
         artefacts: Artefacts,
         session: Session | None = None,
         client: Client | None = None,
+        journal: Journal | None = None,
     ) -> None:
         import anyio
 
         from doorward.calls.client_requests import RunClient
 
-        self._program = program
-        self._broker = broker
-        self._modules = modules
-        self._files = RunFiles(program, artefacts)
+        super().__init__(program, broker, modules, journal)
+        self._changes = ChangeSet() if program.plan else None
+        self._files = RunFiles(program, artefacts, journal)
         self._session = session
         self._clock = Clock()
         self._client = RunClient(client, self._clock, program.limits.asking) if client else None
         self._slots = anyio.Semaphore(MAX_CALLS_AT_ONCE, fast_acquire=True)
         self._executor = ""
         self._made = 0
-        self._counts: dict[tuple[str, bool], list[float]] = {}
         self._schema_hashes: dict[str, str] = {}
-        self._usage: dict[str, Usage] = {}
         self._failures: dict[str, DoorwardError] = {}
         self._answers = LastAnswers()
-        self._withheld: SecretWithheld | None = None
-        self._suspension = Suspension()
-        self._changes = ChangeSet() if program.plan else None
-        self._times = SeenTimes()
         self._notes = RunNotes()
         self._record = broker.learning.record(program.principal)
-        self._printed: list[str] = []
-        self._room = program.limits.output_bytes
+        self._output = RunOutput(program.limits.output_bytes)
 
     @property
     def program(self) -> Program:
@@ -104,25 +99,10 @@ class RunContext:
         """The client that its calls can ask, and tell of progress."""
         return self._client
 
-    # What it may import
-
-    def members(self, server: str) -> Sequence[str] | None:
-        return self._modules.members(server, self._program.principal)
-
-    def stub(self, server: str, names: Sequence[str]) -> str:
-        return self._modules.stub(server, names, self._program.principal, self._program.language)
-
-    def aliases(self, code: str, *, everything: bool = False) -> Aliases:
-        servers = self._modules.usable_by(self._program.principal)
-        return aliases_in(self._program.language, code, servers, self._modules.has, everything=everything)
-
-    def absent(self, server: str) -> tuple[str, list[str]]:
-        """See `Modules.absent`."""
-        return self._modules.absent(server, self._program.principal)
-
-    def near(self, server: str, name: str) -> str:
-        """The hint for a function that a server does not have, with similar names, or that is denied."""
-        return self._broker.near(f"{server}.{name}", self._program)
+    @property
+    def changes(self) -> ChangeSet | None:
+        """The writes that a plan withholds; `None` if calls are made."""
+        return self._changes
 
     # Its calls
 
@@ -146,27 +126,35 @@ class RunContext:
                     f"the arguments of a call have more than {MAX_ARGUMENT_PARTS:,} parts", hint="Send less at once."
                 )
             server, _, name = function.partition(".")
-            if server == "doorward":
-                return Reply(await self._modules.help(self, name, args, kwargs))
+            if server == MODULE:
+                return await self._helped(name, args, kwargs)
             async with self._slots:
                 with self._suspension.call():
-                    return await self._broker.call(
-                        self, function, args, kwargs, large=large, link=link, headers=headers
+                    await self._suspension.turn()
+                    make = partial(
+                        self._broker.call, self, function, args, kwargs, large=large, link=link, headers=headers
+                    )
+                    if self._journal is None:
+                        return await make(0)
+                    return await self._journal.call(
+                        self, function, args, kwargs, make, more=(link, headers), large=large
                     )
         except DoorwardError as error:
             if len(self._failures) < MAX_FAILURES:
                 self._failures[error.message] = error
             raise
 
-    @property
-    def changes(self) -> ChangeSet | None:
-        """The writes that a plan withholds; `None` if calls are made."""
-        return self._changes
+    async def _helped(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Reply:
+        """The answer of a helper. Those that make calls are not recorded: their calls are."""
 
-    @property
-    def suspension(self) -> Suspension:
-        """What this run waits for, and how it ends then."""
-        return self._suspension
+        async def make(place: int = 0) -> Reply:
+            return Reply(await self._modules.help(self, name, args, kwargs))
+
+        if self._journal is None or name not in RECORDED:
+            return await make()
+        with self._suspension.call():
+            large = is_large(args, kwargs)
+            return await self._journal.call(self, f"{MODULE}.{name}", args, kwargs, make, large=large)
 
     def following(self, function: str, arguments: Mapping[str, Any], value: Any) -> tuple[dict[str, Any] | None, str]:
         """The arguments for the page after an answer whose source does not give them. See `next_page.following`."""
@@ -194,29 +182,12 @@ class RunContext:
         """The schema hash of a function at the first call of this run; if this is the first, the one given."""
         return self._schema_hashes.setdefault(function, schema_hash)
 
-    def count(self, function: str, *, ok: bool, ms: float) -> None:
-        """Count a call that was made."""
-        at = self._counts.setdefault((function, ok), [0, 0.0])
-        at[0] += 1
-        at[1] += ms
-
-    def calls(self) -> tuple[CallCount, ...]:
-        """The calls made: their number and total milliseconds, by function and by success."""
-        return tuple(
-            {"function": f, "ok": ok, "count": int(n), "ms": round(ms, 1)} for (f, ok), (n, ms) in self._counts.items()
-        )
-
-    def usage_of(self, server: str) -> Usage:
-        return self._usage.setdefault(server, Usage())
-
-    def usage(self) -> dict[str, Mapping[str, float]]:
-        """What its calls have used, by server."""
-        return {server: amounts for server, usage in self._usage.items() if (amounts := usage.amounts())}
-
     # What its calls answered
 
     def answered(self, function: str, value: Any, size: int) -> None:
         """Remember the answer of a function, to explain mistakes about it."""
+        if self._journal is not None:
+            self._journal.holds(size)
         self._answers.add(function, value, size)
 
     def hint(self, error: Failure) -> str | None:
@@ -240,34 +211,17 @@ class RunContext:
     def record(self) -> RunRecord | None:
         return self._record
 
-    @property
-    def withheld(self) -> SecretWithheld | None:
-        """Why this run gets no more answers."""
-        return self._withheld
-
-    def withhold(self, why: SecretWithheld) -> None:
-        """Give this run no more answers."""
-        self._withheld = why
-
     # What it leaves
 
     def print(self, text: str) -> bool:
-        if self._room <= 0:
-            return False
-        self._printed.append(beginning(text, self._room))
-        self._room -= size(text)
-        if self._room <= 0:
-            self._printed.append(
-                f"\n… more than {self._program.limits.output_bytes} bytes of output; the rest was dropped"
-            )
-        return self._room > 0
+        return self._output.add(text)
 
-    def begin(self, executor: str) -> None:
-        """Forget what was printed: this executor starts the program from the beginning."""
+    def begin(self, executor: str, *, repeats: bool) -> None:
+        """Forget what was printed, and which times were read: this executor starts the program from the beginning. What
+        it does not repeat cannot be resumed."""
         self._executor = executor
-        self._times.begin()
-        self._printed.clear()
-        self._room = self._program.limits.output_bytes
+        self._output = RunOutput(self._program.limits.output_bytes)
+        self._begin_times(executor, repeats)
 
     @property
     def executor(self) -> str:
@@ -276,7 +230,7 @@ class RunContext:
 
     @property
     def printed(self) -> str:
-        return "".join(self._printed)
+        return self._output.text
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -310,19 +264,6 @@ class RunContext:
         Raises: InvalidArguments if there is none (any more).
         """
         return self._files.open(uri)
-
-    # What it read from its clocks
-
-    def times(self) -> Sequence[float]:
-        return self._times.given
-
-    def seen(self, times: Sequence[float]) -> None:
-        self._times.add(times)
-
-    @property
-    def seen_times(self) -> SeenTimes:
-        """What the program has read from its clocks, for whoever runs it again."""
-        return self._times
 
     # Its session
 

@@ -65,7 +65,9 @@ class Runs:
             outcome = await self._outcome(program, run, session, started)
         except asyncio.CancelledError:
             why = Failure("limit", "Cancelled", "the client is gone")
-            cancelled = Outcome(False, error=why, calls=run.calls(), usage=run.usage(), ms=_ms_since(started))
+            cancelled = Outcome(
+                False, error=why, calls=run.totals.calls(), usage=run.totals.usage(), ms=_ms_since(started)
+            )
             self._plugins.hook.run_finished(program=program, outcome=cancelled)
             raise
         self._plugins.hook.run_finished(program=program, outcome=outcome)
@@ -78,9 +80,9 @@ class Runs:
             reply = await run.reply(function, (), arguments)
             read = await done(written, reply.value, large=is_large(reply.value))
             notes = (*run.notes, *next_call(run, function, arguments, reply))
-            return succeeded(reply.value, read, run, notes=notes, usage=run.usage(), ms=_ms_since(started))
+            return succeeded(reply.value, read, run, notes=notes, usage=run.totals.usage(), ms=_ms_since(started))
         except DoorwardError as error:
-            return Outcome(False, error=failure(error), usage=run.usage(), ms=_ms_since(started))
+            return Outcome(False, error=failure(error), usage=run.totals.usage(), ms=_ms_since(started))
 
     async def _outcome(self, program: Program, run: RunContext, session: Session | None, started: float) -> Outcome:
         notes: list[str] = []
@@ -133,7 +135,7 @@ class Runs:
             if program.plan and not self._executors.may_plan(name):
                 declined.append((name, Unsupported("it cannot plan", hint=_PLANNING)))
                 continue
-            run.begin(name)
+            run.begin(name, repeats=self._executors.repeats(name))
             try:
                 with run.clock.until(program.deadline) as scope, run.suspension.ends(scope):
                     if session:
@@ -145,7 +147,10 @@ class Runs:
                         with anyio.CancelScope(shield=True):
                             await sandbox.close()
                 if scope.cancelled_caught:
+                    if run.suspension.failed:
+                        raise run.suspension.failed
                     if run.suspension.awaited:
+                        await run.suspend()
                         return ProgramResult(suspended=True)
                     late = _late(program)
                     if session and session.dead:
@@ -182,7 +187,7 @@ class Runs:
         self, program: Program, run: RunContext, ended: ProgramResult, notes: list[str], started: float
     ) -> Outcome:
         """The outcome of a run, made within the run's time; a large value is read in a thread."""
-        common: dict[str, Any] = {"calls": run.calls(), "usage": run.usage(), "executor": run.executor}
+        common: dict[str, Any] = {"calls": run.totals.calls(), "usage": run.totals.usage(), "executor": run.executor}
         redactor = self._secrets.redactor(made_by(program.principal, run.reached))
         readable = _READABLE_SHARE * program.limits.inline_bytes
         printed, error, read = run.printed, ended.error, ProgramValue()

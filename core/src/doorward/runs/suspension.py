@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, NoReturn
+
+from doorward.model.errors import DoorwardError, LimitExceeded
 
 if TYPE_CHECKING:
     import anyio
@@ -14,19 +16,32 @@ if TYPE_CHECKING:
 
 class Suspension:
     """What the calls of one run wait for. Once all calls in flight wait, the run is suspended: the block around its
-    sandbox is cancelled."""
+    sandbox is cancelled. `why_not` says why the run cannot be resumed, if it cannot."""
 
-    __slots__ = ("_awaited", "_in_flight", "_scope")
+    __slots__ = ("_awaited", "_failed", "_in_flight", "_scope", "_stopping", "_waiting", "_why_not")
 
-    def __init__(self) -> None:
-        self._in_flight = 0
+    def __init__(self, why_not: Callable[[], str]) -> None:
+        self._why_not = why_not
+        self._in_flight = self._waiting = 0
         self._awaited: list[tuple[Awaited, str]] = []
+        self._stopping = ""
+        self._failed: DoorwardError | None = None
         self._scope: anyio.CancelScope | None = None
 
     @property
     def awaited(self) -> list[tuple[Awaited, str]]:
         """What is waited for, and a line about it, for each call that waits."""
         return self._awaited
+
+    @property
+    def failed(self) -> DoorwardError | None:
+        """What stopped the run, whatever its program does about it."""
+        return self._failed
+
+    @property
+    def possible(self) -> bool:
+        """Whether `wait` may be called: there is a sandbox to end, and the run can be resumed."""
+        return self._scope is not None and not self._why_not()
 
     @contextmanager
     def ends(self, scope: anyio.CancelScope) -> Iterator[None]:
@@ -42,13 +57,42 @@ class Suspension:
         return _InFlight(self)
 
     async def wait(self, for_: Awaited, what: str) -> NoReturn:
-        """Suspend the run as soon as no other call is in flight. The call does not come back from here."""
+        """Suspend the run as soon as all calls in flight wait. The call does not come back from here: it was not made,
+        and is made when the run is resumed, or its outcome is `unknown`.
+
+        Raises: LimitExceeded if the run cannot be suspended.
+        """
         import anyio
 
+        if not self.possible:
+            why = "it is a single call, and no program" if self._scope is None else self._why_not()
+            raise LimitExceeded(f"{what}; this run cannot wait for it: {why}", hint="Try again when it is there.")
         self._awaited.append((for_, what))
+        self._waiting += 1
         self._look()
         await anyio.sleep_forever()
         raise AssertionError("cancelled with its sandbox")
+
+    async def turn(self) -> None:
+        """Begin a call, unless the run is to stop."""
+        if self._stopping:
+            await self.wait("stop", self._stopping)
+
+    def stop(self, what: str) -> bool:
+        """Suspend the run once its calls in flight have ended. Returns: whether it can be."""
+        if not self.possible:
+            return False
+        if not self._stopping:
+            self._stopping = what
+            self._awaited.append(("stop", what))
+            self._look()
+        return True
+
+    def fail(self, error: DoorwardError) -> None:
+        """End the run with this error."""
+        self._failed = self._failed or error
+        if self._scope is not None:
+            self._scope.cancel()
 
     def _moved(self, calls: int) -> None:
         self._in_flight += calls
@@ -56,7 +100,7 @@ class Suspension:
             self._look()
 
     def _look(self) -> None:
-        if self._scope is not None and self._in_flight == len(self._awaited):
+        if self._scope is not None and self._in_flight == self._waiting:
             self._scope.cancel()
 
 

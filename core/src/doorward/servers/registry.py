@@ -18,6 +18,7 @@ from doorward.config.settings import ServerSettings
 from doorward.config.upstream_patterns import Upstream
 from doorward.data.json_writing import digest
 from doorward.host.logs import log
+from doorward.model.abilities import HasIdempotencyKey
 from doorward.model.drivers import Auth, Source
 from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, UnknownName
 from doorward.model.functions import Function
@@ -166,6 +167,13 @@ class Servers:
         """The working folder of a server's process, if its source's settings name one (`cwd`); else ""."""
         server = self.configured[self.modules[module]]
         return self._makers.cwd(server, principal if server.settings.per_principal else LOCAL)
+
+    def knows_repeats(self, module: str, principal: str) -> bool:
+        """Whether calls to a server have a key by which it knows those that are made again. Raises: ConfigError,
+        PluginError."""
+        server = self.configured[self.modules[module]]
+        settings = self._makers.settings(server, principal if server.settings.per_principal else LOCAL)
+        return isinstance(settings, HasIdempotencyKey) and bool(settings.idempotency_key)
 
     def upstreams(self, function: Function, principal: str) -> Sequence[Upstream]:
         """Where a call of a function may go. Raises: ConfigError, PluginError."""

@@ -109,6 +109,10 @@ async def run_cached_code(
     return answered(caller, outcome)
 
 
+async def resume_run(caller: Caller, run: Annotated[str, "Its id"]) -> Answer:
+    return answered(caller, await caller.gate.runs.resume(run, principal=caller.principal, client=caller.client))
+
+
 async def call_function(
     caller: Caller,
     function: Annotated[str, '"server.function"'],
@@ -146,6 +150,10 @@ def _has_guides(gate: Gateway) -> bool:
     return bool(gate.skills.configured)
 
 
+def _has_waiting_runs(gate: Gateway) -> bool:
+    return gate.runs.can_wait
+
+
 TOOLS = (
     OwnTool(
         list_servers, "List servers", "The servers whose functions can be called, and what the sandbox can do.",
@@ -173,6 +181,11 @@ TOOLS = (
         run_cached_code, "Run cached code",
         "Run a program that succeeded again, with other values for its top-level literals.",
         _OUTCOME, _RUNS,
+    ),
+    OwnTool(
+        resume_run, "Resume run",
+        "Let a run go on that waits, or whose process died. No call is made twice.",
+        _OUTCOME, _RUNS, offered=_has_waiting_runs,
     ),
     OwnTool(
         call_function, "Call function", "",

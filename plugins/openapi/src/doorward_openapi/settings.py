@@ -37,6 +37,12 @@ class OpenAPISettings(Settings):
     socket: str | None = Field(
         None, description="The path of a Unix socket that carries the requests", json_schema_extra=_PATH
     )
+    idempotency_key: str = Field(
+        "",
+        pattern=r"^[A-Za-z0-9-]*$",
+        description="The header by which the API knows a request that is made again, often Idempotency-Key: calls that "
+        "change something are then repeated where their answer was lost",
+    )
     retries: int = Field(2, ge=0, le=5, description="How often a request may be repeated that failed for the moment")
     timeout: PositiveFloat = Field(30.0, description="Seconds that one request may take")
 

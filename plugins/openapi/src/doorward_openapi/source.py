@@ -116,8 +116,11 @@ class OpenAPI:
         prepared = replace(made, url=call.link) if call.link and servers.same_origin(call.link, base) else made
         if why := call.forbids(f"{prepared.method} {servers.path_and_query(prepared.url)[0] or '/'}"):
             raise Refused(why)
-        timeout = min(self._settings.timeout, call.time_left)
-        answer = await self._client().send(what, prepared, timeout, left=call.time_left, idempotent=function.idempotent)
+        timeout, repeats = min(self._settings.timeout, call.time_left), function.idempotent
+        if (header := self._settings.idempotency_key) and not function.idempotent:
+            repeats = True
+            prepared = replace(prepared, headers={**prepared.headers, header: call.key.encode()})
+        answer = await self._client().send(what, prepared, timeout, left=call.time_left, idempotent=repeats)
         if answer.status >= 400:
             raise await aside(partial(answers.error_of, what, answer, self._server.suggest), len(answer.body))
         raw = function.data.get("raw") is True

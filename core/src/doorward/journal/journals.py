@@ -1,0 +1,104 @@
+"""The journals of a gateway: one for each run that may have to wait, and those of stored runs that go on."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from doorward.journal.entries import PATIENCE_SECONDS
+from doorward.journal.given import Given
+from doorward.journal.recorder import Journal
+from doorward.journal.replay import StoredJournal
+from doorward.journal.store import FileRuns
+from doorward.model.errors import StateError, UnknownName
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from doorward.config.config import Loaded
+    from doorward.config.run_settings import RunSettings
+    from doorward.journal.store import RunStore, StoredRun
+    from doorward.model.programs import Program
+
+_PATIENCE_WITH_OTHER_CODE = 0.05
+"""Other code may leave calls out: then answers do not wait long for them."""
+
+_SHOWN_RUNS = 5
+
+
+class Journals:
+    """Makes journals as `[runs]` says."""
+
+    def __init__(self, store: RunStore, settings: RunSettings) -> None:
+        self.store, self._settings = store, settings
+
+    @classmethod
+    def of(cls, loaded: Loaded, state: Path, store: RunStore | None = None) -> Journals:
+        """Those of a configuration: in its state folder, if no other store is given."""
+        settings, key = loaded.config.runs, loaded.config.vault_key
+        return cls(store or FileRuns(state / "runs", settings, key.reveal if key else None), settings)
+
+    def new(self, program: Program) -> Journal | None:
+        """The journal of a run that begins; `None` if nothing is stored of runs."""
+        if self._settings.durable == "never":
+            return None
+        return self._of(Given.of(program, self._settings.keep * 3600))
+
+    def claim(self, run: str, principal: str | None) -> tuple[Journal, Given, StoredJournal]:
+        """Hold a stored run, so that it can go on. Raises: UnknownName; StateError if it runs, or cannot go on."""
+        try:
+            file, stored = self.store.claim(run, principal)
+        except UnknownName as error:
+            theirs = [each for each in self.store.all(principal) if each.state in ("waiting", "died")][:_SHOWN_RUNS]
+            listed = ", ".join(f"{each.given.run} ({each.for_ or 'its process died'})" for each in theirs)
+            error.hint = f"These can be resumed: {listed}." if listed else error.hint
+            raise
+        try:
+            _check(stored)
+            said = StoredJournal.read(stored)
+            journal = self._of(stored.given)
+            journal.go_on(file, said)
+        except BaseException:
+            file.close()
+            raise
+        return journal, stored.given, said
+
+    def replay(self, run: str, code: str | None) -> tuple[Journal, Given, StoredJournal]:
+        """A stored run to be played again on its recorded answers alone, perhaps with other code. Raises: UnknownName,
+        StateError."""
+        stored = self.store.show(run)
+        given = stored.given if code is None else replace(stored.given, code=code)
+        said, journal = StoredJournal.read(stored), self._of(given)
+        journal.play(said, PATIENCE_SECONDS if code is None else _PATIENCE_WITH_OTHER_CODE)
+        return journal, given, said
+
+    def answer(self, run: str, *, again: bool, place: int | None = None) -> int:
+        """Say of the calls of a run whose outcome is unknown, or of the one at a place, whether they are sent again.
+
+        Returns: how many they are. Raises: UnknownName, StateError.
+        """
+        file, stored = self.store.claim(run, None)
+        try:
+            _check(stored)
+            unknown = [each for each in StoredJournal.read(stored).unknown if place in (None, each.place)]
+            if unknown:
+                file.append([(b"A", {"n": entry.place, "again": again}) for entry in unknown])
+        finally:
+            file.close()
+        return len(unknown)
+
+    def _of(self, given: Given) -> Journal:
+        always = self._settings.durable == "always"
+        return Journal(given, self.store, always=always, most=self._settings.max_bytes)
+
+
+def _check(stored: StoredRun) -> None:
+    """Raises: StateError if a run cannot go on."""
+    run = stored.given.run
+    if stored.state == "ended":
+        raise StateError(f"the run {run} is over", hint=f"What it did: doorward runs show {run}")
+    if stored.lost:
+        raise StateError(f"the run {run} cannot be resumed: {stored.lost}", hint="Run the program anew.")
+    if stored.given.expires <= time.time():
+        raise StateError(f"the run {run} is older than runs are kept", hint="Run the program anew.")

@@ -1,0 +1,279 @@
+"""Where journals are kept: a protocol, and files of the state folder, one for each run."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from doorward.host.files import flocked, own_file, own_folder
+from doorward.journal import frames
+from doorward.journal.frames import Frame, Sealing
+from doorward.journal.given import Given
+from doorward.model.errors import ConfigError, StateError, UnknownName
+
+if TYPE_CHECKING:
+    from doorward.config.run_settings import RunSettings
+
+State = Literal["running", "waiting", "died", "ended"]
+"""What became of a run: a process runs it, it waits for something, its process died, or it is over."""
+
+_PATIENCE = 0.5
+"""Seconds to wait for the lock of a run, which whoever lists runs holds for a moment."""
+
+_RUN = re.compile(r"[0-9a-f]{16}")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run as it is stored. `lost` says why it cannot be resumed; `frames` are all, where they were asked for."""
+
+    given: Given
+    state: State
+    for_: str = ""
+    what: tuple[str, ...] = ()
+    ok: bool | None = None
+    lost: str = ""
+    frames: Sequence[Frame] = ()
+    bytes: int = 0
+
+
+class RunFile(Protocol):
+    """The journal of one run, held by one process."""
+
+    def append(self, frames: Sequence[Frame]) -> int:
+        """Store frames, all or none. Returns: their bytes. Raises: StateError."""
+
+    def close(self) -> None:
+        """Let go of it: others may claim the run."""
+
+
+class RunStore(Protocol):
+    """The journals of all runs."""
+
+    def create(self, given: Given) -> RunFile:
+        """A journal for a new run. Raises: StateError, ConfigError."""
+
+    def claim(self, run: str, principal: str | None) -> tuple[RunFile, StoredRun]:
+        """Hold the journal of a stored run; with a principal only theirs. Raises: UnknownName; StateError if it
+        runs."""
+
+    def show(self, run: str, principal: str | None = None) -> StoredRun:
+        """A stored run with its frames. Raises: UnknownName, StateError."""
+
+    def all(self, principal: str | None = None) -> list[StoredRun]:
+        """The stored runs, the newest first, without their frames."""
+
+    def remove(self, run: str, principal: str | None = None) -> None:
+        """Forget a run. Raises: UnknownName, StateError if it runs."""
+
+    def sweep(self) -> None:
+        """Forget runs whose time is over, and the oldest of principals who have too many."""
+
+
+class FileRuns:
+    """A `RunStore` of files that only their owner can read. The lock on a file says that a process has the run."""
+
+    def __init__(self, folder: Path, settings: RunSettings, key: Callable[[], str] | None) -> None:
+        self._folder, self._settings = folder, settings
+        self._sealing = Sealing(key, self._salt)
+        self._new = 0
+
+    def create(self, given: Given) -> RunFile:
+        self._new += 1
+        if self._new * 4 > self._settings.most:
+            self._new = 0
+            self.sweep()
+        box, path = self._sealing.box(given.run), self._path(given.run, given.principal)
+        with _told():
+            own_folder(self._folder, private=True)
+            file = _File(own_file(path, os.O_RDWR | os.O_CREAT | os.O_EXCL), given.run, box, self._settings.sync)
+        flocked(file.number)
+        file.append([(b"H", asdict(given))])
+        return file
+
+    def claim(self, run: str, principal: str | None) -> tuple[RunFile, StoredRun]:
+        path, box = self._found(run, principal), self._sealing.box(run)
+        with _told():
+            number = own_file(path, os.O_RDWR, known=_is_ours)
+        try:
+            if not flocked(number, _PATIENCE):
+                raise StateError(f"the run {run} is running", hint="Wait until it ends, or waits for something.")
+            content = _content(number)
+            found = _read(content, box)
+            ends = [end for _, end in frames.read(content, box, only=b"-")]
+            os.ftruncate(number, max(ends, default=0))  # behind it is what a process was writing when it died
+            if found is None or (principal is not None and found.given.principal != principal):
+                raise _unknown(run)
+            return _File(number, run, box, self._settings.sync, len(ends)), found
+        except BaseException:
+            os.close(number)
+            raise
+
+    def show(self, run: str, principal: str | None = None) -> StoredRun:
+        found = self._state(self._found(run, principal), run, everything=True)
+        if found is None or (principal is not None and found.given.principal != principal):
+            raise _unknown(run)
+        return found
+
+    def all(self, principal: str | None = None) -> list[StoredRun]:
+        found = (self._state(path, path.stem.rpartition("-")[2]) for path in self._paths(principal))
+        kept = [each for each in found if each and (principal is None or each.given.principal == principal)]
+        return sorted(kept, key=lambda each: each.given.created, reverse=True)
+
+    def remove(self, run: str, principal: str | None = None) -> None:
+        file, _ = self.claim(run, principal)
+        try:
+            self._found(run, principal).unlink(missing_ok=True)
+        finally:
+            file.close()
+
+    def sweep(self) -> None:
+        now, count = time.time(), dict[str, int]()
+        for each in self.all():
+            theirs = count[each.given.principal] = count.get(each.given.principal, 0) + 1
+            late = each.given.expires <= now or theirs > 2 * self._settings.most
+            if each.state != "running" and (late or (each.state == "ended" and theirs > self._settings.most)):
+                with contextlib.suppress(UnknownName, StateError, ConfigError):
+                    self.remove(each.given.run)
+        for path in self._paths(None):  # what cannot be read, because its process died at its first write
+            with contextlib.suppress(OSError):
+                if path.stat().st_mtime < now - self._settings.keep * 3600:
+                    path.unlink()
+
+    def _state(self, path: Path, run: str, *, everything: bool = False) -> StoredRun | None:
+        """A stored run; `None` if there is none any more, or if it cannot be read."""
+        try:
+            number = own_file(path, os.O_RDONLY, known=_is_ours)
+        except (OSError, ConfigError):
+            return None
+        try:
+            running = not flocked(number)
+            return _read(_content(number), self._sealing.box(run), everything=everything, running=running)
+        except StateError:
+            if everything:
+                raise
+            return None
+        finally:
+            os.close(number)
+
+    def _path(self, run: str, principal: str) -> Path:
+        return self._folder / f"{hashlib.sha256(principal.encode()).hexdigest()[:12]}-{run}.run"
+
+    def _paths(self, principal: str | None) -> list[Path]:
+        start = "" if principal is None else self._path("", principal).name.partition("-")[0]
+        return [*self._folder.glob(f"{start}*-*.run")]
+
+    def _found(self, run: str, principal: str | None) -> Path:
+        if not _RUN.fullmatch(run):
+            raise _unknown(run)
+        paths = [self._path(run, principal)] if principal is not None else [*self._folder.glob(f"*-{run}.run")]
+        if not paths or not paths[0].is_file():
+            raise _unknown(run)
+        return paths[0]
+
+    def _salt(self) -> bytes:
+        """What the key is mixed with, the same for all processes of this state folder."""
+        own_folder(self._folder, private=True)
+        number = own_file(self._folder / "salt", os.O_RDWR | os.O_CREAT)
+        try:
+            flocked(number, 10)
+            if len(salt := os.pread(number, 16, 0)) < 16:
+                os.pwrite(number, salt := os.urandom(16), 0)
+            return salt
+        finally:
+            os.close(number)
+
+
+class _File:
+    """A `RunFile`: an open file with its lock, to which frames are appended."""
+
+    def __init__(self, number: int, run: str, box: frames.Box, sync: bool, count: int = 0) -> None:
+        self.number = number
+        self._run, self._box, self._sync = run, box, sync
+        self._count = count
+
+    def append(self, said: Sequence[Frame]) -> int:
+        parts = [frames.written(kind, what, self._count + n, self._box) for n, (kind, what) in enumerate(said)]
+        content = b"".join(parts if self._count else [frames.MAGIC, *parts])
+        end = os.lseek(self.number, 0, os.SEEK_END)
+        try:
+            written = os.write(self.number, content)
+            if written < len(content):
+                raise OSError(28, os.strerror(28))
+            if self._sync:
+                os.fdatasync(self.number)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self.number, end)
+            raise StateError(
+                f"the journal of the run {self._run} cannot be written: {error.strerror}",
+                hint="Tell the operator: is the disk of the state folder full?",
+            ) from None
+        self._count += len(parts)
+        return len(content)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            os.close(self.number)
+
+
+def _read(content: bytes, box: frames.Box, *, everything: bool = True, running: bool = False) -> StoredRun | None:
+    kept: list[Frame] = []
+    state: State = "running" if running else "died"
+    waits: dict[str, Any] = {}
+    over: dict[str, Any] | None = None
+    lost = ""
+    for frame, _ in frames.read(content, box, b"" if everything else frames.SUMMARIES):
+        if frame is None:
+            continue
+        kept.append(frame)
+        kind, said = frame
+        if kind in (b"W", b"R"):
+            waits = said
+        elif kind == b"L":
+            lost = said["why"]
+        elif kind == b"O":
+            over = said
+    if not kept or kept[0][0] != b"H":
+        return None
+    if not running and over is not None:
+        state = "ended"
+    elif not running and waits.get("for"):
+        state = "waiting"
+    return StoredRun(
+        Given.read(kept[0][1]), state, waits.get("for", ""), tuple(waits.get("what", ())),
+        None if over is None else bool(over.get("ok")), lost, kept if everything else (), len(content),
+    )  # fmt: skip
+
+
+def _content(number: int) -> bytes:
+    with open(number, "rb", closefd=False) as file:
+        file.seek(0)
+        return file.read()
+
+
+def _is_ours(number: int) -> bool:
+    return os.pread(number, len(frames.MAGIC), 0) == frames.MAGIC
+
+
+def _unknown(run: str) -> UnknownName:
+    return UnknownName(
+        f"there is no stored run {run[:40]!r}", hint="Runs are kept for a while only, and belong to one principal."
+    )
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StateError(
+            f"the folder of stored runs cannot be used: {error.strerror}", hint="Tell the operator: is the disk full?"
+        ) from None

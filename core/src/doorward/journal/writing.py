@@ -1,0 +1,50 @@
+"""What happens in a run, as frames of its journal; `replay` reads them."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+from doorward.journal import errors
+from doorward.journal.entries import Entry
+from doorward.journal.frames import as_json
+
+if TYPE_CHECKING:
+    from doorward.journal.frames import Frame
+
+_REPLY = ("type", "name", "next", "link", "left", "status")
+"""What is stored of a reply besides its value, where it says it."""
+
+
+def frame(kind: bytes, what: Any, begun: int) -> Frame:
+    """An event as it is stored."""
+    match kind:
+        case b"B":
+            what.read()
+            return kind, {"n": what.place, "k": what.key, "f": what.function, "a": what.text}
+        case b"E":
+            payload = ended(what) if isinstance(what, Entry) else what
+            return kind, payload[:-1] + b',"b":%d}' % begun
+        case b"F":
+            kept, content, is_text = what
+            encoded = base64.b64encode(content.encode(errors="replace") if isinstance(content, str) else content)
+            said = {"uri": kept.uri, "type": kept.type, "name": kept.name, "text": is_text}
+            return kind, {**said, "content": encoded.decode()}
+        case b"S" | b"U":
+            return kind, {"n": what.place}
+    return kind, what
+
+
+def ended(entry: Entry) -> bytes:
+    """How a call ended, as JSON."""
+    said: dict[str, Any] = {"n": entry.place, "ms": round(entry.ms, 3)}
+    if entry.used:
+        said["u"] = dict(entry.used)
+    if entry.error is not None:
+        return as_json({**said, "e": errors.said(entry.error)})
+    reply = entry.reply
+    assert reply is not None
+    more = {name: value for name in _REPLY if (value := getattr(reply, name)) not in (None, "")}
+    more |= {"items": [*reply.items]} if reply.items else {}
+    more |= {"headers": dict(reply.headers)} if reply.headers else {}
+    return as_json({**said, "r": {"value": reply.value, **more}})

@@ -1,0 +1,187 @@
+"""`doorward runs`: the stored runs, for operators who ask what happened, let one go on, or play it again."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import anyio
+import click
+
+from doorward.cli.common import EXIT_CODES, Project, common, print_json, say, table
+
+if TYPE_CHECKING:
+    from doorward.journal.journals import Journals
+    from doorward.journal.store import RunStore, StoredRun
+    from doorward.model.outcomes import Outcome
+
+
+@click.group()
+def runs() -> None:
+    """Runs that wait, that died with their process, or that are over: see [runs] in the configuration."""
+
+
+@runs.command("list")
+@common
+@click.option("--principal", metavar="NAME", help="Of this principal alone.")
+def list_(project: Project, principal: str | None) -> None:
+    """List them, the newest first."""
+    found = _store(project).all(principal)
+    if project.json:
+        print_json({"runs": [_told(each) for each in found]})
+    elif not found:
+        say("no runs are stored; [runs] of the configuration says when they are", err=True)
+    else:
+        table(["run", "principal", "state", "created", "about"], [_row(each) for each in found])
+
+
+@runs.command()
+@common
+@click.argument("run")
+def show(project: Project, run: str) -> None:
+    """Show what RUN was given, its calls in order, and how each ended."""
+    stored = _store(project).show(run)
+    if project.json:
+        print_json({**_told(stored), "code": stored.given.code, "calls": _calls(stored)})
+        return
+    say(f"{run} of {stored.given.principal}: {_state(stored)}\n\n{stored.given.code.strip()}\n")
+    table(["call", "ended", "ms", "function and arguments"], [
+        (call["call"], call["ended"], call.get("ms", ""), call["made"]) for call in _calls(stored)
+    ])  # fmt: skip
+
+
+@runs.command()
+@common
+@click.argument("run")
+@click.option(
+    "--unknown",
+    type=click.Choice(["repeat", "fail"]),
+    help="Of calls whose answers are lost: send them again, or let the program know that nobody knows.",
+)
+@click.option("--call", type=int, metavar="N", help="Of this call alone.")
+def resume(project: Project, run: str, unknown: Literal["repeat", "fail"] | None, call: int | None) -> int:
+    """Let RUN go on where it stood, as its principal. No call is made twice.
+
+    Ends as `doorward run` does, and with 0 if it waits again.
+    """
+    if unknown is not None:
+        _answer(project, run, call, again=unknown == "repeat")
+    return anyio.run(partial(_run, project, run, None))
+
+
+@runs.command()
+@common
+@click.argument("run")
+def cancel(project: Project, run: str) -> None:
+    """Forget RUN: it cannot be resumed any more."""
+    _store(project).remove(run)
+    if project.json:
+        print_json({"cancelled": run})
+    else:
+        say(f"{run} is forgotten")
+
+
+@runs.command()
+@common
+@click.argument("run")
+@click.option("--code", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="Run this program instead.")
+@click.option(
+    "--bundle", type=click.Path(path_type=Path, dir_okay=False), help="Write all that is known of it here instead."
+)
+def replay(project: Project, run: str, code: Path | None, bundle: Path | None) -> int:
+    """Run RUN again, on its recorded answers alone: nothing is sent. A call that it has not made then fails.
+
+    --bundle writes a file for a bug report, without credentials; read it before you send it.
+    """
+    if bundle is None:
+        return anyio.run(partial(_run, project, run, "" if code is None else code.read_text(encoding="utf-8"), True))
+    from doorward.host.files import write
+
+    write(bundle, _bundle(_store(project).show(run)), private=True)
+    say(f"{bundle} is written; read it before you send it to anybody")
+    return 0
+
+
+async def _run(project: Project, run: str, code: str | None, offline: bool = False) -> int:
+    from doorward.results import outcome_text
+
+    async with project.gateway(project.load()) as gate:
+        outcome: Outcome = await (
+            gate.runs.replay(run, code=code or None) if offline else gate.runs.resume(run, principal=None)
+        )
+    if project.json:
+        print_json(outcome_text.as_dict(outcome))
+    else:
+        say(outcome_text.as_text(outcome))
+    return 0 if outcome.error is None else EXIT_CODES.get(outcome.error.kind, 1)
+
+
+def _answer(project: Project, run: str, call: int | None, *, again: bool) -> None:
+    if not _journals(project).answer(run, again=again, place=call):
+        raise click.UsageError(f"the run {run} has no such call whose outcome is unknown")
+
+
+def _journals(project: Project) -> Journals:
+    from doorward.journal.journals import Journals
+
+    loaded = project.load()
+    return Journals.of(loaded, loaded.state_folder())
+
+
+def _store(project: Project) -> RunStore:
+    return _journals(project).store
+
+
+def _state(stored: StoredRun) -> str:
+    if stored.state == "ended":
+        return "it succeeded" if stored.ok else "it failed"
+    said = {"running": "it runs", "died": "its process died", "waiting": f"it waits ({stored.for_})"}[stored.state]
+    return f"{said}; it cannot be resumed: {stored.lost}" if stored.lost else said
+
+
+def _row(stored: StoredRun) -> tuple[str, ...]:
+    given = stored.given
+    about = "; ".join(stored.what) or given.description or given.code.strip().partition("\n")[0]
+    return given.run, given.principal, _state(stored), _time(given.created), about
+
+
+def _told(stored: StoredRun) -> dict[str, Any]:
+    given = stored.given
+    told = {"run": given.run, "principal": given.principal, "state": stored.state, "ok": stored.ok,
+            "for": stored.for_, "what": [*stored.what], "cannot": stored.lost, "description": given.description,
+            "created": _time(given.created), "expires": _time(given.expires)}  # fmt: skip
+    return {key: value for key, value in told.items() if value not in (None, "", [])}
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _calls(stored: StoredRun) -> list[dict[str, Any]]:
+    """The calls of a run, as a person reads them."""
+    from doorward.journal.replay import StoredJournal
+
+    made = []
+    for entry in StoredJournal.read(stored).entries:
+        ended = "no" if not entry.sent else "unknown: its answer is lost"
+        if entry.ended:
+            ended = f"{type(entry.error).__name__}: {entry.error}" if entry.error else "ok"
+        call = {"call": entry.place, "made": entry.text, "ended": ended}
+        made.append(call | ({"ms": round(entry.ms, 1)} if entry.ended else {}))
+    return made
+
+
+def _bundle(stored: StoredRun) -> bytes:
+    """All frames of a run as JSON. Credentials of ours are in no answer; what looks like one in the program, or in what
+    an API answered, is hidden."""
+    from dataclasses import asdict
+
+    from doorward.secrets.detection import mask_tokens
+
+    given = {key: value for key, value in asdict(stored.given).items() if key != "principal"}
+    frames = [{"kind": kind.decode(), **said} for kind, said in stored.frames[1:]]
+    text = json.dumps({"format": 1, "given": given, "frames": frames}, ensure_ascii=False, indent=1)
+    return mask_tokens(text, "[hidden]").encode(errors="replace")

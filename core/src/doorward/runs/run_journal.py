@@ -1,0 +1,111 @@
+"""What a run has done, as far as it is counted and recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from anyio import to_thread
+
+from doorward.model.errors import DoorwardError, SecretWithheld
+from doorward.model.usage import Usage
+from doorward.runs.run_modules import RunModules
+from doorward.runs.run_totals import RunTotals
+from doorward.runs.seen_times import MOST_TIMES, SeenTimes
+from doorward.runs.suspension import Suspension
+
+if TYPE_CHECKING:
+    from doorward.calls.broker import Broker
+    from doorward.journal.entries import Entry
+    from doorward.journal.recorder import Journal
+    from doorward.model.calls import Call
+    from doorward.model.programs import Program
+    from doorward.program_api.modules import Modules
+
+
+class RunJournal(RunModules):
+    """The part of `RunContext` that its journal needs, so that a run which is resumed stands where it stood."""
+
+    __slots__ = ("_journal", "_suspension", "_times", "_totals", "_withheld")
+
+    def __init__(self, program: Program, broker: Broker, modules: Modules, journal: Journal | None) -> None:
+        super().__init__(program, broker, modules)
+        self._journal = journal
+        self._suspension = Suspension(self._why_not_resumed)
+        self._times = SeenTimes(journal.times if journal else ())
+        self._totals = RunTotals()
+        self._withheld: SecretWithheld | None = None
+
+    # The times that its program reads
+
+    def times(self) -> Sequence[float]:
+        return self._times.given
+
+    def seen(self, times: Sequence[float]) -> None:
+        self._times.add(times)
+        if self._journal is not None:
+            if self._times.too_many:
+                self._journal.lose(f"its program read the time more than {MOST_TIMES:,} times")
+            else:
+                self._journal.seen(times)
+
+    def _begin_times(self, executor: str, repeats: bool) -> None:
+        self._times.begin()
+        if self._journal is not None:
+            self._journal.forget_times()
+            if not repeats:
+                self._journal.lose(f"the executor {executor} repeats no program")
+
+    @property
+    def suspension(self) -> Suspension:
+        """What this run waits for, and how it ends then."""
+        return self._suspension
+
+    async def sending(self, call: Call, known: Callable[[], bool]) -> None:
+        """A call goes out now that may not be repeated, unless its server has `known` of it."""
+        if self._journal is not None:
+            await self._journal.sending(call, self._suspension, known)
+
+    def replayed(self, entry: Entry) -> None:
+        """Count a call that was made before the run was resumed, as it was counted then."""
+        with suppress(DoorwardError):
+            function = self._broker.functions.find(entry.function, self._program.principal, near=False)
+            self._totals.count(function.qualified, ok=entry.error is None, ms=entry.ms)
+            self._totals.used_before(function.server, entry.used)
+            self._broker.reaches(self._program.principal, function.server)
+        if isinstance(entry.error, SecretWithheld):
+            self.withhold(entry.error)
+
+    def used(self, function: str) -> Mapping[str, float]:
+        """What its calls have used so far of the server of a function."""
+        return self._totals.used(function.partition(".")[0])
+
+    async def suspend(self) -> None:
+        """Store the run, because it waits. Raises: StateError."""
+        if self._journal is not None:
+            await to_thread.run_sync(self._journal.suspend, self._suspension.awaited)
+
+    def _why_not_resumed(self) -> str:
+        return "nothing is stored of it" if self._journal is None else self._journal.why_not
+
+    @property
+    def totals(self) -> RunTotals:
+        """What its calls add up to."""
+        return self._totals
+
+    def count(self, function: str, *, ok: bool, ms: float) -> None:
+        """Count a call that was made."""
+        self._totals.count(function, ok=ok, ms=ms)
+
+    def usage_of(self, server: str) -> Usage:
+        return self._totals.usage_of(server)
+
+    @property
+    def withheld(self) -> SecretWithheld | None:
+        """Why this run gets no more answers."""
+        return self._withheld
+
+    def withhold(self, why: SecretWithheld) -> None:
+        """Give this run no more answers."""
+        self._withheld = why

@@ -1,0 +1,41 @@
+"""What the sandbox of a run may import."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from doorward.compat.languages import aliases_in
+
+if TYPE_CHECKING:
+    from doorward.calls.broker import Broker
+    from doorward.model.executors import Aliases
+    from doorward.model.programs import Program
+    from doorward.program_api.modules import Modules
+
+
+class RunModules:
+    """The part of `RunContext` that tells a sandbox of modules: those that the run's principal can use."""
+
+    __slots__ = ("_broker", "_modules", "_program")
+
+    def __init__(self, program: Program, broker: Broker, modules: Modules) -> None:
+        self._program, self._broker, self._modules = program, broker, modules
+
+    def members(self, server: str) -> Sequence[str] | None:
+        return self._modules.members(server, self._program.principal)
+
+    def stub(self, server: str, names: Sequence[str]) -> str:
+        return self._modules.stub(server, names, self._program.principal, self._program.language)
+
+    def aliases(self, code: str, *, everything: bool = False) -> Aliases:
+        servers = self._modules.usable_by(self._program.principal)
+        return aliases_in(self._program.language, code, servers, self._modules.has, everything=everything)
+
+    def absent(self, server: str) -> tuple[str, list[str]]:
+        """See `Modules.absent`."""
+        return self._modules.absent(server, self._program.principal)
+
+    def near(self, server: str, name: str) -> str:
+        """The hint for a function that a server does not have, with similar names, or that is denied."""
+        return self._broker.near(f"{server}.{name}", self._program)

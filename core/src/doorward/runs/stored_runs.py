@@ -1,0 +1,83 @@
+"""The stored runs of a gateway: those that wait go on, and all can be played again."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from anyio import to_thread
+
+from doorward.model.errors import DoorwardError
+from doorward.model.outcomes import Outcome
+from doorward.model.principals import LOCAL
+from doorward.programs.parameters import parameters_if_readable
+
+if TYPE_CHECKING:
+    from doorward.calls.artefacts import Artefacts
+    from doorward.config.run_settings import RunSettings
+    from doorward.journal.given import Given
+    from doorward.journal.journals import Journals
+    from doorward.journal.replay import StoredJournal
+    from doorward.model.interaction import Client
+    from doorward.model.limits import Limits
+    from doorward.model.programs import Program
+    from doorward.runs.admission import Admission
+    from doorward.runs.execution import Execution
+
+
+class StoredRuns:
+    """Resumes runs, plays them again, and suspends those under way. `journals` has what is stored of them."""
+
+    def __init__(
+        self,
+        journals: Journals,
+        settings: RunSettings,
+        limits: Limits,
+        admission: Admission,
+        execution: Execution,
+        artefacts: Artefacts,
+        ready: Callable[[], Awaitable[None]],
+    ) -> None:
+        self.journals = journals
+        self._settings, self._limits = settings, limits
+        self._admission, self._execution, self._artefacts = admission, execution, artefacts
+        self._ready = ready
+
+    @property
+    def can_wait(self) -> bool:
+        """Whether runs may be there that can be resumed: agents are told how only then."""
+        return self._settings.durable == "always"
+
+    async def resume(self, run: str, *, principal: str | None = LOCAL, client: Client | None = None) -> Outcome:
+        """Let a suspended run go on, or one whose process died: its program runs again and is fed the recorded answers,
+        and only calls that were not made yet go out. `principal`: whose run it must be; `None` is the operator."""
+        try:
+            if principal is not None:
+                self._admission.admit(principal)
+            await self._ready()
+            journal, given, stored = await to_thread.run_sync(self.journals.claim, run, principal)
+        except DoorwardError as error:
+            return self._admission.refused(error, "", principal or LOCAL)
+        program = self._again(given, stored)
+        known = {**parameters_if_readable(program.code, program.language), **program.params}
+        return await self._execution.run(program, known, None, client, journal)
+
+    async def replay(self, run: str, *, code: str | None = None) -> Outcome:
+        """Run the program of a stored run again, or other `code`, on its recorded answers alone: nothing is sent.
+
+        Raises: UnknownName, StateError.
+        """
+        await self._ready()
+        journal, given, stored = await to_thread.run_sync(self.journals.replay, run, code)
+        return await self._execution.run(self._again(given, stored), None, None, None, journal)
+
+    def suspend(self, why: str) -> int:
+        """Suspend the runs under way, once their calls in flight have ended: what they wait for is the next start.
+        Returns: how many cannot be suspended."""
+        return sum(not run.suspension.stop(why) for run in self._execution.under_way)
+
+    def _again(self, given: Given, stored: StoredJournal) -> Program:
+        """The program of a stored run, whose files are there again."""
+        for kept, content, is_text in stored.files:
+            self._artefacts.restore(kept.uri, content, kept.type, given.principal, kept.name, is_text=is_text)
+        return given.program(self._limits)

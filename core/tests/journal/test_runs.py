@@ -1,0 +1,262 @@
+"""Runs that wait, stop or die, and go on in another gateway."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+from doorward import Call
+from doorward.model.errors import ApiError, GuardRefused, SecretWithheld, StateError
+
+from ..conftest import CONFIG, Weather
+
+pytestmark = pytest.mark.anyio
+
+PROGRAM = """
+done = []
+for city in ["Oslo", "Bergen", "Rome"]:
+    done.append((await weather.get_forecast(city=city))["city"])
+    done.append((await weather.add_station(city=city))["city"])
+    print(city)
+result = done
+"""
+DONE = ["Oslo", "Oslo", "Bergen", "Bergen", "Rome", "Rome"]
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The calls that went out, in order."""
+    made: list[str] = []
+    call = Weather.call
+
+    async def counted(self: Weather, asked: Call) -> Any:
+        made.append(f"{asked.function.name} {asked.arguments.get('city')}")
+        return await call(self, asked)
+
+    monkeypatch.setattr(Weather, "call", counted)
+    return made
+
+
+@pytest.fixture
+def asks(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Cities whose stations wait for a person's yes: nobody is asked about others."""
+    waiting = {"Bergen"}
+
+    async def sending(run: Any, call: Call, known: Any) -> None:
+        if call.arguments.get("city") in waiting:
+            await run.suspension.wait("approval", f"may {call.function.qualified} be called?")
+
+    monkeypatch.setattr("doorward.runs.run_context.RunContext.sending", sending)
+    return waiting
+
+
+async def test_a_run_that_waits_goes_on_in_another_gateway(
+    doorward_host: Any, calls: list[str], asks: set[str]
+) -> None:
+    """Its outcome says what it waits for; afterwards it is as if it had never waited. Only what was not made yet is
+    called, and its answer is kept as that of any run is."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.execute(PROGRAM)
+        assert (outcome.ok, outcome.error) == (False, None)
+        assert outcome.waiting.for_ == "approval"
+        assert outcome.waiting.what == ("may weather.add_station be called?",)
+        assert outcome.waiting.next == f'resume_run("{outcome.waiting.run}")'
+        (stored,) = gate.runs.journals.store.all("local")
+        assert (stored.given.run, stored.state) == (outcome.waiting.run, "waiting")
+    assert calls == ["get_forecast Oslo", "add_station Oslo", "get_forecast Bergen"]
+    async with doorward_host.gateway(CONFIG) as gate:
+        again = await gate.runs.resume(outcome.waiting.run)
+        assert again.waiting is not None
+        asks.clear()
+        resumed = await gate.runs.resume(outcome.waiting.run)
+        assert (resumed.value, resumed.printed) == (DONE, "Oslo\nBergen\nRome\n")
+        assert {(c["function"], c["count"]) for c in resumed.calls} == {
+            ("weather.get_forecast", 3),
+            ("weather.add_station", 3),
+        }
+        over = await gate.runs.resume(outcome.waiting.run)
+        assert "is over" in over.error.message
+    assert calls[3:] == ["add_station Bergen", "get_forecast Rome", "add_station Rome"]
+
+
+async def test_nobody_else_resumes_a_run(doorward_host: Any, asks: set[str]) -> None:
+    """And whoever asks for a run that is not there is told of their own alone."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        waiting = (await gate.execute(PROGRAM, principal="ada")).waiting
+        refused = await gate.runs.resume(waiting.run, principal="eve")
+        assert (refused.error.type, waiting.run in str(refused.error.hint)) == ("UnknownName", False)
+        told = await gate.runs.resume("f" * 16, principal="ada")
+        assert waiting.run in told.error.hint
+
+
+async def test_calls_beside_one_that_waits_are_made_once(doorward_host: Any, calls: list[str], asks: set[str]) -> None:
+    code = """
+import asyncio
+result = await asyncio.gather(weather.add_station(city="Bergen"), weather.get_forecast(city="Rome"))
+"""
+    async with doorward_host.gateway(CONFIG) as gate:
+        waiting = (await gate.execute(code)).waiting
+        asks.clear()
+        assert (await gate.runs.resume(waiting.run)).ok
+    assert sorted(calls) == ["add_station Bergen", "get_forecast Rome"]
+
+
+async def test_what_cannot_be_suspended_is_told(doorward_host: Any, asks: set[str]) -> None:
+    """A single call, a run in a session, and all runs where nothing is stored."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        single = await gate.answer("weather.add_station", {"city": "Bergen"})
+        assert "it is a single call" in single.error.message
+        session = await gate.execute(PROGRAM, session_id="new")
+        assert "this run cannot wait for it" in session.error.message
+    async with doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = []\nruns.durable = "never"')) as gate:
+        outcome = await gate.execute(PROGRAM)
+        assert "nothing is stored of it" in outcome.error.message
+        assert gate.runs.journals.store.all() == []
+
+
+async def test_runs_are_suspended_when_doorward_is_to_stop(
+    doorward_host: Any, calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The call in flight ends, and its answer is in the journal."""
+    code = PROGRAM.replace('"Oslo", ', "").replace("done = []", "done = [str(await weather.sleep())]")
+    released = anyio.Event()
+
+    async def slept(_: float) -> None:
+        await released.wait()
+
+    monkeypatch.setattr("doorward_testing.samples.asyncio.sleep", slept)
+    monkeypatch.setattr(Weather, "call", _sleeps(Weather.call))
+    async with doorward_host.gateway(CONFIG) as gate, anyio.create_task_group() as tasks:
+        outcomes = []
+        tasks.start_soon(_into(outcomes, gate.execute, code))
+        while "sleep None" not in calls:
+            await anyio.wait_all_tasks_blocked()
+        assert gate.runs.suspend("Doorward is to stop") == 0
+        released.set()
+    (outcome,) = outcomes
+    assert (outcome.waiting.for_, outcome.waiting.what) == ("stop", ("Doorward is to stop",))
+    async with doorward_host.gateway(CONFIG) as gate:
+        assert (await gate.runs.resume(outcome.waiting.run)).value == ["Oslo", "Bergen", "Bergen", "Rome", "Rome"]
+    assert calls.count("sleep None") == 1
+
+
+def _sleeps(call: Any) -> Any:
+    async def answered(self: Weather, asked: Call) -> Any:
+        if asked.function.name == "sleep":
+            asked = Call(asked.function, {**asked.arguments, "city": None})
+            await call(self, asked)
+            return "Oslo"
+        return await call(self, asked)
+
+    return answered
+
+
+def _into(outcomes: list[Any], work: Any, *arguments: Any) -> Any:
+    async def run() -> None:
+        outcomes.append(await work(*arguments))
+
+    return run
+
+
+async def test_a_program_that_behaves_differently_is_stopped(
+    doorward_host: Any, calls: list[str], asks: set[str]
+) -> None:
+    """Both versions of the call are shown, nothing is sent, and the program cannot do anything about it."""
+    code = """
+import builtins
+builtins.tries = getattr(builtins, "tries", 0) + 1
+try:
+    await weather.add_station(city="Oslo" if builtins.tries == 1 else "Paris")
+except Exception:
+    pass
+await weather.add_station(city="Bergen")
+"""
+    async with doorward_host.gateway(CONFIG) as gate:
+        waiting = (await gate.execute(code)).waiting
+        asks.clear()
+        calls.clear()
+        error = (await gate.runs.resume(waiting.run)).error
+    assert error.type == "ProgramDiverged"
+    assert 'weather.add_station [[], {"city": "Oslo"}]' in error.message
+    assert 'weather.add_station [[], {"city": "Paris"}]' in error.message
+    assert calls == []
+
+
+@pytest.mark.parametrize("durable", ["always", "waits"])
+async def test_errors_and_files_are_recorded(doorward_host: Any, asks: set[str], durable: str) -> None:
+    """A program that catches errors and reads files does so again, in a gateway that has none of these files."""
+    code = """
+told = []
+try:
+    await weather.fail()
+except Exception as error:
+    told.append([type(error).__name__, str(error), error.status, error.body])
+picture = await weather.raw(map=True)
+told.append(picture)
+await weather.add_station(city="Bergen")
+result = [*told, str(await doorward.read(picture))]
+"""
+    config = CONFIG.replace("plugins = []", f'plugins = []\nruns.durable = "{durable}"')
+    async with doorward_host.gateway(config) as gate:
+        waiting = (await gate.execute(code)).waiting
+    asks.clear()
+    async with doorward_host.gateway(config) as gate:
+        outcome = await gate.runs.resume(waiting.run)
+        assert outcome.ok, outcome
+        (kind, message, status, body), picture, content = outcome.value
+        assert (kind, status) == ("ApiError", 404)
+        assert message.startswith("404: no such city")
+        assert body == {"token": ""}
+        assert content == str(b"\x00\x01")
+        assert gate.file(picture["artefact"]).type == "image/png"
+
+
+async def test_a_run_whose_answers_are_too_many_goes_on_but_not_again(doorward_host: Any, asks: set[str]) -> None:
+    """What is stored of it then says so: nobody who resumes it sends again what it sent since."""
+    code = (
+        "await weather.add_station(city='Rome')\nawait weather.big()\nresult = await weather.add_station(city='Oslo')"
+    )
+    config = CONFIG.replace("plugins = []", 'plugins = []\nruns.durable = "always"\nruns.max_bytes = 1000')
+    async with doorward_host.gateway(config) as gate:
+        assert (await gate.execute(code)).ok
+        (stored,) = gate.runs.journals.store.all()
+        assert "more than is stored" in stored.lost
+        asks.add("Oslo")
+        outcome = await gate.execute(code)
+        assert "this run cannot wait for it: its answers are more than is stored" in outcome.error.message
+
+
+async def test_nothing_is_sent_that_could_not_be_stored_before(
+    doorward_host: Any, calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = CONFIG.replace("plugins = []", 'plugins = []\nruns.durable = "always"')
+    async with doorward_host.gateway(config) as gate:
+
+        def full(*_: Any) -> int:
+            raise StateError("the disk is full")
+
+        monkeypatch.setattr("doorward.journal.store._File.append", full)
+        outcome = await gate.execute("await weather.add_station(city='Oslo')")
+        assert outcome.error.message == "the disk is full"
+        assert calls == []
+
+
+def test_errors_stay_what_they_are() -> None:
+    from doorward.journal.errors import raised, said
+
+    class Own(ApiError):
+        """Of a plugin."""
+
+    for error in (
+        Own("no", status=404, body={"a": 1}, retry_after=2.0),
+        GuardRefused("g", hint="h"),
+        SecretWithheld("s"),
+    ):
+        again = raised(said(error))
+        assert isinstance(error, type(again))
+        assert type(again) is not Exception
+        assert (again.message, again.hint) == (error.message, error.hint)
+    api = raised(said(Own("no", status=404, body={"a": 1}, retry_after=2.0)))
+    assert isinstance(api, ApiError)
+    assert (type(api), api.status, api.body, api.retry_after) == (ApiError, 404, {"a": 1}, 2.0)

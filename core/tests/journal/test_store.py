@@ -1,0 +1,146 @@
+"""Stored runs: whole or not at all, for one process at a time, for their principal alone, and for a while."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from doorward.config.run_settings import RunSettings
+from doorward.journal.given import Given
+from doorward.journal.store import FileRuns
+from doorward.model.errors import StateError, UnknownName
+
+RUN = "0123456789abcdef"
+
+
+def runs(folder: Path, key: str = "", **settings: object) -> FileRuns:
+    return FileRuns(folder / "runs", RunSettings(**settings), (lambda: key) if key else None)  # type: ignore[arg-type]
+
+
+def given(run: str = RUN, principal: str = "ada", **more: object) -> Given:
+    now = time.time()
+    return Given(run, principal, "secret = 1", created=now, expires=now + 60, **more)  # type: ignore[arg-type]
+
+
+def test_what_is_appended_is_read_again(tmp_path: Path) -> None:
+    """Values that JSON has no word for, too. Only the owner of the folder can read it."""
+    file = runs(tmp_path).create(given(functions=("a.*",), params={"half": "\ud800"}))
+    file.append([(b"T", {"v": [1.5, float("inf")]}), (b"W", {"for": "approval", "what": ["a person"]})])
+    file.close()
+    stored = runs(tmp_path).show(RUN)
+    assert (stored.state, stored.for_, stored.what) == ("waiting", "approval", ("a person",))
+    assert stored.given.functions == ("a.*",)
+    assert stored.given.params == {"half": "\ud800"}
+    assert stored.frames[1] == (b"T", {"v": [1.5, float("inf")]})
+    (path,) = (tmp_path / "runs").glob("*.run")
+    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+
+
+def test_a_frame_that_was_not_written_to_its_end_is_left_out(tmp_path: Path) -> None:
+    """At whatever byte its process died; the next one writes where the last whole frame ends."""
+    file = runs(tmp_path).create(given())
+    file.append([(b"T", {"v": [1.0]})])
+    (path,) = (tmp_path / "runs").glob("*.run")
+    whole = path.read_bytes()
+    file.append([(b"T", {"v": [2.0]})])
+    file.close()
+    torn = path.read_bytes()
+    for end in range(len(whole), len(torn)):
+        path.write_bytes(torn[:end])
+        again, stored = runs(tmp_path).claim(RUN, "ada")
+        assert [said for kind, said in stored.frames if kind == b"T"] == [{"v": [1.0]}]
+        again.append([(b"T", {"v": [3.0]})])
+        again.close()
+        assert runs(tmp_path).show(RUN).frames[-1] == (b"T", {"v": [3.0]})
+
+
+def test_one_process_has_a_run(tmp_path: Path) -> None:
+    """The second is told; when the first dies, however, the run is free and known to have died."""
+    runs(tmp_path).create(given()).close()
+    hold = f"""\
+import sys, time
+from pathlib import Path
+from doorward.config.run_settings import RunSettings
+from doorward.journal.store import FileRuns
+file, _ = FileRuns(Path({str(tmp_path / "runs")!r}), RunSettings(), None).claim({RUN!r}, "ada")
+print("held", flush=True)
+time.sleep(60)
+"""
+    holder = subprocess.Popen([sys.executable, "-c", hold], stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(StateError, match="is running"):
+            runs(tmp_path).claim(RUN, "ada")
+        assert runs(tmp_path).all()[0].state == "running"
+    finally:
+        holder.kill()
+        holder.wait()
+    assert runs(tmp_path).all()[0].state == "died"
+    runs(tmp_path).claim(RUN, "ada")[0].close()
+
+
+def test_a_run_belongs_to_its_principal(tmp_path: Path) -> None:
+    """Another one cannot tell whether it is there, whatever it calls it."""
+    store = runs(tmp_path)
+    store.create(given()).close()
+    told = set()
+    for run in (RUN, "f" * 16, "*", "../" + RUN, ""):
+        with pytest.raises(UnknownName) as error:
+            store.claim(run, "eve")
+        told.add(error.value.message.replace(repr(run), "…"))
+    assert told == {"there is no stored run …"}
+    assert store.all("eve") == []
+    with pytest.raises(UnknownName):
+        store.remove(RUN, "eve")
+
+
+def test_with_a_key_nothing_can_be_read_or_changed_without_it(tmp_path: Path) -> None:
+    """Nor moved to another run."""
+    store = runs(tmp_path, "a long key")
+    file = store.create(given())
+    file.append([(b"T", {"v": [1.0]}), (b"T", {"v": [2.0]})])
+    file.close()
+    (path,) = (tmp_path / "runs").glob("*.run")
+    content = path.read_bytes()
+    assert b"secret" not in content
+    assert runs(tmp_path, "a long key").show(RUN).given.code == "secret = 1"
+    for other in ("", "another key"):
+        with pytest.raises(StateError):
+            runs(tmp_path, other).show(RUN)
+        assert runs(tmp_path, other).all() == []
+    moved = path.with_name(path.name.replace(RUN, "f" * 16))
+    moved.write_bytes(content)
+    moved.chmod(0o600)
+    with pytest.raises(StateError, match="changed"):
+        store.show("f" * 16)
+
+
+def test_runs_are_kept_for_a_while_and_only_so_many(tmp_path: Path) -> None:
+    """Those that wait are kept longer than those that ended; one that runs is never touched."""
+    store = runs(tmp_path, most=2)
+    for number in range(5):
+        file = store.create(Given(f"{number:016x}", "ada", "1", created=number, expires=time.time() + 60))
+        if number:
+            file.append([(b"O", {"ok": True})] if number > 1 else [(b"W", {"for": "login"})])
+            file.close()
+    store.create(Given("e" * 16, "bob", "1", created=1, expires=1)).close()
+    store.sweep()
+    assert [run.given.run for run in store.all()] == [f"{number:016x}" for number in (4, 3, 1, 0)]
+
+
+def test_a_full_disk_is_told_and_leaves_whole_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = runs(tmp_path)
+    file = store.create(given())
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda number, content: write(number, content[:5]))
+    with pytest.raises(StateError, match="cannot be written"):
+        file.append([(b"T", {"v": [1.0]})])
+    monkeypatch.undo()
+    file.append([(b"T", {"v": [2.0]})])
+    file.close()
+    assert [said for _, said in store.show(RUN).frames[1:]] == [{"v": [2.0]}]

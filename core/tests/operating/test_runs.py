@@ -1,0 +1,102 @@
+"""`doorward runs`: an operator sees what is stored of runs, lets one go on, plays it again, or ends it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from ..conftest import CONFIG, Cli, Weather
+
+CODE = """
+key = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+print("begun")
+first = await weather.add_station(city="Oslo")
+second = await weather.add_station(city="Rome")
+result = [first["city"], second["city"]]
+"""
+
+
+@pytest.fixture
+def died(cli: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[Cli, str]:
+    """A run whose process died while it waited for its second answer, and its id."""
+    config = CONFIG.replace("plugins = []", 'plugins = []\nruns.durable = "always"')
+    call = Weather.call
+
+    async def run_and_die() -> None:
+        async with doorward_host.gateway(config) as gate:
+            with anyio.CancelScope() as scope, monkeypatch.context() as patch:
+
+                async def dies(self: Weather, asked: Any) -> Any:
+                    if asked.arguments.get("city") == "Rome":
+                        scope.cancel()
+                    await anyio.sleep(0)
+                    return await call(self, asked)
+
+                patch.setattr(Weather, "call", dies)
+                await gate.execute(CODE)
+
+    anyio.run(run_and_die)
+    (run,) = cli("runs", "list", "--json").json["runs"]
+    assert (run["state"], run["principal"]) == ("died", "local")
+    return cli, run["run"]
+
+
+def test_a_run_is_shown_and_resumed(died: tuple[Cli, str]) -> None:
+    """A person says what shall become of a call whose answer is lost."""
+    cli, run = died
+    assert f"{run}\tlocal\tits process died" in cli("runs", "list").out
+    shown = cli("runs", "show", run, "--json").json
+    assert shown["code"] == CODE
+    assert [call["ended"] for call in shown["calls"]] == ["ok", "unknown: its answer is lost"]
+    waits = cli("runs", "resume", run, "--json")
+    assert (waits.code, waits.json["waiting"]["for"]) == (0, "unknown")
+    assert f"doorward runs resume {run} --call 1 --unknown repeat|fail" in waits.json["waiting"]["what"][0]
+    assert "it waits (unknown)" in cli("runs", "list").out
+    assert cli("runs", "resume", run, "--call", "0", "--unknown", "fail").code == 2
+    done = cli("runs", "resume", run, "--unknown", "repeat", "--json").json
+    assert (done["value"], done["printed"]) == (["Oslo", "Rome"], "begun\n")
+    assert "it succeeded" in cli("runs", "show", run).out
+
+
+def test_a_call_is_not_repeated_if_a_person_says_so(died: tuple[Cli, str]) -> None:
+    cli, run = died
+    failed = cli("runs", "resume", run, "--unknown", "fail", "--json")
+    assert failed.code == 1
+    assert "whether this call of weather.add_station was made is unknown" in failed.json["error"]["message"]
+
+
+def test_a_run_is_played_again_without_a_call(died: tuple[Cli, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with other code, which gets the recorded answers to the calls that the run made."""
+    cli, run = died
+    cli("runs", "resume", run, "--unknown", "repeat")
+    monkeypatch.delattr(Weather, "call")
+    assert cli("runs", "replay", run, "--json").json["value"] == ["Oslo", "Rome"]
+    other = Path("other.py")
+    other.write_text('result = (await weather.add_station(city="Rome"))["city"]')
+    assert cli("runs", "replay", run, "--code", str(other), "--json").json["value"] == "Rome"
+    other.write_text('await weather.add_station(city="Paris")')
+    missing = cli("runs", "replay", run, "--code", str(other), "--json")
+    assert 'the run has no answer to this call: weather.add_station [[], {"city": "Paris"}]' in str(missing.json)
+
+
+def test_a_bundle_holds_a_run_without_credentials(died: tuple[Cli, str]) -> None:
+    cli, run = died
+    assert cli("runs", "replay", run, "--bundle", "bundle.json").code == 0
+    text = Path("bundle.json").read_text()
+    bundle = json.loads(text)
+    assert bundle["given"]["run"] == run
+    assert [frame["kind"] for frame in bundle["frames"]] == ["B", "S", "E", "B", "S"]
+    assert "ghp_" not in text
+    assert "local" not in text
+
+
+def test_a_cancelled_run_is_gone(died: tuple[Cli, str]) -> None:
+    cli, run = died
+    assert cli("runs", "cancel", run).code == 0
+    assert cli("runs", "list", "--json").json == {"runs": []}
+    assert "there is no stored run" in cli("runs", "resume", run, "--json").json["error"]["message"]
+    assert cli("runs", "cancel", run).code == 1
