@@ -122,7 +122,7 @@ class Broker:
                 raise LimitExceeded(f"the arguments have {sent} bytes, more than {most}", hint="Send less at once.")
             decision = self._allow(run, call, sent)
             if decision.then == "confirm":
-                await self._confirm(call, decision)
+                await self._confirm(run, call, decision)
             call = self._opened(call, run)
             self._reached.setdefault(call.principal, set()).add(function.server)
             scope = answers_of(function.server, call.principal)
@@ -214,13 +214,15 @@ class Broker:
             raise LimitExceeded("the run's time is over")
         return decision
 
-    async def _confirm(self, call: Call, decision: Decision) -> None:
+    async def _confirm(self, run: CallContext, call: Call, decision: Decision) -> None:
         """Ask a person. Raises: Refused."""
         why = f" ({decision.reason})" if decision.reason else ""
-        raise Refused(
+        refused = Refused(
             f"{call.function.qualified} needs a person's approval by {decision.rule}{why}, and none can be asked",
             hint="Do without it, or have the operator allow it.",
         )
+        refused.rule = decision.rule
+        raise refused
 
     def near(self, name: str, program: Program) -> str:
         """The hint for a function that a program does not find: why it is denied, if it is, or similar names."""

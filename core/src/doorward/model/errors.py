@@ -75,9 +75,10 @@ class InvalidProgram(DoorwardError):
 
 
 class Refused(DoorwardError):
-    """The operator's policy does not allow this."""
+    """The operator's policy does not allow this. `rule` names the rule that decided, if one did."""
 
     kind = "policy"
+    rule = ""
 
 
 class GuardRefused(DoorwardError):
