@@ -146,8 +146,9 @@ async def test_a_default_holds_for_what_no_rule_fits(doorward_host: Any) -> None
     async with doorward_host.gateway(config) as gate:
         found = await gate.search_functions("", limit=50)
         assert [each["function"] for each in found["functions"]] == [FORECAST]
-        with pytest.raises(Refused, match=r"\[policy\] default"):
+        with pytest.raises(Refused, match=r"\[policy\] default") as refused:
             await gate.call("weather.big")
+        assert refused.value.rule == "[policy] default"
 
 
 async def test_a_distributions_rules_stand_beside_the_users(doorward_host: Any, distro: Callable[..., None]) -> None:
@@ -204,8 +205,9 @@ async def test_a_plugin_decides_without_any_rule(doorward_host: Any) -> None:
     """Its reason reaches the program."""
     doorward_host.install("plugin", "mine", Decides(Decision("deny", "corp 7", "not on Sundays")))
     async with doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = ["mine"]')) as gate:
-        with pytest.raises(Refused, match="corp 7: not on Sundays"):
+        with pytest.raises(Refused, match="corp 7: not on Sundays") as refused:
             await gate.call(FORECAST, {"city": "Oslo"})
+        assert refused.value.rule == "corp 7"
 
 
 async def test_without_rules_nothing_is_decided(doorward_host: Any) -> None:

@@ -135,6 +135,10 @@ class Policy:
         """Whether some calls of a function, which is allowed, may have to be asked for, or refused."""
         return False
 
+    def hidden(self, function: Function, principal: str) -> Decision | None:
+        """The decision of rules that denies every call of a function, if one does. Raises: as `decide` does."""
+        return None
+
     def told(self, function: Function, principal: str) -> str:
         """What whoever wants to call a function should know of that; empty if there is nothing."""
         return ""

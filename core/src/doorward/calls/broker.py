@@ -137,7 +137,7 @@ class Broker:
             if run.changes is not None and (planned := run.changes.withhold(function, bound)) is not None:
                 return Reply(planned)
             if decision.then == "confirm":
-                await self._confirm(call, decision)
+                await self._confirm(run, call, decision)
             call = self._opened(call, run)
             self.reaches(call.principal, function.server)
             scope = answers_of(function.server, call.principal)
@@ -233,13 +233,15 @@ class Broker:
             raise LimitExceeded("the run's time is over")
         return decision
 
-    async def _confirm(self, call: Call, decision: Decision) -> None:
+    async def _confirm(self, run: CallContext, call: Call, decision: Decision) -> None:
         """Ask a person. Raises: Refused."""
         why = f" ({decision.reason})" if decision.reason else ""
-        raise Refused(
+        refused = Refused(
             f"{call.function.qualified} needs a person's approval by {decision.rule}{why}, and none can be asked",
             hint="Do without it, or have the operator allow it.",
         )
+        refused.rule = decision.rule
+        raise refused
 
     def near(self, name: str, program: Program) -> str:
         """The hint for a function that a program does not find: why it is denied, if it is, or similar names."""

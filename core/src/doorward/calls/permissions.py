@@ -27,7 +27,8 @@ class Permissions:
     def check(self, program: Program, function: Function) -> None:
         """Check the policy and the configuration of the server. Raises: Refused; DoorwardError if it cannot be told."""
         if refusal := self.policy.refusal(program, function):
-            raise Refused(refusal)
+            hidden = self.policy.hidden(function, program.principal)
+            raise _refused(refusal, hidden.rule if hidden else "")
         if not self._is_included(function):
             raise Refused(
                 f"{function.qualified} is left out by the configuration of {function.server}",
@@ -40,7 +41,7 @@ class Permissions:
         self.check(program, call.function)
         decision = self.policy.decide(call, made, size) if self.policy.decides else ALLOWED
         if decision.then == "deny":
-            raise Refused(denied(call.function, decision), rule=decision.rule)
+            raise _refused(denied(call.function, decision), decision.rule)
         return decision
 
     def lets(self, program: Program, server: str, id: str, route: str) -> bool:
@@ -56,3 +57,9 @@ class Permissions:
         """Whether the configuration still includes a function, which may have been compiled under an earlier one."""
         name = self._servers.modules.get(function.server)
         return name is None or wanted(function, self._servers.configured[name].settings)
+
+
+def _refused(why: str, rule: str) -> Refused:
+    refused = Refused(why)
+    refused.rule = rule
+    return refused

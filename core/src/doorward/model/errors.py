@@ -75,13 +75,10 @@ class InvalidProgram(DoorwardError):
 
 
 class Refused(DoorwardError):
-    """The operator's policy does not allow this. `rule` names the rule that decided, where one did."""
+    """The operator's policy does not allow this. `rule` names the rule that decided, if one did."""
 
     kind = "policy"
-
-    def __init__(self, message: str, *, hint: str | None = None, rule: str = "") -> None:
-        super().__init__(message, hint=hint)
-        self.rule = rule
+    rule = ""
 
 
 class GuardRefused(DoorwardError):
@@ -140,14 +137,6 @@ class LoginRefused(ServerError):
 class CannotAsk(ServerError):
     """The client cannot be asked such a thing at all: it does not declare that it can, or there is no way to it. Nobody
     was asked."""
-
-
-class OutcomeUnknown(ServerError):
-    """A call was sent, and its answer was lost: whether it was made is unknown, and a person said not to repeat it."""
-
-
-class ProgramDiverged(DoorwardError):
-    """A program that ran again, on the recorded answers of its run, made other calls than the first time."""
 
 
 class ToolError(ServerError):

@@ -104,7 +104,7 @@ class Decisions(Policy):
         if not super().allows(function, principal):
             return False
         try:
-            return self._hidden(function, principal) is None
+            return self.hidden(function, principal) is None
         except DoorwardError:
             return False
 
@@ -115,7 +115,7 @@ class Decisions(Policy):
     def refusal(self, program: Program, function: Function) -> str | None:
         if refusal := self.by_lists(program, function):
             return refusal
-        hidden = self._hidden(function, program.principal)
+        hidden = self.hidden(function, program.principal)
         return denied(function, hidden) if hidden else None
 
     def possible(self, function: Function, principal: str) -> list[list[Decision]]:
@@ -125,8 +125,7 @@ class Decisions(Policy):
         found = [table.possible(function, principal, reached) for table in self.rule_tables]
         return [*found, [self._of_new(function)]]
 
-    def _hidden(self, function: Function, principal: str) -> Decision | None:
-        """The decision that denies every call of a function, if one does."""
+    def hidden(self, function: Function, principal: str) -> Decision | None:
         for decisions in self.possible(function, principal):
             if all(each.then == "deny" for each in decisions):
                 return decisions[-1]
