@@ -53,7 +53,7 @@ class Clocks:
 
     def begin(self, given: Sequence[float]) -> None:
         """Begin a run, which reads these times first."""
-        self._given.extend(given)
+        self._given = deque(given)
         self._room = MOST - len(given)
         self._read.clear()
 
