@@ -60,6 +60,7 @@ _EXPORTS = {
     "data.quoting": ("in_a_line", "quoted", "status"),
     "data.offload": ("aside", "write_json"),
     "data.json_reading": ("decoded", "read_json"),
+    "secrets.detection": ("found_tokens",),
     "secrets.references": ("escaped",),
     "secrets.store": ("Secret", "Secrets", "Template"),
     "config.settings": ("Config",),
@@ -204,6 +205,7 @@ if TYPE_CHECKING:
     from doorward.programs.parameters import bind as bind
     from doorward.programs.parameters import parameters as parameters
     from doorward.programs.program_text import sets_result as sets_result
+    from doorward.secrets.detection import found_tokens as found_tokens
     from doorward.secrets.references import escaped as escaped
     from doorward.secrets.store import Secret as Secret
     from doorward.secrets.store import Secrets as Secrets
