@@ -31,7 +31,7 @@ _EXPORTS = {
     "model.errors": (
         "ApiError", "Busy", "CannotAsk", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused",
         "InvalidArguments", "InvalidProgram", "LimitExceeded", "LoginRefused", "MissingSecret", "PluginError",
-        "Refused", "SandboxDied", "ServerError", "ToolError", "UnknownName", "Unsupported",
+        "RateLimited", "Refused", "SandboxDied", "ServerError", "ToolError", "UnknownName", "Unsupported",
     ),
     "host.files": ("alone", "check_own", "flocked", "own_file", "own_folder", "write_own"),
     "gateway": ("Gateway",),
@@ -54,6 +54,7 @@ _EXPORTS = {
     "http.answer": ("HttpAnswer",),
     "http.engine": ("HttpEngine",),
     "http.named_hosts": ("NamedHosts",),
+    "http.upstream_limits": ("UpstreamLimits",),
     "programs.awaited_calls": ("awaited",),
     "programs.parameters": ("bind", "parameters"),
     "programs.program_text": ("sets_result",),
@@ -138,6 +139,7 @@ if TYPE_CHECKING:
     from doorward.http.guarded_transport import AnswerStream as AnswerStream
     from doorward.http.guarded_transport import GuardedTransport as GuardedTransport
     from doorward.http.named_hosts import NamedHosts as NamedHosts
+    from doorward.http.upstream_limits import UpstreamLimits as UpstreamLimits
     from doorward.model.abilities import *  # noqa: F403
     from doorward.model.calls import Call as Call
     from doorward.model.calls import CallRecord as CallRecord

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
+from typing import Any
 
 from doorward import found_tokens
 
@@ -28,11 +29,21 @@ _RUN = re.compile(r"[A-Za-z0-9]{10}")
 @cache
 def _patterns() -> Sequence[tuple[re.Pattern[str], str]]:
     from detect_secrets.plugins import (
-        aws, azure_storage_key, discord, github_token, gitlab_token, openai, pypi_token, sendgrid, slack, square_oauth,
-        stripe, telegram_token,
-    )  # fmt: skip
+        aws,
+        azure_storage_key,
+        discord,
+        github_token,
+        gitlab_token,
+        openai,
+        pypi_token,
+        sendgrid,
+        slack,
+        square_oauth,
+        stripe,
+        telegram_token,
+    )
 
-    detectors = {
+    detectors: dict[str, type[Any]] = {
         "a key of AWS": aws.AWSKeyDetector,
         "a key of Azure": azure_storage_key.AzureStorageKeyDetector,
         "a token of Discord": discord.DiscordBotTokenDetector,

@@ -117,7 +117,9 @@ class OpenAPI:
         if why := call.forbids(f"{prepared.method} {servers.path_and_query(prepared.url)[0] or '/'}"):
             raise Refused(why)
         timeout = min(self._settings.timeout, call.time_left)
-        answer = await self._client().send(what, prepared, timeout, left=call.time_left, idempotent=function.idempotent)
+        answer = await self._client().send(
+            what, prepared, timeout, left=call.time_left, idempotent=function.idempotent, call=call
+        )
         if answer.status >= 400:
             raise await aside(partial(answers.error_of, what, answer, self._server.suggest), len(answer.body))
         raw = function.data.get("raw") is True
