@@ -104,6 +104,7 @@ class Broker:
     ) -> Reply:
         started = time.perf_counter()
         call: Call | None = None
+        made: Call | None = None
         error: BaseException | None = None
         said: DoorwardError | None = None
         sent = received = 0
@@ -119,7 +120,8 @@ class Broker:
             if sent > (most := run.program.limits.result_bytes):
                 raise LimitExceeded(f"the arguments have {sent} bytes, more than {most}", hint="Send less at once.")
             self._allow(run, call)
-            call = self._opened(call, run)
+            run.repeated.check(call)
+            made, call = call, self._opened(call, run)
             self._reached.setdefault(call.principal, set()).add(function.server)
             scope = answers_of(function.server, call.principal)
             try:
@@ -132,6 +134,7 @@ class Broker:
             except Exception as raised:
                 said = await self._checks.error(call, raised, scope, run.program.language)
                 raise said from None
+            run.repeated.succeeded(made)
             self._learn(run, function, bound, reply.value, size)
             return reply
         except BaseException as raised:
@@ -140,6 +143,8 @@ class Broker:
                 if isinstance(raised, DoorwardError) or not isinstance(raised, Exception)
                 else self._checks.our_defect(function, raised)
             )
+            if made is not None and isinstance(error, DoorwardError):
+                run.repeated.failed(made, error)
             if isinstance(error, DoorwardError) and error is not said:
                 redact_error(error, NO_SECRETS)  # these are the program's own words: they are only cut
             raise error from None

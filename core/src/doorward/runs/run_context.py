@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from doorward.arguments.binding import MAX_ARGUMENT_PARTS
+from doorward.calls.repeated_failures import RepeatedFailures
 from doorward.compat.languages import aliases_in
 from doorward.data.json_writing import exceeds
 from doorward.data.offload import is_large
@@ -48,8 +49,8 @@ class RunContext:
 
     __slots__ = (
         "_answers", "_broker", "_client", "_clock", "_counts", "_executor", "_failures", "_files", "_made",
-        "_modules", "_notes", "_printed", "_program", "_record", "_room", "_schema_hashes", "_session", "_slots",
-        "_suspension", "_usage", "_withheld",
+        "_modules", "_notes", "_printed", "_program", "_record", "_repeated", "_room", "_schema_hashes", "_session",
+        "_slots", "_suspension", "_usage", "_withheld",
     )  # fmt: skip
 
     def __init__(
@@ -80,6 +81,7 @@ class RunContext:
         self._usage: dict[str, Usage] = {}
         self._failures: dict[str, DoorwardError] = {}
         self._answers = LastAnswers()
+        self._repeated = RepeatedFailures(program.limits.repeats)
         self._withheld: SecretWithheld | None = None
         self._suspension = Suspension()
         self._notes = RunNotes()
@@ -196,6 +198,11 @@ class RunContext:
         return tuple(
             {"function": f, "ok": ok, "count": int(n), "ms": round(ms, 1)} for (f, ok), (n, ms) in self._counts.items()
         )
+
+    @property
+    def repeated(self) -> RepeatedFailures:
+        """Its calls that failed, to refuse them in the end."""
+        return self._repeated
 
     def usage_of(self, server: str) -> Usage:
         return self._usage.setdefault(server, Usage())
