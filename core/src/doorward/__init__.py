@@ -54,7 +54,7 @@ _EXPORTS = {
     "http.answer": ("HttpAnswer",),
     "http.engine": ("HttpEngine",),
     "http.named_hosts": ("NamedHosts",),
-    "http.upstream_limits": ("UpstreamLimits",),
+    "pacing.upstream_limits": ("UpstreamLimits",),
     "programs.awaited_calls": ("awaited",),
     "programs.parameters": ("bind", "parameters"),
     "programs.program_text": ("sets_result",),
@@ -139,7 +139,6 @@ if TYPE_CHECKING:
     from doorward.http.guarded_transport import AnswerStream as AnswerStream
     from doorward.http.guarded_transport import GuardedTransport as GuardedTransport
     from doorward.http.named_hosts import NamedHosts as NamedHosts
-    from doorward.http.upstream_limits import UpstreamLimits as UpstreamLimits
     from doorward.model.abilities import *  # noqa: F403
     from doorward.model.calls import Call as Call
     from doorward.model.calls import CallRecord as CallRecord
@@ -193,6 +192,7 @@ if TYPE_CHECKING:
     from doorward.model.usage import Usage as Usage
     from doorward.model.version import PLUGIN_API as PLUGIN_API
     from doorward.model.version import __version__ as __version__
+    from doorward.pacing.upstream_limits import UpstreamLimits as UpstreamLimits
     from doorward.packages.index import GROUPS as GROUPS
     from doorward.packages.index import Entry as Entry
     from doorward.packages.index import Index as Index

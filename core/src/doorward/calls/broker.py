@@ -35,6 +35,7 @@ from doorward.secrets.scrubber import answers_of, redact_error
 
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
+    from doorward.budgets.budgets import Budgets
     from doorward.calls.call_context import CallContext
     from doorward.catalog.catalog import Catalog
     from doorward.learning.learning import Learning
@@ -58,13 +59,14 @@ class Broker:
         plugins: Plugins,
         secrets: Secrets,
         learning: Learning,
+        budgets: Budgets,
     ) -> None:
         self._catalog = catalog
         self._servers = servers
         self._policy = policy
         self._plugins = plugins
         self._secrets = secrets
-        self.learning = learning
+        self.learning, self.budgets = learning, budgets
         self._reached: dict[str, set[str]] = {}
         self.functions = FunctionLookup(catalog, servers)
         self.withholding = Withholding()
@@ -121,6 +123,8 @@ class Broker:
                 raise LimitExceeded(f"the arguments have {sent} bytes, more than {most}", hint="Send less at once.")
             self._allow(run, call)
             run.repeated.check(call)
+            if self.budgets.any:
+                await self.budgets.call(call, sent)
             made, call = call, self._opened(call, run)
             self._reached.setdefault(call.principal, set()).add(function.server)
             scope = answers_of(function.server, call.principal)
@@ -152,6 +156,8 @@ class Broker:
             ms = (time.perf_counter() - started) * 1000
             call = call or self._made(run, function, {}, link)
             run.count(function.qualified, ok=error is None, ms=ms)
+            if made is not None and self.budgets.any:
+                self.budgets.answered(made, received)
             self._plugins.hook.call_finished(
                 call=call,
                 record=CallRecord(
@@ -279,6 +285,10 @@ class Broker:
     ) -> tuple[dict[str, Any] | None, str]:
         """See `next_page.following`. Raises: UnknownName."""
         return following(self.functions.find(name, principal), arguments, value, self._catalog)
+
+    async def close(self) -> None:
+        """Give back what was taken of budgets and not spent."""
+        await self.budgets.flush()
 
     def reached(self, principal: str) -> frozenset[str]:
         """The servers that a principal's programs have called since the start."""

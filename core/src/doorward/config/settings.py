@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from doorward.config import limit_keys
+from doorward.config.budget_settings import BudgetSettings
 from doorward.config.upstream_patterns import Pattern
 from doorward.config.urls import Address, Origin, TrustedAddress
 from doorward.model.limits import Limits
@@ -199,6 +200,7 @@ class ServerSettings(Settings):
     skills: str | None = Field(
         None, description="A Markdown guide for agents: a path, relative to the configuration file, or a URL"
     )
+    price: NonNegativeFloat = Field(0.0, description="What a call costs, where budgets count `cost`")
     disabled: bool = False
 
     @field_validator("auth", "local_auth", mode="before")
@@ -243,6 +245,7 @@ class Config(Settings):
         86400.0, description="Seconds after which a gateway that is open compiles what has changed; 0: never"
     )
     limits: LimitSettings = LimitSettings()
+    budgets: list[BudgetSettings] = []
     policy: PolicySettings = PolicySettings()
     search: SearchSettings = SearchSettings()
     http: HttpSettings = HttpSettings()
