@@ -13,7 +13,7 @@ import anyio
 import pytest
 from doorward import ApiError, ConfigError, LimitExceeded
 from doorward.budgets.account import Account
-from doorward.budgets.usage_file import LAYOUT, UsageFile
+from doorward.budgets.usage_file import LAYOUT, Counter, UsageFile
 from doorward.config.budget_settings import BudgetSettings
 
 from ..conftest import CONFIG
@@ -141,6 +141,16 @@ async def test_a_budget_is_renewed(tmp_path: Path) -> None:
         with pytest.raises(LimitExceeded, match="3 calls an hour"):
             await account.take({"calls": 1.0})
         now[0] += 3600
+
+
+async def test_a_clock_that_was_wrong_gives_nothing_away(tmp_path: Path) -> None:
+    """Who is late for the next period gets nothing of the last one; a counter of the far future is forgotten."""
+    file, counter = UsageFile(tmp_path / "u.db"), Counter("* * day", "ann", "calls")
+    assert file.take(counter, 101, 3.0, 3.0, 0.0) == 3
+    assert file.take(counter, 100, 3.0, 1.0, 0.0) == 0
+    assert file.take(counter, 101, 3.0, 1.0, 0.0) == 0
+    assert file.take(counter, 50, 3.0, 3.0, 0.0) == 3
+    assert file.take(counter, 50, 3.0, 1.0, 0.0) == 0
 
 
 async def test_what_cannot_be_counted_is_refused(doorward_host: Any) -> None:

@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from doorward.budgets.usage_file import Counter, UsageFile
 from doorward.config.budget_settings import UNITS, BudgetSettings
-from doorward.model.errors import LimitExceeded
+from doorward.model.errors import DoorwardError, LimitExceeded
 
 PERIODS = {"hour": 3600, "day": 86400}
 
@@ -65,8 +65,12 @@ class Account:
                 unit = next(u for u, amount in needed.items() if u in self._left and self._left[u] < amount)
                 held, self._left[unit], period = self._left[unit], 0.0, self._period
                 work = partial(self._file.take, self._counter(unit), period, self._limits[unit], needed[unit], held)
-                with anyio.CancelScope(shield=True):  # what was taken must not be lost
-                    taken = await anyio.to_thread.run_sync(work)
+                try:
+                    with anyio.CancelScope(shield=True):  # what was taken must not be lost
+                        taken = await anyio.to_thread.run_sync(work)
+                except DoorwardError:
+                    self._left[unit] += held
+                    raise
                 if period != self._period:
                     continue
                 if not taken:
@@ -79,7 +83,11 @@ class Account:
         self._left = dict.fromkeys(self._limits, 0.0)
         for unit, amount in held.items():
             if amount:
-                await anyio.to_thread.run_sync(self._file.add, self._counter(unit), period, -amount)
+                try:
+                    await anyio.to_thread.run_sync(self._file.add, self._counter(unit), period, -amount)
+                except DoorwardError:
+                    self._left[unit] += amount if period == self._period else 0.0
+                    raise
 
     def _counter(self, unit: str) -> Counter:
         budget = self._budget

@@ -38,7 +38,8 @@ def _table(db: Database) -> None:
 
 
 LAYOUT = SqliteLayout((_table,), "SELECT count(*) FROM (SELECT 1 FROM used LIMIT 1)", made=_MADE)
-_USED = "SELECT amount FROM used WHERE budget = ? AND principal = ? AND unit = ? AND period = ?"
+_USED = "SELECT period, amount FROM used WHERE budget = ? AND principal = ? AND unit = ?"
+_FORGET = "DELETE FROM used WHERE budget = ? AND principal = ? AND unit = ?"
 _ADD = (
     "INSERT INTO used VALUES (?, ?, ?, ?, ?) ON CONFLICT (budget, principal, unit) DO UPDATE SET"
     " amount = CASE WHEN period = excluded.period THEN amount ELSE 0 END + excluded.amount, period = excluded.period"
@@ -70,8 +71,12 @@ class UsageFile:
         Raises: ConfigError if it cannot be counted.
         """
         with self._writing() as db:
-            found = db.execute(_USED, (*counter, period)).fetchone()
-            left = limit - (found[0] if found else 0.0) + held
+            last, used = db.execute(_USED, counter).fetchone() or (period, 0.0)
+            if last > period + 1:  # the clock was wrong then
+                db.execute(_FORGET, counter)
+            elif last > period:  # another process is in the next one already: this one is over
+                return 0.0
+            left = limit - (used if last == period else 0.0) + held
             amount = 0.0 if left < least else max(least, left * SHARE)
             if counter.unit in ("calls", "runs"):
                 amount = float(int(amount))

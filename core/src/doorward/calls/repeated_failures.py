@@ -29,13 +29,13 @@ class RepeatedFailures:
             )
 
     def failed(self, call: Call, error: DoorwardError) -> None:
+        """Count a call that failed; its error is scrubbed already."""
         key = _key(call)
         if key in self._failed or len(self._failed) < _MAX_CALLS:
-            times, why = self._failed.get(key, (0, ""))
-            refused = times >= self._most
-            self._failed[key] = (times, why) if refused else (times + 1, error.message[:500])
+            self._failed[key] = (self._failed.get(key, (0, ""))[0] + 1, error.message[:500])
 
     def succeeded(self, call: Call) -> None:
+        """Count its failures from the beginning."""
         if self._failed:
             self._failed.pop(_key(call), None)
 
