@@ -33,7 +33,7 @@ _EXPORTS = {
     "model.errors": (
         "ApiError", "Busy", "CannotAsk", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused",
         "InvalidArguments", "InvalidProgram", "LimitExceeded", "LoginRefused", "MissingSecret", "PluginError",
-        "Refused", "SandboxDied", "ServerError", "ToolError", "UnknownName", "Unsupported",
+        "RateLimited", "Refused", "SandboxDied", "ServerError", "ToolError", "UnknownName", "Unsupported",
     ),
     "host.files": ("alone", "check_own", "flocked", "own_file", "own_folder", "write_own"),
     "gateway": ("Gateway",),
@@ -56,12 +56,14 @@ _EXPORTS = {
     "http.answer": ("HttpAnswer",),
     "http.engine": ("HttpEngine",),
     "http.named_hosts": ("NamedHosts",),
+    "pacing.upstream_limits": ("UpstreamLimits",),
     "programs.awaited_calls": ("awaited",),
     "programs.parameters": ("bind", "parameters"),
     "programs.program_text": ("sets_result",),
     "data.quoting": ("in_a_line", "quoted", "status"),
     "data.offload": ("aside", "write_json"),
     "data.json_reading": ("decoded", "read_json"),
+    "secrets.detection": ("found_tokens",),
     "secrets.references": ("escaped",),
     "secrets.store": ("Secret", "Secrets", "Template"),
     "config.settings": ("Config",),
@@ -198,6 +200,7 @@ if TYPE_CHECKING:
     from doorward.model.usage import Usage as Usage
     from doorward.model.version import PLUGIN_API as PLUGIN_API
     from doorward.model.version import __version__ as __version__
+    from doorward.pacing.upstream_limits import UpstreamLimits as UpstreamLimits
     from doorward.packages.index import GROUPS as GROUPS
     from doorward.packages.index import Entry as Entry
     from doorward.packages.index import Index as Index
@@ -213,6 +216,7 @@ if TYPE_CHECKING:
     from doorward.programs.parameters import bind as bind
     from doorward.programs.parameters import parameters as parameters
     from doorward.programs.program_text import sets_result as sets_result
+    from doorward.secrets.detection import found_tokens as found_tokens
     from doorward.secrets.references import escaped as escaped
     from doorward.secrets.store import Secret as Secret
     from doorward.secrets.store import Secrets as Secrets

@@ -15,6 +15,7 @@ import anyio
 
 from doorward.access.principals import Principals
 from doorward.access.readiness import Readiness
+from doorward.budgets.budgets import Budgets
 from doorward.calls.artefacts import Artefacts, Page
 from doorward.calls.broker import Broker
 from doorward.catalog.catalog import Catalog
@@ -85,7 +86,8 @@ class Gateway:
         self.languages = Languages(self.executors, without_code=self.config.surface == "calls")
         policy, cards = policy_of(loaded, self.principals, self.servers.upstreams, plugins), HelperCards(HELPERS)
         self.learning = Learning(self.config.search, stores.lessons, self.catalog)
-        self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets, self.learning)
+        budgets = Budgets(self.config.budgets, self.servers.price, self.state)
+        self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets, self.learning, budgets)
         self.views = SearchViews(loaded, plugins, self.catalog, self.state)
         self.discovery = Discovery(
             self.catalog, self.servers, self.broker, cards, self.executors.told, self.limits, policy, self.views
@@ -147,7 +149,7 @@ class Gateway:
                 await gate._close()
 
     async def _close(self) -> None:
-        for part in (self._sessions, self.executors, self.servers, self._kept, self.learning, self.views):
+        for part in (self._sessions, self.executors, self.servers, self._kept, self.learning, self.views, self.broker):
             await part.close()
         await anyio.to_thread.run_sync(lambda: self.broker.observed.flush(everything=True))
         self.catalog.close()
@@ -206,8 +208,6 @@ class Gateway:
     ) -> dict[str, Report]:
         """Compile what has changed; see `Compiler.compile`."""
         return await self.compiler.compile(force=force, dry_run=dry_run, tell=tell)
-
-    # Running
 
     async def execute(
         self,
@@ -293,7 +293,6 @@ class Gateway:
         await self._sessions.sweep()
         await anyio.to_thread.run_sync(self.runs.journals.store.sweep)
         await self.servers.sweep()
-        changed = await anyio.to_thread.run_sync(self.broker.observed.flush)
-        await renew_graphs(self.catalog, changed)
-        await self.learning.flush()
-        await self.observers.flush()
+        await renew_graphs(self.catalog, await anyio.to_thread.run_sync(self.broker.observed.flush))
+        for part in (self.learning, self.observers, self.broker.budgets):
+            await part.flush()

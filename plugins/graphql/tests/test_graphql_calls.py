@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import httpx2
 import pytest
@@ -245,6 +246,17 @@ async def test_graphql_repetitions(api, upstream):
     with pytest.raises(ApiError, match="429"):
         await made.call("n")
     assert len(upstream.seen) == 2
+
+
+async def test_graphql_limits_of_the_server(api, upstream):
+    """What the server says of its limits is kept to: the next request waits for the reset, and is not refused."""
+    made = await api(upstream.url, sdl=SMALL)
+    told = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset-After": "0.5"}
+    upstream.answers = [(200, told, {"data": {"n": 1}}), (200, {}, {"data": {"n": 2}})]
+    assert await made.call("n") == 1
+    began = time.monotonic()
+    assert await made.call("n") == 2
+    assert time.monotonic() - began >= 0.5
 
 
 async def test_graphql_unreachable(api):

@@ -38,6 +38,7 @@ from doorward.secrets.scrubber import answers_of, redact_error
 
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
+    from doorward.budgets.budgets import Budgets
     from doorward.calls.call_context import CallContext
     from doorward.catalog.catalog import Catalog
     from doorward.learning.learning import Learning
@@ -63,13 +64,14 @@ class Broker:
         plugins: Plugins,
         secrets: Secrets,
         learning: Learning,
+        budgets: Budgets,
     ) -> None:
         self._catalog = catalog
         self._servers = servers
         self.permissions = Permissions(catalog, servers, policy)
         self._plugins = plugins
         self._secrets = secrets
-        self.learning = learning
+        self.learning, self.budgets = learning, budgets
         self._traces = bool(plugins.hook.trace_call.get_hookimpls())
         self._reached: dict[str, set[str]] = {}
         self.functions = FunctionLookup(catalog, servers, policy)
@@ -112,6 +114,7 @@ class Broker:
     ) -> Reply:
         started = time.perf_counter()
         call: Call | None = None
+        made: Call | None = None
         error: BaseException | None = None
         said: DoorwardError | None = None
         sent = received = 0
@@ -136,9 +139,12 @@ class Broker:
                 raise
             if run.changes is not None and (planned := run.changes.withhold(function, bound)) is not None:
                 return Reply(planned)
+            run.repeated.check(call)
             if decision.then == "confirm":
                 await self._confirm(run, call, decision)
-            call = self._opened(call, run)
+            if self.budgets.any:
+                await self.budgets.call(call, sent)
+            made, call = call, self._opened(call, run)
             self.reaches(call.principal, function.server)
             scope = answers_of(function.server, call.principal)
             if not may_repeat(function):
@@ -153,6 +159,7 @@ class Broker:
             except Exception as raised:
                 said = await self._checks.error(call, raised, scope, run.program.language)
                 raise said from None
+            run.repeated.succeeded(made)
             self._learn(run, function, bound, reply.value, size)
             return reply
         except BaseException as raised:
@@ -161,6 +168,8 @@ class Broker:
                 if isinstance(raised, DoorwardError) or not isinstance(raised, Exception)
                 else self._checks.our_defect(function, raised)
             )
+            if made is not None and isinstance(error, DoorwardError):
+                run.repeated.failed(made, error)
             if isinstance(error, DoorwardError) and error is not said:
                 redact_error(error, NO_SECRETS)  # these are the program's own words: they are only cut
             raise error from None
@@ -168,6 +177,8 @@ class Broker:
             ms = (time.perf_counter() - started) * 1000
             call = call or self._made(run, function, {}, link, place)
             run.count(function.qualified, ok=error is None, ms=ms)
+            if made is not None and self.budgets.any:
+                self.budgets.answered(made, received)
             self._plugins.hook.call_finished(
                 call=call,
                 record=CallRecord(
@@ -305,6 +316,10 @@ class Broker:
     ) -> tuple[dict[str, Any] | None, str]:
         """See `next_page.following`. Raises: UnknownName."""
         return following(self.functions.find(name, principal), arguments, value, self._catalog)
+
+    async def close(self) -> None:
+        """Give back what was taken of budgets and not spent."""
+        await self.budgets.flush()
 
     def reached(self, principal: str) -> frozenset[str]:
         """The servers that a principal's programs have called since the start."""

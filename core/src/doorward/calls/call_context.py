@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from doorward.calls.client_requests import RunClient
+    from doorward.calls.repeated_failures import RepeatedFailures
     from doorward.learning.run_record import RunRecord
     from doorward.model.calls import Call, File
     from doorward.model.clock import Clock
@@ -37,6 +38,11 @@ class CallContext(Protocol):
     @property
     def failed(self) -> int:
         """The failed calls so far, up to a limit."""
+        ...
+
+    @property
+    def repeated(self) -> RepeatedFailures:
+        """The calls that failed."""
         ...
 
     @property

@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from doorward.config import limit_keys
+from doorward.config.budget_settings import BudgetSettings
 from doorward.config.rule_settings import RuleSettings
 from doorward.config.run_settings import RunSettings
 from doorward.config.upstream_patterns import Pattern
@@ -213,6 +214,7 @@ class ServerSettings(Settings):
     skills: str | None = Field(
         None, description="A Markdown guide for agents: a path, relative to the configuration file, or a URL"
     )
+    price: NonNegativeFloat = Field(0.0, description="What a call costs, where budgets count `cost`")
     disabled: bool = False
 
     @field_validator("auth", "local_auth", mode="before")
@@ -260,6 +262,7 @@ class Config(Settings):
         86400.0, description="Seconds after which a gateway that is open compiles what has changed; 0: never"
     )
     limits: LimitSettings = LimitSettings()
+    budgets: list[BudgetSettings] = []
     policy: PolicySettings = PolicySettings()
     runs: RunSettings = RunSettings()
     search: SearchSettings = SearchSettings()

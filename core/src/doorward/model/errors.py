@@ -139,6 +139,14 @@ class CannotAsk(ServerError):
     was asked."""
 
 
+class OutcomeUnknown(ServerError):
+    """A call was sent, and its answer was lost: whether it was made is unknown, and a person said not to repeat it."""
+
+
+class ProgramDiverged(DoorwardError):
+    """A program that ran again, on the recorded answers of its run, made other calls than the first time."""
+
+
 class ToolError(ServerError):
     """A tool of an upstream MCP server says that it failed (`isError`); the message is its text."""
 

@@ -15,10 +15,11 @@ class Usage:
     that may take, and afterwards the difference to what it took. Nothing comes between two lines without `await`.
     """
 
-    __slots__ = ("_amounts",)
+    __slots__ = ("_amounts", "_counted")
 
     def __init__(self) -> None:
         self._amounts: dict[str, float] = {}
+        self._counted: dict[str, float] = {}
 
     def of(self, name: str) -> float:
         """The amount with this name so far."""
@@ -28,6 +29,14 @@ class Usage:
         """Add to an amount; less than nothing takes back."""
         if name in self._amounts or len(self._amounts) < MAX_AMOUNTS:
             self._amounts[name] = self._amounts.get(name, 0) + amount
+
+    def newly(self, name: str) -> float:
+        """What was added to the amount with this name since this was asked last, for whoever keeps accounts."""
+        amount = self.of(name)
+        more = amount - self._counted.get(name, 0)
+        if more:
+            self._counted[name] = amount
+        return more
 
     def amounts(self) -> Mapping[str, float]:
         """All amounts that are not zero; fractions have ten digits after the point."""

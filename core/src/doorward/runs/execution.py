@@ -77,6 +77,7 @@ class Execution:
         try:
             self._admission.admit(principal)
             await self._ready()
+            await self._broker.budgets.run(principal)
             code = program_text.received(code, self._limits.code_bytes)
             language = self._languages.chosen(language, self._sessions.language(session_id, principal))
             program, known = self._admission.prepared(
@@ -106,6 +107,7 @@ class Execution:
         try:
             self._admission.admit(principal)
             await self._ready()
+            await self._broker.budgets.run(principal)
             kept = await self._kept.get(cache_id, principal)
             self._languages.checked(kept.language)
             program = self._admission.cached(kept, principal, params, timeout)
@@ -127,6 +129,7 @@ class Execution:
         try:
             self._admission.admit(principal)
             await self._ready()
+            await self._broker.budgets.run(principal)
         except DoorwardError as error:
             return Outcome(False, error=failure(error))
         with self._recorded(self.of_call(principal, client)) as run:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward.arguments.binding import MAX_ARGUMENT_PARTS
+from doorward.calls.repeated_failures import RepeatedFailures
 from doorward.data.json_writing import exceeds
 from doorward.data.offload import is_large
 from doorward.model.calls import File, Reply
@@ -52,8 +53,21 @@ class RunContext(RunJournal):
     """
 
     __slots__ = (
-        "_answers", "_changes", "_client", "_clock", "_executor", "_failures", "_files", "_made", "_notes", "_output",
-        "_record", "_schema_hashes", "_session", "_slots",
+        "_answers",
+        "_changes",
+        "_client",
+        "_clock",
+        "_executor",
+        "_failures",
+        "_files",
+        "_made",
+        "_notes",
+        "_output",
+        "_record",
+        "_repeated",
+        "_schema_hashes",
+        "_session",
+        "_slots",
     )  # fmt: skip
 
     def __init__(
@@ -82,6 +96,7 @@ class RunContext(RunJournal):
         self._schema_hashes: dict[str, str] = {}
         self._failures: dict[str, DoorwardError] = {}
         self._answers = LastAnswers()
+        self._repeated = RepeatedFailures(program.limits.repeats)
         self._notes = RunNotes()
         self._record = broker.learning.record(program.principal)
         self._output = RunOutput(program.limits.output_bytes)
@@ -181,6 +196,11 @@ class RunContext(RunJournal):
     def same_schema(self, function: str, schema_hash: str) -> str:
         """The schema hash of a function at the first call of this run; if this is the first, the one given."""
         return self._schema_hashes.setdefault(function, schema_hash)
+
+    @property
+    def repeated(self) -> RepeatedFailures:
+        """Its calls that failed, to refuse them in the end."""
+        return self._repeated
 
     # What its calls answered
 

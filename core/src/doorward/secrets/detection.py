@@ -160,6 +160,11 @@ def mask_tokens(text: str, mask: str) -> str:
     return _TOKEN.sub(mask, text)
 
 
+def found_tokens(text: str) -> Iterator[tuple[int, int]]:
+    """Where the tokens of known services begin and end in a text."""
+    return (found.span() for found in _TOKEN.finditer(text))
+
+
 def is_harmless(value: str) -> bool:
     """Whether a value is no secret, whatever its name: a switch, a number, a path, a plain URL."""
     return bool(_HARMLESS.fullmatch(value))

@@ -218,6 +218,11 @@ class Servers:
         given = [entry.given_by for entry in self._plugins.index.named("source", server.settings.source)]
         return digest(server.settings.model_dump(mode="json"), dict(server.options), str(self._loaded.folder), given)
 
+    def price(self, server: str) -> float:
+        """What a call of a server costs, by the name of its module."""
+        name = self.modules.get(server)
+        return self.configured[name].settings.price if name in self.configured else 0.0
+
     async def close(self) -> None:
         """Close every source that was opened."""
         await self._sources.close()

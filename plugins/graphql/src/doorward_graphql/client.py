@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.lowlevel
 import httpx2
-from doorward import GuardedTransport, NamedHosts, ServerError, Template, retry_after
+from doorward import Call, GuardedTransport, NamedHosts, ServerError, Template, UpstreamLimits, retry_after
 
 MAX_RESPONSE_BYTES = 50 * 2**20
 """Size of one answer after decompression."""
@@ -60,6 +60,7 @@ class Client:
         self._auth: httpx2.Auth | None = None
         self._headers = headers
         self._retries = retries
+        self._limits = UpstreamLimits(server)
         # Answers set no cookies: what one caller's request brought must not go along with another's.
         jar = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
         agent = {"User-Agent": "doorward-graphql/0.1.0"}
@@ -79,22 +80,29 @@ class Client:
         most: int = MAX_RESPONSE_BYTES,
         safe: bool,
         credentials: bool = True,
+        call: Call | None = None,
     ) -> Answer:
         """The answer to a request; each attempt takes at most `timeout` seconds, all of them `left`. What is `safe` is
-        repeated where that may help; anything else only if it was not sent at all.
+        repeated where that may help; anything else only if it was not sent at all. `call` waits for its turn, where the
+        server limits requests.
 
-        Raises: ServerError.
+        Raises: ServerError, RateLimited.
         """
         until = time.monotonic() + left
         if self._auth is None and credentials:
             self._auth = self._make_auth()
         own = {name: (await value.get()).strip() for name, value in self._headers.items()} if credentials else {}
         for attempt in range(self._retries + 1):
-            room = max(0.0, min(timeout, until - time.monotonic()))
-            request = self._client.build_request(method, url, headers={**headers, **own}, content=content, timeout=room)
             pause = random.uniform(0, _FIRST_PAUSE_SECONDS * 2**attempt)  # noqa: S311 not a secret
+            room = timeout
             try:
-                answer = await self._exchange(what, request, self._auth if credentials else None, room, most)
+                async with self._limits.turn(method, url, call) as turn:
+                    room = max(0.0, min(timeout, until - time.monotonic()))
+                    request = self._client.build_request(
+                        method, url, headers={**headers, **own}, content=content, timeout=room
+                    )
+                    answer = await self._exchange(what, request, self._auth if credentials else None, room, most)
+                    turn.answered(answer.status, answer.headers)
             except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, TimeoutError) as error:
                 if attempt == self._retries or not _may_repeat(error, safe) or pause >= until - time.monotonic():
                     raise _explained(self._server, what, url, room, error) from None

@@ -126,6 +126,7 @@ class GraphQL:
             timeout=min(self._settings.timeout, call.time_left),
             left=call.time_left,
             safe=function.idempotent,
+            call=call,
         )
         read = partial(answers.data_of, what, answer, self._server.suggest)
         try:

@@ -120,7 +120,7 @@ class OpenAPI:
         if (header := self._settings.idempotency_key) and not function.idempotent:
             repeats = True
             prepared = replace(prepared, headers={**prepared.headers, header: call.key.encode()})
-        answer = await self._client().send(what, prepared, timeout, left=call.time_left, idempotent=repeats)
+        answer = await self._client().send(what, prepared, timeout, left=call.time_left, idempotent=repeats, call=call)
         if answer.status >= 400:
             raise await aside(partial(answers.error_of, what, answer, self._server.suggest), len(answer.body))
         raw = function.data.get("raw") is True

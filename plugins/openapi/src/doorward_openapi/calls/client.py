@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import httpx2
-from doorward import GuardedTransport, HttpAnswer, ServerError, Template
+from doorward import GuardedTransport, HttpAnswer, ServerError, Template, UpstreamLimits
 
 from doorward_openapi.calls import exchanges, failures, redirects, retries
 from doorward_openapi.calls.answers import Answer
@@ -22,6 +22,8 @@ from doorward_openapi.document.servers import among, origin, same_origin, shown
 from doorward_openapi.wire import media_types, streams
 
 if TYPE_CHECKING:
+    from doorward import Call
+
     from doorward_openapi.calls.request import Request
 
 MAX_RESPONSE_BYTES = 50 * 2**20
@@ -66,6 +68,7 @@ class Client:
         self._reach = reach
         self._auth: httpx2.Auth | None = None
         self._destinations = Destinations(server, reach.known())
+        self._limits = UpstreamLimits(server)
         self._transport = GuardedTransport(self._destinations, reach.by_socket, http2=True)
 
     def _credentials(self) -> httpx2.Auth | None:
@@ -74,19 +77,27 @@ class Client:
         return self._auth
 
     async def send(
-        self, what: str, request: Request, timeout: float, *, left: float = math.inf, idempotent: bool = False
+        self,
+        what: str,
+        request: Request,
+        timeout: float,
+        *,
+        left: float = math.inf,
+        idempotent: bool = False,
+        call: Call | None = None,
     ) -> Answer:
         """Send a request with credentials and configured headers; each attempt takes at most `timeout` seconds. It is
-        repeated where that helps and does no harm, within `left` seconds altogether. If the server has none of the
+        repeated where that helps and does no harm, within `left` seconds altogether; `call` waits for its turn, where
+        the server limits requests. If the server has none of the
         media types that the document names (406), any other will do.
 
-        Raises: ServerError.
+        Raises: ServerError, RateLimited.
         """
         until = time.monotonic() + left
         configured = await self._configured(request.headers)
         hop = Hop(request.method, request.url, {**request.headers, **configured}, request.content)
         answer = await self._send(
-            what, hop, timeout, self._credentials(), MAX_RESPONSE_BYTES, left=left, idempotent=idempotent
+            what, hop, timeout, self._credentials(), MAX_RESPONSE_BYTES, left=left, idempotent=idempotent, call=call
         )
         if (
             answer.status == 406
@@ -96,7 +107,7 @@ class Client:
         ):
             hop, left = replace(hop, headers={**hop.headers, "Accept": b"*/*"}), until - time.monotonic()
             answer = await self._send(
-                what, hop, timeout, self._credentials(), MAX_RESPONSE_BYTES, left=left, idempotent=True
+                what, hop, timeout, self._credentials(), MAX_RESPONSE_BYTES, left=left, idempotent=True, call=call
             )
         return answer
 
@@ -131,23 +142,26 @@ class Client:
         *,
         left: float,
         idempotent: bool,
+        call: Call | None = None,
     ) -> Answer:
         """One exchange, repeated where `retries` says so and the time allows."""
         until = time.monotonic() + left
         for attempt in range(self._reach.retries + 1):
-            room = max(0.0, min(timeout, until - time.monotonic()))
             last = attempt == self._reach.retries
-            with failures.explained(self._server, what, hop.url, room, self._reach.by_socket(hop.url)):
-                try:
-                    answer = await self._exchange(what, hop, room, auth, max_bytes)
-                except httpx2.TransportError as error:
-                    pause = retries.after_error(error, attempt, idempotent=idempotent)
-                    if last or pause is None or pause >= until - time.monotonic():
-                        raise
-                else:
-                    pause = retries.after_answer(answer.status, answer.retry_after, attempt, idempotent=idempotent)
-                    if last or pause is None or pause >= until - time.monotonic():
-                        return answer
+            async with self._limits.turn(hop.method, hop.url, call) as turn:
+                room = max(0.0, min(timeout, until - time.monotonic()))
+                with failures.explained(self._server, what, hop.url, room, self._reach.by_socket(hop.url)):
+                    try:
+                        answer = await self._exchange(what, hop, room, auth, max_bytes)
+                    except httpx2.TransportError as error:
+                        pause = retries.after_error(error, attempt, idempotent=idempotent)
+                        if last or pause is None or pause >= until - time.monotonic():
+                            raise
+                    else:
+                        turn.answered(answer.status, answer.headers)
+                        pause = retries.after_answer(answer.status, answer.retry_after, attempt, idempotent=idempotent)
+                        if last or pause is None or pause >= until - time.monotonic():
+                            return answer
             await anyio.sleep(pause)
         raise AssertionError  # the last attempt returns or raises
 

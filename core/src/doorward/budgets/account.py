@@ -1,0 +1,105 @@
+"""One principal's part of one budget, as this process knows it.
+
+It takes a share of what is left for all processes, and spends that without asking again: a call costs a statement only
+once in a while. What is not spent is given back.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+
+import anyio
+import anyio.to_thread
+
+from doorward.budgets.usage_file import Counter, UsageFile
+from doorward.config.budget_settings import UNITS, BudgetSettings
+from doorward.model.errors import DoorwardError, LimitExceeded
+
+PERIODS = {"hour": 3600, "day": 86400}
+
+
+class Account:
+    """What a principal may use of a budget, `place` in the configuration."""
+
+    def __init__(
+        self,
+        budget: BudgetSettings,
+        place: str,
+        principal: str,
+        file: UsageFile,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._budget, self._place, self._principal, self._file = budget, place, principal, file
+        self._clock = clock
+        self._limits = {unit: float(limit) for unit in UNITS if (limit := getattr(budget, unit)) is not None}
+        self._seconds = PERIODS[budget.per]
+        self._period = -1
+        self._left: dict[str, float] = {}
+        self._lock: anyio.Lock | None = None
+
+    def fits(self, needed: Mapping[str, float]) -> bool:
+        """Spend what is needed, if this process holds as much."""
+        period = int(self._clock() // self._seconds)
+        if period != self._period:
+            self._period, self._left = period, dict.fromkeys(self._limits, 0.0)
+        if any(self._left[unit] < amount for unit, amount in needed.items() if unit in self._left):
+            return False
+        self.spend(needed)
+        return True
+
+    def spend(self, amounts: Mapping[str, float]) -> None:
+        """Count what was used, known or not before."""
+        for unit, amount in amounts.items():
+            if unit in self._left:
+                self._left[unit] -= amount
+
+    async def take(self, needed: Mapping[str, float]) -> None:
+        """Take more of the budget, and spend what is needed. Raises: LimitExceeded; ConfigError if nobody can count."""
+        if self._lock is None:
+            self._lock = anyio.Lock()
+        async with self._lock:
+            while not self.fits(needed):
+                unit = next(u for u, amount in needed.items() if u in self._left and self._left[u] < amount)
+                held, self._left[unit], period = self._left[unit], 0.0, self._period
+                work = partial(self._file.take, self._counter(unit), period, self._limits[unit], needed[unit], held)
+                try:
+                    with anyio.CancelScope(shield=True):  # what was taken must not be lost
+                        taken = await anyio.to_thread.run_sync(work)
+                except DoorwardError:
+                    self._left[unit] += held
+                    raise
+                if period != self._period:
+                    continue
+                if not taken:
+                    raise self._used_up(unit)
+                self._left[unit] += taken
+
+    async def give_back(self) -> None:
+        """Give back what is not spent, and count what was spent beyond. Raises: ConfigError."""
+        held, period = self._left, self._period
+        self._left = dict.fromkeys(self._limits, 0.0)
+        for unit, amount in held.items():
+            if amount:
+                try:
+                    await anyio.to_thread.run_sync(self._file.add, self._counter(unit), period, -amount)
+                except DoorwardError:
+                    self._left[unit] += amount if period == self._period else 0.0
+                    raise
+
+    def _counter(self, unit: str) -> Counter:
+        budget = self._budget
+        return Counter(f"{budget.principal} {budget.server} {budget.per}", self._principal, unit)
+
+    def _used_up(self, unit: str) -> LimitExceeded:
+        renewed = (self._period + 1) * self._seconds
+        at, minutes = datetime.fromtimestamp(renewed, UTC), (renewed - self._clock()) / 60
+        limit = f"{self._limits[unit]:,.10g} {unit}" if unit != "cost" else f"a cost of {self._limits[unit]:,.10g}"
+        of = "" if self._budget.server == "*" else f" of {self._budget.server}"
+        return LimitExceeded(
+            f"the budget of {self._principal!r} is used up: {limit}{of} {'an' if self._budget.per == 'hour' else 'a'} "
+            f"{self._budget.per}",
+            hint=f"It is renewed at {at:%H:%M} UTC, in {minutes:.0f} minutes. The operator sets it: {self._place}.",
+        )

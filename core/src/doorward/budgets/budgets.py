@@ -1,0 +1,85 @@
+"""Keeps the budgets of `[[budgets]]`: before a run, before a call, and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from doorward.budgets.account import Account
+from doorward.budgets.usage_file import UsageFile
+from doorward.config.budget_settings import BudgetSettings
+from doorward.model.calls import Call
+from doorward.model.errors import ConfigError, DoorwardError
+
+_LEAST_COST = 1e-9
+_MAX_ACCOUNTS = 10_000
+"""Accounts that are remembered; those of principals who come no more are given back from time to time."""
+
+
+class Budgets:
+    """All budgets, in a file of the state folder. `price` is what a call of a server costs. Where there are none
+    (`any`), nobody asks."""
+
+    def __init__(self, budgets: Sequence[BudgetSettings], price: Callable[[str], float], state: Path) -> None:
+        self.any = bool(budgets)
+        self._budgets = [(budget, f"[[budgets]] {number}") for number, budget in enumerate(budgets, 1)]
+        for number, (budget, place) in enumerate(self._budgets):
+            if any(budget.counts_as(other) for other, _ in self._budgets[:number]):
+                raise ConfigError("another budget counts the same", place=place, hint="Give one of them, the smaller.")
+        self._price = price
+        self._file = UsageFile(state / "usage.db")
+        self._accounts: dict[tuple[int, str], Account] = {}
+
+    async def run(self, principal: str) -> None:
+        """Count a run. Raises: LimitExceeded if the principal has no more of them."""
+        if self.any:
+            await _pay(self._of(principal, "*", runs=True), {"runs": 1.0})
+
+    async def call(self, call: Call, sent: int) -> None:
+        """Count a call that is about to be made. Raises: LimitExceeded."""
+        server = call.function.server
+        cost = max(self._price(server), _LEAST_COST)
+        await _pay(self._of(call.principal, server), {"calls": 1.0, "bytes": float(max(1, sent)), "cost": cost})
+
+    def answered(self, call: Call, received: int) -> None:
+        """Count what was not known before the call: its answer, and what its source says that it cost."""
+        amounts = {"bytes": float(received), "cost": call.usage.newly("cost")}
+        for account in self._of(call.principal, call.function.server):
+            account.spend(amounts)
+
+    async def flush(self) -> None:
+        """Give back what this process has taken and not spent."""
+        accounts = [*self._accounts.values()]
+        if len(accounts) > _MAX_ACCOUNTS:
+            self._accounts.clear()
+        for account in accounts:
+            with suppress(DoorwardError):
+                await account.give_back()
+
+    def _of(self, principal: str, server: str, *, runs: bool = False) -> list[Account]:
+        """The accounts that pay for a call, or for a run."""
+        found = []
+        for number, (budget, place) in enumerate(self._budgets):
+            if not fnmatchcase(principal, budget.principal):
+                continue
+            if (budget.runs is None) if runs else not fnmatchcase(server, budget.server.replace("-", "_")):
+                continue
+            account = self._accounts.get((number, principal))
+            if account is None:
+                account = self._accounts[number, principal] = Account(budget, place, principal, self._file)
+            found.append(account)
+        return found
+
+
+async def _pay(accounts: Sequence[Account], needed: Mapping[str, float]) -> None:
+    """All of these accounts pay, or none."""
+    for number, account in enumerate(accounts):
+        if not account.fits(needed):
+            try:
+                await account.take(needed)
+            except BaseException:
+                for paid in accounts[:number]:
+                    paid.spend({unit: -amount for unit, amount in needed.items()})
+                raise

@@ -1,0 +1,101 @@
+"""What was used, in a SQLite file that processes share: nobody takes what another one has taken."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from doorward.host.sqlite_file import SqliteFile
+from doorward.host.sqlite_layout import SqliteLayout
+from doorward.model.errors import ConfigError
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
+SHARE = 1 / 20
+"""Of what is left, a process takes this much at once: the others find little less than there is."""
+
+WAIT_SECONDS = 5.0
+"""How long to wait for another process that is writing."""
+
+_MADE = """CREATE TABLE "used" (
+   "budget" TEXT,
+   "principal" TEXT,
+   "unit" TEXT,
+   "period" INTEGER,
+   "amount" REAL,
+   PRIMARY KEY ("budget", "principal", "unit")
+)"""
+
+
+def _table(db: Database) -> None:
+    columns = {"budget": str, "principal": str, "unit": str, "period": int, "amount": float}
+    db.table("used").create(columns, pk=("budget", "principal", "unit"))
+
+
+LAYOUT = SqliteLayout((_table,), "SELECT count(*) FROM (SELECT 1 FROM used LIMIT 1)", made=_MADE)
+_USED = "SELECT period, amount FROM used WHERE budget = ? AND principal = ? AND unit = ?"
+_FORGET = "DELETE FROM used WHERE budget = ? AND principal = ? AND unit = ?"
+_ADD = (
+    "INSERT INTO used VALUES (?, ?, ?, ?, ?) ON CONFLICT (budget, principal, unit) DO UPDATE SET"
+    " amount = CASE WHEN period = excluded.period THEN amount ELSE 0 END + excluded.amount, period = excluded.period"
+    " WHERE period <= excluded.period"
+)
+
+
+class Counter(NamedTuple):
+    """What is counted: a unit (calls, bytes …) of one budget, for one principal."""
+
+    budget: str
+    principal: str
+    unit: str
+
+
+class UsageFile:
+    """The counters of all budgets. A counter holds one period: that before it is forgotten."""
+
+    def __init__(self, path: Path) -> None:
+        hint = "What was used of budgets in this period is counted anew."
+        self._file = SqliteFile(path, LAYOUT, event="usage_put_aside", hint=hint)
+        self._path = path
+        self._turns = threading.Lock()
+
+    def take(self, counter: Counter, period: int, limit: float, least: float, held: float) -> float:
+        """Give back what is `held` (less than nothing if more was used than was taken), and take at least `least`.
+        Returns: what was taken; 0 if not as much is left.
+
+        Raises: ConfigError if it cannot be counted.
+        """
+        with self._writing() as db:
+            last, used = db.execute(_USED, counter).fetchone() or (period, 0.0)
+            if last > period + 1:  # the clock was wrong then
+                db.execute(_FORGET, counter)
+            elif last > period:  # another process is in the next one already: this one is over
+                return 0.0
+            left = limit - (used if last == period else 0.0) + held
+            amount = 0.0 if left < least else max(least, left * SHARE)
+            if counter.unit in ("calls", "runs"):
+                amount = float(int(amount))
+            db.execute(_ADD, (*counter, period, amount - held))
+            return amount
+
+    def add(self, counter: Counter, period: int, amount: float) -> None:
+        """Count what was used beyond what was taken; less than nothing gives back. Raises: ConfigError."""
+        with self._writing() as db:
+            db.execute(_ADD, (*counter, period, amount))
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with self._turns, contextlib.closing(self._file.opened(WAIT_SECONDS)) as db:
+                db.execute("PRAGMA synchronous = NORMAL")
+                db.execute("BEGIN IMMEDIATE")
+                yield db
+                db.execute("COMMIT")
+        except (sqlite3.Error, OSError) as error:
+            hint = "Nothing that has a budget goes on as long as nobody can count it."
+            raise ConfigError(f"budgets cannot be counted: {error}", place=str(self._path), hint=hint) from None

@@ -1,0 +1,236 @@
+"""Budgets: counted for each principal, shared by processes, never exceeded, renewed, and told."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from doorward import ApiError, ConfigError, LimitExceeded
+from doorward.budgets.account import Account
+from doorward.budgets.usage_file import LAYOUT, Counter, UsageFile
+from doorward.config.budget_settings import BudgetSettings
+
+from ..conftest import CONFIG
+
+pytestmark = pytest.mark.anyio
+
+
+def budget(table: str) -> str:
+    return f"{CONFIG}\n[[budgets]]\n{table}\n"
+
+
+async def ask(gate: Any, principal: str = "local", city: str = "Oslo") -> Any:
+    return await gate.call("weather.get_forecast", {"city": city}, principal=principal)
+
+
+async def test_calls_are_counted_for_each_principal(doorward_host: Any) -> None:
+    """The sixth call of each is refused, with when it is renewed and where the operator sets it."""
+    async with doorward_host.gateway(budget('server = "weather"\ncalls = 5')) as gate:
+        for who in ("ann", "bob"):
+            for _ in range(5):
+                await ask(gate, who)
+            with pytest.raises(
+                LimitExceeded, match=r"the budget of '...' is used up: 5 calls of weather a day"
+            ) as told:
+                await ask(gate, who)
+            assert "It is renewed at 00:00 UTC, in " in (told.value.hint or "")
+            assert "[[budgets]] 1" in (told.value.hint or "")
+
+
+async def test_what_is_used_outlives_the_process(doorward_host: Any) -> None:
+    """Not what was only held: the next gateway has exactly the rest."""
+    text = budget("calls = 100")
+    for made in (30, 70):
+        async with doorward_host.gateway(text) as gate:
+            for _ in range(made):
+                await ask(gate)
+    async with doorward_host.gateway(text) as gate:
+        with pytest.raises(LimitExceeded):
+            await ask(gate)
+
+
+async def test_calls_at_once_do_not_exceed_it(doorward_host: Any) -> None:
+    """Two hundred at the same moment, and a budget of fifty."""
+    async with doorward_host.gateway(budget("calls = 50")) as gate:
+        await gate.ready()
+        answers = await asyncio.gather(*(ask(gate) for _ in range(200)), return_exceptions=True)
+    assert sum(isinstance(answer, dict) for answer in answers) == 50
+    assert all(isinstance(answer, (dict, LimitExceeded)) for answer in answers)
+
+
+async def test_others_have_other_budgets(doorward_host: Any) -> None:
+    """A pattern says whose; another server, or somebody else, pays nothing. All that fit must have some left."""
+    text = budget('principal = "guest-*"\ncalls = 1') + '[[budgets]]\nserver = "other"\ncalls = 1\n'
+    async with doorward_host.gateway(text) as gate:
+        for _ in range(3):
+            await ask(gate, "ann")
+        await ask(gate, "guest-1")
+        await ask(gate, "guest-2")
+        with pytest.raises(LimitExceeded):
+            await ask(gate, "guest-1")
+
+
+async def test_who_is_refused_by_one_budget_pays_for_no_other(doorward_host: Any) -> None:
+    """A refused call has not been made."""
+    text = budget("calls = 10") + '[[budgets]]\nper = "hour"\ncalls = 2\n'
+    async with doorward_host.gateway(text) as gate:
+        for _ in range(2):
+            await ask(gate)
+        for _ in range(20):
+            with pytest.raises(LimitExceeded, match="2 calls an hour"):
+                await ask(gate)
+    assert used(gate.state, "* * day") == 2
+
+
+def used(state: Path, name: str) -> float:
+    with sqlite3.connect(state / "usage.db") as db:
+        [(amount,)] = db.execute("SELECT amount FROM used WHERE budget = ? AND unit = 'calls'", (name,))
+    return float(amount)
+
+
+async def test_bytes_runs_and_money_are_counted(doorward_host: Any) -> None:
+    """The answer that goes beyond is the last; a price is known before the call."""
+    async with doorward_host.gateway(budget('bytes = "100KiB"')) as gate:
+        await gate.call("weather.big", {})
+        with pytest.raises(LimitExceeded, match="102,400 bytes a day"):
+            await ask(gate)
+    priced = CONFIG.replace("[servers.weather]", "[servers.weather]\nprice = 0.5")
+    async with doorward_host.gateway(priced + "\n[[budgets]]\ncost = 2.2\n") as gate:
+        for _ in range(4):
+            await ask(gate, "ann")
+        with pytest.raises(LimitExceeded, match=r"a cost of 2\.2 a day"):
+            await ask(gate, "ann")
+    async with doorward_host.gateway(budget("runs = 2")) as gate:
+        for ok in (True, True, False):
+            assert (await gate.execute("1 + 1", principal="ann")).ok is ok
+
+
+async def test_a_failed_call_counts(doorward_host: Any) -> None:
+    """It was made."""
+    async with doorward_host.gateway(budget("calls = 1")) as gate:
+        with pytest.raises(ApiError):
+            await gate.call("weather.fail", {})
+        with pytest.raises(LimitExceeded):
+            await ask(gate)
+
+
+async def test_many_calls_are_few_statements(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process takes a share of what is left, and asks again when that is spent."""
+    takes: list[float] = []
+    take = UsageFile.take
+    monkeypatch.setattr(UsageFile, "take", lambda *given: takes.append(0) or take(*given))
+    async with doorward_host.gateway(budget("calls = 10_000")) as gate:
+        for _ in range(300):
+            await ask(gate)
+    assert len(takes) == 1
+
+
+async def test_a_budget_is_renewed(tmp_path: Path) -> None:
+    """In the next hour all of it is there again; what was held of the last one is worth nothing."""
+    now = [3600.0 * 500_000]
+    account = Account(BudgetSettings(calls=3, per="hour"), "here", "ann", UsageFile(tmp_path / "u.db"), lambda: now[0])
+    for _ in range(2):
+        for _ in range(3):
+            await account.take({"calls": 1.0})
+        with pytest.raises(LimitExceeded, match="3 calls an hour"):
+            await account.take({"calls": 1.0})
+        now[0] += 3600
+
+
+async def test_a_clock_that_was_wrong_gives_nothing_away(tmp_path: Path) -> None:
+    """Who is late for the next period gets nothing of the last one; a counter of the far future is forgotten."""
+    file, counter = UsageFile(tmp_path / "u.db"), Counter("* * day", "ann", "calls")
+    assert file.take(counter, 101, 3.0, 3.0, 0.0) == 3
+    assert file.take(counter, 100, 3.0, 1.0, 0.0) == 0
+    assert file.take(counter, 101, 3.0, 1.0, 0.0) == 0
+    assert file.take(counter, 50, 3.0, 3.0, 0.0) == 3
+    assert file.take(counter, 50, 3.0, 1.0, 0.0) == 0
+
+
+async def test_what_cannot_be_counted_is_refused(doorward_host: Any) -> None:
+    """A folder in the place of the file: nothing that has a budget goes on."""
+    async with doorward_host.gateway(budget("calls = 5")) as gate:
+        await gate.ready()
+        (gate.state / "usage.db").mkdir()
+        with pytest.raises(ConfigError, match=r"budgets cannot be counted|usage.db"):
+            await ask(gate)
+
+
+@pytest.mark.parametrize("table", ["", 'server = "weather"\nruns = 3', "calls = 0", 'per = "week"\ncalls = 1'])
+async def test_a_budget_that_says_nothing_is_an_error(doorward_host: Any, table: str) -> None:
+    """The start says where."""
+    with pytest.raises(ConfigError, match="budgets"):
+        async with doorward_host.gateway(budget(table)):
+            pass
+
+
+async def test_two_budgets_that_count_the_same_are_an_error(doorward_host: Any) -> None:
+    """Each call would count twice."""
+    same = budget("calls = 5") + "[[budgets]]\nruns = 5\n[[budgets]]\ncalls = 6\n"
+    with pytest.raises(ConfigError, match=r"\[\[budgets\]\] 3: another budget counts the same"):
+        async with doorward_host.gateway(same):
+            pass
+
+
+SPENDER = """
+import asyncio, sys
+from pathlib import Path
+from doorward import LimitExceeded
+from doorward.budgets.account import Account
+from doorward.budgets.usage_file import UsageFile
+from doorward.config.budget_settings import BudgetSettings
+
+async def main():
+    account = Account(BudgetSettings(calls=300), "here", "ann", UsageFile(Path(sys.argv[1])), lambda: 86400.0 * 20000)
+    made = 0
+
+    async def spend():
+        nonlocal made
+        for _ in range(40):
+            try:
+                if not account.fits({"calls": 1.0}):
+                    await account.take({"calls": 1.0})
+            except LimitExceeded:
+                return
+            made += 1
+            await asyncio.sleep(0)
+
+    await asyncio.gather(*(spend() for _ in range(5)))
+    if "kill" not in sys.argv:
+        await account.give_back()
+    print(made)
+
+asyncio.run(main())
+"""
+
+
+async def test_several_processes_never_exceed_it(tmp_path: Path) -> None:
+    """Four race for 300 calls: exactly as many are made, all told. Those of one that is killed are lost, not doubled."""
+    file = tmp_path / "usage.db"
+
+    async def spent(*more: str) -> int:
+        done = await anyio.run_process([sys.executable, "-c", SPENDER, str(file), *more], stderr=subprocess.PIPE)
+        return int(done.stdout)
+
+    counts = await asyncio.gather(*(spent() for _ in range(4)))
+    assert sum(counts) + await spent() == 300
+    file.unlink()
+    counts = await asyncio.gather(*(spent("kill") for _ in range(4)))
+    assert 300 * 0.8 <= sum(counts) <= 300
+
+
+def test_the_tables_are_made_alike() -> None:
+    """By SQL, so that nobody waits for sqlite-utils, and by it."""
+    from sqlite_utils import Database
+
+    made, written = Database(memory=True), Database(memory=True)
+    for step in LAYOUT.steps:
+        step(made)
+    written.conn.executescript(LAYOUT.made)
+    assert made.schema == written.schema
