@@ -15,6 +15,7 @@ import anyio
 
 from doorward.access.policy import Policy
 from doorward.access.principals import Principals
+from doorward.approvals.approvals import Approvals
 from doorward.calls.artefacts import Artefacts, Page
 from doorward.calls.broker import Broker
 from doorward.catalog.catalog import Catalog
@@ -82,7 +83,8 @@ class Gateway:
         self.languages = Languages(self.executors, without_code=self.config.surface == "calls")
         policy, cards = Policy(loaded, self.principals, self.servers.upstreams), HelperCards(HELPERS)
         self.learning = Learning(self.config.search, stores.lessons, self.catalog)
-        self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets, self.learning)
+        approvals = Approvals(self.config.approvals, stores.approvals, plugins, self.servers.outgoing)
+        self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets, self.learning, approvals)
         self.views = SearchViews(loaded, plugins, self.catalog, self.state)
         self.discovery = Discovery(
             self.catalog, self.servers, self.broker, cards, self.executors.told, self.limits, policy, self.views
@@ -100,11 +102,7 @@ class Gateway:
             Runs(self.executors, plugins, self.secrets),
             self._sessions,
             self._kept,
-            self.broker,
-            self.modules,
-            self._artefacts,
-            self.languages,
-            self.ready,
+            *(self.broker, self.modules, self._artefacts, self.languages, self.ready),
         )
         self._compiled = anyio.Event()
 

@@ -19,6 +19,7 @@ from doorward.data.json_writing import dump, in_one_piece
 from doorward.data.offload import done
 from doorward.describe.signatures import signature
 from doorward.model.calls import Call, CallRecord, File, Reply
+from doorward.model.decisions import ALLOWED, Decision
 from doorward.model.errors import (
     DoorwardError,
     GuardRefused,
@@ -35,6 +36,7 @@ from doorward.secrets.scrubber import answers_of, redact_error
 
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
+    from doorward.approvals.approvals import Approvals
     from doorward.calls.call_context import CallContext
     from doorward.catalog.catalog import Catalog
     from doorward.learning.learning import Learning
@@ -58,12 +60,14 @@ class Broker:
         plugins: Plugins,
         secrets: Secrets,
         learning: Learning,
+        approvals: Approvals,
     ) -> None:
         self._catalog = catalog
         self._servers = servers
         self._policy = policy
         self._plugins = plugins
         self._secrets = secrets
+        self._approvals = approvals
         self.learning = learning
         self._reached: dict[str, set[str]] = {}
         self.functions = FunctionLookup(catalog, servers)
@@ -118,8 +122,10 @@ class Broker:
             sent = len(await done(dump, bound, large=True) if large else in_one_piece(bound))
             if sent > (most := run.program.limits.result_bytes):
                 raise LimitExceeded(f"the arguments have {sent} bytes, more than {most}", hint="Send less at once.")
-            self._allow(run, call)
+            decision = self._allow(run, call)
             call = self._opened(call, run)
+            if decision.then == "confirm":
+                await self._confirm(run, call, decision)
             self._reached.setdefault(call.principal, set()).add(function.server)
             scope = answers_of(function.server, call.principal)
             try:
@@ -192,10 +198,10 @@ class Broker:
                 hint=f"Run the program anew. It is now:\n{text}",
             )
 
-    def _allow(self, run: CallContext, call: Call) -> None:
+    def _allow(self, run: CallContext, call: Call) -> Decision:
         """Check the policy, the configuration of the server, the guards and the limits, in this order.
 
-        Raises: Refused, GuardRefused, LimitExceeded.
+        Returns: whether a person must be asked as well. Raises: Refused, GuardRefused, LimitExceeded.
         """
         self.check_allowed(run.program, call.function)
         if (refusal := self._plugins.hook.guard_call(call=call)) is not None:
@@ -207,6 +213,18 @@ class Broker:
             )
         if call.time_left <= 0:
             raise LimitExceeded("the run's time is over")
+        return ALLOWED
+
+    async def _confirm(self, run: CallContext, call: Call, decision: Decision) -> None:
+        """Have a person approve of a call, which must be allowed afterwards, too: meanwhile all may have changed.
+
+        Raises: Refused, LimitExceeded, ServerError, StateError.
+        """
+        function = call.function
+        schema_hash = self._catalog.schema_hash(function.server, function.name)
+        await self._approvals.confirm(run, call, decision, schema_hash)
+        self._check_unchanged(function, run)
+        self.check_allowed(run.program, function)
 
     def check_allowed(self, program: Program, function: Function) -> None:
         """Check the policy and the configuration of the server. Raises: Refused; DoorwardError if it cannot be told."""

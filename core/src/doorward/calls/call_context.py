@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from doorward.approvals.approvals import Suspends
     from doorward.calls.client_requests import RunClient
     from doorward.learning.run_record import RunRecord
     from doorward.model.calls import File
@@ -26,6 +27,16 @@ class CallContext(Protocol):
 
     @property
     def client(self) -> RunClient | None: ...
+
+    @property
+    def session(self) -> str:
+        """The id of its session; "" if it has none."""
+        ...
+
+    @property
+    def suspension(self) -> Suspends:
+        """How it is suspended."""
+        ...
 
     @property
     def made(self) -> int:

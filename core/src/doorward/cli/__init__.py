@@ -26,6 +26,7 @@ COMMANDS = {
     "learned": ("cli.learned", "Show, export or clear what was learned from use"),
     "call": ("cli.catalog", "Call one function"),
     "login": ("cli.login", "Log in to a server, or out"),
+    "approvals": ("operating.approvals", "List the calls that wait for a person's yes, and answer them"),
     "run": ("cli.run", "Run a program in a sandbox"),
     "plugins": ("cli.plugins", "List what is installed"),
     "schema": ("cli.schema", "Print the JSON Schema of the configuration"),

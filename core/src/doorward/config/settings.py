@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from doorward.config import limit_keys
+from doorward.config.approval_settings import ApprovalSettings
 from doorward.config.upstream_patterns import Pattern
 from doorward.config.urls import Address, Origin, TrustedAddress
 from doorward.model.limits import Limits
@@ -244,6 +245,7 @@ class Config(Settings):
     )
     limits: LimitSettings = LimitSettings()
     policy: PolicySettings = PolicySettings()
+    approvals: ApprovalSettings = ApprovalSettings()
     search: SearchSettings = SearchSettings()
     http: HttpSettings = HttpSettings()
     principals: dict[str, PrincipalSettings] = {}

@@ -13,6 +13,7 @@ from typing import Any
 
 import pluggy
 
+from doorward.model.approvals import ApprovalRequest
 from doorward.model.calls import Call, CallRecord
 from doorward.model.functions import Function
 from doorward.model.outcomes import Outcome
@@ -48,6 +49,12 @@ class GuardHooks:
     @hookspec(firstresult=True)
     def guard_call(self, call: Call) -> str | None:
         """Why a call may not be made. The first answer refuses it. Fires after the policy, before credentials."""
+
+    @hookspec
+    def approval_wanted(self, request: ApprovalRequest, answer: Callable[..., ApprovalRequest]) -> None:
+        """Learn that a call waits for a person's yes, to ask somebody by another way: a chat, a webhook. Whoever
+        answers calls `answer(True, by="ann", said="…")`, or with `False`, from any thread; the first answer counts, a
+        later one raises InvalidArguments. Fires once for each request."""
 
     @hookspec
     def change_result(self, call: Call, result: Any) -> Any | None:
@@ -117,7 +124,7 @@ class CommandHooks:
 
 SPECS = (SourceHooks, AuthHooks, GuardHooks, CacheHooks, ExecutorHooks, ObserverHooks, ServerHooks, CommandHooks)
 
-OBSERVERS = ("auth_chosen", "run_started", "run_finished", "call_finished")
+OBSERVERS = ("auth_chosen", "run_started", "run_finished", "call_finished", "approval_wanted")
 """Hooks that only learn what has happened. Their failure changes nothing."""
 
 ADDITIONS = ("mcp_tools", "mcp_prompts", "mcp_resources", "mcp_server", "doctor_checks")

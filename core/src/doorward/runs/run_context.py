@@ -159,6 +159,11 @@ class RunContext:
         """What this run waits for, and how it ends then."""
         return self._suspension
 
+    @property
+    def session(self) -> str:
+        """The id of its session; "" if it has none."""
+        return self._session.id if self._session else ""
+
     def following(self, function: str, arguments: Mapping[str, Any], value: Any) -> tuple[dict[str, Any] | None, str]:
         """The arguments for the page after an answer whose source does not give them. See `next_page.following`."""
         return self._broker.following(function, self._program.principal, arguments, value)

@@ -28,6 +28,11 @@ class Suspension:
         """What is waited for, and a line about it, for each call that waits."""
         return self._awaited
 
+    @property
+    def possible(self) -> bool:
+        """Whether there is a sandbox to end: a call without a program has none."""
+        return self._scope is not None
+
     @contextmanager
     def ends(self, scope: anyio.CancelScope) -> Iterator[None]:
         """A block around a sandbox: `scope` is cancelled when the run is suspended."""
