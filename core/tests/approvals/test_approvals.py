@@ -192,7 +192,7 @@ async def test_a_plugin_is_told_and_may_answer(doorward_host: Any) -> None:
         def approval_wanted(self, request: ApprovalRequest, answer: Any) -> None:
             seen.append(request)
             answer(request.arguments.count("Oslo") > 0, by="ann", said="no trains there")
-            with pytest.raises(InvalidArguments, match="answered already: .* by ann"):
+            with pytest.raises(InvalidArguments, match=r"answered already: .* by ann"):
                 answer(True, by="bob")
 
     class Broken(Plugin):
