@@ -11,8 +11,8 @@ from doorward.model.decisions import Decision
 allowed = Broker._allow
 
 
-def decided(self: Broker, run: Any, call: Any) -> Decision:
-    decision = allowed(self, run, call)
+def decided(self: Broker, run: Any, call: Any, *more: Any) -> Decision:
+    decision = allowed(self, run, call, *more)
     return decision if call.function.read_only else Decision("confirm", "[[policy.rules]] 1", "writes need a person")
 
 

@@ -83,7 +83,7 @@ class Gateway:
         self.languages = Languages(self.executors, without_code=self.config.surface == "calls")
         policy, cards = Policy(loaded, self.principals, self.servers.upstreams), HelperCards(HELPERS)
         self.learning = Learning(self.config.search, stores.lessons, self.catalog)
-        approvals = Approvals(self.config.approvals, stores.approvals, plugins, self.servers.outgoing)
+        approvals = Approvals(self.config.approvals, stores.approvals, plugins, self.servers)
         self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets, self.learning, approvals)
         self.views = SearchViews(loaded, plugins, self.catalog, self.state)
         self.discovery = Discovery(

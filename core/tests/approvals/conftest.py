@@ -16,8 +16,8 @@ RULE = Decision("confirm", "[[policy.rules]] 1", "writes need a person")
 def confirming(monkeypatch: pytest.MonkeyPatch) -> None:
     allowed = Broker._allow
 
-    def decided(self: Broker, run: Any, call: Any) -> Decision:
-        decision = allowed(self, run, call)
+    def decided(self: Broker, run: Any, call: Any, *more: Any) -> Decision:
+        decision = allowed(self, run, call, *more)
         return decision if call.function.read_only else RULE
 
     monkeypatch.setattr(Broker, "_allow", decided)

@@ -1,4 +1,4 @@
-"""A person's yes or no to a call: asked for, stored, bound to exactly this call, and used once.
+"""What a call needs of a person: a yes, asked for, stored, bound to exactly this call, and used once; or a login.
 
-Never which calls need one: that is policy; nor a call itself.
+Never which calls need a yes: that is policy; nor a call itself.
 """

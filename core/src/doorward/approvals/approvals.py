@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 from doorward.approvals import asking
 from doorward.approvals.answering import answer
 from doorward.approvals.binding import Binding, bound
+from doorward.approvals.logins import Logins
 from doorward.approvals.shown import arguments_shown, lines_naming
 from doorward.host.logs import log
 from doorward.model.approvals import APPROVAL_SCOPES, ApprovalRequest, ApprovalScope
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from doorward.model.outcomes import Awaited
     from doorward.model.programs import Program
     from doorward.plugins.manager import Plugins
+    from doorward.servers.registry import Servers
 
 POLL_SECONDS = 0.25
 """Seconds between two looks whether another process has answered."""
@@ -89,21 +91,21 @@ class _Turns:
 
 
 class Approvals:
-    """The approvals of one gateway. `scrub` takes credentials out of a text about a server. Without a store nobody can
-    be asked, and every call that needs a yes is refused."""
+    """The approvals of one gateway. Without a store nobody can be asked, and every call that needs a yes is refused."""
 
     def __init__(
         self,
         settings: ApprovalSettings,
         store: ApprovalStore | None,
         plugins: Plugins,
-        scrub: Callable[[str], Callable[[str], str]],
+        servers: Servers,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._settings = settings
         self._store = store
         self._plugins = plugins
-        self._scrub = cache(scrub)
+        self._scrub = cache(servers.outgoing)
+        self.logins = Logins(settings, servers, self._scrub)
         self._now = now
         self._waited: set[str] = set()
         self._turns: dict[str, _Turns] = {}

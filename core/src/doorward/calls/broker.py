@@ -24,6 +24,7 @@ from doorward.model.errors import (
     DoorwardError,
     GuardRefused,
     LimitExceeded,
+    LoginRefused,
     Refused,
     SecretWithheld,
     ServerError,
@@ -129,7 +130,11 @@ class Broker:
             self._reached.setdefault(call.principal, set()).add(function.server)
             scope = answers_of(function.server, call.principal)
             try:
-                result = await self._perform(call)
+                try:
+                    result = await self._perform(call)
+                except LoginRefused as refused:
+                    await self._approvals.logins.came(run, call, refused)
+                    result = await self._perform(call)
                 reply = result if isinstance(result, Reply) else Reply(result)
                 reply, size, received = await self._checks.reply(call, reply, run, scope, headers=headers)
             except SecretWithheld as withheld:
@@ -216,10 +221,7 @@ class Broker:
         return ALLOWED
 
     async def _confirm(self, run: CallContext, call: Call, decision: Decision) -> None:
-        """Have a person approve of a call, which must be allowed afterwards, too: meanwhile all may have changed.
-
-        Raises: Refused, LimitExceeded, ServerError, StateError.
-        """
+        """Have a person approve of a call. It must be allowed afterwards, too: all may have changed meanwhile."""
         function = call.function
         schema_hash = self._catalog.schema_hash(function.server, function.name)
         await self._approvals.confirm(run, call, decision, schema_hash)

@@ -19,3 +19,6 @@ class ApprovalSettings(Settings):
     wait: NonNegativeFloat = Field(0.0, description="The same, for somebody else's answer")
     keep: PositiveFloat = Field(24.0, description="Hours after which a request, or a yes, is worth nothing")
     open: PositiveInt = Field(100, description="Requests of one principal that may wait for answers")
+    login: bool = Field(
+        False, description="Also wait for a person's login where a call lacks it; false: the call fails and says so"
+    )
