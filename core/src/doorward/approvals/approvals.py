@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from doorward.approvals import asking
 from doorward.approvals.answering import answer
 from doorward.approvals.binding import Binding, bound
 from doorward.approvals.logins import Logins
+from doorward.approvals.narrow_rules import narrow_rule
 from doorward.approvals.shown import arguments_shown, lines_naming
 from doorward.host.logs import log
 from doorward.model.approvals import APPROVAL_SCOPES, ApprovalRequest, ApprovalScope
@@ -23,13 +24,11 @@ from doorward.model.errors import DoorwardError, LimitExceeded, Refused
 if TYPE_CHECKING:
     import anyio
 
+    from doorward.approvals.asking_run import AskingRun, Asks
     from doorward.approvals.store import ApprovalStore
     from doorward.config.approval_settings import ApprovalSettings
     from doorward.model.calls import Call
-    from doorward.model.clock import Clock
     from doorward.model.decisions import Decision
-    from doorward.model.outcomes import Awaited
-    from doorward.model.programs import Program
     from doorward.plugins.manager import Plugins
     from doorward.servers.registry import Servers
 
@@ -42,40 +41,6 @@ _LOOK_ANYWAY_SECONDS = 2.0
 _MAX_LOGGED = 200
 
 T = TypeVar("T")
-
-
-class Suspends(Protocol):
-    """How a run is suspended, see `runs/suspension.py`."""
-
-    @property
-    def possible(self) -> bool: ...
-
-    async def wait(self, for_: Awaited, what: str) -> NoReturn: ...
-
-
-class Asks(Protocol):
-    """The client of a run."""
-
-    async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]: ...
-
-
-class AskingRun(Protocol):
-    """The run of a call, as far as a person's answer concerns it."""
-
-    @property
-    def program(self) -> Program: ...
-
-    @property
-    def clock(self) -> Clock: ...
-
-    @property
-    def client(self) -> Asks | None: ...
-
-    @property
-    def session(self) -> str: ...
-
-    @property
-    def suspension(self) -> Suspends: ...
 
 
 @dataclass
@@ -167,6 +132,7 @@ class Approvals:
             decision.reason,
             lines_naming(run.program.code, call.function.qualified, scrub),
             APPROVAL_SCOPES if run.session else APPROVAL_SCOPES[:2] if run.program.code else APPROVAL_SCOPES[:1],
+            always=narrow_rule(call, scrub),
             created=now,
             expires=now + self._settings.keep * 3600,
         )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import anyio
 
-    from doorward.approvals.approvals import AskingRun, Asks
+    from doorward.approvals.asking_run import AskingRun, Asks
     from doorward.config.approval_settings import ApprovalSettings
     from doorward.model.calls import Call
     from doorward.model.errors import LoginRefused

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from doorward.approvals.approvals import Suspends
+    from doorward.approvals.asking_run import Suspends
     from doorward.calls.client_requests import RunClient
     from doorward.learning.run_record import RunRecord
     from doorward.model.calls import File

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from doorward.model.decisions import Effect
 
@@ -22,8 +23,9 @@ class ApprovalRequest:
 
     `arguments` is their JSON as a person may read it: without credentials, and with nothing in it that a terminal
     obeys. `rule` and `reason` are those of the `Decision`. `lines` are the lines of the program that name the function.
-    `scopes` are those that a yes may have. `by` answered, for all calls in `scope`, saying `said`. Times are seconds
-    since the epoch.
+    `scopes` are those that a yes may have; `always` is a rule of the configuration that would let calls like this
+    through, empty if there is none that is narrow enough. `by` answered, for all calls in `scope`, saying `said`. Times
+    are seconds since the epoch.
     """
 
     id: str
@@ -36,6 +38,7 @@ class ApprovalRequest:
     reason: str = ""
     lines: tuple[str, ...] = ()
     scopes: tuple[ApprovalScope, ...] = ("once",)
+    always: Mapping[str, Any] = field(default_factory=dict)
     created: float = 0.0
     expires: float = 0.0
     state: ApprovalState = "open"

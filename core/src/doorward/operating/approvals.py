@@ -14,7 +14,8 @@ from doorward.approvals.answering import answer, described
 from doorward.approvals.shown import as_text
 from doorward.cli.common import Project, common, print_json, say, table
 from doorward.model.approvals import APPROVAL_SCOPES
-from doorward.model.errors import UnknownName
+from doorward.model.errors import InvalidArguments, UnknownName
+from doorward.operating.rules import put_first, rule_text
 
 if TYPE_CHECKING:
     from doorward.approvals.store import ApprovalStore
@@ -49,9 +50,7 @@ def list_(project: Project, everything: bool) -> None:
 @click.argument("id")
 def show(project: Project, id: str) -> None:
     """Show a request: the function, its arguments, the rule, and where the program calls it."""
-    found = _store(project).found(id, time.time())
-    if found is None:
-        raise UnknownName(f"there is no request {id[:80]!r} (any more)", hint="`doorward approvals list` shows all.")
+    found = _request(_store(project), id)
     if project.json:
         print_json(_told(found))
         return
@@ -59,7 +58,11 @@ def show(project: Project, id: str) -> None:
     say(f"\nrun {found.run}, asked {_time(found.created)}, valid until {_time(found.expires)}: {described(found)}")
     if found.state == "open":
         scopes = "" if len(found.scopes) == 1 else f" [--for {'|'.join(found.scopes)}]"
-        say(f"\ndoorward approvals approve {found.id}{scopes}\ndoorward approvals deny {found.id} [--reason TEXT]")
+        always = " [--always]" if found.always else ""
+        if always:
+            say(f"\n--always writes this rule, before all others:\n\n{rule_text(found.always)}")
+        say(f"\ndoorward approvals approve {found.id}{scopes}{always}")
+        say(f"doorward approvals deny {found.id} [--reason TEXT]")
 
 
 @approvals.command()
@@ -69,10 +72,17 @@ def show(project: Project, id: str) -> None:
     "--for", "scope", type=click.Choice(APPROVAL_SCOPES), default="once", show_default=True,
     help="This very call; or every call of its function in its run, or in its session, whatever the arguments.",
 )  # fmt: skip
+@click.option(
+    "--always", is_flag=True, help="Write the rule that `show` proposes: calls like this need no yes any more."
+)
+@click.option("--yes", is_flag=True, help="Do not ask whether to write that rule.")
 @_BY
-def approve(project: Project, id: str, scope: Any, by: str | None) -> None:
+def approve(project: Project, id: str, scope: Any, always: bool, yes: bool, by: str | None) -> None:
     """Let a call through."""
-    request = answer(_store(project), id, True, by=by or _user(), scope=scope)
+    store, by = _store(project), by or _user()
+    if always:
+        _always(project, _request(store, id), by, ask=not yes)
+    request = answer(store, id, True, by=by, scope=scope)
     _say(project, request, "approved")
 
 
@@ -85,6 +95,27 @@ def deny(project: Project, id: str, reason: str, by: str | None) -> None:
     """Refuse a call: the program gets an exception, which it may catch."""
     request = answer(_store(project), id, False, by=by or _user(), said=reason)
     _say(project, request, "denied")
+
+
+def _always(project: Project, request: ApprovalRequest, by: str, *, ask: bool) -> None:
+    """Write the rule that a request proposes, once a person has seen it."""
+    if request.state != "open":
+        raise InvalidArguments(f"the request has been answered already: {described(request)}")
+    if not request.always:
+        hint = "Write a rule by hand: [[policy.rules]]."
+        raise InvalidArguments("no rule is narrow enough for calls like this", hint=hint)
+    rule = {**request.always, "reason": f"approved by {by}, {_time(time.time())[:10]}"}
+    say(f"This rule is written into {project.config}, before all others:\n\n{rule_text(rule)}\n", err=True)
+    if ask:
+        click.confirm("Write it?", abort=True, err=True)
+    put_first(project, rule)
+
+
+def _request(store: ApprovalStore, id: str) -> ApprovalRequest:
+    found = store.found(id, time.time())
+    if found is None:
+        raise UnknownName(f"there is no request {id[:80]!r} (any more)", hint="`doorward approvals list` shows all.")
+    return found
 
 
 def _store(project: Project) -> ApprovalStore:
@@ -104,7 +135,7 @@ def _say(project: Project, request: ApprovalRequest, word: str) -> None:
 
 def _told(request: ApprovalRequest) -> dict[str, Any]:
     times = {key: _time(getattr(request, key)) for key in ("created", "expires")}
-    return {key: value for key, value in (asdict(request) | times).items() if value not in ("", ())}
+    return {key: value for key, value in (asdict(request) | times).items() if value not in ("", (), {})}
 
 
 def _time(seconds: float) -> str:
