@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from functools import partial
 from typing import Any
 
 import anyio
@@ -262,19 +261,18 @@ async def test_no_more_requests_than_people_can_read(doorward_host: Any) -> None
 
 
 async def test_what_changed_while_a_person_thought_is_checked_again(doorward_host: Any) -> None:
-    """An operator who denies the function meanwhile is stronger than an earlier yes."""
+    """A function that is another one by then is not called."""
     async with doorward_host.gateway(CONFIG) as gate:
 
         def think(question: Any) -> Any:
-            gate.broker.check_allowed = partial(_refuse, gate)
+            gate.broker._check_unchanged = refuse
             return {"action": "accept", "content": {"answer": ONCE}}
 
+        def refuse(function: Any, run: Any) -> None:
+            raise Refused("it has changed")
+
         outcome = await gate.execute(ADD, client=Person(think))
-    assert outcome.error.message == "not any more"
-
-
-def _refuse(gate: Any, program: Any, function: Any) -> None:
-    raise Refused("not any more")
+    assert outcome.error.message == "it has changed"
 
 
 async def test_without_a_store_every_such_call_is_refused(doorward_host: Any) -> None:
