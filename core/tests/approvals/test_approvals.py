@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
-from doorward.approvals.answering import answer
+from doorward.approvals.answering import answer, described
 from doorward.model.approvals import ApprovalRequest
 from doorward.model.errors import CannotAsk, InvalidArguments, Refused
 from doorward.plugins.hookspecs import hookimpl
@@ -227,6 +227,19 @@ async def test_a_call_without_a_program_waits_in_its_place(doorward_host: Any) -
         assert (await gate.call("weather.add_station", {"city": "Oslo"}))["city"] == "Oslo"
         with pytest.raises(Refused, match="nobody has answered"):
             await gate.call("weather.add_station", {"city": "Oslo"})
+
+
+async def test_a_no_to_a_call_without_a_program_is_told_once(doorward_host: Any) -> None:
+    """To the call that is made again; a later one is asked about anew, and the no stays on the list as one."""
+    config = CONFIG + "[limits]\ntimeout = 0.2\n"
+    async with doorward_host.gateway(config) as gate:
+        for told in ("nobody has answered", "denied by ops", "nobody has answered"):
+            with pytest.raises(Refused, match=told):
+                await gate.call("weather.add_station", {"city": "Oslo"})
+            for request in requests(gate):
+                if request.state == "open" and "denied" not in told and len(requests(gate)) == 1:
+                    answer(store(gate), request.id, False, by="ops")
+        assert [described(each) for each in requests(gate)] == ["denied by ops", "open"]
 
 
 async def test_calls_at_once_are_asked_about_one_by_one(doorward_host: Any) -> None:

@@ -110,9 +110,10 @@ class SqliteApprovals:
             rows = db.execute(f"SELECT * FROM requests WHERE {_ANSWERED} AND {_THIS_CALL}", asdict(binding)).fetchall()  # noqa: S608
             mine = [row for row in rows if (row["id"] == id if id else row["id"] not in besides)]
             for row in sorted(mine, key=lambda row: str(row["state"])):  # approved ones come first
-                # A no holds for all of its run, which would ask again and again; and that may be resumed.
-                if row["state"] == "approved" or not binding.place:
+                if row["state"] == "approved":
                     db.execute("UPDATE requests SET state = 'used' WHERE id = ?", [row["id"]])
+                elif not binding.place:  # else a no holds for all of its run, which would ask again and again
+                    db.execute("UPDATE requests SET place = id WHERE id = ?", [row["id"]])
                 return _request(row)
             denied = [row for row in rows if row["state"] == "denied" and binding.place]
             return _request(denied[0]) if denied else None
