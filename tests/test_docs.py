@@ -26,6 +26,7 @@ from doorward import Gateway
 from doorward.cli import COMMANDS
 from doorward.config import config
 from doorward.config import settings as models
+from doorward.config.approval_settings import ApprovalSettings
 from doorward.packages.index import GROUPS, installed
 from doorward.plugins import hookspecs
 from doorward.results.outcome_schema import outcome_schema
@@ -363,6 +364,7 @@ SECTIONS = {
     "## The top": (models.Config, "DOORWARD_"),
     "## `[servers.NAME]`": (models.ServerSettings, "DOORWARD_SERVERS__NAME__"),
     "## `[policy]`": (models.PolicySettings, "DOORWARD_POLICY__"),
+    "## `[approvals]`": (ApprovalSettings, "DOORWARD_APPROVALS__"),
     "## `[principals.NAME]`": (models.PrincipalSettings, "DOORWARD_PRINCIPALS__NAME__"),
     "## `[clients.NAME]`": (models.ClientSettings, "DOORWARD_CLIENTS__NAME__"),
     "## `[limits]`": (models.LimitSettings, "DOORWARD_LIMITS__"),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import mcp_types as t
 import pytest
 
 from .product import Agent, Project, module, until
@@ -208,3 +209,48 @@ async def test_a_client_that_needs_nobody(tmp_path: Path, provider: Any) -> None
         answer = await agent.run("import mine\nmine.me()")
         assert '/token refused: "invalid_client' in answer["error"]["message"]
         assert client.client_secret not in json.dumps(answer)
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+async def test_a_program_waits_for_a_login(tmp_path: Path, provider: Any, era: str) -> None:
+    """The person at the client gets the page, and the program goes on with their login."""
+    place = project(tmp_path, api(provider) + "[approvals]\nlogin = true\n")
+    asked: list[Any] = []
+
+    async def person(context: Any, params: Any) -> t.ElicitResult:
+        asked.append(params)
+        visit = await anyio.open_process([sys.executable, str(tmp_path / "browser.py"), params.url])
+        visits.append(visit)
+        return t.ElicitResult(action="accept")
+
+    visits: list[Any] = []
+    async with place.stdio(era, elicitation_callback=person) as agent:
+        code = "import asyncio, mine\nfound = await asyncio.gather(mine.me(), mine.me())\nresult = [f['user'] for f in found]"
+        assert await agent.value(code) == ["alice", "alice"]
+        assert await agent.value("import mine\nmine.me()['user']") == "alice"
+    for visit in visits:
+        await visit.wait()
+    (params,) = asked
+    assert params.message.startswith("A program needs your login to mine.\nLog in at 127.0.0.1 for mine")
+
+
+async def test_a_run_is_suspended_for_a_login(tmp_path: Path, provider: Any) -> None:
+    """Nobody at the client can be asked: the agent is told which command a person runs. Who declines has said no."""
+    place = project(tmp_path, api(provider) + "[approvals]\nlogin = true\n")
+
+    async def person(context: Any, params: Any) -> t.ElicitResult:
+        return t.ElicitResult(action="decline")
+
+    async with place.stdio() as agent:
+        answer = await agent.run("import mine\nmine.me()")
+        assert answer["waiting"]["for"] == "login"
+        assert answer["waiting"]["what"] == [
+            "nobody is logged in to mine. A person logs in: doorward login mine",
+        ]
+    async with place.stdio(elicitation_callback=person) as agent:
+        answer = await agent.run("import mine\nmine.me()")
+        assert "the person at the client does not log in to mine" in answer["error"]["message"]
+    place.change("login = true", "login = false")
+    async with place.stdio(elicitation_callback=person) as agent:
+        answer = await agent.run("import mine\nmine.me()")
+        assert "nobody is logged in to mine" in answer["error"]["message"]

@@ -21,6 +21,7 @@ _EXPORTS = {
         "SupportsLoginCheck", "SupportsFlush", "SupportsLogout", "SupportsMachineCheck", "SupportsOpen",
         "TellsChanges", "TellsUpstreams",
     ),
+    "model.approvals": ("ApprovalRequest",),
     "model.contexts": ("PluginContext", "ServerContext"),
     "model.decisions": ("Decision",),
     "model.drivers": ("Auth", "Cache", "Observer", "SearchView", "Source"),
@@ -143,6 +144,7 @@ if TYPE_CHECKING:
     from doorward.http.guarded_transport import GuardedTransport as GuardedTransport
     from doorward.http.named_hosts import NamedHosts as NamedHosts
     from doorward.model.abilities import *  # noqa: F403
+    from doorward.model.approvals import ApprovalRequest as ApprovalRequest
     from doorward.model.calls import Call as Call
     from doorward.model.calls import CallRecord as CallRecord
     from doorward.model.calls import File as File

@@ -15,6 +15,7 @@ import anyio
 
 from doorward.access.principals import Principals
 from doorward.access.readiness import Readiness
+from doorward.approvals.approvals import Approvals
 from doorward.budgets.budgets import Budgets
 from doorward.calls.artefacts import Artefacts, Page
 from doorward.calls.broker import Broker
@@ -87,7 +88,10 @@ class Gateway:
         policy, cards = policy_of(loaded, self.principals, self.servers.upstreams, plugins), HelperCards(HELPERS)
         self.learning = Learning(self.config.search, stores.lessons, self.catalog)
         budgets = Budgets(self.config.budgets, self.servers.price, self.state)
-        self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets, self.learning, budgets)
+        approvals = Approvals(self.config.approvals, stores.approvals, plugins, self.servers)
+        self.broker = Broker(
+            self.catalog, self.servers, policy, plugins, self.secrets, self.learning, approvals, budgets
+        )
         self.views = SearchViews(loaded, plugins, self.catalog, self.state)
         self.discovery = Discovery(
             self.catalog, self.servers, self.broker, cards, self.executors.told, self.limits, policy, self.views

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from doorward.approvals.sqlite_approvals import SqliteApprovals
+from doorward.approvals.store import ApprovalStore
 from doorward.calls.artefact_store import ArtefactStore, MemoryArtefacts
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.catalog.store import CatalogStore
@@ -16,15 +18,21 @@ from doorward.learning.sqlite_lessons import SqliteLessons
 @dataclass(frozen=True, slots=True)
 class Stores:
     """The catalog, which includes observed result shapes, the artefacts, what is learned from use, which ends with the
-    process if nothing keeps it, and the journals of runs: in the state folder, if no other place is given. (The
-    configured cache keeps programs.)"""
+    process if nothing keeps it, requests for approval: without a place for them, calls that need one are refused; and
+    the journals of runs: in the state folder, if no other place is given. (The configured cache keeps programs.)"""
 
     catalog: CatalogStore
     artefacts: ArtefactStore
     lessons: LessonStore | None = None
+    approvals: ApprovalStore | None = None
     runs: RunStore | None = None
 
     @classmethod
     def in_folder(cls, state: Path) -> Stores:
-        """A catalog and lessons in files of the state folder, and artefacts in memory."""
-        return cls(SqliteCatalog(state / "catalog.db"), MemoryArtefacts(), SqliteLessons(state / "learned.db"))
+        """Files of the state folder, and artefacts in memory."""
+        return cls(
+            SqliteCatalog(state / "catalog.db"),
+            MemoryArtefacts(),
+            SqliteLessons(state / "learned.db"),
+            SqliteApprovals(state / "approvals.db"),
+        )

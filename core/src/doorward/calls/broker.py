@@ -25,6 +25,7 @@ from doorward.model.errors import (
     DoorwardError,
     GuardRefused,
     LimitExceeded,
+    LoginRefused,
     Refused,
     SecretWithheld,
     ServerError,
@@ -38,6 +39,7 @@ from doorward.secrets.scrubber import answers_of, redact_error
 
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
+    from doorward.approvals.approvals import Approvals
     from doorward.budgets.budgets import Budgets
     from doorward.calls.call_context import CallContext
     from doorward.catalog.catalog import Catalog
@@ -64,6 +66,7 @@ class Broker:
         plugins: Plugins,
         secrets: Secrets,
         learning: Learning,
+        approvals: Approvals,
         budgets: Budgets,
     ) -> None:
         self._catalog = catalog
@@ -73,6 +76,7 @@ class Broker:
         self._secrets = secrets
         self.learning, self.budgets = learning, budgets
         self._traces = bool(plugins.hook.trace_call.get_hookimpls())
+        self._approvals = approvals
         self._reached: dict[str, set[str]] = {}
         self.functions = FunctionLookup(catalog, servers, policy)
         self.withholding = Withholding()
@@ -140,17 +144,21 @@ class Broker:
             if run.changes is not None and (planned := run.changes.withhold(function, bound)) is not None:
                 return Reply(planned)
             run.repeated.check(call)
-            if decision.then == "confirm":
-                await self._confirm(run, call, decision)
-            if self.budgets.any:
-                await self.budgets.call(call, sent)
             made, call = call, self._opened(call, run)
+            if decision.then == "confirm":
+                await self._confirm(run, call, decision, sent)
+            if self.budgets.any:
+                await self.budgets.call(made, sent)
             self.reaches(call.principal, function.server)
             scope = answers_of(function.server, call.principal)
             if not may_repeat(function):
                 await run.sending(call, partial(self._servers.knows_repeats, function.server, call.principal))
             try:
-                result = await self._perform(call)
+                try:
+                    result = await self._perform(call)
+                except LoginRefused as refused:
+                    await self._approvals.logins.came(run, call, refused)
+                    result = await self._perform(call)
                 reply = result if isinstance(result, Reply) else Reply(result)
                 reply, size, received = await self._checks.reply(call, reply, run, scope, headers=headers)
             except SecretWithheld as withheld:
@@ -244,15 +252,13 @@ class Broker:
             raise LimitExceeded("the run's time is over")
         return decision
 
-    async def _confirm(self, run: CallContext, call: Call, decision: Decision) -> None:
-        """Ask a person. Raises: Refused."""
-        why = f" ({decision.reason})" if decision.reason else ""
-        refused = Refused(
-            f"{call.function.qualified} needs a person's approval by {decision.rule}{why}, and none can be asked",
-            hint="Do without it, or have the operator allow it.",
-        )
-        refused.rule = decision.rule
-        raise refused
+    async def _confirm(self, run: CallContext, call: Call, decision: Decision, size: int) -> None:
+        """Have a person approve of a call. It must be allowed afterwards, too: all may have changed meanwhile."""
+        function = call.function
+        schema_hash = self._catalog.schema_hash(function.server, function.name)
+        await self._approvals.confirm(run, call, decision, schema_hash)
+        self._check_unchanged(function, run)
+        self.permissions.decide(run.program, call, run.made - 1, size)
 
     def near(self, name: str, program: Program) -> str:
         """The hint for a function that a program does not find: why it is denied, if it is, or similar names."""

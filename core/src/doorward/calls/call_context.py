@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from doorward.approvals.asking_run import Suspends
     from doorward.calls.client_requests import RunClient
     from doorward.calls.repeated_failures import RepeatedFailures
     from doorward.learning.run_record import RunRecord
@@ -29,6 +30,16 @@ class CallContext(Protocol):
 
     @property
     def client(self) -> RunClient | None: ...
+
+    @property
+    def session(self) -> str:
+        """The id of its session; "" if it has none."""
+        ...
+
+    @property
+    def suspension(self) -> Suspends:
+        """How it is suspended."""
+        ...
 
     @property
     def made(self) -> int:

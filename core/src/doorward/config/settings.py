@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from doorward.config import limit_keys
+from doorward.config.approval_settings import ApprovalSettings
 from doorward.config.budget_settings import BudgetSettings
 from doorward.config.rule_settings import RuleSettings
 from doorward.config.run_settings import RunSettings
@@ -264,6 +265,7 @@ class Config(Settings):
     limits: LimitSettings = LimitSettings()
     budgets: list[BudgetSettings] = []
     policy: PolicySettings = PolicySettings()
+    approvals: ApprovalSettings = ApprovalSettings()
     runs: RunSettings = RunSettings()
     search: SearchSettings = SearchSettings()
     http: HttpSettings = HttpSettings()

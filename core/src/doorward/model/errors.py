@@ -97,6 +97,14 @@ class LimitExceeded(DoorwardError):
     kind = "limit"
 
 
+class RateLimited(LimitExceeded):
+    """A server takes no more requests for now, for longer than the run may wait. `retry_after` are the seconds."""
+
+    def __init__(self, message: str, *, retry_after: float, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after = retry_after
+
+
 class Busy(LimitExceeded):
     """No sandbox became free in time: others use them, or the principal has the most allowed. Nothing has run."""
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pluggy
 
+from doorward.model.approvals import ApprovalRequest
 from doorward.model.calls import Call, CallRecord
 from doorward.model.decisions import Decision
 from doorward.model.functions import Function
@@ -56,6 +57,12 @@ class GuardHooks:
         """What you decide of a call: `Decision("deny", "the name of your rule", "why")`, or `"confirm"`, with which a
         person is asked. It may only tighten what the rules of the operator say; `None`: nothing. Fires after the
         policy, before `guard_call`."""
+
+    @hookspec
+    def approval_wanted(self, request: ApprovalRequest, answer: Callable[..., ApprovalRequest]) -> None:
+        """Learn that a call waits for a person's yes, to ask somebody by another way: a chat, a webhook. Whoever
+        answers calls `answer(True, by="ann", said="…")`, or with `False`, from any thread; the first answer counts, a
+        later one raises InvalidArguments. Fires once for each request."""
 
     @hookspec
     def change_result(self, call: Call, result: Any) -> Any | None:
@@ -133,7 +140,7 @@ class CommandHooks:
 
 SPECS = (SourceHooks, AuthHooks, GuardHooks, CacheHooks, ExecutorHooks, ObserverHooks, ServerHooks, CommandHooks)
 
-OBSERVERS = ("auth_chosen", "run_started", "run_finished", "call_finished", "trace_call")
+OBSERVERS = ("auth_chosen", "run_started", "run_finished", "call_finished", "trace_call", "approval_wanted")
 """Hooks that only learn what has happened. Their failure changes nothing."""
 
 ADDITIONS = ("mcp_tools", "mcp_prompts", "mcp_resources", "http_pages", "mcp_server", "doctor_checks")

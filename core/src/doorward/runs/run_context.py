@@ -171,6 +171,11 @@ class RunContext(RunJournal):
             large = is_large(args, kwargs)
             return await self._journal.call(self, f"{MODULE}.{name}", args, kwargs, make, large=large)
 
+    @property
+    def session(self) -> str:
+        """The id of its session; "" if it has none."""
+        return self._session.id if self._session else ""
+
     def following(self, function: str, arguments: Mapping[str, Any], value: Any) -> tuple[dict[str, Any] | None, str]:
         """The arguments for the page after an answer whose source does not give them. See `next_page.following`."""
         return self._broker.following(function, self._program.principal, arguments, value)

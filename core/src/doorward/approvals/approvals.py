@@ -1,0 +1,252 @@
+"""Asks people about calls, and lets through what they have approved."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import TYPE_CHECKING, TypeVar
+
+from doorward.approvals import asking
+from doorward.approvals.answering import answer
+from doorward.approvals.binding import Binding, bound
+from doorward.approvals.logins import Logins
+from doorward.approvals.narrow_rules import narrow_rule
+from doorward.approvals.shown import arguments_shown, lines_naming
+from doorward.host.logs import log
+from doorward.model.approvals import APPROVAL_SCOPES, ApprovalRequest, ApprovalScope
+from doorward.model.decisions import effect
+from doorward.model.errors import DoorwardError, LimitExceeded, Refused
+
+if TYPE_CHECKING:
+    import anyio
+
+    from doorward.approvals.asking_run import AskingRun, Asks
+    from doorward.approvals.store import ApprovalStore
+    from doorward.config.approval_settings import ApprovalSettings
+    from doorward.model.calls import Call
+    from doorward.model.decisions import Decision
+    from doorward.plugins.manager import Plugins
+    from doorward.servers.registry import Servers
+
+POLL_SECONDS = 0.25
+"""Seconds between two looks whether another process has answered."""
+
+_LOOK_ANYWAY_SECONDS = 2.0
+"""Seconds after which a look is taken even if nothing seems to have changed."""
+
+_MAX_LOGGED = 200
+
+T = TypeVar("T")
+
+
+@dataclass
+class _Turns:
+    """The calls of one run that wait: its client is asked one question at a time, until one gets no answer. `covered`
+    are calls that need no question any more, as `Binding.alike`."""
+
+    asking: anyio.Lock
+    opening: anyio.Lock
+    calls: int = 0
+    silent: bool = False
+    covered: set[str] = field(default_factory=set)
+
+
+class Approvals:
+    """The approvals of one gateway. Without a store nobody can be asked, and every call that needs a yes is refused."""
+
+    def __init__(
+        self,
+        settings: ApprovalSettings,
+        store: ApprovalStore | None,
+        plugins: Plugins,
+        servers: Servers,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._settings = settings
+        self._store = store
+        self._plugins = plugins
+        self._scrub = cache(servers.outgoing)
+        self.logins = Logins(settings, servers, self._scrub)
+        self._now = now
+        self._waited: set[str] = set()
+        self._turns: dict[str, _Turns] = {}
+
+    async def confirm(self, run: AskingRun, call: Call, decision: Decision, schema_hash: str) -> None:
+        """Return once a person has approved of the call; else the run is suspended.
+
+        Raises: Refused if a person denied it, or if nobody can be asked, or answered a run that cannot be suspended;
+        StateError.
+        """
+        if self._store is None:
+            raise Refused(f"{call.function.qualified} needs a person's approval, and there is nowhere to ask for it")
+        resumable = run.suspension.possible and not run.session
+        binding = bound(call, decision, schema_hash, run.session, resumable=resumable)
+        with self._turn(run) as turns, run.clock.still():
+            found = await self._settled(binding)
+            if found is None:
+                async with turns.opening:  # the same call at the same time has a request of its own
+                    request = await self._opened(run, call, decision, binding)
+                    self._waited.add(request.id)
+                try:
+                    found = await self._awaited(run, request, binding, turns, resumable=resumable)
+                finally:
+                    self._waited.discard(request.id)
+        if found is None:
+            await _unanswered(run, request, resumable=resumable)
+        elif found.state != "approved":
+            why = f": {found.said}" if found.said else ""
+            raise Refused(
+                f"{call.function.qualified} was denied by {found.by}{why}",
+                hint="Do without this call, or ask the person what to do instead.",
+            )
+
+    @contextmanager
+    def _turn(self, run: AskingRun) -> Iterator[_Turns]:
+        import anyio
+
+        turns = self._turns.setdefault(run.program.run, _Turns(anyio.Lock(), anyio.Lock()))
+        turns.calls += 1
+        try:
+            yield turns
+        finally:
+            turns.calls -= 1
+            if not turns.calls:
+                self._turns.pop(run.program.run, None)
+
+    async def _opened(self, run: AskingRun, call: Call, decision: Decision, binding: Binding) -> ApprovalRequest:
+        """The request for this call: a new one, unless it waits already since the run was suspended."""
+        assert self._store is not None
+        now, scrub, most = self._now(), self._scrub(call.function.server), self._settings.open
+        new = ApprovalRequest(
+            secrets.token_hex(8),
+            call.function.qualified,
+            effect(call.function),
+            arguments_shown(call.arguments, scrub),
+            call.principal,
+            call.run,
+            decision.rule,
+            decision.reason,
+            lines_naming(run.program.code, call.function.qualified, scrub),
+            APPROVAL_SCOPES if run.session else APPROVAL_SCOPES[:2] if run.program.code else APPROVAL_SCOPES[:1],
+            always=narrow_rule(call, scrub),
+            created=now,
+            expires=now + self._settings.keep * 3600,
+        )
+        request = await _apart(partial(self._store.opened, new, binding, besides={*self._waited}, most=most))
+        if request is None:
+            raise LimitExceeded(
+                f"{call.function.qualified} needs a person's approval, and {most} requests of yours wait already",
+                hint="Wait until they are answered. [approvals] open says how many may wait.",
+            )
+        if request is new:
+            self._plugins.hook.approval_wanted(request=request, answer=partial(answer, self._store, request.id))
+        return request
+
+    async def _settled(self, binding: Binding, id: str = "") -> ApprovalRequest | None:
+        assert self._store is not None
+        settled = partial(self._store.settled, binding, self._now(), id=id, besides={*self._waited})
+        return await _apart(settled)
+
+    async def _awaited(
+        self, run: AskingRun, request: ApprovalRequest, binding: Binding, turns: _Turns, *, resumable: bool
+    ) -> ApprovalRequest | None:
+        """The answer to a request, whoever gives it; `None` if nobody does in time."""
+        import anyio
+
+        assert self._store is not None
+        limits = run.program.limits
+        most = self._settings.wait if resumable else min(limits.asking - run.clock.stood, limits.timeout)
+        asked, found, error = anyio.Event(), None, None
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._ask, run, request, binding.alike, turns, asked)
+            try:
+                found = await self._answered(request, binding, asked, most)
+            except DoorwardError as raised:  # the group would wrap it
+                error = raised
+            group.cancel_scope.cancel()
+        if error is not None:
+            raise error
+        if found is not None and found.id != request.id:
+            await _apart(partial(self._store.withdrawn, request.id))
+        return found
+
+    async def _answered(
+        self, request: ApprovalRequest, binding: Binding, asked: anyio.Event, most: float
+    ) -> ApprovalRequest | None:
+        """Look for an answer until the client's person has been asked, and for `most` seconds at least."""
+        import anyio
+
+        assert self._store is not None
+        end, before = time.monotonic() + most, None
+        while True:
+            over = asked.is_set() and time.monotonic() >= end
+            now = self._store.version(), int(time.monotonic() / _LOOK_ANYWAY_SECONDS)
+            if over or now != before:
+                before = now
+                if (found := await self._settled(binding, request.id)) is not None or over:
+                    return found
+            if asked.is_set():
+                await anyio.sleep(max(0.0, min(POLL_SECONDS, end - time.monotonic())))
+            else:
+                with anyio.move_on_after(POLL_SECONDS):
+                    await asked.wait()
+
+    async def _ask(
+        self, run: AskingRun, request: ApprovalRequest, alike: str, turns: _Turns, asked: anyio.Event
+    ) -> None:
+        """Ask the person at the client, if there is one, and store the answer. Sets `asked` when that is over."""
+        try:
+            if run.client is not None and self._settings.client:
+                async with turns.asking:
+                    if not turns.silent and alike not in turns.covered:
+                        scope = await self._asked(run.client, request)
+                        turns.silent = scope is None
+                        if scope in ("run", "session"):
+                            turns.covered.add(alike)
+        finally:
+            asked.set()
+
+    async def _asked(self, client: Asks, request: ApprovalRequest) -> ApprovalScope | None:
+        """How far the yes or no of the person at the client reaches; `None` if they said neither in time."""
+        import anyio
+
+        assert self._store is not None
+        with anyio.move_on_after(self._settings.patience):
+            try:
+                said = await client.ask("elicitation/create", asking.question(request))
+                verdict = asking.verdict(request, said)
+            except Exception as error:  # whatever a client does, it is no yes, and others may still answer
+                log.info("approval_not_asked", error=str(error)[:_MAX_LOGGED])
+                return None
+            if verdict is None:
+                return None
+            approve, scope = verdict
+            with anyio.CancelScope(shield=True), suppress(DoorwardError):  # somebody else was quicker
+                by, now = f"{request.principal} (at the client)", self._now()
+                await _apart(partial(answer, self._store, request.id, approve, by=by, scope=scope, now=now))
+            return scope
+        return None
+
+
+async def _unanswered(run: AskingRun, request: ApprovalRequest, *, resumable: bool) -> None:
+    """Suspend the run, or refuse the call of one that cannot be suspended. Raises: Refused."""
+    why = "".join(f" ({part})" for part in (request.reason or request.rule,) if part)
+    what = f"{request.function} waits for a person's approval{why}"
+    how = f"doorward approvals approve {request.id}"
+    if resumable:
+        await run.suspension.wait("approval", f"{what}. Only a person decides, by `{how}`")
+    raise Refused(
+        f"{what}, and nobody has answered in time",
+        hint=f"Ask a person to run `{how}`. Then make the same call again, with the same arguments.",
+    )
+
+
+async def _apart(work: Callable[[], T]) -> T:
+    """Work on the disk, in a thread."""
+    import anyio
+
+    return await anyio.to_thread.run_sync(work)

@@ -1,0 +1,83 @@
+"""What a person is shown of a call: no credential is in it, and nothing in it passes for our own words.
+
+Arguments and programs are written by agents. They are shown as JSON and as numbered lines, indented: a line break in a
+value stays an escape, and so does whatever a terminal would obey or a reader could not see.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from doorward.data.clean_text import visible
+from doorward.model.approvals import ApprovalRequest
+from doorward.model.calls import File
+from doorward.secrets.detection import is_named_secret
+from doorward.secrets.redaction import REDACTED
+
+MAX_STORED_CHARACTERS = 200_000
+"""Characters of arguments that are kept, to be shown."""
+
+MAX_ASKED_CHARACTERS = 3000
+"""Characters of arguments in a question to a client, whose window is small."""
+
+_MAX_LINES, _MAX_LINE_CHARACTERS = 5, 160
+"""Lines of a program that are shown, and their length."""
+
+
+def arguments_shown(arguments: Mapping[str, Any], scrub: Callable[[str], str]) -> str:
+    """The arguments of a call as JSON for a person."""
+    text = json.dumps(_masked(arguments), ensure_ascii=False, indent=2, default=_described)
+    return _cut(visible(scrub(text)), MAX_STORED_CHARACTERS, "they are too long to be kept")
+
+
+def lines_naming(code: str, function: str, scrub: Callable[[str], str]) -> tuple[str, ...]:
+    """The lines of a program that name a function, with their numbers; the first few."""
+    word = re.compile(rf"(?<!\w){re.escape(function.rpartition('.')[2])}(?!\w)")
+    found = [(number, line) for number, line in enumerate(code.splitlines(), 1) if word.search(line)]
+    return tuple(
+        f"{number:>4} | {_cut(visible(scrub(line.rstrip())), _MAX_LINE_CHARACTERS, 'cut')}"
+        for number, line in found[:_MAX_LINES]
+    )
+
+
+def as_text(request: ApprovalRequest, most: int = MAX_STORED_CHARACTERS) -> str:
+    """A request as a person reads it. `most`: characters of its arguments."""
+    left = f"`doorward approvals show {request.id}` shows all of them"
+    parts = [f"{request.principal} wants to call {request.function} ({request.effect})."]
+    if request.rule or request.reason:
+        parts.append(f"A person is asked because of {': '.join(filter(None, (request.rule, request.reason)))}")
+    parts.append(f"Arguments:\n{_indented(_cut(request.arguments, most, left))}")
+    if request.lines:
+        parts.append("The lines of the program that name it:\n" + _indented("\n".join(request.lines)))
+    return "\n\n".join(parts)
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.split("\n"))
+
+
+def _cut(text: str, most: int, why: str) -> str:
+    if len(text) <= most:
+        return text
+    return f"{text[:most]}\n… {len(text) - most} more characters are NOT shown here: {why}"
+
+
+def _masked(value: Any, name: str = "") -> Any:
+    """A value without the texts that are called like a credential."""
+    match value:
+        case Mapping():
+            return {str(key): _masked(part, str(key)) for key, part in value.items()}
+        case list() | tuple():
+            return [_masked(part, name) for part in value]
+        case str() if value and name and is_named_secret(name):
+            return REDACTED
+    return value
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, File):
+        return f"<a file of {len(value.content)} bytes: {value.name or value.type or 'without a name'}>"
+    return f"<{len(value)} bytes>" if isinstance(value, (bytes, bytearray)) else f"<{type(value).__name__}>"

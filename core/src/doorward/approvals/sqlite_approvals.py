@@ -1,0 +1,192 @@
+"""Requests and their answers in one SQLite file, which any number of processes share.
+
+Whatever goes wrong with the file, nobody is taken to have said yes: a broken one is put aside, and people are asked
+anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from doorward.approvals.binding import Binding
+from doorward.host.sqlite_file import SqliteFile
+from doorward.host.sqlite_layout import SqliteLayout
+from doorward.model.approvals import ApprovalRequest, ApprovalScope
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
+WAIT_SECONDS = 5.0
+"""Seconds to wait for another process that is writing."""
+
+_COLUMNS: dict[str, Any] = {
+    "id": str, "state": str, "principal": str, "run": str, "place": str, "exact": str, "alike": str, "session": str,
+    "scope": str, "who": str, "said": str, "created": float, "expires": float, "shown": str,
+}  # fmt: skip
+
+_MADE = """CREATE TABLE "requests" (
+   "id" TEXT PRIMARY KEY,
+   "state" TEXT,
+   "principal" TEXT,
+   "run" TEXT,
+   "place" TEXT,
+   "exact" TEXT,
+   "alike" TEXT,
+   "session" TEXT,
+   "scope" TEXT,
+   "who" TEXT,
+   "said" TEXT,
+   "created" REAL,
+   "expires" REAL,
+   "shown" TEXT
+)"""
+
+
+def _table(db: Database) -> None:
+    db.table("requests").create(_COLUMNS, pk="id")
+
+
+LAYOUT = SqliteLayout((_table,), "SELECT count(*) FROM (SELECT 1 FROM requests LIMIT 1)", made=_MADE)
+
+_SHOWN = ("function", "effect", "arguments", "rule", "reason", "lines", "scopes", "always")
+"""The fields of a request that people read only: no statement looks for them."""
+
+_THIS_CALL = "principal = :principal AND place = :place AND exact = :exact"
+_ANSWERED = "(state = 'denied' OR (state = 'approved' AND scope = 'once'))"
+_FURTHER = (
+    "state = 'approved' AND principal = :principal AND alike = :alike AND "
+    "((scope = 'run' AND run = :run) OR (scope = 'session' AND session = :session AND session != ''))"
+)
+
+
+class SqliteApprovals:
+    """An `ApprovalStore` in one file, which the first request makes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        hint = "Requests for approval are gone. Calls that wait for one are asked about anew."
+        self._file = SqliteFile(path, LAYOUT, event="approvals_put_aside", hint=hint)
+        self._log = path.with_name(f"{path.name}-wal")
+
+    def version(self) -> object:
+        return _stamp(self.path), _stamp(self._log)
+
+    def opened(
+        self, request: ApprovalRequest, binding: Binding, *, besides: Collection[str], most: int
+    ) -> ApprovalRequest | None:
+        with self._writing(request.created) as db:
+            for row in db.execute(f"SELECT * FROM requests WHERE state = 'open' AND {_THIS_CALL}", asdict(binding)):  # noqa: S608
+                if row["id"] not in besides:
+                    return _request(row)
+            (count,) = db.execute(
+                "SELECT count(*) FROM requests WHERE state = 'open' AND principal = ?", [request.principal]
+            ).fetchone()
+            if count >= most:
+                return None
+            shown = json.dumps({key: value for key, value in asdict(request).items() if key in _SHOWN})
+            values = asdict(binding) | {key: getattr(request, key) for key in ("id", "created", "expires")}
+            db.execute(
+                "INSERT INTO requests VALUES (:id, 'open', :principal, :run, :place, :exact, :alike, :session, 'once', "
+                "'', '', :created, :expires, :shown)",
+                values | {"shown": shown},
+            )
+            return request
+
+    def settled(
+        self, binding: Binding, now: float, *, id: str = "", besides: Collection[str] = ()
+    ) -> ApprovalRequest | None:
+        if not self._file.place():
+            return None
+        with self._writing(now) as db:
+            row = db.execute(f"SELECT * FROM requests WHERE {_FURTHER} LIMIT 1", asdict(binding)).fetchone()  # noqa: S608
+            if row is not None:
+                return _request(row)
+            rows = db.execute(f"SELECT * FROM requests WHERE {_ANSWERED} AND {_THIS_CALL}", asdict(binding)).fetchall()  # noqa: S608
+            mine = [row for row in rows if (row["id"] == id if id else row["id"] not in besides)]
+            for row in sorted(mine, key=lambda row: str(row["state"])):  # approved ones come first
+                if row["state"] == "approved":
+                    db.execute("UPDATE requests SET state = 'used' WHERE id = ?", [row["id"]])
+                elif not binding.place:  # else a no holds for all of its run, which would ask again and again
+                    db.execute("UPDATE requests SET place = id WHERE id = ?", [row["id"]])
+                return _request(row)
+            denied = [row for row in rows if row["state"] == "denied" and binding.place]
+            return _request(denied[0]) if denied else None
+
+    def answered(
+        self, id: str, state: Literal["approved", "denied"], scope: ApprovalScope, by: str, said: str, now: float
+    ) -> bool:
+        if not self._file.place():
+            return False
+        with self._writing(now) as db:
+            cursor = db.execute(
+                "UPDATE requests SET state = ?, scope = ?, who = ?, said = ? WHERE id = ? AND state = 'open'",
+                [state, scope, by, said, id],
+            )
+            return cursor.rowcount == 1
+
+    def withdrawn(self, id: str) -> None:
+        with self._writing(0.0) as db:
+            db.execute("DELETE FROM requests WHERE id = ? AND state = 'open'", [id])
+
+    def found(self, id: str, now: float) -> ApprovalRequest | None:
+        return next((each for each in self.all(now) if each.id == id), None)
+
+    def all(self, now: float) -> Sequence[ApprovalRequest]:
+        with self._errors():
+            db = self._file.found(WAIT_SECONDS)
+            if db is None:
+                return []
+            with contextlib.closing(db):
+                db.row_factory = sqlite3.Row
+                rows = db.execute("SELECT * FROM requests WHERE expires > ? ORDER BY created, id", [now]).fetchall()
+        return [_request(row) for row in rows]
+
+    @contextlib.contextmanager
+    def _writing(self, now: float) -> Iterator[sqlite3.Connection]:
+        """A connection within a transaction, in which nothing is left that has expired."""
+        with self._errors(), contextlib.closing(self._file.opened(WAIT_SECONDS)) as db:
+            db.row_factory = sqlite3.Row
+            db.execute("PRAGMA secure_delete = ON")
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                db.execute("DELETE FROM requests WHERE expires <= ?", [now])
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Errors of SQLite and of the disk as a `StateError`; a file that turns out to be broken is put aside."""
+        which = self._file.place()
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            if self._file.is_broken(error):
+                with contextlib.suppress(OSError):
+                    self._file.put_aside(error, which, 0)
+            raise self._file.said(error) from None
+
+
+def _request(row: sqlite3.Row) -> ApprovalRequest:
+    shown = json.loads(row["shown"])
+    shown |= {"lines": tuple(shown["lines"]), "scopes": tuple(shown["scopes"])}
+    rest = {key: row[key] for key in ("id", "principal", "run", "created", "expires", "state", "scope", "said")}
+    rest["by"] = row["who"]
+    return ApprovalRequest(**shown, **rest)
+
+
+def _stamp(path: Path) -> object:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns

@@ -1,0 +1,47 @@
+"""What a person is asked before a call is made, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from doorward.model.decisions import Effect
+
+ApprovalScope = Literal["once", "run", "session"]
+"""How far a yes reaches: to this very call, or to all calls of the function in its run or in its session."""
+
+APPROVAL_SCOPES: tuple[ApprovalScope, ...] = ("once", "run", "session")
+
+ApprovalState = Literal["open", "approved", "denied", "used"]
+"""A request waits for an answer, has one, or let its call through, which it does once."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRequest:
+    """A call that waits for a person's yes.
+
+    `arguments` is their JSON as a person may read it: without credentials, and with nothing in it that a terminal
+    obeys. `rule` and `reason` are those of the `Decision`. `lines` are the lines of the program that name the function.
+    `scopes` are those that a yes may have; `always` is a rule of the configuration that would let calls like this
+    through, empty if there is none that is narrow enough. `by` answered, for all calls in `scope`, saying `said`. Times
+    are seconds since the epoch.
+    """
+
+    id: str
+    function: str
+    effect: Effect
+    arguments: str
+    principal: str
+    run: str
+    rule: str = ""
+    reason: str = ""
+    lines: tuple[str, ...] = ()
+    scopes: tuple[ApprovalScope, ...] = ("once",)
+    always: Mapping[str, Any] = field(default_factory=dict)
+    created: float = 0.0
+    expires: float = 0.0
+    state: ApprovalState = "open"
+    scope: ApprovalScope = "once"
+    by: str = ""
+    said: str = ""

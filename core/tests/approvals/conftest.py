@@ -1,0 +1,44 @@
+"""A rule that has people confirm what changes anything, given by the tests in place of a configured one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from doorward.calls.broker import Broker
+from doorward.model.decisions import Decision
+
+RULE = Decision("confirm", "[[policy.rules]] 1", "writes need a person")
+
+
+@pytest.fixture(autouse=True)
+def confirming(monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed = Broker._allow
+
+    def decided(self: Broker, run: Any, call: Any, *more: Any) -> Decision:
+        decision = allowed(self, run, call, *more)
+        return decision if call.function.read_only else RULE
+
+    monkeypatch.setattr(Broker, "_allow", decided)
+
+
+class Person:
+    """The client of a run, whose person answers as `reply` says of the question."""
+
+    def __init__(self, reply: Callable[[Mapping[str, Any]], Any]) -> None:
+        self.reply = reply
+        self.asked: list[Mapping[str, Any]] = []
+
+    async def progress(self, done: float, total: float | None = None, message: str = "") -> None:
+        pass
+
+    async def ask(self, method: str, params: Mapping[str, Any]) -> Any:
+        assert method == "elicitation/create"
+        self.asked.append(params)
+        found = self.reply(params)
+        return await found if hasattr(found, "__await__") else found
+
+
+def says(answer: str) -> Person:
+    return Person(lambda question: {"action": "accept", "content": {"answer": answer}})

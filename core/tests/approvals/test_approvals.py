@@ -1,0 +1,325 @@
+"""Calls that a person must approve of: asked for, answered, denied, suspended, and let through once."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import anyio
+import pytest
+from doorward.approvals.answering import answer, described
+from doorward.model.approvals import ApprovalRequest
+from doorward.model.errors import CannotAsk, InvalidArguments, Refused
+from doorward.plugins.hookspecs import hookimpl
+
+from ..conftest import CONFIG
+from .conftest import Person, says
+
+pytestmark = pytest.mark.anyio
+
+ADD = "result = await weather.add_station(city='Oslo')"
+TWICE = "a = await weather.add_station(city='Oslo')\nb = await weather.add_station(city='Rome')\nresult = [a['city'], b['city']]"
+ONCE, RUN, SESSION = (
+    "approve once",
+    "approve every call of this function in this run",
+    "approve every call of this function in this session",
+)
+
+
+def requests(gate: Any) -> list[ApprovalRequest]:
+    from doorward.approvals.sqlite_approvals import SqliteApprovals
+
+    return list(SqliteApprovals(gate.state / "approvals.db").all(time.time()))
+
+
+def store(gate: Any) -> Any:
+    from doorward.approvals.sqlite_approvals import SqliteApprovals
+
+    return SqliteApprovals(gate.state / "approvals.db")
+
+
+async def one_open(gate: Any) -> ApprovalRequest:
+    while not (found := [each for each in requests(gate) if each.state == "open"]):
+        await anyio.sleep(0.01)
+    return found[0]
+
+
+async def test_what_needs_nobody_asks_nobody(doorward_host: Any) -> None:
+    """A run without such a call makes no file."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        assert (await gate.execute("result = await weather.get_forecast(city='Oslo')")).ok
+        assert not (gate.state / "approvals.db").exists()
+
+
+async def test_a_run_waits_for_a_person(doorward_host: Any) -> None:
+    """Nobody is there to be asked: the run is suspended, and says for what it waits. Nothing was sent."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.execute(f"print('so far')\n{ADD}")
+        (request,) = requests(gate)
+    assert (outcome.ok, outcome.error, outcome.printed) == (False, None, "so far\n")
+    waiting = outcome.waiting
+    assert (waiting.for_, waiting.next) == ("approval", f'resume_run("{waiting.run}")')
+    assert waiting.what == (
+        "weather.add_station waits for a person's approval (writes need a person). "
+        f"Only a person decides, by `doorward approvals approve {request.id}`",
+    )
+    assert (request.function, request.effect, request.run) == ("weather.add_station", "write", waiting.run)
+    assert (request.rule, request.reason) == ("[[policy.rules]] 1", "writes need a person")
+    assert request.arguments == '{\n  "city": "Oslo"\n}'
+    assert request.lines == ("   2 | result = await weather.add_station(city='Oslo')",)
+
+
+@pytest.mark.parametrize(("said", "asked"), [(ONCE, 2), (RUN, 1)])
+async def test_the_person_at_the_client_approves(doorward_host: Any, said: str, asked: int) -> None:
+    """Once is for one call; for the run, no further call of the function is asked about."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.execute(TWICE, client=(person := says(said)))
+        again = await gate.execute(TWICE, client=(another := says(said)))
+    assert outcome.value == again.value == ["Oslo", "Rome"]
+    assert len(person.asked) == len(another.asked) == asked
+    question = person.asked[0]
+    assert question["message"].startswith(
+        "Doorward asks for your approval: local wants to call weather.add_station (write)"
+    )
+    assert '    {\n      "city": "Oslo"\n    }' in question["message"]
+    assert question["requestedSchema"]["properties"]["answer"]["enum"] == [ONCE, RUN, "deny"]
+
+
+async def test_a_yes_for_a_session_reaches_its_later_runs(doorward_host: Any) -> None:
+    """Only those of the session for which it was given."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        first = await gate.execute(ADD, session_id="new", client=says(SESSION))
+        later = await gate.execute(ADD, session_id=first.session_id)
+        other = await gate.execute(ADD, session_id="new", client=(person := says("deny")))
+    assert (first.ok, later.ok, other.ok, len(person.asked)) == (True, True, False, 1)
+
+
+async def test_the_program_can_catch_a_no(doorward_host: Any) -> None:
+    """A no is an exception that says who said it; the program goes on, and the same call is not asked about again."""
+    code = "said = []\nfor _ in range(3):\n  try:\n    await weather.add_station(city='Oslo')\n  except Exception as error:\n    said.append(str(error))\nresult = said"
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.execute(code, client=(person := says("deny")))
+    assert outcome.value == ["weather.add_station was denied by local (at the client)"] * 3
+    assert len(person.asked) == 1
+
+
+LIES: list[Any] = [
+    {"action": "accept"},
+    {"action": "accept", "content": None},
+    {"action": "accept", "content": {}},
+    {"action": "accept", "content": {"answer": True}},
+    {"action": "accept", "content": {"answer": "approve"}},
+    {"action": "accept", "content": {"answer": ["approve once"]}},
+    {"action": "accept", "content": {"answer": SESSION}},
+    {"action": "accept", "content": {"answer": "always"}},
+    {"action": "accept", "content": ["approve once"]},
+    {"action": "ACCEPT", "content": {"answer": ONCE}},
+    {"action": "cancel", "content": {"answer": ONCE}},
+    {"content": {"answer": ONCE}},
+    {},
+    None,
+    "approve once",
+]
+
+
+@pytest.mark.parametrize("lie", LIES)
+async def test_what_was_not_offered_is_no_yes(doorward_host: Any, lie: Any) -> None:
+    """A client that answers anything else has not approved; others may still answer."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.execute(ADD, client=Person(lambda question: lie))
+        (request,) = requests(gate)
+    assert outcome.waiting.for_ == "approval"
+    assert request.state == "open"
+
+
+@pytest.mark.parametrize("error", [CannotAsk("it cannot"), RuntimeError("a defect")])
+async def test_a_client_that_cannot_be_asked_is_no_yes(doorward_host: Any, error: Exception) -> None:
+    def fail(question: Any) -> Any:
+        raise error
+
+    async with doorward_host.gateway(CONFIG) as gate:
+        assert (await gate.execute(ADD, client=Person(fail))).waiting
+
+
+async def test_a_client_that_declines_says_no(doorward_host: Any) -> None:
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.execute(ADD, client=Person(lambda question: {"action": "decline"}))
+    assert "denied by local" in outcome.error.message
+
+
+async def test_the_operator_can_keep_the_client_out(doorward_host: Any) -> None:
+    """`client = false`: whoever runs the agent is not asked."""
+    async with doorward_host.gateway(CONFIG + "[approvals]\nclient = false\n") as gate:
+        assert (await gate.execute(ADD, client=(person := says(ONCE)))).waiting
+    assert person.asked == []
+
+
+async def test_a_person_who_takes_too_long_loses_nothing(doorward_host: Any) -> None:
+    """After `patience` the run is suspended; its request stays open. Its time has stood still meanwhile."""
+    config = CONFIG + "[limits]\ntimeout = 0.2\n[approvals]\npatience = 0.5\n"
+    async with doorward_host.gateway(config) as gate:
+        outcome = await gate.execute(TWICE, client=(person := Person(lambda question: anyio.sleep_forever())))
+        (request,) = requests(gate)
+    assert outcome.waiting.for_ == "approval"
+    assert (len(person.asked), request.state) == (1, "open")
+
+
+async def test_another_way_answers_first(doorward_host: Any) -> None:
+    """Another process answers while the client's person thinks: the run goes on, and the question is withdrawn."""
+    async with doorward_host.gateway(CONFIG) as gate, anyio.create_task_group() as group:
+        found: list[Any] = []
+
+        async def run() -> None:
+            found.append(await gate.execute(ADD, client=Person(lambda question: anyio.sleep_forever())))
+
+        group.start_soon(run)
+        request = await one_open(gate)
+        await anyio.to_thread.run_sync(lambda: answer(store(gate), request.id, True, by="ops"))
+    assert found[0].value == {"city": "Oslo", "high": 20.5}
+
+
+async def test_a_plugin_is_told_and_may_answer(doorward_host: Any) -> None:
+    """By a chat or a webhook, from any thread; the first answer counts, and a plugin that fails changes nothing."""
+    seen: list[Any] = []
+
+    class Plugin:
+        def __init__(self, context: Any) -> None:
+            pass
+
+    class Chat(Plugin):
+        @hookimpl
+        def approval_wanted(self, request: ApprovalRequest, answer: Any) -> None:
+            seen.append(request)
+            answer(request.arguments.count("Oslo") > 0, by="ann", said="no trains there")
+            with pytest.raises(InvalidArguments, match=r"answered already: .* by ann"):
+                answer(True, by="bob")
+
+    class Broken(Plugin):
+        @hookimpl
+        def approval_wanted(self, request: ApprovalRequest) -> None:
+            raise RuntimeError("no")
+
+    doorward_host.install("plugin", "chat", Chat)
+    doorward_host.install("plugin", "broken", Broken)
+    async with doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = ["broken", "chat"]')) as gate:
+        yes = await gate.execute(ADD)
+        no = await gate.execute(ADD.replace("Oslo", "Rome"))
+    assert yes.ok
+    assert no.error.message == "weather.add_station was denied by ann: no trains there"
+    assert len(seen) == 2
+
+
+async def test_a_call_without_a_program_waits_in_its_place(doorward_host: Any) -> None:
+    """It cannot be suspended: it waits within its time, and fails then. A yes that comes later is for the same call
+    made again, once."""
+    config = CONFIG + "[limits]\ntimeout = 0.3\n"
+    async with doorward_host.gateway(config) as gate:
+        with pytest.raises(Refused, match="nobody has answered in time") as refused:
+            await gate.call("weather.add_station", {"city": "Oslo"})
+        (request,) = requests(gate)
+        assert f"doorward approvals approve {request.id}" in refused.value.hint
+        assert request.scopes == ("once",)
+        answer(store(gate), request.id, True, by="ops")
+        with pytest.raises(Refused, match="nobody has answered"):
+            await gate.call("weather.add_station", {"city": "Rome"})
+        with pytest.raises(Refused, match="nobody has answered"):
+            await gate.call("weather.add_station", {"city": "Oslo"}, principal="ann")
+        assert (await gate.call("weather.add_station", {"city": "Oslo"}))["city"] == "Oslo"
+        with pytest.raises(Refused, match="nobody has answered"):
+            await gate.call("weather.add_station", {"city": "Oslo"})
+
+
+async def test_a_no_to_a_call_without_a_program_is_told_once(doorward_host: Any) -> None:
+    """To the call that is made again; a later one is asked about anew, and the no stays on the list as one."""
+    config = CONFIG + "[limits]\ntimeout = 0.2\n"
+    async with doorward_host.gateway(config) as gate:
+        for told in ("nobody has answered", "denied by ops", "nobody has answered"):
+            with pytest.raises(Refused, match=told):
+                await gate.call("weather.add_station", {"city": "Oslo"})
+            for request in requests(gate):
+                if request.state == "open" and "denied" not in told and len(requests(gate)) == 1:
+                    answer(store(gate), request.id, False, by="ops")
+        assert [described(each) for each in requests(gate)] == ["denied by ops", "open"]
+
+
+async def test_calls_at_once_are_asked_about_one_by_one(doorward_host: Any) -> None:
+    """A yes for the run spares the person the other questions."""
+    code = "import asyncio\nfound = await asyncio.gather(*[weather.add_station(city=c) for c in ('a', 'b', 'c')])\nresult = [f['city'] for f in found]"
+    async with doorward_host.gateway(CONFIG) as gate:
+        one = await gate.execute(code, client=(first := says(ONCE)))
+        all = await gate.execute(code, client=(second := says(RUN)))
+        left = [each.state for each in requests(gate) if each.state == "open"]
+    assert one.value == all.value == ["a", "b", "c"]
+    assert (len(first.asked), len(second.asked), left) == (3, 1, [])
+
+
+async def test_the_same_call_twice_at_once_needs_two_answers(doorward_host: Any) -> None:
+    code = (
+        "import asyncio\nawait asyncio.gather(weather.add_station(city='a'), weather.add_station(city='a'))\nresult = 1"
+    )
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.execute(code, client=(person := says(ONCE)))
+    assert (outcome.ok, len(person.asked)) == (True, 2)
+
+
+async def test_no_more_requests_than_people_can_read(doorward_host: Any) -> None:
+    """A program that asks for more is refused, and so is another of its principal."""
+    async with doorward_host.gateway(CONFIG + "[approvals]\nopen = 2\n") as gate:
+        for city in "ab":
+            assert (await gate.execute(ADD.replace("Oslo", city))).waiting
+        refused = await gate.execute(ADD)
+        other = await gate.execute(ADD, principal="ann")
+    assert "2 requests of yours wait already" in refused.error.message
+    assert other.waiting
+
+
+async def test_what_changed_while_a_person_thought_is_checked_again(doorward_host: Any) -> None:
+    """A function that is another one by then is not called."""
+    async with doorward_host.gateway(CONFIG) as gate:
+
+        def think(question: Any) -> Any:
+            gate.broker._check_unchanged = refuse
+            return {"action": "accept", "content": {"answer": ONCE}}
+
+        def refuse(function: Any, run: Any) -> None:
+            raise Refused("it has changed")
+
+        outcome = await gate.execute(ADD, client=Person(think))
+    assert outcome.error.message == "it has changed"
+
+
+async def test_without_a_store_every_such_call_is_refused(doorward_host: Any) -> None:
+    from dataclasses import replace
+
+    from doorward.stores import Stores
+
+    stores = replace(Stores.in_folder(doorward_host.folder / "state"), approvals=None)
+    async with doorward_host.gateway(CONFIG, stores=stores) as gate:
+        outcome = await gate.execute(ADD, client=says(ONCE))
+    assert "nowhere to ask for it" in outcome.error.message
+
+
+@pytest.mark.parametrize("damage", ["no database at all", ""])
+async def test_a_broken_file_is_no_yes(doorward_host: Any, damage: str) -> None:
+    """People are asked anew."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        (gate.state / "approvals.db").write_text(damage)
+        (gate.state / "approvals.db").chmod(0o600)
+        assert (await gate.execute(ADD)).waiting
+        assert len(requests(gate)) == 1
+
+
+async def test_a_file_that_is_locked_is_no_yes(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sqlite3
+
+    from doorward.approvals import sqlite_approvals
+
+    monkeypatch.setattr(sqlite_approvals, "WAIT_SECONDS", 0.05)
+    async with doorward_host.gateway(CONFIG) as gate:
+        await gate.execute(ADD)
+        holder = sqlite3.connect(gate.state / "approvals.db", isolation_level=None)
+        holder.execute("BEGIN IMMEDIATE")
+        outcome = await gate.execute(ADD, client=says(ONCE))
+        holder.execute("ROLLBACK")
+        holder.close()
+    assert "locked" in outcome.error.message

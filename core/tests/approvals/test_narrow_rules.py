@@ -1,0 +1,97 @@
+"""The rule that "always" proposes and writes: narrow, without credentials, before all others."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doorward.approvals.narrow_rules import narrow_rule
+from doorward.cli.common import Project
+from doorward.model.calls import Call, File
+from doorward.model.errors import ConfigError
+from doorward.model.functions import Function
+from doorward.operating import rules
+
+CLOSE = Function(
+    "hub", "close", "close", route="POST /repos/{owner}/{repo-name}/close", names={"repo_name": "repo-name"}
+)
+PAY = Function("bank", "pay", "pay", route="POST /payments")
+
+
+def proposed(function: Function, principal: str = "ann", **arguments: Any) -> dict[str, Any]:
+    return narrow_rule(Call(function, arguments, "r", principal), lambda text: text.replace("k3y", "[secret]"))
+
+
+def test_the_parts_of_a_path_stay_the_same() -> None:
+    rule = proposed(CLOSE, owner='a"c\\me', repo_name=7, why="whatever")
+    assert rule == {
+        "match": ["hub.close"],
+        "principal": ["ann"],
+        "when": 'args["owner"] == "a\\"c\\\\me" && args["repo_name"] == 7',
+        "then": "allow",
+    }
+
+
+def test_without_such_parts_all_arguments_stay_the_same() -> None:
+    assert proposed(PAY, to="bob", amount=5, tags=["x", None])["when"] == (
+        'args == {"amount": 5, "tags": ["x", null], "to": "bob"}'
+    )
+
+
+NONE: list[tuple[Function, str, dict[str, Any]]] = [
+    (PAY, "ann*", {"to": "bob"}),
+    (PAY, "@ops", {"to": "bob"}),
+    (PAY, "a\x1bn", {"to": "bob"}),
+    (PAY, "ann", {"to": "has k3y in it"}),
+    (PAY, "ann", {"to": "\u202ebob"}),
+    (PAY, "ann", {"to": "b" * 2000}),
+    (PAY, "ann", {"to": File(b"x")}),
+    (PAY, "ann", {"to": float("inf")}),
+    (CLOSE, "ann", {"owner": "acme"}),
+]
+
+
+@pytest.mark.parametrize(("function", "principal", "arguments"), NONE)
+def test_what_cannot_be_shown_is_not_proposed(function: Function, principal: str, arguments: dict[str, Any]) -> None:
+    assert proposed(function, principal, **arguments) == {}
+
+
+HEAD = "# ours\n[limits]\ntimeout = 3 # seconds\n"
+FILES = [
+    HEAD,
+    HEAD + '[policy]\nallow = ["*"]\n',
+    HEAD
+    + '[[policy.rules]]\nthen = "confirm" # all\n\n[[policy.rules]]\nmatch = "x"\nthen = "deny"\n[servers.a]\nsource = "b"\n',
+    "\ufeff" + HEAD,
+]
+
+
+@pytest.mark.parametrize("text", FILES)
+def test_it_is_written_before_all_others(tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest of the file stays as it is."""
+    file = tmp_path / "doorward.toml"
+    file.write_text(text)
+    monkeypatch.setattr(Project, "load", lambda self: None)
+    rule = proposed(PAY, to="bob")
+    rules.put_first(Project(file, None, False), rule)
+    after = file.read_text()
+    data, old = tomllib.loads(after.removeprefix("\ufeff")), tomllib.loads(text.removeprefix("\ufeff"))
+    assert data["policy"].pop("rules") == [rule, *old.get("policy", {}).pop("rules", [])]
+    assert {"policy": {}, **data} == {"policy": {}, **old}
+    assert all(line in after.splitlines() for line in text.splitlines())
+    assert tomllib.loads(rules.rule_text(rule))["policy"]["rules"] == [rule]
+
+
+def test_a_file_that_could_not_be_used_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Project) -> None:
+        raise ConfigError("no")
+
+    monkeypatch.setattr(Project, "load", refuse)
+    for text in (HEAD, "policy = { rules = [] }\n", "[[broken"):
+        file = tmp_path / "doorward.toml"
+        file.write_text(text)
+        with pytest.raises(ConfigError):
+            rules.put_first(Project(file, None, False), proposed(PAY, to="bob"))
+        assert file.read_text() == text
