@@ -61,7 +61,9 @@ def drawn():
 
 async def test_without_a_seed_all_is_drawn_from_the_system() -> None:
     """No sandbox draws what another one does."""
-    code = "import os, random, uuid\n[random.random(), random.Random().random(), os.urandom(9).hex(), str(uuid.uuid4())]"
+    code = (
+        "import os, random, uuid\n[random.random(), random.Random().random(), os.urandom(9).hex(), str(uuid.uuid4())]"
+    )
     async with executor() as made:
         assert len({*await value(made, code), *await value(made, code)}) == 8
 
