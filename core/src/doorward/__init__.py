@@ -16,8 +16,8 @@ _EXPORTS = {
     "config.validation": ("validate",),
     "packages.index": ("GROUPS", "Entry", "Index", "installed"),
     "model.abilities": (
-        "Enhances", "HasBaseUrl", "HasOrigins", "HasPackages", "HasPaths", "HasSettings", "HasSlots", "HasUrl",
-        "HasWait", "HasWorkingFolder", "OffersFunctions", "SupportsBuild", "SupportsClose", "SupportsLogin",
+        "Enhances", "HasBaseUrl", "HasIdempotencyKey", "HasOrigins", "HasPackages", "HasPaths", "HasSettings", "HasSlots",
+        "HasUrl", "HasWait", "HasWorkingFolder", "OffersFunctions", "SupportsBuild", "SupportsClose", "SupportsLogin",
         "SupportsLoginCheck", "SupportsFlush", "SupportsLogout", "SupportsMachineCheck", "SupportsOpen",
         "TellsChanges", "TellsUpstreams",
     ),
@@ -30,8 +30,9 @@ _EXPORTS = {
     "data.error_bodies": ("error_text",),
     "model.errors": (
         "ApiError", "Busy", "CannotAsk", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused",
-        "InvalidArguments", "InvalidProgram", "LimitExceeded", "LoginRefused", "MissingSecret", "PluginError",
-        "Refused", "SandboxDied", "ServerError", "ToolError", "UnknownName", "Unsupported",
+        "InvalidArguments", "InvalidProgram", "LimitExceeded", "LoginRefused", "MissingSecret", "OutcomeUnknown",
+        "PluginError", "ProgramDiverged", "Refused", "SandboxDied", "ServerError", "ToolError", "UnknownName",
+        "Unsupported",
     ),
     "host.files": ("alone", "check_own", "flocked", "own_file", "own_folder", "write_own"),
     "gateway": ("Gateway",),
