@@ -16,8 +16,8 @@ _EXPORTS = {
     "config.validation": ("validate",),
     "packages.index": ("GROUPS", "Entry", "Index", "installed"),
     "model.abilities": (
-        "Enhances", "HasBaseUrl", "HasIdempotencyKey", "HasOrigins", "HasPackages", "HasPaths", "HasSettings", "HasSlots",
-        "HasUrl", "HasWait", "HasWorkingFolder", "OffersFunctions", "SupportsBuild", "SupportsClose", "SupportsLogin",
+        "Enhances", "HasBaseUrl", "HasIdempotencyKey", "HasOrigins", "HasPackages", "HasPaths", "HasSettings",
+        "HasSlots", "HasUrl", "HasWait", "HasWorkingFolder", "OffersFunctions", "SupportsBuild", "SupportsClose", "SupportsLogin",
         "SupportsLoginCheck", "SupportsFlush", "SupportsLogout", "SupportsMachineCheck", "SupportsOpen",
         "TellsChanges", "TellsUpstreams",
     ),
