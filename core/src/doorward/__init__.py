@@ -18,8 +18,8 @@ _EXPORTS = {
     "model.abilities": (
         "Enhances", "HasBaseUrl", "HasIdempotencyKey", "HasOrigins", "HasPackages", "HasPaths", "HasSettings",
         "HasSlots", "HasUrl", "HasWait", "HasWorkingFolder", "OffersFunctions", "SupportsBuild", "SupportsClose",
-        "SupportsLogin", "SupportsLoginCheck", "SupportsFlush", "SupportsLogout", "SupportsMachineCheck", "SupportsOpen",
-        "TellsChanges", "TellsUpstreams",
+        "SupportsLogin", "SupportsLoginCheck", "SupportsFlush", "SupportsLogout", "SupportsMachineCheck",
+        "SupportsOpen", "TellsChanges", "TellsUpstreams",
     ),
     "model.contexts": ("PluginContext", "ServerContext"),
     "model.drivers": ("Auth", "Cache", "Observer", "SearchView", "Source"),
