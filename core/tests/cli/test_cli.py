@@ -45,7 +45,14 @@ def test_help_lists_every_command(cli: Cli, doorward_host: Any) -> None:
 @pytest.mark.parametrize("word", COMMANDS)
 def test_every_command_explains_itself(cli: Cli, word: str) -> None:
     """Each command has help, and takes --config, --env-file and --json. CONTRACT: CLI-03."""
-    below = {"add": ("fake",), "token": ("new",), "learned": ("show",), "policy": ("test",), "approvals": ("list",)}
+    below = {
+        "add": ("fake",),
+        "token": ("new",),
+        "learned": ("show",),
+        "policy": ("test",),
+        "approvals": ("list",),
+        "runs": ("show",),
+    }
     ended = cli(word, *below.get(word, ()), "--help")
     assert ended.code == 0
     assert all(option in ended.out for option in ("--config", "--env-file", "--json"))
