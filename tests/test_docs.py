@@ -27,6 +27,7 @@ from doorward.cli import COMMANDS
 from doorward.config import config
 from doorward.config import settings as models
 from doorward.config.approval_settings import ApprovalSettings
+from doorward.config.http_settings import HttpSettings, OAuthSettings
 from doorward.config.run_settings import RunSettings
 from doorward.packages.index import GROUPS, installed
 from doorward.plugins import hookspecs
@@ -370,8 +371,8 @@ SECTIONS = {
     "## `[clients.NAME]`": (models.ClientSettings, "DOORWARD_CLIENTS__NAME__"),
     "## `[limits]`": (models.LimitSettings, "DOORWARD_LIMITS__"),
     "## `[runs]`": (RunSettings, "DOORWARD_RUNS__"),
-    "## `[http]`": (models.HttpSettings, "DOORWARD_HTTP__"),
-    "## `[http.oauth]`": (models.OAuthSettings, "DOORWARD_HTTP__OAUTH__"),
+    "## `[http]`": (HttpSettings, "DOORWARD_HTTP__"),
+    "## `[http.oauth]`": (OAuthSettings, "DOORWARD_HTTP__OAUTH__"),
 }
 
 

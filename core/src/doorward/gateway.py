@@ -103,16 +103,16 @@ class Gateway:
         self._artefacts = Artefacts(stores.artefacts, most=limits.kept, seconds=limits.kept_seconds)
         self._sessions = Sessions(most=limits.sessions, idle=limits.session_idle)
         self._kept = ProgramCache(loaded, plugins, self.catalog, self.state)
-        self.readiness = Readiness()
-        journals = Journals.of(loaded, self.state, stores.runs)
+        self.readiness, journals = Readiness(), Journals.of(loaded, self.state, stores.runs)
         admission = Admission(self.limits, self._artefacts, self.broker.withholding, plugins, self.readiness)
         self._execution = Execution(
             self.limits, admission, Runs(self.executors, plugins, self.secrets), self._sessions, self._kept,
             self.broker, self.modules, self._artefacts, self.languages, self.ready, journals,
         )  # fmt: skip
         self.runs = StoredRuns(
-            journals, self.config.runs, self.limits, admission, self._execution, self._artefacts, self.ready
-        )
+            journals, self.config.runs, self.limits, admission, self._execution, self._artefacts, self.ready,
+            asks=policy.decides or self.config.approvals.login,
+        )  # fmt: skip
 
     @classmethod
     @contextlib.asynccontextmanager

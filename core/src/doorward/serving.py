@@ -11,7 +11,8 @@ from doorward.access.slots import may_take
 from doorward.arguments.validation_messages import mistakes
 from doorward.calls.artefacts import kind_of
 from doorward.config.config import Loaded
-from doorward.config.settings import HttpSettings, OAuthSettings, can_come_in
+from doorward.config.http_settings import HttpSettings, OAuthSettings
+from doorward.config.settings import can_come_in
 from doorward.config.token_file import TokenFile
 from doorward.config.urls import origin_of
 from doorward.data.quoting import apart, indented, told

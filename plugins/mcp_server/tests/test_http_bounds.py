@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import uvicorn
-from doorward.config.settings import HttpSettings
+from doorward.config.http_settings import HttpSettings
 from doorward.config.urls import origin_of
 from doorward.host import logs
 from doorward.plugins.mcp_additions import PRINCIPAL

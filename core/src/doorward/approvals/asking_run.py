@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 if TYPE_CHECKING:
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 class Suspends(Protocol):
     """How a run is suspended, see `runs/suspension.py`."""
+
+    @property
+    def awaited(self) -> Sequence[tuple[Awaited, str]]: ...
 
     @property
     def possible(self) -> bool: ...

@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from doorward.arguments import binding, files
+from doorward.arguments import binding
 from doorward.calls.answer_checks import AnswerChecks
+from doorward.calls.files_of_calls import with_files
 from doorward.calls.function_lookup import FunctionLookup
 from doorward.calls.next_page import following
+from doorward.calls.performing import Performing
 from doorward.calls.permissions import Permissions
 from doorward.calls.withholding import Withholding
 from doorward.catalog.schema_inference import SchemaInference, is_open
 from doorward.data.json_writing import dump, in_one_piece
 from doorward.data.offload import done
 from doorward.describe.signatures import signature
-from doorward.http.tracing import traced_by
-from doorward.model.calls import Call, CallRecord, File, Reply
+from doorward.model.calls import Call, CallRecord, Reply
 from doorward.model.decisions import ALLOWED, Decision, may_repeat
 from doorward.model.errors import (
     DoorwardError,
     GuardRefused,
     LimitExceeded,
-    LoginRefused,
     Refused,
     SecretWithheld,
     ServerError,
     UnknownName,
 )
 from doorward.model.functions import Function
-from doorward.plugins.failures import contained
 from doorward.results.type_mismatches import type_mismatch
 from doorward.secrets.redaction import NO_SECRETS
 from doorward.secrets.scrubber import answers_of, redact_error
@@ -44,9 +43,7 @@ if TYPE_CHECKING:
     from doorward.calls.call_context import CallContext
     from doorward.catalog.catalog import Catalog
     from doorward.learning.learning import Learning
-    from doorward.model.drivers import Source
     from doorward.model.programs import Program
-    from doorward.model.tracing import CallTrace
     from doorward.plugins.manager import Plugins
     from doorward.secrets.store import Secrets
     from doorward.servers.registry import Servers
@@ -75,12 +72,12 @@ class Broker:
         self._plugins = plugins
         self._secrets = secrets
         self.learning, self.budgets = learning, budgets
-        self._traces = bool(plugins.hook.trace_call.get_hookimpls())
         self._approvals = approvals
         self._reached: dict[str, set[str]] = {}
         self.functions = FunctionLookup(catalog, servers, policy)
         self.withholding = Withholding()
         self._checks = AnswerChecks(catalog, servers, plugins, secrets, self.withholding)
+        self._performing = Performing(servers, plugins, self._checks, approvals.logins)
         self.observed = SchemaInference(catalog)
 
     async def call(
@@ -138,13 +135,12 @@ class Broker:
             try:
                 decision = self._allow(run, call, sent)
             except (Refused, GuardRefused) as refused:
-                rule = "guard" if isinstance(refused, GuardRefused) else refused.rule or "policy"
-                decision = Decision("deny", rule)
+                decision = Decision("deny", getattr(refused, "rule", "") or refused.kind)
                 raise
             if run.changes is not None and (planned := run.changes.withhold(function, bound)) is not None:
                 return Reply(planned)
             run.repeated.check(call)
-            made, call = call, self._opened(call, run)
+            made, call = call, with_files(call, run)
             if decision.then == "confirm":
                 await self._confirm(run, call, decision, sent)
             if self.budgets.any:
@@ -154,11 +150,7 @@ class Broker:
             if not may_repeat(function):
                 await run.sending(call, partial(self._servers.knows_repeats, function.server, call.principal))
             try:
-                try:
-                    result = await self._perform(call)
-                except LoginRefused as refused:
-                    await self._approvals.logins.came(run, call, refused)
-                    result = await self._perform(call)
+                result = await self._performing.perform(run, call)
                 reply = result if isinstance(result, Reply) else Reply(result)
                 reply, size, received = await self._checks.reply(call, reply, run, scope, headers=headers)
             except SecretWithheld as withheld:
@@ -182,19 +174,29 @@ class Broker:
                 redact_error(error, NO_SECRETS)  # these are the program's own words: they are only cut
             raise error from None
         finally:
+            waits = isinstance(error, asyncio.CancelledError) and run.suspension.awaited  # it was not made
             ms = (time.perf_counter() - started) * 1000
             call = call or self._made(run, function, {}, link, place)
-            run.count(function.qualified, ok=error is None, ms=ms)
-            if made is not None and self.budgets.any:
-                self.budgets.answered(made, received)
-            self._plugins.hook.call_finished(
-                call=call,
-                record=CallRecord(
-                    *(error is None, round(ms, 3), sent, received, type(error).__name__ if error else ""),
-                    call.details,
-                    decision,
-                ),
-            )
+            if not waits:
+                self._ended(run, call, made, error, (ms, sent, received), decision)
+
+    def _ended(
+        self,
+        run: CallContext,
+        call: Call,
+        made: Call | None,
+        error: BaseException | None,
+        measured: tuple[float, int, int],
+        decision: Decision,
+    ) -> None:
+        """Count a call, and tell observers of it."""
+        ms, sent, received = measured
+        run.count(call.function.qualified, ok=error is None, ms=ms)
+        if made is not None and self.budgets.any:
+            self.budgets.answered(made, received)
+        what = type(error).__name__ if error else ""
+        record = CallRecord(error is None, round(ms, 3), sent, received, what, call.details, decision)
+        self._plugins.hook.call_finished(call=call, record=record)
 
     def _made(self, run: CallContext, function: Function, arguments: Mapping[str, Any], link: str, place: int) -> Call:
         program, server = run.program, function.server
@@ -269,45 +271,6 @@ class Broker:
         except DoorwardError as error:
             return str(error)
         return self.functions.near(name, program.principal)
-
-    def _opened(self, call: Call, run: CallContext) -> Call:
-        """The call with a file in the place of each handle.
-
-        Raises: InvalidArguments, LimitExceeded.
-        """
-        size, most = 0, run.program.limits.result_bytes
-
-        def open(uri: str) -> File:
-            nonlocal size
-            file = run.open(uri)
-            size += len(file.content)
-            if size > most:
-                raise LimitExceeded(f"the files of a call have more than {most} bytes", hint="Send less at once.")
-            return file
-
-        opened = files.opened(call.function, call.arguments, open)
-        return call if opened is call.arguments else replace(call, arguments=opened)
-
-    async def _perform(self, call: Call) -> Any:
-        with call.clock.until(call.deadline):
-            async with self._servers.using(call.function.server, call.principal) as source:
-                try:
-                    with contained():
-                        return await self._traced(call, source) if self._traces else await source.call(call)
-                except DoorwardError as error:
-                    raise self._checks.of_source(call, error) from None
-        raise LimitExceeded(
-            f"{call.function.qualified} did not answer before the run's time was over",
-            hint="Ask it for less, or ask for a longer `timeout`.",
-        )
-
-    async def _traced(self, call: Call, source: Source) -> Any:
-        """Have a plugin follow the call and its requests."""
-        trace: CallTrace | None = self._plugins.hook.trace_call(call=call)
-        if trace is not None:
-            call.trace.update(trace.context)
-        with traced_by(trace):
-            return await source.call(call)
 
     def _note_unlike(self, run: CallContext, function: Function, value: Any) -> None:
         """Note that a function answers another type than it declares, once: in a loop, each answer would give a

@@ -37,16 +37,16 @@ class StoredRuns:
         execution: Execution,
         artefacts: Artefacts,
         ready: Callable[[], Awaitable[None]],
+        *,
+        asks: bool,
     ) -> None:
+        self.can_wait = settings.durable == "always" or (asks and settings.durable == "waits")
+        """Whether runs may be there that can be resumed: agents are told how only then. `asks`: calls may have to wait
+        for a person."""
         self.journals = journals
         self._settings, self._limits = settings, limits
         self._admission, self._execution, self._artefacts = admission, execution, artefacts
         self._ready = ready
-
-    @property
-    def can_wait(self) -> bool:
-        """Whether runs may be there that can be resumed: agents are told how only then."""
-        return self._settings.durable == "always"
 
     async def resume(self, run: str, *, principal: str | None = LOCAL, client: Client | None = None) -> Outcome:
         """Let a suspended run go on, or one whose process died: its program runs again and is fed the recorded answers,

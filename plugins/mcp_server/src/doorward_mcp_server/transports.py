@@ -159,10 +159,20 @@ def application(
     return for_pages, requests
 
 
+SUSPENDING_SECONDS = 2.0
+"""Seconds before the end of the time of grace, in which calls end of runs that are suspended then."""
+
+
 async def _drained(gate: Gateway, shutdown: Shutdown) -> None:
-    """Let programs end, and their answers be sent, within `[http] grace` altogether; see `Readiness.drain`."""
-    until = time.monotonic() + gate.config.http.grace
-    if not await gate.readiness.drain(gate.config.http.grace):
+    """Let programs end, and their answers be sent, within `[http] grace` altogether; what still runs shortly before is
+    suspended, and can be resumed. See `Readiness.drain`."""
+    grace = gate.config.http.grace
+    until = time.monotonic() + grace
+    left = await gate.readiness.drain(max(grace / 2, grace - SUSPENDING_SECONDS))
+    if left:
+        gate.runs.suspend("this server is being stopped")
+        left = await gate.readiness.drain(until - time.monotonic())
+    if not left:
         await shutdown.answered(max(ANSWER_SECONDS, until - time.monotonic()))
 
 
