@@ -88,10 +88,8 @@ class Gateway:
         policy, cards = policy_of(loaded, self.principals, self.servers.upstreams, plugins), HelperCards(HELPERS)
         self.learning = Learning(self.config.search, stores.lessons, self.catalog)
         budgets = Budgets(self.config.budgets, self.servers.price, self.state)
-        approvals = Approvals(self.config.approvals, stores.approvals, plugins, self.servers)
-        self.broker = Broker(
-            self.catalog, self.servers, policy, plugins, self.secrets, self.learning, approvals, budgets
-        )
+        asked = Approvals(self.config.approvals, stores.approvals, plugins, self.servers)
+        self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets, self.learning, asked, budgets)
         self.views = SearchViews(loaded, plugins, self.catalog, self.state)
         self.discovery = Discovery(
             self.catalog, self.servers, self.broker, cards, self.executors.told, self.limits, policy, self.views
