@@ -116,7 +116,8 @@ async def test_classes_come_from_the_method_or_the_operator(agent: Agent, api: A
     for call, name in (('create_item(itemName="a")', "create_item"), ('mark(name="x")', "mark")):
         (card,) = (await agent.call("get_functions", functions=[f"shelf.{name}"]))["functions"]
         assert "A call asks a person first: it changes something." in card["text"]
-        assert "needs a person's approval" in await refused(agent, f"import shelf; shelf.{call}")
+        waiting = (await agent.run(f"import shelf; shelf.{call}"))["waiting"]
+        assert (waiting["for"], f"shelf.{name}" in waiting["what"][0]) == ("approval", True)
     assert asked(api) == before
     (card,) = (await agent.call("get_functions", functions=["shelf.list_items"]))["functions"]
     assert "asks a person" not in card["text"]

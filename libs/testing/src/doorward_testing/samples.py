@@ -111,7 +111,7 @@ class InProcess:
         pass
 
     def capabilities(self) -> Capabilities:
-        return Capabilities("Python", "none: for tests", sessions=self.sessions)
+        return Capabilities("Python", "none: for tests", sessions=self.sessions, repeats=True)  # tests draw no numbers
 
     async def open(self, program: Program, *, session: bool = False) -> _Running:
         return _Running()
