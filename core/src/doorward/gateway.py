@@ -45,12 +45,12 @@ from doorward.program_api.helpers import HELPERS, Helpers
 from doorward.program_api.modules import Modules
 from doorward.runs.admission import Admission
 from doorward.runs.execution import Execution
-from doorward.runs.executors import Executors
-from doorward.runs.languages import Languages
 from doorward.runs.program_cache import ProgramCache
 from doorward.runs.runner import Runs
-from doorward.runs.sessions import Sessions
 from doorward.runs.stored_runs import StoredRuns
+from doorward.sandboxes.executors import Executors
+from doorward.sandboxes.languages import Languages
+from doorward.sandboxes.sessions import Sessions
 from doorward.secrets import needles
 from doorward.servers.background_refresh import BackgroundRefresh, after_the_start, recover
 from doorward.servers.compiler import Compiler

@@ -206,7 +206,7 @@ async def test_what_fails_in_the_background_is_done_the_next_time(
         if len(rounds) < 3:
             raise OSError(errno.EMFILE, "Too many open files")
 
-    monkeypatch.setattr("doorward.runs.sessions.Sessions.sweep", fail_at_first)
+    monkeypatch.setattr("doorward.sandboxes.sessions.Sessions.sweep", fail_at_first)
     monkeypatch.setattr("doorward.servers.background_refresh.SWEEP_SECONDS", 0.01)
     with structlog.testing.capture_logs() as logs:
         async with host.gateway(CONFIG) as gate:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from doorward.model.programs import Program
     from doorward.program_api.modules import Modules
     from doorward.runs.admission import Admission
-    from doorward.runs.languages import Languages
     from doorward.runs.program_cache import ProgramCache
     from doorward.runs.runner import Runs
-    from doorward.runs.sessions import Session, Sessions
+    from doorward.sandboxes.languages import Languages
+    from doorward.sandboxes.sessions import Session, Sessions
 
 
 class Execution:

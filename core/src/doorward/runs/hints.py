@@ -15,8 +15,8 @@ from doorward.model.programs import Failure, Frame, Program
 from doorward.programs.languages import is_script
 
 if TYPE_CHECKING:
-    from doorward.runs.executors import Executors
     from doorward.runs.run_context import RunContext
+    from doorward.sandboxes.executors import Executors
 
 _NO_ATTRIBUTE = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 _NO_IMPORT = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")

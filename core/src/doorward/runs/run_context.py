@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from doorward.learning.run_record import RunRecord
     from doorward.model.interaction import Client
     from doorward.program_api.modules import Modules
-    from doorward.runs.sessions import Session
+    from doorward.sandboxes.sessions import Session
 
 MAX_CALLS_AT_ONCE = 64
 """Calls of one run at the same time; further calls wait."""

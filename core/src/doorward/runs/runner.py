@@ -24,15 +24,15 @@ from doorward.runs import hints
 from doorward.runs.next_call import next_call
 from doorward.runs.outcomes import failure, succeeded
 from doorward.runs.program_value import ProgramValue, keep_bytes, read_value, written
-from doorward.runs.sessions import gone
+from doorward.sandboxes.sessions import gone
 from doorward.secrets.scrubber import made_by
 from doorward.secrets.variants import as_bytes
 
 if TYPE_CHECKING:
     from doorward.plugins.manager import Plugins
-    from doorward.runs.executors import Executors
     from doorward.runs.run_context import RunContext
-    from doorward.runs.sessions import Session
+    from doorward.sandboxes.executors import Executors
+    from doorward.sandboxes.sessions import Session
     from doorward.secrets.store import Secrets
 
 

@@ -27,7 +27,7 @@ from doorward.programs.languages import PYTHON
 if TYPE_CHECKING:
     from doorward.model.executors import Door, Sandbox
     from doorward.model.programs import Program, ProgramResult
-    from doorward.runs.executors import Executors
+    from doorward.sandboxes.executors import Executors
 
 
 NEW_SESSION_HINT = 'Start anew with session_id="new".'

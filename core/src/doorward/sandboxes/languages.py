@@ -12,7 +12,7 @@ from doorward.programs.languages import JSON, PYTHON, is_script, named
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from doorward.runs.executors import Executors
+    from doorward.sandboxes.executors import Executors
 
 
 class Languages:
