@@ -116,6 +116,8 @@ async def test_classes_come_from_the_method_or_the_operator(agent: Agent, api: A
     for call, name in (('create_item(itemName="a")', "create_item"), ('mark(name="x")', "mark")):
         (card,) = (await agent.call("get_functions", functions=[f"shelf.{name}"]))["functions"]
         assert "A call asks a person first: it changes something." in card["text"]
+        (hit,) = (await agent.call("search_functions", query=name, limit=1))["functions"]
+        assert (hit["function"], hit.get("confirm")) == (f"shelf.{name}", True)
         waiting = (await agent.run(f"import shelf; shelf.{call}"))["waiting"]
         assert (waiting["for"], f"shelf.{name}" in waiting["what"][0]) == ("approval", True)
     assert asked(api) == before

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from doorward import PluginError, hookimpl
-from doorward.config.settings import OAuthSettings
+from doorward.config.http_settings import OAuthSettings
 from doorward.plugins.mcp_additions import principal_of
 from doorward_mcp_server.tokens.issuer import Keys, Unavailable
 from doorward_mcp_server.tokens.verifiers import Verifiers

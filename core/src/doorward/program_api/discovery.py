@@ -156,6 +156,9 @@ class Discovery:
             within=within,
         )
         shown = [self.hits.shown(hit, numbered=len(asked) > 1) for hit in found.hits]
+        if self.policy.decides:
+            for hit, said in zip(found.hits, shown, strict=True):
+                said |= {"confirm": True} if self.policy.told(hit.function, principal) else {}
         answer: dict[str, Any] = {"functions": shown, "total": found.total}
         answer |= {"near": found.near} if found.near else {}
         if offset + len(shown) < found.total:

@@ -28,4 +28,9 @@ def _hit(hit: Mapping[str, Any]) -> str:
     return f"{hit['function']}{gives}: {hit['summary']}" + (f" ({'; '.join(facts)})" if facts else "")
 
 
-_FACTS = (("read_only", "read-only"), ("destructive", "destructive"), ("deprecated", "deprecated"))
+_FACTS = (
+    ("read_only", "read-only"),
+    ("destructive", "destructive"),
+    ("deprecated", "deprecated"),
+    ("confirm", "asks a person first"),
+)

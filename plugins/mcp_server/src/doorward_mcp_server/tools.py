@@ -28,7 +28,7 @@ def _object(required: str = "", **properties: Any) -> dict[str, Any]:
 
 _STRING, _OBJECT = {"type": "string"}, {"type": "object"}
 _NAMES = {"type": "array", "items": _STRING}
-_NAMES_IN_A_HIT = "function summary gives needs read_only destructive deprecated answers matched"
+_NAMES_IN_A_HIT = "function summary gives needs read_only destructive deprecated confirm answers matched"
 _FOUND = _object("function", **{name: {} for name in _NAMES_IN_A_HIT.split()})
 """Names alone: the definition of a tool takes room in the context of every client."""
 _CARD = _object("function", function=_STRING, text=_STRING, error=_STRING)
