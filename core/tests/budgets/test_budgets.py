@@ -29,6 +29,21 @@ async def ask(gate: Any, principal: str = "local", city: str = "Oslo") -> Any:
     return await gate.call("weather.get_forecast", {"city": city}, principal=principal)
 
 
+async def test_a_budget_may_be_that_of_a_group(doorward_host: Any) -> None:
+    """Each of its members has it for themselves; an unknown group stops the start."""
+    text = 'groups = { ops = ["ann", "bob*"] }\n' + budget('principal = "@ops"\ncalls = 1')
+    async with doorward_host.gateway(text) as gate:
+        for principal in ("ann", "bobby"):
+            await ask(gate, principal)
+            with pytest.raises(LimitExceeded, match="the budget of"):
+                await ask(gate, principal)
+        for _ in range(3):
+            await ask(gate, "carl")
+    with pytest.raises(ConfigError, match="there is no group 'oops'; did you mean 'ops'"):
+        async with doorward_host.gateway(text.replace("@ops", "@oops")):
+            pass
+
+
 async def test_calls_are_counted_for_each_principal(doorward_host: Any) -> None:
     """The sixth call of each is refused, with when it is renewed and where the operator sets it."""
     async with doorward_host.gateway(budget('server = "weather"\ncalls = 5')) as gate:

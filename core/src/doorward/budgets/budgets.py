@@ -7,9 +7,10 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from doorward.access.groups import Groups
 from doorward.budgets.account import Account
 from doorward.budgets.usage_file import UsageFile
-from doorward.config.budget_settings import BudgetSettings
+from doorward.config.settings import Config
 from doorward.model.calls import Call
 from doorward.model.errors import ConfigError, DoorwardError
 
@@ -19,15 +20,16 @@ _MAX_ACCOUNTS = 10_000
 
 
 class Budgets:
-    """All budgets, in a file of the state folder. `price` is what a call of a server costs. Where there are none
-    (`any`), nobody asks."""
+    """All budgets of a configuration, in a file of the state folder. `price` is what a call of a server costs. Where
+    there are none (`any`), nobody asks."""
 
-    def __init__(self, budgets: Sequence[BudgetSettings], price: Callable[[str], float], state: Path) -> None:
-        self.any = bool(budgets)
-        self._budgets = [(budget, f"[[budgets]] {number}") for number, budget in enumerate(budgets, 1)]
+    def __init__(self, config: Config, price: Callable[[str], float], state: Path) -> None:
+        self.any, groups = bool(config.budgets), Groups(config.groups)
+        self._budgets = [(budget, f"[[budgets]] {number}") for number, budget in enumerate(config.budgets, 1)]
         for number, (budget, place) in enumerate(self._budgets):
             if any(budget.counts_as(other) for other, _ in self._budgets[:number]):
                 raise ConfigError("another budget counts the same", place=place, hint="Give one of them, the smaller.")
+        self._whose = [groups.members([budget.principal], place) for budget, place in self._budgets]
         self._price = price
         self._file = UsageFile(state / "usage.db")
         self._accounts: dict[tuple[int, str], Account] = {}
@@ -62,7 +64,7 @@ class Budgets:
         """The accounts that pay for a call, or for a run."""
         found = []
         for number, (budget, place) in enumerate(self._budgets):
-            if not fnmatchcase(principal, budget.principal):
+            if not self._whose[number].fit(principal):
                 continue
             if (budget.runs is None) if runs else not fnmatchcase(server, budget.server.replace("-", "_")):
                 continue

@@ -14,7 +14,10 @@ UNITS = ("calls", "bytes", "runs", "cost")
 class BudgetSettings(Settings):
     """`[[budgets]]`: what each principal may use in an hour or a day. Every budget that fits counts."""
 
-    principal: str = Field("*", description="The principals that have it, each for themselves; wildcards work")
+    principal: str = Field(
+        "*",
+        description='The principals that have it, each for themselves; wildcards work, "@ops" is a group of [groups]',
+    )
     server: str = Field("*", description="The servers whose calls count; wildcards work")
     per: Literal["hour", "day"] = Field("day", description="When it is renewed, by UTC")
     calls: PositiveInt | None = Field(None, description="Calls")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from doorward.access.groups import Groups
 from doorward.access.policy import Policy, Reached, Scope
 from doorward.data.json_writing import dump
 from doorward.host.logs import log
@@ -16,7 +17,6 @@ from doorward.model.functions import Function
 from doorward.model.programs import Program
 from doorward.policy.conditions import Asked
 from doorward.policy.effects import Effects
-from doorward.policy.groups import Groups
 from doorward.policy.known_functions import KnownFunctions
 from doorward.policy.rules import Rule
 from doorward.policy.tables import RuleTable, denied, not_allowed, stricter
