@@ -135,7 +135,7 @@ class Broker:
             try:
                 decision = self._allow(run, call, sent)
             except (Refused, GuardRefused) as refused:
-                decision = Decision("deny", getattr(refused, "rule", "") or refused.kind)
+                decision = Decision("deny", (isinstance(refused, Refused) and refused.rule) or refused.kind)
                 raise
             if run.changes is not None and (planned := run.changes.withhold(function, bound)) is not None:
                 return Reply(planned)
