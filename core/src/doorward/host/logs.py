@@ -46,8 +46,8 @@ class _Log:
         return getattr(structlog.wrap_logger(structlog.PrintLogger(stderr), processors=plain), level)
 
 
-def _bare(level: str, lacking: OSError, event: str, /, **values: Any) -> None:
-    """Write that something happened, without its values: nothing is there to take credentials out of them."""
+def _bare(level: str, lacking: OSError, event: object, /, *details: Any, **values: Any) -> None:
+    """Write that something happened, without the rest: nothing is there to take credentials out of it."""
     stderr.write(f"[{level}] {event} (details cannot be written: {lacking})\n")
 
 
