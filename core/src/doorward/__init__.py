@@ -26,7 +26,7 @@ _EXPORTS = {
     "model.decisions": ("Decision",),
     "model.drivers": ("Auth", "Cache", "Observer", "SearchView", "Source"),
     "model.enhancement": ("Documentation", "Enhancement"),
-    "model.planned": ("PLANNED_KEY", "Planned"),
+    "data.planned": ("PLANNED_KEY", "Planned"),
     "model.executors": ("Aliases", "Capabilities", "Door", "Executor", "Sandbox"),
     "model.events": ("AuthChosen", "CallFinished", "Event", "EventsDropped", "RunFinished", "RunStarted"),
     "model.interaction": ("Client", "LoginPrompt"),
@@ -187,8 +187,8 @@ if TYPE_CHECKING:
     from doorward.model.outcomes import ARTEFACT_URI as ARTEFACT_URI
     from doorward.model.outcomes import Artefact as Artefact
     from doorward.model.outcomes import Outcome as Outcome
-    from doorward.model.planned import PLANNED_KEY as PLANNED_KEY
-    from doorward.model.planned import Planned as Planned
+    from doorward.data.planned import PLANNED_KEY as PLANNED_KEY
+    from doorward.data.planned import Planned as Planned
     from doorward.model.principals import LOCAL as LOCAL
     from doorward.model.programs import CachedProgram as CachedProgram
     from doorward.model.programs import Failure as Failure

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from doorward import Function, LimitExceeded, Planned
-from doorward.model.planned import PLANNED_KEY, planned, planned_in
+from doorward.data.planned import PLANNED_KEY, planned, planned_in
 from doorward.plans import change_set
 from doorward.plans.change_set import Change, ChangeSet, is_as_planned
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from doorward.model.programs import Program
-from doorward.runs.seen_times import MOST_TIMES, SeenTimes
+from doorward.journal.seen_times import MOST_TIMES, SeenTimes
 
 from ..conftest import CONFIG
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Suspends(Protocol):
-    """How a run is suspended, see `runs/suspension.py`."""
+    """How a run is suspended, see `journal/suspension.py`."""
 
     @property
     def awaited(self) -> Sequence[tuple[Awaited, str]]: ...

@@ -19,7 +19,7 @@ from doorward.describe.cards import class_at, fields_at
 from doorward.describe.signatures import parameter_lines, signature
 from doorward.model.errors import InvalidArguments
 from doorward.model.functions import Function
-from doorward.model.planned import planned_in
+from doorward.data.planned import planned_in
 from doorward.programs.languages import PYTHON, is_script
 from doorward.servers.corrections import advice
 

@@ -10,7 +10,7 @@ from typing import Any
 from doorward.model.decisions import Effect, effect
 from doorward.model.errors import InvalidArguments, LimitExceeded
 from doorward.model.functions import Function
-from doorward.model.planned import Planned, in_text, planned, planned_in
+from doorward.data.planned import Planned, in_text, planned, planned_in
 
 MAX_CHANGES = 1000
 """Writes of one plan: more than a person can agree to."""
@@ -19,7 +19,7 @@ MAX_CHANGES = 1000
 @dataclass(frozen=True, slots=True)
 class Change:
     """One withheld call. Where an argument is an answer that is not known yet, it holds what stands for that (see
-    `model/planned.py`)."""
+    `data/planned.py`)."""
 
     function: str
     effect: Effect
