@@ -77,3 +77,31 @@ async def test_what_takes_longer_is_ended(api: Api, project: Project, second: bo
         assert until(lambda: serving.poll() is not None)
         assert time.monotonic() - told < 40
     assert serving.returncode == 0
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+async def test_what_was_suspended_is_resumed_by_the_next_server(api: Api, project: Project, era: str) -> None:
+    """Without any configuration: `resume_run` is not offered as long as nothing waits, and is by the server that comes
+    after the one which was stopped."""
+    project.env["DOORWARD_HTTP__GRACE"] = "0.3"
+    name = f"goes-on-{era}"
+    code = f"import shelf\nshelf.mark(name='{name}')\nfor n in range(30):\n    shelf.slow(ms=100)\nresult = n"
+    with project.http() as (url, serving):
+        async with connected(url, era) as agent, anyio.create_task_group() as group:
+            assert "resume_run" not in {tool.name for tool in (await agent.client.list_tools()).tools}
+            outcomes = []
+
+            async def run() -> None:
+                outcomes.append(await agent.call("execute_code", code=code))
+
+            group.start_soon(run)
+            assert await anyio.to_thread.run_sync(api.marked, name)
+            serving.send_signal(signal.SIGTERM)
+        waiting = outcomes[0]["waiting"]
+        assert waiting["for"] == "stop"
+        assert until(lambda: serving.poll() is not None)
+    with project.http() as (url, _):
+        async with connected(url, era) as agent:
+            assert "resume_run" in {tool.name for tool in (await agent.client.list_tools()).tools}
+            assert (await agent.call("resume_run", run=waiting["run"]))["value"] == 29
+    assert [each["path"] for each in api.seen() if name in str(each)] == [f"/mark/{name}"]

@@ -117,6 +117,8 @@ if TYPE_CHECKING:
     from doorward.data.json_reading import read_json as read_json
     from doorward.data.offload import aside as aside
     from doorward.data.offload import write_json as write_json
+    from doorward.data.planned import PLANNED_KEY as PLANNED_KEY
+    from doorward.data.planned import Planned as Planned
     from doorward.data.quoting import in_a_line as in_a_line
     from doorward.data.quoting import quoted as quoted
     from doorward.data.quoting import status as status
@@ -187,8 +189,6 @@ if TYPE_CHECKING:
     from doorward.model.outcomes import ARTEFACT_URI as ARTEFACT_URI
     from doorward.model.outcomes import Artefact as Artefact
     from doorward.model.outcomes import Outcome as Outcome
-    from doorward.data.planned import PLANNED_KEY as PLANNED_KEY
-    from doorward.data.planned import Planned as Planned
     from doorward.model.principals import LOCAL as LOCAL
     from doorward.model.programs import CachedProgram as CachedProgram
     from doorward.model.programs import Failure as Failure

@@ -6,8 +6,8 @@ import time
 from typing import Any
 
 import pytest
-from doorward.model.programs import Program
 from doorward.journal.seen_times import MOST_TIMES, SeenTimes
+from doorward.model.programs import Program
 
 from ..conftest import CONFIG
 

@@ -14,12 +14,12 @@ from doorward.arguments.checked_parameters import CheckedParameters, checked_par
 from doorward.arguments.validation_messages import Mistakes, mistakes, of_null
 from doorward.data.json_writing import exceeds
 from doorward.data.near_names import nearest
+from doorward.data.planned import planned_in
 from doorward.data.values import plain
 from doorward.describe.cards import class_at, fields_at
 from doorward.describe.signatures import parameter_lines, signature
 from doorward.model.errors import InvalidArguments
 from doorward.model.functions import Function
-from doorward.data.planned import planned_in
 from doorward.programs.languages import PYTHON, is_script
 from doorward.servers.corrections import advice
 

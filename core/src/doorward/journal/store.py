@@ -67,6 +67,9 @@ class RunStore(Protocol):
     def show(self, run: str, principal: str | None = None) -> StoredRun:
         """A stored run with its frames. Raises: UnknownName, StateError."""
 
+    def any(self) -> bool:
+        """Whether a run is stored."""
+
     def all(self, principal: str | None = None) -> list[StoredRun]:
         """The stored runs, the newest first, without their frames."""
 
@@ -121,6 +124,9 @@ class FileRuns:
         if found is None or (principal is not None and found.given.principal != principal):
             raise _unknown(run)
         return found
+
+    def any(self) -> bool:
+        return any(self._folder.glob("*-*.run"))
 
     def all(self, principal: str | None = None) -> list[StoredRun]:
         found = (self._state(path, path.stem.rpartition("-")[2]) for path in self._paths(principal))

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from doorward.data.planned import Planned, in_text, planned, planned_in
 from doorward.model.decisions import Effect, effect
 from doorward.model.errors import InvalidArguments, LimitExceeded
 from doorward.model.functions import Function
-from doorward.data.planned import Planned, in_text, planned, planned_in
 
 MAX_CHANGES = 1000
 """Writes of one plan: more than a person can agree to."""

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
+from doorward.journal.seen_times import MOST_TIMES, SeenTimes
+from doorward.journal.suspension import Suspension
 from doorward.model.errors import DoorwardError, SecretWithheld
 from doorward.model.usage import Usage
 from doorward.runs.run_modules import RunModules
 from doorward.runs.run_totals import RunTotals
-from doorward.journal.seen_times import MOST_TIMES, SeenTimes
-from doorward.journal.suspension import Suspension
 
 if TYPE_CHECKING:
     from doorward.calls.broker import Broker

@@ -40,13 +40,17 @@ class StoredRuns:
         *,
         asks: bool,
     ) -> None:
-        self.can_wait = settings.durable == "always" or (asks and settings.durable == "waits")
-        """Whether runs may be there that can be resumed: agents are told how only then. `asks`: calls may have to wait
-        for a person."""
         self.journals = journals
+        self._waits = settings.durable == "always" or (asks and settings.durable == "waits")
         self._settings, self._limits = settings, limits
         self._admission, self._execution, self._artefacts = admission, execution, artefacts
         self._ready = ready
+
+    @property
+    def can_wait(self) -> bool:
+        """Whether runs may be there that can be resumed: agents are told how only then. They are where calls may have to
+        wait for a person, and after an end of `serve` that suspended them."""
+        return self._waits or self.journals.store.any()
 
     async def resume(self, run: str, *, principal: str | None = LOCAL, client: Client | None = None) -> Outcome:
         """Let a suspended run go on, or one whose process died: its program runs again and is fed the recorded answers,
