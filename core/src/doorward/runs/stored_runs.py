@@ -48,8 +48,8 @@ class StoredRuns:
 
     @property
     def can_wait(self) -> bool:
-        """Whether runs may be there that can be resumed: agents are told how only then. They are where calls may have to
-        wait for a person, and after an end of `serve` that suspended them."""
+        """Whether runs may be there that can be resumed: agents are told how only then. They are where calls may have
+        to wait for a person, and after an end of `serve` that suspended them."""
         return self._waits or self.journals.store.any()
 
     async def resume(self, run: str, *, principal: str | None = LOCAL, client: Client | None = None) -> Outcome:
