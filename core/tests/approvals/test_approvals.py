@@ -253,6 +253,26 @@ async def test_calls_at_once_are_asked_about_one_by_one(doorward_host: Any) -> N
     assert (len(first.asked), len(second.asked), left) == (3, 1, [])
 
 
+GATHERED = """import asyncio
+async def one(n):
+    await asyncio.sleep(n / 25)
+    await weather.get_forecast(city=str(n))
+    return (await weather.add_station(city=str(n)))["city"]
+result = await asyncio.gather(*[one(n) for n in range(20)])"""
+
+
+async def test_gathered_calls_lead_to_one_suspension(doorward_host: Any) -> None:
+    """Calls that come one after the other, each after an answer of its own: all are asked about before the run is
+    suspended, and one resume makes all of them."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        waiting = (await gate.execute(GATHERED)).waiting
+        open_ = requests(gate)
+        assert (len(open_), len(waiting.what)) == (20, 20)
+        for request in open_:
+            answer(store(gate), request.id, True, by="ops")
+        assert (await gate.runs.resume(waiting.run)).value == [str(n) for n in range(20)]
+
+
 async def test_the_same_call_twice_at_once_needs_two_answers(doorward_host: Any) -> None:
     code = (
         "import asyncio\nawait asyncio.gather(weather.add_station(city='a'), weather.add_station(city='a'))\nresult = 1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, NoReturn
@@ -14,11 +15,16 @@ if TYPE_CHECKING:
     from doorward.model.outcomes import Awaited
 
 
-class Suspension:
-    """What the calls of one run wait for. Once all calls in flight wait, the run is suspended: the block around its
-    sandbox is cancelled. `why_not` says why the run cannot be resumed, if it cannot."""
+GATHER_SECONDS = 0.1
+"""How long a run goes on once all its calls wait: calls that a program makes at once come out of its sandbox one after
+the other, some of them after an answer, and people are to be asked about all of them together."""
 
-    __slots__ = ("_awaited", "_failed", "_in_flight", "_scope", "_stopping", "_waiting", "_why_not")
+
+class Suspension:
+    """What the calls of one run wait for. Once all calls in flight wait, and no other has come for a moment, the run is
+    suspended: the block around its sandbox is cancelled. `why_not` says why the run cannot be resumed, if it cannot."""
+
+    __slots__ = ("_awaited", "_failed", "_in_flight", "_scope", "_stopping", "_timer", "_waiting", "_why_not")
 
     def __init__(self, why_not: Callable[[], str]) -> None:
         self._why_not = why_not
@@ -26,6 +32,7 @@ class Suspension:
         self._awaited: list[tuple[Awaited, str]] = []
         self._stopping = ""
         self._failed: DoorwardError | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._scope: anyio.CancelScope | None = None
 
     @property
@@ -51,6 +58,7 @@ class Suspension:
             yield
         finally:
             self._scope = None
+            self._set_timer(None)
 
     def call(self) -> AbstractContextManager[None]:
         """A block around a call in flight."""
@@ -100,8 +108,18 @@ class Suspension:
             self._look()
 
     def _look(self) -> None:
-        if self._scope is not None and self._in_flight == self._waiting:
+        if self._scope is None or self._in_flight > self._waiting:
+            self._set_timer(None)
+        elif self._stopping:  # no further call is made
             self._scope.cancel()
+        else:
+            self._set_timer(self._scope)
+
+    def _set_timer(self, ends: anyio.CancelScope | None) -> None:
+        """Let a scope end in a moment, or none."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if ends is None else asyncio.get_running_loop().call_later(GATHER_SECONDS, ends.cancel)
 
 
 class _InFlight:
