@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -13,14 +14,17 @@ import click
 from doorward.approvals.answering import answer, described
 from doorward.approvals.shown import as_text
 from doorward.cli.common import Project, common, print_json, say, table
+from doorward.data.clean_text import visible
 from doorward.model.approvals import APPROVAL_SCOPES
-from doorward.model.errors import InvalidArguments, UnknownName
+from doorward.model.errors import DoorwardError, InvalidArguments, UnknownName
 from doorward.operating.rules import put_first, rule_text
 
 if TYPE_CHECKING:
     from doorward.approvals.store import ApprovalStore
     from doorward.model.approvals import ApprovalRequest
 
+_ID = click.argument("id", required=False)
+_RUN = click.option("--run", metavar="RUN", help="All open requests of this run, in place of the one of ID.")
 _BY = click.option("--by", metavar="NAME", help="Who answers, if not the user of this machine.")
 
 
@@ -47,13 +51,21 @@ def list_(project: Project, everything: bool) -> None:
 
 @approvals.command()
 @common
-@click.argument("id")
-def show(project: Project, id: str) -> None:
+@_ID
+@_RUN
+def show(project: Project, id: str | None, run: str | None) -> None:
     """Show a request: the function, its arguments, the rule, and where the program calls it."""
-    found = _request(_store(project), id)
+    found = _meant(_store(project), id, run)
     if project.json:
-        print_json(_told(found))
+        print_json(_told(found[0]) if run is None else {"requests": [_told(each) for each in found]})
         return
+    for each in found:
+        _show(each)
+    if run is not None:
+        say(f"\nall {len(found)}: doorward approvals approve|deny --run {run}")
+
+
+def _show(found: ApprovalRequest) -> None:
     say(as_text(found))
     say(f"\nrun {found.run}, asked {_time(found.created)}, valid until {_time(found.expires)}: {described(found)}")
     if found.state == "open":
@@ -62,12 +74,13 @@ def show(project: Project, id: str) -> None:
         if always:
             say(f"\n--always writes this rule, before all others:\n\n{rule_text(found.always)}")
         say(f"\ndoorward approvals approve {found.id}{scopes}{always}")
-        say(f"doorward approvals deny {found.id} [--reason TEXT]")
+        say(f"doorward approvals deny {found.id} [--reason TEXT]\n")
 
 
 @approvals.command()
 @common
-@click.argument("id")
+@_ID
+@_RUN
 @click.option(
     "--for", "scope", type=click.Choice(APPROVAL_SCOPES), default="once", show_default=True,
     help="This very call; or every call of its function in its run, or in its session, whatever the arguments.",
@@ -75,26 +88,64 @@ def show(project: Project, id: str) -> None:
 @click.option(
     "--always", is_flag=True, help="Write the rule that `show` proposes: calls like this need no yes any more."
 )
-@click.option("--yes", is_flag=True, help="Do not ask whether to write that rule.")
+@click.option("--yes", is_flag=True, help="Do not ask whether to write that rule, or whether to approve of all.")
 @_BY
-def approve(project: Project, id: str, scope: Any, always: bool, yes: bool, by: str | None) -> None:
-    """Let a call through."""
+def approve(
+    project: Project, id: str | None, run: str | None, scope: Any, always: bool, yes: bool, by: str | None
+) -> None:
+    """Let a call through, or all calls of a run that wait: they are shown first."""
     store, by = _store(project), by or _user()
+    found = _meant(store, id, run)
+    if always and run is not None:
+        raise click.UsageError("--always is for one request")
     if always:
-        _always(project, _request(store, id), by, ask=not yes)
-    request = answer(store, id, True, by=by, scope=scope)
-    _say(project, request, "approved")
+        _always(project, found[0], by, ask=not yes)
+    if run is not None and not yes:
+        for each in found:
+            say(f"{as_text(each)}\n", err=True)
+        click.confirm(f"Approve of these {len(found)} calls?", abort=True, err=True)
+    _answer(project, found, run, True, scope=scope, by=by)
 
 
 @approvals.command()
 @common
-@click.argument("id")
+@_ID
+@_RUN
 @click.option("--reason", default="", metavar="TEXT", help="What the program, and so the agent, is told.")
 @_BY
-def deny(project: Project, id: str, reason: str, by: str | None) -> None:
-    """Refuse a call: the program gets an exception, which it may catch."""
-    request = answer(_store(project), id, False, by=by or _user(), said=reason)
-    _say(project, request, "denied")
+def deny(project: Project, id: str | None, run: str | None, reason: str, by: str | None) -> None:
+    """Refuse a call, or all calls of a run that wait: the program gets an exception, which it may catch."""
+    _answer(project, _meant(_store(project), id, run), run, False, by=by or _user(), said=reason)
+
+
+def _answer(project: Project, requests: Sequence[ApprovalRequest], run: str | None, approve: bool, **how: Any) -> None:
+    """Answer exactly these requests: another one that came meanwhile is not among what the person saw."""
+    store, word, told = _store(project), "approved" if approve else "denied", []
+    for request in requests:
+        try:
+            answer(store, request.id, approve, **how)
+        except DoorwardError as error:
+            if run is None:
+                raise
+            say(f"{request.id}: {error}", err=True)  # somebody else was quicker
+            continue
+        told.append({"id": request.id, "function": request.function, "run": request.run, "state": word})
+        if not project.json:
+            say(f"{word}: {request.function} of {request.principal}, run {request.run}")
+    if project.json:
+        print_json(told[0] if run is None else {"requests": told})
+
+
+def _meant(store: ApprovalStore, id: str | None, run: str | None) -> list[ApprovalRequest]:
+    """The request of an id, or the open ones of a run. Raises: UnknownName if there is none."""
+    if (id is None) == (run is None):
+        raise click.UsageError("give the ID of a request, or --run RUN")
+    found = [each for each in store.all(time.time()) if (each.id == id if id else each.run == run)]
+    found = [each for each in found if id or each.state == "open"]
+    if not found:
+        what = f"no request {visible(id[:80])!r} (any more)" if id else f"no open request of the run {run!r}"
+        raise UnknownName(f"there is {what}", hint="`doorward approvals list` shows all.")
+    return found
 
 
 def _always(project: Project, request: ApprovalRequest, by: str, *, ask: bool) -> None:
@@ -111,26 +162,12 @@ def _always(project: Project, request: ApprovalRequest, by: str, *, ask: bool) -
     put_first(project, rule)
 
 
-def _request(store: ApprovalStore, id: str) -> ApprovalRequest:
-    found = store.found(id, time.time())
-    if found is None:
-        raise UnknownName(f"there is no request {id[:80]!r} (any more)", hint="`doorward approvals list` shows all.")
-    return found
-
-
 def _store(project: Project) -> ApprovalStore:
     from doorward.stores import Stores
 
     store = Stores.in_folder(project.load().state_folder()).approvals
     assert store is not None  # there is one in each state folder
     return store
-
-
-def _say(project: Project, request: ApprovalRequest, word: str) -> None:
-    if project.json:
-        print_json({"id": request.id, "function": request.function, "run": request.run, "state": word})
-    else:
-        say(f"{word}: {request.function} of {request.principal}, run {request.run}")
 
 
 def _told(request: ApprovalRequest) -> dict[str, Any]:

@@ -248,6 +248,8 @@ class Runs:
 def _waiting(run: RunContext) -> Waiting:
     awaited = run.suspension.awaited
     what = tuple(dict.fromkeys(line for _, line in awaited))
+    if sum(for_ == "approval" for for_, _ in awaited) > 1:
+        what = (*what, f"For all of them: `doorward approvals approve --run {run.program.run}`")
     return Waiting(awaited[0][0], run.program.run, what, next=f'resume_run("{run.program.run}")')
 
 

@@ -1,0 +1,76 @@
+"""Twenty calls that a program makes at once, each of which needs a yes: one suspension, one answer of a person for all
+of them, and one resume; on monty and in jails, through clients of both eras."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import LIMITS, SHELF
+from .product import Api, Project, connected
+
+pytestmark = pytest.mark.anyio
+
+RULE = '[[policy.rules]]\nclass = "write"\nthen = "confirm"\n'
+COUNT = 20
+CODE = f"""import asyncio, shelf
+made = await asyncio.gather(*[shelf.create_item(itemName=str(n)) for n in range({COUNT})])
+result = [item["itemName"] for item in made]"""
+needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="nsjail needs Linux")
+
+
+@pytest.fixture(scope="module", params=["monty", pytest.param("nsjail", marks=needs_linux)])
+def gathering(request: Any, api: Api, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    project = Project(tmp_path_factory.mktemp("gathering"), LIMITS + RULE + SHELF.format(url=api.url))
+    project.change('executor = "monty"', f'executor = "{request.param}"')
+    assert project.run("compile").returncode == 0
+    return project
+
+
+def written(api: Api, before: int) -> int:
+    return sum(each["path"] == "/items" for each in api.seen()[before:])
+
+
+def listed(project: Project, run: str) -> list[dict[str, Any]]:
+    found = json.loads(project.run("approvals", "list", "--json").stdout)["requests"]
+    return [each for each in found if each["run"] == run]
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+async def test_one_answer_and_one_resume(gathering: Project, api: Api, era: str, tmp_path: Path) -> None:
+    """A person sees all twenty, says yes to the run, and every call goes out once."""
+    before = len(api.seen())
+    with gathering.http() as (url, _):
+        async with connected(url, era) as agent:
+            waiting = (await agent.run(CODE))["waiting"]
+            assert f"doorward approvals approve --run {waiting['run']}" in agent.text
+            assert len(listed(gathering, waiting["run"])) == COUNT
+            shown = gathering.run("approvals", "show", "--run", waiting["run"])
+            assert shown.stdout.count("wants to call shelf.create_item (write)") == COUNT
+            assert written(api, before) == 0
+            approved = gathering.run("approvals", "approve", "--run", waiting["run"], "--yes")
+            assert (approved.returncode, approved.stdout.count("approved: shelf.create_item")) == (0, COUNT)
+            done = await agent.call("resume_run", run=waiting["run"])
+    assert done["value"] == [str(n) for n in range(COUNT)], done
+    assert written(api, before) == COUNT
+
+
+async def test_nobody_approves_of_what_they_were_not_shown(gathering: Project) -> None:
+    """Without `--yes` the calls are shown, and a person is asked; no answer is no yes. A no is for all of them."""
+    async with gathering.stdio() as agent:
+        run = (await agent.run(CODE))["waiting"]["run"]
+        unanswered = gathering.run("approvals", "approve", "--run", run)
+        assert unanswered.returncode != 0
+        assert unanswered.stderr.count("wants to call shelf.create_item (write)") == COUNT
+        assert f"Approve of these {COUNT} calls?" in unanswered.stderr
+        assert len(listed(gathering, run)) == COUNT
+        assert gathering.run("approvals", "deny", "--run", run, "--by", "ops").returncode == 0
+        done = await agent.call("resume_run", run=run)
+    assert "denied by ops" in done["error"]["message"]
+    gone = gathering.run("approvals", "approve", "--run", run, "--yes")
+    assert (gone.returncode, "no open request of the run" in gone.stderr) == (1, True)
+    assert gathering.run("approvals", "approve", run, "--run", run).returncode == 2
