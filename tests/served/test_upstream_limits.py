@@ -128,10 +128,10 @@ async def test_one_principal_does_not_keep_others_out(tmp_path: Path) -> None:
 
 
 async def test_a_run_without_that_much_time_is_told_at_once(tmp_path: Path) -> None:
-    """An hour is longer than any run: nothing is sent, and the agent reads for how long."""
+    """An hour is longer than any run: nothing is sent, and the agent reads for how long, where runs are not stored."""
     limits = Limited(2, 3600.0, former)
     with limits.served() as url:
-        async with opened(tmp_path, url) as gate:
+        async with opened(tmp_path, url, '[runs]\ndurable = "never"\n') as gate:
             await gate.call("shop.ask")
             await gate.call("shop.ask")
             with pytest.raises(RateLimited, match="takes no more requests for") as refused:
@@ -139,6 +139,85 @@ async def test_a_run_without_that_much_time_is_told_at_once(tmp_path: Path) -> N
             assert "Try again in" in (refused.value.hint or "")
             outcome = await gate.execute("import shop\ntry:\n    shop.ask()\nexcept Exception as e:\n    print(e)")
             assert "takes no more requests" in outcome.printed
+    assert (len(limits.asked), limits.refused) == (2, 0)
+
+
+async def test_a_run_that_nobody_could_resume_in_time_is_told_so(tmp_path: Path) -> None:
+    """A limit that is renewed after stored runs are forgotten: the call fails, as if nothing could be stored."""
+    limits = Limited(1, 7200.0, former)
+    with limits.served() as url:
+        async with opened(tmp_path, url, "[runs]\nkeep = 0.01\n") as gate:
+            assert (await gate.execute("import shop\nshop.ask()")).ok
+            outcome = await gate.execute("import shop\nshop.ask()")
+    assert (outcome.waiting, outcome.error.type) == (None, "RateLimited")
+
+
+async def test_what_a_session_does_is_not_suspended(tmp_path: Path) -> None:
+    limits = Limited(1, 3600.0, former)
+    with limits.served() as url:
+        async with opened(tmp_path, url) as gate:
+            await gate.call("shop.ask")
+            outcome = await gate.execute("import shop\nshop.ask()", session_id="new")
+    assert outcome.error.type == "RateLimited"
+
+
+GATHERED = "import asyncio, shop\nresult = len(await asyncio.gather(*[shop.tell() for _ in range(9)]))"
+
+
+async def test_a_run_waits_for_the_limit_to_be_renewed(tmp_path: Path) -> None:
+    """Nine writes at once where four go in a window: the run is suspended until the next, and again; resumed too early
+    it is told when, and nothing is sent. In the end each write went out once, none was refused, and a budget counts
+    nine."""
+    limits = Limited(4, 4.0, former)
+    more = '[[budgets]]\nprincipal = "*"\nper = "day"\ncalls = 9\n'
+    with limits.served() as url:
+        async with opened(tmp_path, url, more) as gate:
+            outcome, windows = await gate.execute(GATHERED, timeout=0.3), 0
+            while (waiting := outcome.waiting) is not None:
+                windows += 1
+                assert waiting.for_ == "limit", outcome
+                assert len(waiting.what) == 1, waiting
+                assert waiting.what[0].startswith("shop takes no more requests until 2")
+                assert waiting.next.startswith(f'resume_run("{waiting.run}"), in ')
+                before = len(limits.asked)
+                early = await gate.runs.resume(waiting.run)
+                assert (early.waiting.until, early.waiting.for_, early.calls) == (waiting.until, "limit", ())
+                assert len(limits.asked) == before
+                await anyio.sleep(waiting.until - time.time())
+                outcome = await gate.runs.resume(waiting.run)
+    assert outcome.value == 9, outcome
+    assert (len(limits.asked), limits.refused) == (9, 0)
+    assert windows >= 2
+
+
+async def test_a_refusal_that_says_when_suspends_a_run(tmp_path: Path) -> None:
+    """A server that tells nothing but `Retry-After` with 429: the call was not made, and waits with its run."""
+    limits = Limited(1, 3600.0, lambda limit, left, end: {"Retry-After": "3000"})
+    with limits.served() as url:
+        async with opened(tmp_path, url) as gate:
+            outcome = await gate.execute("import shop\nresult = [shop.tell()['status'] for _ in range(2)]", timeout=5)
+    assert outcome.waiting.for_ == "limit", outcome
+    assert 2990 < outcome.waiting.until - time.time() <= 3001
+    assert (len(limits.asked), limits.refused) == (1, 1)
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+async def test_an_agent_is_told_when_to_come_back(tmp_path: Path, era: str) -> None:
+    """Through a real client: the answer has the time; `resume_run`, which was not there before, is there then, and says
+    it again; the operator sees it, too."""
+    limits = Limited(2, 3600.0, former)
+    with limits.served() as url:
+        project = Project(tmp_path, f'[servers.shop]\nsource = "openapi"\nspec = "{url}/openapi.json"\n')
+        async with project.stdio(era) as agent:
+            assert "resume_run" not in {tool.name for tool in (await agent.client.list_tools()).tools}
+            waiting = (await agent.run("import shop\nresult = [shop.tell() for _ in range(3)]"))["waiting"]
+            assert "waits (limit) and is suspended" in agent.text
+            assert 0 < waiting["until"] - time.time() < 3602
+            assert "resume_run" in {tool.name for tool in (await agent.client.list_tools()).tools}
+            early = await agent.call("resume_run", run=waiting["run"])
+        listed = project.run("runs", "list").stdout
+    assert (early["waiting"]["until"], early["waiting"]["for"]) == (waiting["until"], "limit")
+    assert "it waits (limit, until 2" in listed
     assert (len(limits.asked), limits.refused) == (2, 0)
 
 

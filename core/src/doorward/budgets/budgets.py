@@ -41,9 +41,17 @@ class Budgets:
 
     async def call(self, call: Call, sent: int) -> None:
         """Count a call that is about to be made. Raises: LimitExceeded."""
-        server = call.function.server
-        cost = max(self._price(server), _LEAST_COST)
-        await _pay(self._of(call.principal, server), {"calls": 1.0, "bytes": float(max(1, sent)), "cost": cost})
+        await _pay(self._of(call.principal, call.function.server), self._needed(call, sent))
+
+    def not_made(self, call: Call, sent: int) -> None:
+        """Give back what was counted for a call, because it waits with its run for another time."""
+        back = {unit: -amount for unit, amount in self._needed(call, sent).items()}
+        for account in self._of(call.principal, call.function.server):
+            account.spend(back)
+
+    def _needed(self, call: Call, sent: int) -> dict[str, float]:
+        cost = max(self._price(call.function.server), _LEAST_COST)
+        return {"calls": 1.0, "bytes": float(max(1, sent)), "cost": cost}
 
     def answered(self, call: Call, received: int) -> None:
         """Count what was not known before the call: its answer, and what its source says that it cost."""

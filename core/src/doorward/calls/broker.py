@@ -77,7 +77,7 @@ class Broker:
         self.functions = FunctionLookup(catalog, servers, policy)
         self.withholding = Withholding()
         self._checks = AnswerChecks(catalog, servers, plugins, secrets, self.withholding)
-        self._performing = Performing(servers, plugins, self._checks, approvals.logins)
+        self._performing = Performing(servers, plugins, self._checks, approvals.logins, budgets)
         self.observed = SchemaInference(catalog)
 
     async def call(
@@ -150,7 +150,7 @@ class Broker:
             if not may_repeat(function):
                 await run.sending(call, partial(self._servers.knows_repeats, function.server, call.principal))
             try:
-                result = await self._performing.perform(run, call)
+                result = await self._performing.perform(run, call, sent)
                 reply = result if isinstance(result, Reply) else Reply(result)
                 reply, size, received = await self._checks.reply(call, reply, run, scope, headers=headers)
             except SecretWithheld as withheld:

@@ -1,15 +1,18 @@
-"""A call at its source: within its time, and followed by plugins."""
+"""A call at its source: within its time, within the limits of its server, and followed by plugins."""
 
 from __future__ import annotations
 
+import math
+import time
 from typing import TYPE_CHECKING, Any
 
 from doorward.http.tracing import traced_by
-from doorward.model.errors import DoorwardError, LimitExceeded, LoginRefused
+from doorward.model.errors import ApiError, DoorwardError, LimitExceeded, LoginRefused, RateLimited
 from doorward.plugins.failures import contained
 
 if TYPE_CHECKING:
     from doorward.approvals.logins import Logins
+    from doorward.budgets.budgets import Budgets
     from doorward.calls.answer_checks import AnswerChecks
     from doorward.calls.call_context import CallContext
     from doorward.model.calls import Call
@@ -22,18 +25,39 @@ if TYPE_CHECKING:
 class Performing:
     """Has sources perform calls."""
 
-    def __init__(self, servers: Servers, plugins: Plugins, checks: AnswerChecks, logins: Logins) -> None:
-        self._servers, self._plugins, self._checks, self._logins = servers, plugins, checks, logins
+    def __init__(
+        self, servers: Servers, plugins: Plugins, checks: AnswerChecks, logins: Logins, budgets: Budgets
+    ) -> None:
+        self._servers, self._plugins, self._checks = servers, plugins, checks
+        self._logins, self._budgets = logins, budgets
         self._traces = bool(plugins.hook.trace_call.get_hookimpls())
 
-    async def perform(self, run: CallContext, call: Call) -> Any:
-        """The answer of the source; if a login is missing, once a person has logged in. Raises: its errors, without
-        credentials; LimitExceeded."""
+    async def perform(self, run: CallContext, call: Call, sent: int) -> Any:
+        """The answer of the source to a call of so many bytes; if a login is missing, once a person has logged in. If
+        its server takes no more requests for longer than the run has time, the run is suspended.
+
+        Raises: its errors, without credentials; LimitExceeded.
+        """
         try:
             return await self._performed(call)
         except LoginRefused as refused:
             await self._logins.came(run, call, refused)
             return await self._performed(call)
+        except (RateLimited, ApiError) as refused:
+            await self._renewed(run, call, refused, sent)
+            raise
+
+    async def _renewed(self, run: CallContext, call: Call, refused: RateLimited | ApiError, sent: int) -> None:
+        """Suspend a run until its call will be taken; return if there is no need, or no way."""
+        seconds = refused.retry_after
+        if (isinstance(refused, ApiError) and refused.status != 429) or seconds is None or seconds <= call.time_left:
+            return
+        until = time.time() + seconds
+        if run.suspension.possible_until(until):
+            self._budgets.not_made(call, sent)
+            then = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(math.ceil(until)))
+            said = f"{call.function.server} takes no more requests until {then} UTC"
+            await run.suspension.wait("limit", said, math.ceil(until))
 
     async def _performed(self, call: Call) -> Any:
         with call.clock.until(call.deadline):

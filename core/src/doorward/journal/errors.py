@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from doorward.model import errors
-from doorward.model.errors import ApiError, ConfigError, DoorwardError, InvalidProgram, Unsupported
+from doorward.model.errors import ApiError, ConfigError, DoorwardError, InvalidProgram, RateLimited, Unsupported
 
 _MORE: Mapping[type[DoorwardError], tuple[str, ...]] = {
+    RateLimited: ("retry_after",),
     ApiError: ("status", "body", "retry_after"),
     InvalidProgram: ("line", "type"),
     Unsupported: ("line", "module"),

@@ -27,6 +27,14 @@ _PATIENCE_WITH_OTHER_CODE = 0.05
 _SHOWN_RUNS = 5
 
 
+class TooEarly(StateError):
+    """The `stored` run waits until a time that is known, and has not come."""
+
+    def __init__(self, stored: StoredRun) -> None:
+        super().__init__(f"the run {stored.given.run} waits")
+        self.stored = stored
+
+
 class Journals:
     """Makes journals as `[runs]` says."""
 
@@ -46,7 +54,8 @@ class Journals:
         return self._of(Given.of(program, self._settings.keep * 3600))
 
     def claim(self, run: str, principal: str | None) -> tuple[Journal, Given, StoredJournal]:
-        """Hold a stored run, so that it can go on. Raises: UnknownName; StateError if it runs, or cannot go on."""
+        """Hold a stored run, so that it can go on. Raises: UnknownName; TooEarly; StateError if it runs, or cannot go
+        on."""
         try:
             file, stored = self.store.claim(run, principal)
         except UnknownName as error:
@@ -56,6 +65,8 @@ class Journals:
             raise
         try:
             _check(stored)
+            if stored.state == "waiting" and stored.until > time.time():
+                raise TooEarly(stored)
             said = StoredJournal.read(stored)
             journal = self._of(stored.given)
             journal.go_on(file, said)

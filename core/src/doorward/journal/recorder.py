@@ -74,6 +74,11 @@ class Journal:
         self.why_not = ""
         """Why this run cannot be resumed; empty if it can."""
 
+    @property
+    def expires(self) -> float:
+        """When what is stored of this run is forgotten, in seconds since the epoch."""
+        return self._given.expires
+
     def go_on(self, file: RunFile, stored: StoredJournal) -> None:
         """Answer the calls of a program that runs again with those of a stored run. Raises: StateError."""
         self._file, self._always, self._places = file, True, len(stored.entries)
@@ -230,9 +235,11 @@ class Journal:
 
     # The run
 
-    def suspend(self, awaited: Sequence[tuple[Awaited, str]]) -> None:
-        """Store a run that waits, and let go of it. Raises: StateError, and then it cannot be resumed."""
+    def suspend(self, awaited: Sequence[tuple[Awaited, str]], until: int) -> None:
+        """Store a run that waits, `until` some time if that is known, and let go of it. Raises: StateError, and then it
+        cannot be resumed."""
         waits = {"for": awaited[0][0], "what": [*dict.fromkeys(line for _, line in awaited)], "at": time.time()}
+        waits |= {"until": until} if until else {}
         unknown = any(for_ == "unknown" for for_, _ in awaited)
         for entry in self._under_way.values():
             if entry.sent and not (unknown and entry.claimed):

@@ -32,7 +32,8 @@ _RUN = re.compile(r"[0-9a-f]{16}")
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run as it is stored. `lost` says why it cannot be resumed; `frames` are all, where they were asked for."""
+    """A run as it is stored. `lost` says why it cannot be resumed, `until` when that is worth it, in seconds
+    since the epoch; `frames` are all, where they were asked for."""
 
     given: Given
     state: State
@@ -40,6 +41,7 @@ class StoredRun:
     what: tuple[str, ...] = ()
     ok: bool | None = None
     lost: str = ""
+    until: int = 0
     frames: Sequence[Frame] = ()
     bytes: int = 0
 
@@ -255,7 +257,8 @@ def _read(content: bytes, box: frames.Box, *, everything: bool = True, running: 
         state = "waiting"
     return StoredRun(
         Given.read(kept[0][1]), state, waits.get("for", ""), tuple(waits.get("what", ())),
-        None if over is None else bool(over.get("ok")), lost, kept if everything else (), len(content),
+        None if over is None else bool(over.get("ok")), lost, waits.get("until", 0),
+        kept if everything else (), len(content),
     )  # fmt: skip
 
 

@@ -22,12 +22,17 @@ the other, some of them after an answer, and people are to be asked about all of
 
 class Suspension:
     """What the calls of one run wait for. Once all calls in flight wait, and no other has come for a moment, the run is
-    suspended: the block around its sandbox is cancelled. `why_not` says why the run cannot be resumed, if it cannot."""
+    suspended: the block around its sandbox is cancelled. `why_not` says why the run cannot be resumed, if it cannot; it
+    can be until it `expires`, in seconds since the epoch."""
 
-    __slots__ = ("_awaited", "_failed", "_in_flight", "_scope", "_stopping", "_timer", "_waiting", "_why_not")
+    __slots__ = (
+        "_awaited", "_expires", "_failed", "_in_flight", "_scope", "_stopping", "_timer", "_until", "_waiting",
+        "_why_not",
+    )  # fmt: skip
 
-    def __init__(self, why_not: Callable[[], str]) -> None:
-        self._why_not = why_not
+    def __init__(self, why_not: Callable[[], str], expires: float = 0.0) -> None:
+        self._why_not, self._expires = why_not, expires
+        self._until = 0
         self._in_flight = self._waiting = 0
         self._awaited: list[tuple[Awaited, str]] = []
         self._stopping = ""
@@ -50,6 +55,15 @@ class Suspension:
         """Whether `wait` may be called: there is a sandbox to end, and the run can be resumed."""
         return self._scope is not None and not self._why_not()
 
+    @property
+    def until(self) -> int:
+        """When it is worth resuming the run, in seconds since the epoch, if that is known of all that it waits for."""
+        return self._until if all(for_ == "limit" for for_, _ in self._awaited) else 0
+
+    def possible_until(self, then: float) -> bool:
+        """Whether the run can be suspended, and resumed then."""
+        return self.possible and then < self._expires
+
     @contextmanager
     def ends(self, scope: anyio.CancelScope) -> Iterator[None]:
         """A block around a sandbox: `scope` is cancelled when the run is suspended."""
@@ -64,9 +78,9 @@ class Suspension:
         """A block around a call in flight."""
         return _InFlight(self)
 
-    async def wait(self, for_: Awaited, what: str) -> NoReturn:
+    async def wait(self, for_: Awaited, what: str, until: int = 0) -> NoReturn:
         """Suspend the run as soon as all calls in flight wait. The call does not come back from here: it was not made,
-        and is made when the run is resumed, or its outcome is `unknown`.
+        and is made when the run is resumed, or its outcome is `unknown`. `until`: it is not worth resuming before.
 
         Raises: LimitExceeded if the run cannot be suspended.
         """
@@ -76,6 +90,7 @@ class Suspension:
             why = "it is a single call, and no program" if self._scope is None else self._why_not()
             raise LimitExceeded(f"{what}; this run cannot wait for it: {why}", hint="Try again when it is there.")
         self._awaited.append((for_, what))
+        self._until = max(self._until, until)
         self._waiting += 1
         self._look()
         await anyio.sleep_forever()

@@ -49,12 +49,13 @@ whether a call was made, or the next start of `serve`."""
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """Why a run is suspended. `run` is its id, `what` says what is awaited, a line each, and `next` what the agent does
-    then."""
+    then. `until`, in seconds since the epoch, is when it is worth resuming, if that is known."""
 
     for_: Awaited
     run: str
     what: tuple[str, ...] = ()
     next: str = ""
+    until: int = 0
 
 
 @dataclass(frozen=True, slots=True)

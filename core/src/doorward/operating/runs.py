@@ -138,7 +138,9 @@ def _store(project: Project) -> RunStore:
 def _state(stored: StoredRun) -> str:
     if stored.state == "ended":
         return "it succeeded" if stored.ok else "it failed"
-    said = {"running": "it runs", "died": "its process died", "waiting": f"it waits ({stored.for_})"}[stored.state]
+    until = f", until {_time(stored.until)}" if stored.until else ""
+    waits = f"it waits ({stored.for_}{until})"
+    said = {"running": "it runs", "died": "its process died", "waiting": waits}[stored.state]
     return f"{said}; it cannot be resumed: {stored.lost}" if stored.lost else said
 
 

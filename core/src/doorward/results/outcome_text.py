@@ -30,7 +30,8 @@ def _filled(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _waiting(waiting: Waiting) -> dict[str, Any]:
-    return _filled({"for": waiting.for_, "run": waiting.run, "what": [*waiting.what], "next": waiting.next})
+    told = {"for": waiting.for_, "run": waiting.run, "what": [*waiting.what], "next": waiting.next}
+    return _filled(told) | ({"until": waiting.until} if waiting.until else {})
 
 
 def reading(uri: str, language: str) -> str:

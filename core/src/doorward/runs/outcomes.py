@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from doorward.data import values
 from doorward.model.errors import DoorwardError, InvalidProgram, Unsupported
-from doorward.model.outcomes import Outcome, Truncated
+from doorward.model.outcomes import Awaited, Outcome, Truncated, Waiting
 from doorward.model.programs import Failure
 from doorward.results import outcome_text
 
@@ -33,6 +35,14 @@ def succeeded(value: Any, written: Written, run: RunContext, **more: Any) -> Out
         }
         value = values.cut(value, run.program.limits.inline_bytes)
     return Outcome(True, value=value, truncated=truncated, artefacts=run.left(named), **more)
+
+
+def waiting(run: str, for_: Awaited, what: Sequence[str], until: int) -> Waiting:
+    """Why a run is suspended, and what its agent does then, and when."""
+    then = f'resume_run("{run}")'
+    if until:
+        then += f", in {max(1, until - int(time.time()))} s, and not before"
+    return Waiting(for_, run, tuple(what), then, until)
 
 
 def failure(error: DoorwardError, type: str = "") -> Failure:

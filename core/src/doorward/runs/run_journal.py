@@ -32,7 +32,7 @@ class RunJournal(RunModules):
     def __init__(self, program: Program, broker: Broker, modules: Modules, journal: Journal | None) -> None:
         super().__init__(program, broker, modules)
         self._journal = journal
-        self._suspension = Suspension(self._why_not_resumed)
+        self._suspension = Suspension(self._why_not_resumed, journal.expires if journal else 0.0)
         self._times = SeenTimes(journal.times if journal else ())
         self._totals = RunTotals()
         self._withheld: SecretWithheld | None = None
@@ -84,7 +84,7 @@ class RunJournal(RunModules):
     async def suspend(self) -> None:
         """Store the run, because it waits. Raises: StateError."""
         if self._journal is not None:
-            await to_thread.run_sync(self._journal.suspend, self._suspension.awaited)
+            await to_thread.run_sync(self._journal.suspend, self._suspension.awaited, self._suspension.until)
 
     def _why_not_resumed(self) -> str:
         return "nothing is stored of it" if self._journal is None else self._journal.why_not

@@ -22,7 +22,7 @@ from doorward.plugins.failures import kind_of
 from doorward.results import outcome_text
 from doorward.runs import hints
 from doorward.runs.next_call import next_call
-from doorward.runs.outcomes import failure, succeeded
+from doorward.runs.outcomes import failure, succeeded, waiting
 from doorward.runs.program_value import ProgramValue, keep_bytes, read_value, written
 from doorward.sandboxes.sessions import gone
 from doorward.secrets.scrubber import made_by
@@ -246,11 +246,11 @@ class Runs:
 
 
 def _waiting(run: RunContext) -> Waiting:
-    awaited = run.suspension.awaited
-    what = tuple(dict.fromkeys(line for _, line in awaited))
+    awaited, id = run.suspension.awaited, run.program.run
+    what = [*dict.fromkeys(line for _, line in awaited)]
     if sum(for_ == "approval" for for_, _ in awaited) > 1:
-        what = (*what, f"For all of them: `doorward approvals approve --run {run.program.run}`")
-    return Waiting(awaited[0][0], run.program.run, what, next=f'resume_run("{run.program.run}")')
+        what.append(f"For all of them: `doorward approvals approve --run {id}`")
+    return waiting(id, awaited[0][0], what, run.suspension.until)
 
 
 def _refusal(finding: Finding) -> Failure:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
+from doorward.journal.journals import TooEarly
 from doorward.model.errors import DoorwardError
 from doorward.model.outcomes import Outcome
 from doorward.model.principals import LOCAL
 from doorward.programs.parameters import parameters_if_readable
+from doorward.runs.outcomes import waiting
 
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
@@ -54,15 +56,20 @@ class StoredRuns:
 
     async def resume(self, run: str, *, principal: str | None = LOCAL, client: Client | None = None) -> Outcome:
         """Let a suspended run go on, or one whose process died: its program runs again and is fed the recorded answers,
-        and only calls that were not made yet go out. `principal`: whose run it must be; `None` is the operator."""
+        and only calls that were not made yet go out. `principal`: whose run it must be; `None` is the operator.
+
+        One that waits for a time which has not come is not run: the answer says when."""
         try:
             if principal is not None:
                 self._admission.admit(principal)
             await self._ready()
-            journal, given, stored = await to_thread.run_sync(self.journals.claim, run, principal)
+            journal, given, said = await to_thread.run_sync(self.journals.claim, run, principal)
+        except TooEarly as early:
+            stored = early.stored
+            return Outcome(False, waiting=waiting(run, "limit", stored.what, stored.until))
         except DoorwardError as error:
             return self._admission.refused(error, "", principal or LOCAL)
-        program = self._again(given, stored)
+        program = self._again(given, said)
         known = {**parameters_if_readable(program.code, program.language), **program.params}
         return await self._execution.run(program, known, None, client, journal)
 

@@ -47,11 +47,12 @@ class ChangeNotifier:
         self._sessions.pop(key, None)
 
     async def watch(self, gate: Gateway) -> None:
-        """Tell of each change of the catalog and of the configured servers, until cancelled."""
-        seen = gate.catalog.version(), gate.servers.revision
+        """Tell of each change of the catalog and of the configured servers, and of the first run that waits, until
+        cancelled."""
+        seen = gate.catalog.version(), gate.servers.revision, gate.runs.can_wait
         while True:
             await anyio.sleep(POLL_SECONDS)
-            if (now := (gate.catalog.version(), gate.servers.revision)) != seen:
+            if (now := (gate.catalog.version(), gate.servers.revision, gate.runs.can_wait)) != seen:
                 seen = now
                 await self.tell(ToolsListChanged())
                 await self.tell(ResourcesListChanged())
