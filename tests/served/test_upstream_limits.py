@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -203,16 +203,26 @@ async def test_a_refusal_that_says_when_suspends_a_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 async def test_an_agent_is_told_when_to_come_back(tmp_path: Path, era: str) -> None:
-    """Through a real client: the answer has the time; `resume_run`, which was not there before, is there then, and says
-    it again; the operator sees it, too."""
+    """Through a real client: the answer has the time; `resume_run`, which was not there before, is there then, which
+    clients are told, and says it again; the operator sees it, too."""
+    told = anyio.Event()
+
+    async def hear(message: Any) -> None:
+        if getattr(message, "method", "") == "notifications/tools/list_changed":
+            told.set()
+
     limits = Limited(2, 3600.0, former)
     with limits.served() as url:
         project = Project(tmp_path, f'[servers.shop]\nsource = "openapi"\nspec = "{url}/openapi.json"\n')
-        async with project.stdio(era) as agent:
+        async with project.stdio(era, message_handler=hear) as agent, AsyncExitStack() as stack:
+            if era == "auto":
+                events = await stack.enter_async_context(agent.client.listen(tools_list_changed=True))
             assert "resume_run" not in {tool.name for tool in (await agent.client.list_tools()).tools}
             waiting = (await agent.run("import shop\nresult = [shop.tell() for _ in range(3)]"))["waiting"]
             assert "waits (limit) and is suspended" in agent.text
             assert 0 < waiting["until"] - time.time() < 3602
+            with anyio.fail_after(60):
+                await (anext(aiter(events)) if era == "auto" else told.wait())
             assert "resume_run" in {tool.name for tool in (await agent.client.list_tools()).tools}
             early = await agent.call("resume_run", run=waiting["run"])
         listed = project.run("runs", "list").stdout

@@ -81,18 +81,19 @@ class OwnTools:
 
     @cached_property
     def tools(self) -> Mapping[str, tuple[OwnTool, t.Tool]]:
-        """The tools by their names, each also as clients see it. Found when first needed: they say what the executors
-        run, so these are imported for it."""
+        """The tools by their names, each also as clients see it, whether they are offered now or not. Found when first
+        needed: they say what the executors run, so these are imported for it."""
         surface = self._gate.config.surface
         return {tool.name: (tool, shown) for tool in TOOLS if (shown := tool.on(surface, self._gate)) is not None}
 
     async def listed(self, principal: str) -> Sequence[t.Tool]:
         """See `ToolMaker.listed`."""
-        return [shown for _, shown in self.tools.values()]
+        return [shown for tool, shown in self.tools.values() if tool.offered(self._gate)]
 
     def find(self, name: str, principal: str) -> Callable[[Any, t.CallToolRequestParams], Awaitable[Any]] | None:
         """See `ToolMaker.find`."""
-        return partial(self._call, *self.tools[name]) if name in self.tools else None
+        found = self.tools.get(name)
+        return partial(self._call, *found) if found is not None and found[0].offered(self._gate) else None
 
     async def _call(self, tool: OwnTool, shown: t.Tool, ctx: Any, params: t.CallToolRequestParams) -> Any:
         arguments, principal = tool.checked(params.arguments or {}, shown), principal_of(ctx)

@@ -85,7 +85,7 @@ class OwnTool:
         """The tool as clients see it on this surface, or `None` if it is not part of it."""
         others = {"minimal": self.minimal, "calls": self.calls}
         description = others.get(surface, self.description)
-        if not description or not self.offered(gate):
+        if not description:
             return None
         tool = t.Tool(
             name=self.name, title=self.title, annotations=self.annotations, description=description,

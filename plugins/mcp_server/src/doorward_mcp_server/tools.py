@@ -39,6 +39,7 @@ _RUNS = t.ToolAnnotations(read_only_hint=False, destructive_hint=True, open_worl
 _FIND = "Find functions by what they do. Best first."
 _GUIDES = "The servers to which there is a guide."
 _GUIDE = "The guide to a server, written by its owner. Read it before you use the server."
+_RESUME = "Let a run go on that waits, or whose process died. No call is made twice."
 _Seconds = Annotated[float | None, "Seconds"]
 
 
@@ -184,8 +185,7 @@ TOOLS = (
     ),
     OwnTool(
         resume_run, "Resume run",
-        "Let a run go on that waits, or whose process died. No call is made twice.",
-        _OUTCOME, _RUNS, offered=_has_waiting_runs,
+        _RESUME, _OUTCOME, _RUNS, minimal=_RESUME, offered=_has_waiting_runs,
     ),
     OwnTool(
         call_function, "Call function", "",
