@@ -44,12 +44,23 @@ os._exit(0)
 """
 
 PYTHON_ARGUMENTS = ("-s", "-S", "-c", _READ_AND_RUN)
-"""The arguments with which the Python is started. `-I` would ignore `PYTHONHASHSEED`. What else that keeps out is not
-there: the environment is `PYTHON_ENVIRONMENT`, and the working folder is taken off the path first of all."""
+"""The arguments with which the Python is started. `-I` would ignore `PYTHONHASHSEED`. What else that keeps out,
+`PYTHON_ENVIRONMENT` does; and the working folder is taken off the path first of all (`-P` and `PYTHONSAFEPATH` are
+unknown to a Python before 3.11)."""
 
-PYTHON_ENVIRONMENT = {"PYTHONHASHSEED": "0", "PYTHONHOME": "", "PYTHONPATH": ""}
-"""The environment with which it is started. Sets have the same order in every jail, so that a program can be run again
-as it was. Whoever chooses its data may make its sets slow for that: its time is limited."""
+_WITHOUT = (
+    *("PYTHONHOME", "PYTHONPATH", "PYTHONPLATLIBDIR", "PYTHONEXECUTABLE", "PYTHONUSERBASE", "PYTHONPYCACHEPREFIX"),
+    *("PYTHONSTARTUP", "PYTHONWARNINGS", "PYTHONBREAKPOINT", "PYTHON_PRESITE", "PYTHONINSPECT", "PYTHONOPTIMIZE"),
+    *("PYTHONDEBUG", "PYTHONDEVMODE", "PYTHONVERBOSE", "PYTHONDUMPREFS", "PYTHONPROFILEIMPORTTIME"),
+    *("PYTHONTRACEMALLOC", "PYTHONMALLOC", "PYTHONMALLOCSTATS", "PYTHONCASEOK", "PYTHONFAULTHANDLER"),
+    *("PYTHONIOENCODING", "PYTHONASYNCIODEBUG", "PYTHONNODEBUGRANGES", "PYTHONPERFSUPPORT", "PYTHON_PERF_JIT_SUPPORT"),
+)
+"""By these a Python would take its modules from elsewhere, run other code, or run ours otherwise. An image may set
+them."""
+
+PYTHON_ENVIRONMENT = {"PYTHONHASHSEED": "0", "PYTHONSAFEPATH": "1", **dict.fromkeys(_WITHOUT, "")}
+"""The environment with which it is started; an empty variable is none. Sets have the same order in every jail, so that
+a program can be run again as it was. Whoever chooses its data may make its sets slow for that: its time is limited."""
 
 
 @cache
