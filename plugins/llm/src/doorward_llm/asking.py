@@ -120,7 +120,7 @@ class Asking:
                 if settings.sampling == "only" or not settings.has_provider:
                     raise self._nobody(error) from None
         call.details["asked"] = settings.provider or "base_url"
-        return await self._models.complete(messages, model=model, max_tokens=most, timeout=call.time_left)
+        return await self._models.complete(messages, model=model, max_tokens=most, timeout=call.time_left, call=call)
 
     def _nobody(self, error: CannotAsk) -> ConfigError:
         """The error when there is no model."""

@@ -1,13 +1,19 @@
-"""The HTTP client for one provider: to its address and nowhere else, bounded in size, with nothing sent that the
-library knows of this machine or reads from its environment."""
+"""The HTTP client for one provider: to its address and nowhere else, bounded in size, within the limits that it tells,
+with nothing sent that the library knows of this machine or reads from its environment."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
+import anyio
 import httpx2
-from doorward import GuardedTransport, NamedHosts, Secret, ServerError
+from doorward import Call, GuardedTransport, NamedHosts, Secret, ServerError, UpstreamLimits, retry_after
+
+from doorward_llm.limits import common_words
 
 MAX_RESPONSE_BYTES = 8 * 2**20
 """Size of one answer. The longest answer that a model writes has about half a megabyte."""
@@ -57,10 +63,25 @@ class _Key(httpx2.Auth):
         yield request
 
 
-class Client(httpx2.AsyncClient):
-    """Sends the requests that the library makes, cleared of what nobody asked it to send."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a request is for: a `call`, if one makes it, that may take so many `tokens`. Waiting for its turn does not
+    count for the time of `scope`."""
 
-    def __init__(self, url: str, auth: httpx2.Auth | Secret | None) -> None:
+    call: Call | None
+    tokens: int
+    scope: anyio.CancelScope
+
+
+ASKED: ContextVar[Asked] = ContextVar("doorward_llm_asked")
+"""The library hands nothing through to the client that it is given."""
+
+
+class Client(httpx2.AsyncClient):
+    """Sends the requests that the library makes, each in its turn, cleared of what nobody asked it to send."""
+
+    def __init__(self, server: str, url: str, auth: httpx2.Auth | Secret | None) -> None:
+        self._limits = UpstreamLimits(server)
         super().__init__(
             auth=_Key(auth) if isinstance(auth, Secret) else auth,
             follow_redirects=False,
@@ -70,8 +91,21 @@ class Client(httpx2.AsyncClient):
     async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
         """Send it. An exchange that broke off is not repeated by the library: the provider may have done the work.
 
-        Raises: ServerError for that; else what `httpx2` raises.
+        Raises: ServerError for that; RateLimited; else what `httpx2` raises.
         """
+        asked = ASKED.get()
+        deadline, began = asked.scope.deadline, anyio.current_time()
+        asked.scope.deadline = math.inf
+        async with self._limits.turn(request.method, str(request.url), asked.call) as turn:
+            asked.scope.deadline = deadline + anyio.current_time() - began
+            response = await self._sent(request, **how)
+            wait = retry_after(response.headers.get("retry-after", ""))
+            if wait is not None and wait >= asked.scope.deadline - anyio.current_time():
+                response.headers["x-should-retry"] = "false"  # the library would sleep until it is too late
+            turn.answered(response.status_code, common_words(response.headers, asked.tokens))
+            return response
+
+    async def _sent(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
         for name in [*request.headers]:
             if name.lower() not in _SENT_HEADERS:
                 del request.headers[name]

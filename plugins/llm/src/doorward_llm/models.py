@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
-from doorward import ApiError, ConfigError, ServerContext, ServerError, error_text, status
+from doorward import ApiError, Call, ConfigError, ServerContext, ServerError, error_text, retry_after, status
 
 from doorward_llm.answers import instruction
 from doorward_llm.filter import Filter
@@ -66,12 +66,13 @@ class Models:
         max_tokens: int = 1000,
         schema: Mapping[str, Any] | None = None,
         timeout: float | None = None,
+        call: Call | None = None,
     ) -> Completion:
         """What the model answers to `messages`, each with a `role` (system, user, assistant) and its `content`. With a
         `schema` it is asked for JSON that fits; whether it does is the caller's to check. What the filter finds is
-        taken out before anything is sent.
+        taken out before anything is sent. `call` waits for its turn, where the provider limits requests.
 
-        Raises: ApiError, ServerError, Refused by the filter, ConfigError if no provider is configured.
+        Raises: ApiError, ServerError, RateLimited, Refused by the filter, ConfigError if no provider is configured.
         """
         settings = self._settings
         if not settings.has_provider:
@@ -90,11 +91,13 @@ class Models:
         place = _place(settings.address)
         seconds = settings.timeout if timeout is None else min(timeout, settings.timeout)
         client = await self._opened()
+        from doorward_llm.http import ASKED, Asked
+
+        body = {"model": chosen, "messages": asked, most: max_tokens}
         try:
-            with anyio.fail_after(seconds):
-                answer = await client.post(
-                    "/chat/completions", cast_to=object, body={"model": chosen, "messages": asked, most: max_tokens}
-                )
+            with anyio.fail_after(seconds) as scope:
+                ASKED.set(Asked(call, max_tokens + sum(estimate(each["content"]) for each in asked), scope))
+                answer = await client.post("/chat/completions", cast_to=object, body=body)
         except TimeoutError:
             hint = f"Try again, ask for less, or raise `timeout` of [servers.{self._server.name}]."
             raise ServerError(
@@ -130,7 +133,7 @@ class Models:
                     webhook_secret="",
                     base_url=address,
                     max_retries=MAX_RETRIES,
-                    http_client=Client(address, self._settings.api_key or self._server.auth()),
+                    http_client=Client(self._server.name, address, self._settings.api_key or self._server.auth()),
                 )
             return self._client
 
@@ -170,7 +173,8 @@ class Models:
                 hint = "Try again later."
             told = error_text(error.body)
             message = f"the model {model} at {place} answered {status(code)}" + (f": {told}" if told else "")
-            return ApiError(message, status=code, body=error.body, hint=hint)
+            after = retry_after(error.response.headers.get("retry-after", ""))
+            return ApiError(message, status=code, body=error.body, retry_after=after, hint=hint)
         if isinstance(error, openai.APIConnectionError):
             why = str(error.__cause__ or error)[:200]
             hint = f"Check `base_url` of [servers.{self._server.name}], the network and the proxy."

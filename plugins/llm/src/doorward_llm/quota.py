@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import AsyncIterator
 
 import anyio
-from doorward import ApiError, Call, CannotAsk, ConfigError, LimitExceeded, Refused, log
+from doorward import ApiError, Call, CannotAsk, ConfigError, LimitExceeded, RateLimited, Refused, log
 
 from doorward_llm.amounts import NOTHING, Amounts
 from doorward_llm.daily import Daily
@@ -50,7 +50,7 @@ class Quota:
             raise
         try:
             yield reservation
-        except (CannotAsk, ConfigError, Refused):  # nobody was asked
+        except (CannotAsk, ConfigError, RateLimited, Refused):  # nobody was asked
             reservation.took = NOTHING
             raise
         except (ApiError, NotAnswered):
