@@ -14,6 +14,7 @@ from textwrap import indent
 from typing import TYPE_CHECKING, Any, Literal
 
 from doorward import (
+    ApiError,
     Call,
     DoorwardError,
     LimitExceeded,
@@ -28,6 +29,7 @@ from doorward import (
 from doorward_mcp_upstream.breaker import CircuitBreaker
 from doorward_mcp_upstream.connections.flights import Flights
 from doorward_mcp_upstream.connections.listing import Listing
+from doorward_mcp_upstream.connections.pace import Pace
 from doorward_mcp_upstream.connections.settings import MCPSettings
 from doorward_mcp_upstream.connections.stderr import StderrLog
 from doorward_mcp_upstream.connections.troubles import Refusal, Trouble
@@ -68,6 +70,7 @@ class Upstream:
         self._settings = context.settings
         self._flights = Flights()
         self._breaker = CircuitBreaker()
+        self._pace = Pace(context.name, context.settings.url)
         self._log = StderrLog(context.state / "stderr.log", context.scrub)
         self._connection: Connection | None = None
         self._opening: asyncio.Future[Connection] | None = None
@@ -106,8 +109,9 @@ class Upstream:
         was spoken last, which saves a question.
 
         Questions of the server and progress go to `call.client`. Cancelling this cancels the request at the server,
-        too. If the connection is lost, a request that is `safe` or was never sent is repeated, at most twice. Raises:
-        ServerError, with the last lines of the server's standard error; LimitExceeded.
+        too. If the connection is lost, a request that is `safe` or was never sent is repeated, at most twice. A call
+        waits for its turn, where the server limits requests. Raises: ServerError, with the last lines of the server's
+        standard error; LimitExceeded.
         """
         if call is not None and call.trace:  # the place that MCP has for the context of a trace
             params = {**params, "_meta": {**params.get("_meta", {}), **call.trace}}
@@ -120,7 +124,7 @@ class Upstream:
                     self._breaker.check()
                 attempts += 1
                 connection = await self._connected(era)
-                async with self._flights.one(call, self._settings.timeout) as flight:
+                async with self._pace.turn(call), self._flights.one(call, self._settings.timeout) as flight:
                     result = await connection.send(method, params, flight)
                 self._breaker.succeeded()
                 return result
@@ -192,7 +196,7 @@ class Upstream:
                 try:
                     with self._context.holding():
                         async with opened(
-                            transport, self._context, self._log, self._flights, self._tell, era
+                            transport, self._context, self._log, self._flights, self._pace, self._tell, era
                         ) as connection:
                             timer.cancel()
                             self._transport, self._connection, self._opening = transport, connection, None
@@ -269,6 +273,8 @@ class Upstream:
             ).strip()
         if said := self._log.tail():
             message += ". Its standard error said last:\n" + indent(said, "> ")
+        if trouble.status == 429:
+            return ApiError(message, status=429, retry_after=trouble.retry_after, hint=hint or "Try again later.")
         error = ServerError(message, hint=hint or None)
         if trouble.oauth:
             error.auth = [

@@ -196,7 +196,7 @@ class Connection:
         if not isinstance(error, MCPError):
             return None
         if (trouble := trouble_in(error.data)) is not None:
-            answered = error.code != TROUBLE_CODE and not trouble.passing and trouble.status not in (401, 403)
+            answered = error.code != TROUBLE_CODE and not trouble.passing and trouble.status not in (401, 403, 429)
             return None if answered else trouble
         if error.message.startswith(_UNREADABLE_PREFIX):
             return Trouble(f"its answer cannot be read: {quoted(error.message.removeprefix(_UNREADABLE_PREFIX))}")

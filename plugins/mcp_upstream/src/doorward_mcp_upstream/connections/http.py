@@ -21,6 +21,7 @@ from doorward import DoorwardError, ServerContext, aside, error_text, read_json
 from mcp.client.streamable_http import streamable_http_client
 
 from doorward_mcp_upstream.connections.large_messages import SMALL_CHARACTERS, LargeMessages
+from doorward_mcp_upstream.connections.pace import Pace
 from doorward_mcp_upstream.connections.settings import MCPSettings
 from doorward_mcp_upstream.connections.troubles import Trouble
 from doorward_mcp_upstream.connections.wire import MAX_MESSAGE_BYTES, Wire
@@ -41,12 +42,12 @@ _GOODBYE_SECONDS = 2.0
 
 
 @contextlib.asynccontextmanager
-async def streamable(context: ServerContext[MCPSettings]) -> AsyncIterator[Wire]:
+async def streamable(context: ServerContext[MCPSettings], pace: Pace) -> AsyncIterator[Wire]:
     """The wire of streamable HTTP. Raises: DoorwardError if the credentials fail."""
     url = context.settings.url
     assert url is not None  # else the server is a process
     async with (
-        Client(context) as client,
+        Client(context, pace) as client,
         streamable_http_client(url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES) as (read, write),
     ):
         yield Wire(read, write, whole=client.large.whole)
@@ -56,8 +57,8 @@ class Client(httpx2.AsyncClient):
     """An HTTP client that adds the configured headers and credentials. TLS is always verified. The SDK follows
     redirects, but only within the origin."""
 
-    def __init__(self, context: ServerContext[MCPSettings]) -> None:
-        settings = context.settings
+    def __init__(self, context: ServerContext[MCPSettings], pace: Pace) -> None:
+        settings, self._pace = context.settings, pace
         super().__init__(
             headers={"User-Agent": "doorward-mcp-upstream/0.1.0"},
             auth=context.auth(),
@@ -86,7 +87,9 @@ class Client(httpx2.AsyncClient):
             return self._bounded(self._once_encoded(await super().send(request, **options)))
         try:
             request.headers.update(await self._configured())
-            return self._bounded(await self._answer(self._once_encoded(await super().send(request, **options))))
+            response = await super().send(request, **options)
+            self._pace.heard(response.status_code, response.headers)
+            return self._bounded(await self._answer(self._once_encoded(response)))
         except Trouble as trouble:
             return self._instead(request, trouble)
         except DoorwardError as error:  # the credentials failed
@@ -180,7 +183,9 @@ def refused(
     if with_session and (status == 404 or (status == 400 and of_session)):  # MCP 2025-11-25, session management
         return Trouble(f"it has forgotten the session ({message})", sent=False, passing=True, gone=True, status=status)
     hint = "Check `url`." if status in (404, 405) else ""
-    return Trouble(f"it answered {message}", hint, passing=status in (502, 503, 504), status=status)
+    passing, after = status in (502, 503, 504), response.headers.get("retry-after", "")
+    seconds = doorward.retry_after(after) if status == 429 else None
+    return Trouble(f"it answered {message}", hint, passing=passing, status=status, retry_after=seconds)
 
 
 async def _body(response: httpx2.Response) -> bytes:

@@ -15,6 +15,7 @@ from doorward_mcp_upstream.connections import http
 from doorward_mcp_upstream.connections.connection import Connection
 from doorward_mcp_upstream.connections.environment import NESTED_VARIABLE
 from doorward_mcp_upstream.connections.flights import Flights
+from doorward_mcp_upstream.connections.pace import Pace
 from doorward_mcp_upstream.connections.settings import MCPSettings
 from doorward_mcp_upstream.connections.sse import sse
 from doorward_mcp_upstream.connections.stderr import StderrLog
@@ -35,6 +36,7 @@ async def opened(
     context: ServerContext[MCPSettings],
     log: StderrLog,
     flights: Flights,
+    pace: Pace,
     changed: Callable[[], None],
     era: str,
 ) -> AsyncIterator[Connection]:
@@ -46,7 +48,7 @@ async def opened(
         _refuse_nested(context)
         wired = stdio(context, log)
     else:
-        wired = http.streamable(context) if transport == "http" else sse(context)
+        wired = (http.streamable if transport == "http" else sse)(context, pace)
     async with wired as wire:
         connection = Connection(context, wire, flights, changed)
         async with connection.session:

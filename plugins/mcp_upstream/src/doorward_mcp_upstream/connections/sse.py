@@ -20,6 +20,7 @@ from doorward import ServerContext
 from mcp.shared.message import SessionMessage
 
 from doorward_mcp_upstream.connections.http import Client, refused
+from doorward_mcp_upstream.connections.pace import Pace
 from doorward_mcp_upstream.connections.settings import MCPSettings
 from doorward_mcp_upstream.connections.troubles import Trouble
 from doorward_mcp_upstream.connections.wire import MAX_MESSAGE_BYTES, Stream, Wire
@@ -30,14 +31,14 @@ _MAX_WAITING_MESSAGES = 100
 
 
 @contextlib.asynccontextmanager
-async def sse(context: ServerContext[MCPSettings]) -> AsyncIterator[Wire]:
+async def sse(context: ServerContext[MCPSettings], pace: Pace) -> AsyncIterator[Wire]:
     """The wire of a stream of events.
 
     Raises: Trouble, perhaps within exception groups; DoorwardError if the credentials fail.
     """
     url, ended = context.settings.url, asyncio.Event()
     assert url is not None  # else the server is a process
-    async with Client(context) as client, client.stream("GET", url, headers=_EVENT_HEADERS) as response:
+    async with Client(context, pace) as client, client.stream("GET", url, headers=_EVENT_HEADERS) as response:
         if response.status_code >= 400:
             raise refused(context.name, response)
         if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):

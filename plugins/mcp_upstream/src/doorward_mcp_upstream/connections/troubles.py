@@ -19,6 +19,7 @@ class Trouble(Exception):
     `sent`: the server may have got the request, and carried it out. `passing`: the next attempt may succeed. `gone`:
     the connection, or its session, cannot be used any more. `status` is that of an HTTP answer, 0 if there was none.
     `limit`: one of our limits has ended the request. `oauth`: the server wants a login, and says where (RFC 9728).
+    `retry_after`: the seconds after which it will take requests again, if it says so.
     """
 
     message: str
@@ -29,6 +30,7 @@ class Trouble(Exception):
     status: int = 0
     limit: bool = False
     oauth: bool = False
+    retry_after: float | None = None
 
     def __str__(self) -> str:
         return self.message
