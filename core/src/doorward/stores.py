@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,11 +29,11 @@ class Stores:
     runs: RunStore | None = None
 
     @classmethod
-    def in_folder(cls, state: Path) -> Stores:
-        """Files of the state folder, and artefacts in memory."""
+    def in_folder(cls, state: Path, key: Callable[[], str] | None = None) -> Stores:
+        """Files of the state folder, and artefacts in memory. `key` reveals the `vault_key`."""
         return cls(
             SqliteCatalog(state / "catalog.db"),
             MemoryArtefacts(),
             SqliteLessons(state / "learned.db"),
-            SqliteApprovals(state / "approvals.db"),
+            SqliteApprovals(state / "approvals.db", key),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from typing import Any
 
@@ -332,9 +333,34 @@ async def test_a_broken_file_is_no_yes(doorward_host: Any, damage: str) -> None:
         assert len(requests(gate)) == 1
 
 
-async def test_a_file_that_is_locked_is_no_yes(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sqlite3
+async def test_with_a_key_nothing_readable_lies_in_the_file(doorward_host: Any) -> None:
+    """Neither the arguments nor the lines of the program; and nobody who guesses them finds out by the hashes. A yes
+    counts as ever; with another key, or without any, there is none."""
+    from doorward.approvals.sqlite_approvals import SqliteApprovals
 
+    config = 'vault_key = "a key of many characters"\n' + CONFIG
+    secret = ADD.replace("Oslo", "Hidden-Place")
+    async with doorward_host.gateway(config) as gate:
+        waiting = (await gate.execute(secret)).waiting
+        assert waiting.for_ == "approval"
+        store = SqliteApprovals(gate.state / "approvals.db", lambda: "a key of many characters")
+        for file in gate.state.glob("approvals*"):
+            assert not any(word in file.read_bytes() for word in (b"Hidden", b"city", b"add_station", b"policy.rules"))
+        (request,) = store.all(time.time())
+        assert "Hidden-Place" in request.arguments
+        for other in (None, lambda: "another key of many characters"):
+            assert not SqliteApprovals(store.path, other).all(time.time())
+        answer(store, request.id, True, by="ops")
+    hashes = sqlite3.connect(gate.state / "approvals.db").execute("SELECT exact, alike FROM requests").fetchall()
+    async with doorward_host.gateway(config) as gate:
+        assert (await gate.runs.resume(waiting.run)).value["city"] == "Hidden-Place"
+    async with doorward_host.gateway(CONFIG) as gate:
+        assert (await gate.execute(secret)).waiting
+    plain = sqlite3.connect(gate.state / "approvals.db").execute("SELECT exact, alike FROM requests").fetchall()
+    assert not {each for row in hashes for each in row} & {each for row in plain[-1:] for each in row}
+
+
+async def test_a_file_that_is_locked_is_no_yes(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from doorward.approvals import sqlite_approvals
 
     monkeypatch.setattr(sqlite_approvals, "WAIT_SECONDS", 0.05)

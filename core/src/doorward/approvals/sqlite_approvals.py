@@ -1,7 +1,8 @@
-"""Requests and their answers in one SQLite file, which any number of processes share.
+"""Requests and their answers in one SQLite file, which any number of processes share. What people are shown of a call
+is sealed there, if there is a key.
 
-Whatever goes wrong with the file, nobody is taken to have said yes: a broken one is put aside, and people are asked
-anew.
+Whatever goes wrong with the file, nobody is taken to have said yes: a broken one is put aside, what cannot be opened is
+not there, and people are asked anew.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,6 +19,8 @@ from doorward.approvals.binding import Binding
 from doorward.host.sqlite_file import SqliteFile
 from doorward.host.sqlite_layout import SqliteLayout
 from doorward.model.approvals import ApprovalRequest, ApprovalScope
+from doorward.model.errors import StateError
+from doorward.secrets.sealing import Box, Sealing
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -66,10 +69,11 @@ _FURTHER = (
 
 
 class SqliteApprovals:
-    """An `ApprovalStore` in one file, which the first request makes."""
+    """An `ApprovalStore` in one file, which the first request makes. `key` reveals the `vault_key`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, key: Callable[[], str] | None = None) -> None:
         self.path = path
+        self._sealing = Sealing(key, path.with_suffix(".salt"), "approvals")
         hint = "Requests for approval are gone. Calls that wait for one are asked about anew."
         self._file = SqliteFile(path, LAYOUT, event="approvals_put_aside", hint=hint)
         self._log = path.with_name(f"{path.name}-wal")
@@ -80,21 +84,23 @@ class SqliteApprovals:
     def opened(
         self, request: ApprovalRequest, binding: Binding, *, besides: Collection[str], most: int
     ) -> ApprovalRequest | None:
+        box = self._box()
         with self._writing(request.created) as db:
-            for row in db.execute(f"SELECT * FROM requests WHERE state = 'open' AND {_THIS_CALL}", asdict(binding)):  # noqa: S608
-                if row["id"] not in besides:
-                    return _request(row)
+            bound = _bound(binding, box)
+            for row in db.execute(f"SELECT * FROM requests WHERE state = 'open' AND {_THIS_CALL}", bound):  # noqa: S608
+                if row["id"] not in besides and (found := _request(row, box)) is not None:
+                    return found
             (count,) = db.execute(
                 "SELECT count(*) FROM requests WHERE state = 'open' AND principal = ?", [request.principal]
             ).fetchone()
             if count >= most:
                 return None
             shown = json.dumps({key: value for key, value in asdict(request).items() if key in _SHOWN})
-            values = asdict(binding) | {key: getattr(request, key) for key in ("id", "created", "expires")}
+            values = bound | {key: getattr(request, key) for key in ("id", "created", "expires")}
             db.execute(
                 "INSERT INTO requests VALUES (:id, 'open', :principal, :run, :place, :exact, :alike, :session, 'once', "
                 "'', '', :created, :expires, :shown)",
-                values | {"shown": shown},
+                values | {"shown": box.sealed(shown.encode(), request.id.encode()) if box.seals else shown},
             )
             return request
 
@@ -103,20 +109,23 @@ class SqliteApprovals:
     ) -> ApprovalRequest | None:
         if not self._file.place():
             return None
+        box = self._box()
         with self._writing(now) as db:
-            row = db.execute(f"SELECT * FROM requests WHERE {_FURTHER} LIMIT 1", asdict(binding)).fetchone()  # noqa: S608
-            if row is not None:
-                return _request(row)
-            rows = db.execute(f"SELECT * FROM requests WHERE {_ANSWERED} AND {_THIS_CALL}", asdict(binding)).fetchall()  # noqa: S608
+            bound = _bound(binding, box)
+            row = db.execute(f"SELECT * FROM requests WHERE {_FURTHER} LIMIT 1", bound).fetchone()  # noqa: S608
+            if row is not None and (found := _request(row, box)) is not None:
+                return found
+            rows = db.execute(f"SELECT * FROM requests WHERE {_ANSWERED} AND {_THIS_CALL}", bound).fetchall()  # noqa: S608
+            rows = [row for row in rows if _request(row, box) is not None]
             mine = [row for row in rows if (row["id"] == id if id else row["id"] not in besides)]
             for row in sorted(mine, key=lambda row: str(row["state"])):  # approved ones come first
                 if row["state"] == "approved":
                     db.execute("UPDATE requests SET state = 'used' WHERE id = ?", [row["id"]])
                 elif not binding.place:  # else a no holds for all of its run, which would ask again and again
                     db.execute("UPDATE requests SET place = id WHERE id = ?", [row["id"]])
-                return _request(row)
+                return _request(row, box)
             denied = [row for row in rows if row["state"] == "denied" and binding.place]
-            return _request(denied[0]) if denied else None
+            return _request(denied[0], box) if denied else None
 
     def answered(
         self, id: str, state: Literal["approved", "denied"], scope: ApprovalScope, by: str, said: str, now: float
@@ -145,7 +154,11 @@ class SqliteApprovals:
             with contextlib.closing(db):
                 db.row_factory = sqlite3.Row
                 rows = db.execute("SELECT * FROM requests WHERE expires > ? ORDER BY created, id", [now]).fetchall()
-        return [_request(row) for row in rows]
+        box = self._box()
+        return [found for row in rows if (found := _request(row, box)) is not None]
+
+    def _box(self) -> Box:
+        return self._sealing.box("approvals")
 
     @contextlib.contextmanager
     def _writing(self, now: float) -> Iterator[sqlite3.Connection]:
@@ -176,8 +189,20 @@ class SqliteApprovals:
             raise self._file.said(error) from None
 
 
-def _request(row: sqlite3.Row) -> ApprovalRequest:
-    shown = json.loads(row["shown"])
+def _bound(binding: Binding, box: Box) -> dict[str, Any]:
+    """The columns of a binding. Its hashes are of what a call is about, which others might guess."""
+    bound = asdict(binding)
+    return bound | {name: box.keyed(bound[name]) for name in ("exact", "alike")}
+
+
+def _request(row: sqlite3.Row, box: Box) -> ApprovalRequest | None:
+    """The request of a row; `None` if it was sealed with another key, or changed."""
+    text = row["shown"]
+    try:
+        content = box.opened(text if isinstance(text, bytes) else text.encode(), row["id"].encode())
+        shown = json.loads(content)
+    except (StateError, ValueError):
+        return None
     shown |= {"lines": tuple(shown["lines"]), "scopes": tuple(shown["scopes"])}
     rest = {key: row[key] for key in ("id", "principal", "run", "created", "expires", "state", "scope", "said")}
     rest["by"] = row["who"]

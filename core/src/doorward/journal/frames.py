@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
-import os
 import struct
 import zlib
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from doorward.model.errors import ConfigError, StateError
+from doorward.model.errors import StateError
+
+if TYPE_CHECKING:
+    from doorward.secrets.sealing import Box
 
 MAGIC = b"doorward run 1\n"
 """The beginning of each file: no other file is ever touched."""
@@ -28,58 +28,9 @@ Frame = tuple[bytes, Any]
 """The kind of a frame, which is one letter, and what it says: a dictionary, or its JSON."""
 
 
-class Sealing:
-    """Seals frames with AES-GCM, each for its place in the journal of one run; without a key they stay as they are."""
-
-    def __init__(self, key: Callable[[], str] | None, salt: Callable[[], bytes]) -> None:
-        self._key, self._salt = key, salt
-        self._master: bytes | None = None
-
-    def box(self, run: str) -> Box:
-        """What seals the frames of one run. Raises: ConfigError where the package for it is missing."""
-        if self._key is None:
-            return Box(None)
-        try:
-            from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-        except ImportError:
-            hint = "pip install 'doorward[vault]'; or set [runs] durable = \"never\"."
-            told = "`vault_key` is to encrypt what is stored of runs, and the package `cryptography` is missing"
-            raise ConfigError(told, place="vault_key", hint=hint) from None
-        if self._master is None:
-            self._master = hashlib.scrypt(self._key().encode(), salt=self._salt(), n=2**14, r=8, p=1, dklen=32)
-        return Box(AESGCM(hmac.digest(self._master, f"run {run}".encode(), "sha256")))
-
-
-class Box:
-    """See `Sealing`. The place of a frame is part of what is sealed: none can be moved, or taken from another run."""
-
-    def __init__(self, cipher: Any) -> None:
-        self._cipher = cipher
-
-    def sealed(self, payload: bytes, place: int, kind: bytes) -> bytes:
-        if self._cipher is None:
-            return payload
-        nonce = os.urandom(12)
-        return nonce + bytes(self._cipher.encrypt(nonce, payload, b"%b %d" % (kind, place)))
-
-    def opened(self, payload: bytes, place: int, kind: bytes) -> bytes:
-        """Raises: StateError if it was sealed with another key, or changed."""
-        if self._cipher is None:
-            return payload
-        from cryptography.exceptions import InvalidTag
-
-        try:
-            return bytes(self._cipher.decrypt(payload[:12], payload[12:], b"%b %d" % (kind, place)))
-        except (InvalidTag, ValueError):
-            raise StateError(
-                "a stored run cannot be read: it was encrypted with another `vault_key`, or changed",
-                hint="Set vault_key to the key with which it was encrypted.",
-            ) from None
-
-
 def written(kind: bytes, said: Any, place: int, box: Box) -> bytes:
     """A frame as bytes. Raises: StateError if a value in it cannot be written."""
-    payload = box.sealed(said if isinstance(said, bytes) else as_json(said), place, kind)
+    payload = box.sealed(said if isinstance(said, bytes) else as_json(said), _about(kind, place))
     return _HEAD.pack(kind, len(payload), zlib.crc32(payload)) + payload
 
 
@@ -95,12 +46,17 @@ def read(content: bytes, box: Box, only: bytes = b"") -> Iterator[tuple[Frame | 
             return
         wanted = not only or kind in only
         try:
-            yield ((kind, _value(box.opened(payload, place, kind))) if wanted else None), at
+            yield ((kind, _value(box.opened(payload, _about(kind, place)))) if wanted else None), at
         except ValueError:
             raise StateError(
                 "a stored run cannot be read: it is encrypted", hint="Set vault_key to the key that it was."
             ) from None
         place += 1
+
+
+def _about(kind: bytes, place: int) -> bytes:
+    """The place of a frame is part of what is sealed: none can be moved."""
+    return b"%b %d" % (kind, place)
 
 
 def as_json(value: Any) -> bytes:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from doorward.host.files import flocked, own_file, own_folder
 from doorward.journal import frames
-from doorward.journal.frames import Frame, Sealing
+from doorward.journal.frames import Frame
 from doorward.journal.given import Given
 from doorward.model.errors import ConfigError, StateError, UnknownName
+from doorward.secrets.sealing import Box, Sealing
 
 if TYPE_CHECKING:
     from doorward.config.run_settings import RunSettings
@@ -87,7 +88,7 @@ class FileRuns:
 
     def __init__(self, folder: Path, settings: RunSettings, key: Callable[[], str] | None) -> None:
         self._folder, self._settings = folder, settings
-        self._sealing = Sealing(key, self._salt)
+        self._sealing = Sealing(key, folder / "salt", "runs", '; or set [runs] durable = "never"')
         self._new = 0
 
     def create(self, given: Given) -> RunFile:
@@ -95,7 +96,7 @@ class FileRuns:
         if self._new * 4 > self._settings.most:
             self._new = 0
             self.sweep()
-        box, path = self._sealing.box(given.run), self._path(given.run, given.principal)
+        box, path = self._box(given.run), self._path(given.run, given.principal)
         with _told():
             own_folder(self._folder, private=True)
             file = _File(own_file(path, os.O_RDWR | os.O_CREAT | os.O_EXCL), given.run, box, self._settings.sync)
@@ -104,7 +105,7 @@ class FileRuns:
         return file
 
     def claim(self, run: str, principal: str | None) -> tuple[RunFile, StoredRun]:
-        path, box = self._found(run, principal), self._sealing.box(run)
+        path, box = self._found(run, principal), self._box(run)
         with _told():
             number = own_file(path, os.O_RDWR, known=_is_ours)
         try:
@@ -163,7 +164,7 @@ class FileRuns:
             return None
         try:
             running = not flocked(number)
-            return _read(_content(number), self._sealing.box(run), everything=everything, running=running)
+            return _read(_content(number), self._box(run), everything=everything, running=running)
         except StateError:
             if everything:
                 raise
@@ -186,23 +187,14 @@ class FileRuns:
             raise _unknown(run)
         return paths[0]
 
-    def _salt(self) -> bytes:
-        """What the key is mixed with, the same for all processes of this state folder."""
-        own_folder(self._folder, private=True)
-        number = own_file(self._folder / "salt", os.O_RDWR | os.O_CREAT)
-        try:
-            flocked(number, 10)
-            if len(salt := os.pread(number, 16, 0)) < 16:
-                os.pwrite(number, salt := os.urandom(16), 0)
-            return salt
-        finally:
-            os.close(number)
+    def _box(self, run: str) -> Box:
+        return self._sealing.box(f"run {run}")
 
 
 class _File:
     """A `RunFile`: an open file with its lock, to which frames are appended."""
 
-    def __init__(self, number: int, run: str, box: frames.Box, sync: bool, count: int = 0) -> None:
+    def __init__(self, number: int, run: str, box: Box, sync: bool, count: int = 0) -> None:
         self.number = number
         self._run, self._box, self._sync = run, box, sync
         self._count = count
@@ -232,7 +224,7 @@ class _File:
             os.close(self.number)
 
 
-def _read(content: bytes, box: frames.Box, *, everything: bool = True, running: bool = False) -> StoredRun | None:
+def _read(content: bytes, box: Box, *, everything: bool = True, running: bool = False) -> StoredRun | None:
     kept: list[Frame] = []
     state: State = "running" if running else "died"
     waits: dict[str, Any] = {}

@@ -165,7 +165,9 @@ def _always(project: Project, request: ApprovalRequest, by: str, *, ask: bool) -
 def _store(project: Project) -> ApprovalStore:
     from doorward.stores import Stores
 
-    store = Stores.in_folder(project.load().state_folder()).approvals
+    loaded = project.load()
+    key = loaded.config.vault_key
+    store = Stores.in_folder(loaded.state_folder(), key.reveal if key else None).approvals
     assert store is not None  # there is one in each state folder
     return store
 

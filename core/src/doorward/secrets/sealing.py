@@ -1,0 +1,90 @@
+"""Seals what is stored with `vault_key`: without the key nobody reads it, and nobody changes or moves it unseen."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from doorward.host.files import flocked, own_file, own_folder
+from doorward.model.errors import ConfigError, StateError
+
+
+class Sealing:
+    """Seals with AES-GCM, by keys that are made of `key` and a salt, which lies in a file that all processes share;
+    without a key, what is stored stays as it is. `what` is stored, in words, and `hint` says how to do without."""
+
+    def __init__(self, key: Callable[[], str] | None, salt: Path, what: str, hint: str = "") -> None:
+        self._key, self._salt, self._what = key, salt, what
+        self._hint = f"pip install 'doorward[vault]'{hint}."
+        self._master: bytes | None = None
+
+    def box(self, name: str) -> Box:
+        """What seals all that has this name. Raises: ConfigError where the package for it is missing."""
+        if self._key is None:
+            return Box(None, b"", self._what)
+        try:
+            from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+        except ImportError:
+            told = (
+                f"`vault_key` is to encrypt what is stored of {self._what}, and the package `cryptography` is missing"
+            )
+            raise ConfigError(told, place="vault_key", hint=self._hint) from None
+        if self._master is None:
+            self._master = hashlib.scrypt(self._key().encode(), salt=_salt(self._salt), n=2**14, r=8, p=1, dklen=32)
+        key = hmac.digest(self._master, name.encode(), "sha256")
+        return Box(AESGCM(key), key, self._what)
+
+
+class Box:
+    """See `Sealing`. What a content is `about` is part of what is sealed: none can be moved to another place."""
+
+    __slots__ = ("_cipher", "_key", "_what")
+
+    def __init__(self, cipher: Any, key: bytes, what: str) -> None:
+        self._cipher, self._key, self._what = cipher, key, what
+
+    @property
+    def seals(self) -> bool:
+        """Whether there is a key."""
+        return self._cipher is not None
+
+    def sealed(self, content: bytes, about: bytes) -> bytes:
+        """The content, so that only `opened` reads it."""
+        if self._cipher is None:
+            return content
+        nonce = os.urandom(12)
+        return nonce + bytes(self._cipher.encrypt(nonce, content, about))
+
+    def opened(self, content: bytes, about: bytes) -> bytes:
+        """The content again. Raises: StateError if it was sealed with another key, or changed."""
+        if self._cipher is None:
+            return content
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            return bytes(self._cipher.decrypt(content[:12], content[12:], about))
+        except (InvalidTag, ValueError):
+            raise StateError(
+                f"what is stored of {self._what} cannot be read: it was encrypted with another `vault_key`, or changed",
+                hint="Set vault_key to the key with which it was encrypted.",
+            ) from None
+
+    def keyed(self, digest: str) -> str:
+        """A hash, so that nobody who guesses what was hashed can find out without the key."""
+        return hmac.digest(self._key, digest.encode(), "sha256").hex() if self._key else digest
+
+
+def _salt(path: Path) -> bytes:
+    own_folder(path.parent, private=True)
+    number = own_file(path, os.O_RDWR | os.O_CREAT)
+    try:
+        flocked(number, 10)
+        if len(salt := os.pread(number, 16, 0)) < 16:
+            os.pwrite(number, salt := os.urandom(16), 0)
+        return salt
+    finally:
+        os.close(number)
