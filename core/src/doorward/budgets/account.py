@@ -21,6 +21,11 @@ from doorward.model.errors import DoorwardError, LimitExceeded
 PERIODS = {"hour": 3600, "day": 86400}
 
 
+def counter_of(budget: BudgetSettings, principal: str, unit: str) -> Counter:
+    """What counts a principal's use of a budget. One that is moved in the configuration goes on with it."""
+    return Counter(f"{budget.principal} {budget.server} {budget.per}", principal, unit)
+
+
 class Account:
     """What a principal may use of a budget, `place` in the configuration."""
 
@@ -90,8 +95,7 @@ class Account:
                     raise
 
     def _counter(self, unit: str) -> Counter:
-        budget = self._budget
-        return Counter(f"{budget.principal} {budget.server} {budget.per}", self._principal, unit)
+        return counter_of(self._budget, self._principal, unit)
 
     def _used_up(self, unit: str) -> LimitExceeded:
         renewed = (self._period + 1) * self._seconds

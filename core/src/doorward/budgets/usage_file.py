@@ -88,14 +88,27 @@ class UsageFile:
         with self._writing() as db:
             db.execute(_ADD, (*counter, period, amount))
 
+    def all(self) -> dict[Counter, tuple[int, float]]:
+        """Each counter with its period, and what was used in it. Raises: ConfigError."""
+        with self._told():
+            if (db := self._file.found(WAIT_SECONDS)) is None:
+                return {}
+            with contextlib.closing(db):
+                rows = db.execute("SELECT budget, principal, unit, period, amount FROM used").fetchall()
+        return {Counter(*row[:3]): (row[3], row[4]) for row in rows}
+
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._told(), self._turns, contextlib.closing(self._file.opened(WAIT_SECONDS)) as db:
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute("BEGIN IMMEDIATE")
+            yield db
+            db.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
         try:
-            with self._turns, contextlib.closing(self._file.opened(WAIT_SECONDS)) as db:
-                db.execute("PRAGMA synchronous = NORMAL")
-                db.execute("BEGIN IMMEDIATE")
-                yield db
-                db.execute("COMMIT")
+            yield
         except (sqlite3.Error, OSError) as error:
             hint = "Nothing that has a budget goes on as long as nobody can count it."
             raise ConfigError(f"budgets cannot be counted: {error}", place=str(self._path), hint=hint) from None
