@@ -208,7 +208,7 @@ class Config(Settings):
     groups: dict[str, list[str]] = Field({}, description='Principals that rules name together, as "@NAME"')
     clients: dict[str, ClientSettings] = {}
     vault_key: Secret | None = Field(
-        None, description="Encrypts logins and tokens in the state folder; without it tokens stay in memory"
+        None, description="Encrypts what is secret in the state folder; without it tokens stay in memory"
     )
     servers: dict[str, dict[str, Any]] = {}
     executors: dict[str, dict[str, Any]] = {}
