@@ -168,7 +168,8 @@ def _parted(text: str) -> tuple[str, str]:
 
 @pytest.mark.timeout(300)
 def test_the_page_is_true(tmp_path: Path, github: str) -> None:
-    """From `init` to the audit log that was tampered with; and at the end each comment was written once."""
+    """From `init` to the audit log that was tampered with; and at the end each comment was written once.
+    CONTRACT: OBS-02."""
     reader = Reader(tmp_path, github)
     for language, text in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
         if language == "console":
