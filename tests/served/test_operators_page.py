@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from .product import PASSED_ON, Answering, until, web
+from .product import PASSED_ON, Answering, Project, until, web
+from .test_rule_forms import client_of
 
 pytestmark = pytest.mark.slow
 
@@ -132,6 +133,7 @@ class Reader:
             timeout=100, check=False,
         )  # fmt: skip
         self._compare(command, shown, ended.stdout)
+        assert (ended.returncode == 4) is (" is suspended; nothing is lost" in shown)
 
     def _killed(self, words: list[str]) -> None:
         """A command that is killed where the page has it killed: not after some time, but when it has come there."""
@@ -166,7 +168,7 @@ def _parted(text: str) -> tuple[str, str]:
     return f"{head}\n", f"{bracket.lstrip()}{rest}"
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_the_page_is_true(tmp_path: Path, github: str) -> None:
     """From `init` to the audit log that was tampered with; and at the end each comment was written once.
     CONTRACT: OBS-02."""
@@ -179,3 +181,34 @@ def test_the_page_is_true(tmp_path: Path, github: str) -> None:
             reader.writes(text)
     issues = "/repos/acme/site/issues"
     assert GitHub.written == [issues, *(f"{issues}/{n}/comments" for n in (1, 2, 3))]
+
+
+@pytest.mark.anyio
+async def test_agents_meet_what_the_page_decides(tmp_path: Path, github: str) -> None:
+    """Its rules, through a client of each of two people: who may write waits for a yes, then goes on."""
+    blocks = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
+    (rules,) = [text for language, text in blocks if language == "toml" and "[[policy.rules]]" in text]
+    (tmp_path / "github.json").write_text(json.dumps(DOCUMENT))
+    server = f'[servers.github]\nsource = "openapi"\nspec = "github.json"\nbase_url = "{github}"\n'
+    project = Project(tmp_path, rules + server)
+    tokens = {
+        name: json.loads(project.run("token", "new", name, "--json").stdout)["token"] for name in ("alice", "bob")
+    }
+    call = "import doorward\nresult = doorward.call('github.{}', owner='acme', repo='site'{})"
+    read, delete = call.format("issues_list_for_repo", ""), call.format("repos_delete", "")
+    write = call.format("issues_create", ", title='New'")
+    with project.http() as (url, _):
+        async with client_of(url, tokens["bob"]) as bob, client_of(url, tokens["alice"]) as alice:
+            for agent in (bob, alice):
+                assert len(await agent.value(read)) == 3
+                assert "repositories are archived, not deleted" in (await agent.run(delete))["error"]["message"]
+                found = await agent.call("search_functions", query="delete a repository")
+                assert "github.repos_delete" not in [each["function"] for each in found["functions"]]
+            assert "[policy] default" in (await bob.run(write))["error"]["message"]
+            waiting = (await alice.run(write))["waiting"]
+            assert "a person reads what is published" in waiting["what"][0]
+            (request,) = json.loads(project.run("approvals", "list", "--json").stdout)["requests"]
+            assert project.run("approvals", "approve", request["id"]).returncode == 0
+            assert "there is no stored run" in str(await bob.call("resume_run", run=waiting["run"]))
+            assert (await alice.call("resume_run", run=waiting["run"]))["value"]["title"] == "New"
+    assert GitHub.written == ["/repos/acme/site/issues"]
