@@ -523,7 +523,7 @@ HELLO = {
 @pytest.mark.slow
 def test_the_quick_start_works(tmp_path: Path) -> None:
     """`init`, `add`, `compile`, `search`, `show`, `call` in this order; a server without `auth` sends none, one that is
-    disabled is not there. CONTRACT: AUT-08, MCP-05, CLI-01."""
+    disabled by the environment is not there. CONTRACT: AUT-08, AUT-11, MCP-05, CLI-01."""
     (tmp_path / "hello.json").write_text(json.dumps(HELLO))
     environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "DOORWARD_STATE_DIR": str(tmp_path / "state")}
 

@@ -487,7 +487,7 @@ async def test_calls_are_told_by_function(doorward_host: Any) -> None:
 
 @pytest.mark.parametrize("thing", [ImportError("no module named x"), type("Bad", (), {"PLUGIN_API": 99})])
 async def test_a_configured_guard_that_cannot_load_stops_the_start(doorward_host: Any, thing: Any) -> None:
-    """Fail closed: without a guard that is configured nothing runs. CONTRACT: SEC-12."""
+    """Fail closed: without a guard that is configured nothing runs."""
     doorward_host.install("plugin", "guard", thing, distribution="acme-guard")
     with pytest.raises(PluginError, match=r"acme-guard 1\.0"):
         async with doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = ["guard"]')):

@@ -24,7 +24,8 @@ result = made
 
 
 async def test_processes_that_race_make_no_call_too_many(project: Project) -> None:
-    """Three servers on one state folder and a budget of 60 calls: 60 are made, and the agents read why not more."""
+    """Three servers on one state folder and a budget of 60 calls: 60 are made, and the agents read why not more. CONTRACT:
+    SEC-09."""
     project.change(last='[[budgets]]\nserver = "shelf"\ncalls = 60\n')
     made: list[int] = []
     printed: list[str] = []

@@ -19,7 +19,7 @@ TOKEN = "ghp_" + "1234567890abcdefABCD1234567890abcdef"
 
 
 async def test_an_agent_that_carries_a_key_is_refused(project: Project) -> None:
-    """CONTRACT: SEC-03. In the program, and in arguments that only the program makes; nothing is called."""
+    """In the program, and in arguments that only the program makes; nothing is called."""
     project.change('"ast", ', '"ast", "secrets", ')
     async with project.stdio() as agent:
         refused = await agent.run(f"import shelf\nshelf.list_items(page='{TOKEN}')")

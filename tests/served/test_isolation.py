@@ -115,3 +115,28 @@ async def test_a_cancelled_request_ends_its_run(api: Api, project: Project, way:
         with project.http() as (url, _):
             async with connected(url, era) as agent:
                 await check(agent)
+
+
+async def test_no_file_of_the_host_is_there(agent: Agent, shelf: Project) -> None:
+    """Neither by a whole path nor by one that leads upwards, nor by a link: there is no file system to lead through.
+    CONTRACT: SEC-07, SEC-08."""
+    (shelf.folder / "link").unlink(missing_ok=True)
+    (shelf.folder / "link").symlink_to(shelf.file)
+    for path in ("/etc/passwd", "../../etc/passwd", str(shelf.file), "doorward.toml", "link", "/proc/self/environ"):
+        for code in (f"open({path!r}).read()", f"import pathlib\npathlib.Path({path!r}).read_text()"):
+            answer = await agent.run(code)
+            assert not answer["ok"], answer
+            assert "[servers.shelf]" not in json.dumps(answer)
+
+
+async def test_what_can_be_done_here_is_told(agent: Agent) -> None:
+    """Clients and programs read what programs can do, what they cannot, and how much. CONTRACT: SEC-16, DIS-15."""
+    for told in (
+        (await agent.client.read_resource("doorward://capabilities")).contents[0].text,
+        (await agent.run("import doorward\nprint(doorward.capabilities())"))["printed"],
+    ):
+        assert "without network and credentials" in told
+        assert "no files" in told
+        assert "these servers: shelf." in told
+        assert "30 s, 1000 calls" in told
+    assert "executors" in await agent.call("list_servers")

@@ -272,7 +272,7 @@ async def test_runs_a_minute_are_limited(project: Project) -> None:
 
 async def test_limits_of_a_run(project: Project) -> None:
     """Time, code, output, memory and a tool's own timeout end a run with a clear error, and the next run works.
-    CONTRACT: SBX-07, SBX-08, SBX-09, SBX-10, SEC-02."""
+    CONTRACT: SBX-07, SBX-08, SBX-09, SBX-10, SEC-01, SEC-02."""
     project.change("[limits]", '[limits]\ntimeout = 1\noutput = 1000\ncode = 2000\nmemory = "64MiB"')
     async with project.stdio() as agent:
 

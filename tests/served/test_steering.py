@@ -114,7 +114,7 @@ CLOSED = ["u.get_keys", "u.get_me", "u.get_admin", "u.delete_user"]
 )
 async def test_no_word_of_a_request_leads_past_policy(tmp_path: Path, obedient: str, policy: str, server: str) -> None:
     """No value, no declared header or field and no free object reaches what policy or `read_only` closes; plain calls
-    go through."""
+    go through. CONTRACT: SEC-08."""
     (tmp_path / "u.json").write_text(json.dumps(DOCUMENT))
     project = Project(
         tmp_path, f'{policy}[servers.u]\nsource = "openapi"\nspec = "u.json"\nbase_url = "{obedient}"\n{server}'

@@ -43,7 +43,7 @@ def watched(project: Project, more: str = TELEMETRY) -> Project:
 
 async def test_a_scrape_is_for_who_has_the_token(project: Project) -> None:
     """`/metrics` is Prometheus text with what has happened, by whatever name the server is called; without the token,
-    or with another one, nothing is told."""
+    or with another one, nothing is told. CONTRACT: OBS-04."""
     with watched(project).http() as (url, _):
         async with connected(url) as agent:
             await agent.call("execute_code", code="import shelf\nresult = shelf.slow(ms=1)")

@@ -53,7 +53,8 @@ def test_a_run_is_shown_and_resumed(died: tuple[Cli, str]) -> None:
     assert shown["code"] == CODE
     assert [call["ended"] for call in shown["calls"]] == ["ok", "unknown: its answer is lost"]
     waits = cli("runs", "resume", run, "--json")
-    assert (waits.code, waits.json["waiting"]["for"]) == (0, "unknown")
+    assert (waits.code, waits.json["waiting"]["for"]) == (4, "unknown")
+    assert waits.err.strip() == f"Then: doorward runs resume {run}"
     assert f"doorward runs resume {run} --call 1 --unknown repeat|fail" in waits.json["waiting"]["what"][0]
     assert "it waits (unknown)" in cli("runs", "list").out
     assert cli("runs", "resume", run, "--call", "0", "--unknown", "fail").code == 2
@@ -100,3 +101,11 @@ def test_a_cancelled_run_is_gone(died: tuple[Cli, str]) -> None:
     assert cli("runs", "list", "--json").json == {"runs": []}
     assert "there is no stored run" in cli("runs", "resume", run, "--json").json["error"]["message"]
     assert cli("runs", "cancel", run).code == 1
+
+
+def test_runs_that_cannot_be_read_are_counted(died: tuple[Cli, str], doorward_host: Any) -> None:
+    """Where the key is another, nobody is told that there are none."""
+    cli, _ = died
+    doorward_host.write(CONFIG.replace("plugins = []", 'plugins = []\nvault_key = "another key than they have"'))
+    assert "cannot be read: 1, stored with another `vault_key`" in cli("runs", "list").err
+    assert cli("runs", "list", "--json").json == {"runs": [], "unread": 1}

@@ -156,7 +156,7 @@ CODE = f"import shop\nx = '{CANARY}'\nprint(x)\nresult = shop.get_item(name=x)"
 
 
 async def test_spans_of_a_run(receiver: Receiver, doorward_host: Any) -> None:
-    """CONTRACT: OBS-02. Run, call and request are one trace, the API gets the request's context, and no content is
+    """CONTRACT: OBS-04. Run, call and request are one trace, the API gets the request's context, and no content is
     told."""
     headers = {"Authorization": "Bearer t0ken"}
     async with doorward_host.gateway(config(receiver, doorward_host, headers=headers)) as gate:

@@ -25,10 +25,14 @@ from doorward.model.errors import DoorwardError
 if TYPE_CHECKING:
     from doorward.config.config import Loaded
     from doorward.gateway import Gateway
+    from doorward.model.outcomes import Outcome
     from doorward.packages.index import Entry
 
 EXIT_CODES = {"config": 2, "policy": 3, "guard": 3, "limit": 3}
 """Exit codes by the kind of an error. The exit code of every other kind is 1."""
+
+WAITS = 4
+"""The exit code of a run that is not over: it waits, and can be resumed."""
 
 _MIN_COLUMN_CHARACTERS = 30
 """The last column of a table is at least as wide, however narrow the terminal is."""
@@ -200,6 +204,20 @@ def say(text: str, *, err: bool = False, clean: bool = True) -> None:
 def plain(text: str) -> str:
     """Text of an API or a program, without the characters that control a terminal."""
     return _CONTROL_CHARACTERS.sub("�", text)
+
+
+def tell(project: Project, outcome: Outcome) -> int:
+    """Print how a run ended, and what lets it go on if it waits. Returns: the exit code."""
+    from doorward.results import outcome_text
+
+    if project.json:
+        print_json(outcome_text.as_dict(outcome))
+    else:
+        say(outcome_text.as_text(outcome))
+    if outcome.waiting is not None:
+        say(f"Then: doorward runs resume {outcome.waiting.run}", err=True)
+        return WAITS
+    return 0 if outcome.error is None else EXIT_CODES.get(outcome.error.kind, 1)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import anyio
 import click
 
-from doorward.cli.common import EXIT_CODES, Project, common, pairs, parsed, print_json, say
+from doorward.cli.common import Project, common, pairs, parsed, tell
 
 if TYPE_CHECKING:
     from doorward.gateway import Gateway
@@ -56,7 +56,7 @@ def run(project: Project, file: str, artefacts: Path | None, language: str, **op
     TypeScript and JavaScript where an executor runs these.
 
     Ends with 0 if it succeeded, 1 if it failed, 2 if the configuration is wrong, 3 if policy, a guard or a limit
-    stopped it.
+    stopped it, 4 if it waits: `doorward runs resume` lets it go on.
     """
     from doorward.programs.languages import named, of_file
 
@@ -75,8 +75,6 @@ async def _run(
     timeout: float | None,
     language: str,
 ) -> int:
-    from doorward.results import outcome_text
-
     loaded = project.load()
     limits = loaded.config.limits
     if "inline" not in limits.model_fields_set:  # the whole value: the rest could not be fetched after this process
@@ -88,11 +86,7 @@ async def _run(
             code, params=values, functions=functions or None, timeout=timeout, language=language
         )
         outcome = replace(outcome, notes=(*outcome.notes, *saved(gate, outcome.artefacts, folder)))
-    if project.json:
-        print_json(outcome_text.as_dict(outcome))
-    else:
-        say(outcome_text.as_text(outcome))
-    return 0 if outcome.error is None else EXIT_CODES.get(outcome.error.kind, 1)
+    return tell(project, outcome)
 
 
 def made(artefacts: Path | None) -> None:

@@ -52,15 +52,18 @@ async def _test(project: Project, name: str, principal: str, text: str | None, c
     async with project.gateway(only=[name]) as gate:
         from doorward.arguments.binding import bind
         from doorward.model.calls import Call
+        from doorward.policy.decisions import Decisions
 
         function = gate.broker.functions.find(name, principal)
         arguments = {} if text is None else bind(function, (), _object(text), gate.catalog)
         told = {"function": function.qualified, "principal": principal, "then": "allow", "rule": "", "reason": ""}
+        policy, program = gate.discovery.policy, Program("", principal=principal)
         try:
-            gate.broker.permissions.check(Program("", principal=principal), function)
+            gate.broker.permissions.check(program, function)
         except Refused as refused:
-            return told | {"then": "deny", "reason": str(refused)}
-        found = gate.discovery.policy.decide(Call(function, arguments, principal=principal), calls)
+            if not (refused.rule and isinstance(policy, Decisions)) or policy.by_lists(program, function):
+                return told | {"then": "deny", "reason": str(refused)}
+        found = policy.decide(Call(function, arguments, principal=principal), calls)
         return told | {"then": found.then, "rule": found.rule, "reason": found.reason}
 
 

@@ -76,6 +76,9 @@ class RunStore(Protocol):
     def all(self, principal: str | None = None) -> list[StoredRun]:
         """The stored runs, the newest first, without their frames."""
 
+    def unread(self) -> int:
+        """How many stored runs cannot be read: they were encrypted with another key, or are damaged."""
+
     def remove(self, run: str, principal: str | None = None) -> None:
         """Forget a run. Raises: UnknownName, StateError if it runs."""
 
@@ -135,6 +138,9 @@ class FileRuns:
         found = (self._state(path, path.stem.rpartition("-")[2]) for path in self._paths(principal))
         kept = [each for each in found if each and (principal is None or each.given.principal == principal)]
         return sorted(kept, key=lambda each: each.given.created, reverse=True)
+
+    def unread(self) -> int:
+        return sum(self._state(path, path.stem.rpartition("-")[2]) is None for path in self._paths(None))
 
     def remove(self, run: str, principal: str | None = None) -> None:
         file, _ = self.claim(run, principal)

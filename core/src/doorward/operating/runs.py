@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 import click
 
-from doorward.cli.common import EXIT_CODES, Project, common, print_json, say, table
+from doorward.cli.common import Project, common, print_json, say, table, tell
 
 if TYPE_CHECKING:
     from doorward.journal.journals import Journals
@@ -29,13 +29,16 @@ def runs() -> None:
 @click.option("--principal", metavar="NAME", help="Of this principal alone.")
 def list_(project: Project, principal: str | None) -> None:
     """List them, the newest first."""
-    found = _store(project).all(principal)
+    store = _store(project)
+    found, unread = store.all(principal), store.unread()
     if project.json:
-        print_json({"runs": [_told(each) for each in found]})
-    elif not found:
-        say("no runs are stored; [runs] of the configuration says when they are", err=True)
-    else:
+        print_json({"runs": [_told(each) for each in found]} | ({"unread": unread} if unread else {}))
+    elif found:
         table(["run", "principal", "state", "created", "about"], [_row(each) for each in found])
+    elif not unread:
+        say("no runs are stored; [runs] of the configuration says when they are", err=True)
+    if unread:
+        say(f"cannot be read: {unread}, stored with another `vault_key` or without one, or damaged", err=True)
 
 
 @runs.command()
@@ -65,7 +68,7 @@ def show(project: Project, run: str) -> None:
 def resume(project: Project, run: str, unknown: Literal["repeat", "fail"] | None, call: int | None) -> int:
     """Let RUN go on where it stood, as its principal. No call is made twice.
 
-    Ends as `doorward run` does, and with 0 if it waits again.
+    Ends as `doorward run` does, with 4 if it waits again.
     """
     if unknown is not None:
         _answer(project, run, call, again=unknown == "repeat")
@@ -106,17 +109,11 @@ def replay(project: Project, run: str, code: Path | None, bundle: Path | None) -
 
 
 async def _run(project: Project, run: str, code: str | None, offline: bool = False) -> int:
-    from doorward.results import outcome_text
-
     async with project.gateway(project.load()) as gate:
         outcome: Outcome = await (
             gate.runs.replay(run, code=code or None) if offline else gate.runs.resume(run, principal=None)
         )
-    if project.json:
-        print_json(outcome_text.as_dict(outcome))
-    else:
-        say(outcome_text.as_text(outcome))
-    return 0 if outcome.error is None else EXIT_CODES.get(outcome.error.kind, 1)
+    return tell(project, outcome)
 
 
 def _answer(project: Project, run: str, call: int | None, *, again: bool) -> None:
@@ -168,7 +165,7 @@ def _calls(stored: StoredRun) -> list[dict[str, Any]]:
 
     made = []
     for entry in StoredJournal.read(stored).entries:
-        ended = "no" if not entry.sent else "unknown: its answer is lost"
+        ended = "not made" if not entry.sent else "unknown: its answer is lost"
         if entry.ended:
             ended = f"{type(entry.error).__name__}: {entry.error}" if entry.error else "ok"
         call = {"call": entry.place, "made": entry.text, "ended": ended}
