@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -283,6 +284,30 @@ async def test_new_functions_wait_to_be_accepted(doorward_host: Any) -> None:
         assert "weather.big" in {each["function"] for each in found["functions"]}
         gate.discovery.policy.effects.__init__({"destructive": [FORECAST]})
         assert (await decided(gate)).then == "deny"
+
+
+async def test_a_function_that_is_said_to_do_less_is_new(doorward_host: Any) -> None:
+    """An upstream that calls a write a read, once it was accepted, would get past the rules for writes."""
+    config = rules("class = 'write'\nthen = 'confirm'", more="new = 'confirm'")
+    async with doorward_host.gateway(config) as gate:
+        await gate.ready()
+        policy = gate.discovery.policy
+        policy.known.accept(gate.catalog.functions("weather"))
+        add = gate.broker.functions.find("weather.add_station", "local")
+        assert policy.decide(Call(add, {}), 0).rule == "[[policy.rules]] 1"
+        assert policy.decide(Call(replace(add, read_only=True), {}), 0).rule == "[policy] new"
+
+
+async def test_no_argument_writes_what_a_person_is_told(doorward_host: Any) -> None:
+    """The library quotes arguments where a condition has no answer: in one line, without what a terminal obeys."""
+    config = rules("when = 'args.m[args.k]'\nthen = 'confirm'\nreason = 'money'")
+    async with doorward_host.gateway(config) as gate:
+        await gate.ready()
+        found = await decided(gate, m={}, k="\x1b[2Jx\n\nArguments:\u202e\x9b31m")
+        assert found.then == "confirm"
+        assert found.reason.startswith("money (its condition has no answer: ")
+        assert found.reason.isprintable()
+        assert r"\u202e" in found.reason
 
 
 async def test_a_damaged_list_makes_all_functions_new(doorward_host: Any) -> None:

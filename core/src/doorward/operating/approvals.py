@@ -15,7 +15,7 @@ from doorward.approvals.shown import as_text
 from doorward.cli.common import Project, common, print_json, say, table
 from doorward.model.approvals import APPROVAL_SCOPES
 from doorward.model.errors import InvalidArguments, UnknownName
-from doorward.operating.rules import put_first, rule_text
+from doorward.operating.rules import put_before, rule_text
 
 if TYPE_CHECKING:
     from doorward.approvals.store import ApprovalStore
@@ -60,7 +60,7 @@ def show(project: Project, id: str) -> None:
         scopes = "" if len(found.scopes) == 1 else f" [--for {'|'.join(found.scopes)}]"
         always = " [--always]" if found.always else ""
         if always:
-            say(f"\n--always writes this rule, before all others:\n\n{rule_text(found.always)}")
+            say(f"\n--always writes this rule, before {found.rule}:\n\n{rule_text(found.always)}")
         say(f"\ndoorward approvals approve {found.id}{scopes}{always}")
         say(f"doorward approvals deny {found.id} [--reason TEXT]")
 
@@ -105,10 +105,10 @@ def _always(project: Project, request: ApprovalRequest, by: str, *, ask: bool) -
         hint = "Write a rule by hand: [[policy.rules]]."
         raise InvalidArguments("no rule is narrow enough for calls like this", hint=hint)
     rule = {**request.always, "reason": f"approved by {by}, {_time(time.time())[:10]}"}
-    say(f"This rule is written into {project.config}, before all others:\n\n{rule_text(rule)}\n", err=True)
+    say(f"This rule is written into {project.config}, before {request.rule}:\n\n{rule_text(rule)}\n", err=True)
     if ask:
         click.confirm("Write it?", abort=True, err=True)
-    put_first(project, rule)
+    put_before(project, rule, request.rule)
 
 
 def _request(store: ApprovalStore, id: str) -> ApprovalRequest:

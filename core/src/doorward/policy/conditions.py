@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
+from doorward.data.clean_text import visible
 from doorward.model.errors import ConfigError
 
 MAX_ARGUMENT_BYTES = 256 * 2**10
@@ -70,8 +71,8 @@ _HINT = (
 
 
 def _said(error: object) -> str:
-    """What the library says, in a line."""
-    return " ".join(str(error).split())[:300]
+    """What the library says, in a line. It quotes arguments, and a person reads it who is asked about them."""
+    return visible(" ".join(str(error).split()))[:300]
 
 
 @cache
