@@ -24,7 +24,7 @@ MAX_ASKED_CHARACTERS = 3000
 """Characters of arguments in a question to a client, whose window is small."""
 
 _BRIEF_TEXT, _BRIEF_LIST, _BRIEF_OBJECT = 200, 10, 50
-"""Characters of a text, items and members that are shown of arguments that are too long, so that none hides the next."""
+"""Characters of a text, items and members that are shown of long arguments, so that none hides the next."""
 
 _ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|U([0-9a-f]{8})|.)")
 """What `visible` writes besides the escapes of JSON, and those, so that a backslash is not taken for the next one."""

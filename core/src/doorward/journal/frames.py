@@ -9,6 +9,7 @@ import os
 import struct
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
@@ -101,6 +102,17 @@ def read(content: bytes, box: Box, only: bytes = b"") -> Iterator[tuple[Frame | 
                 "a stored run cannot be read: it is encrypted", hint="Set vault_key to the key that it was."
             ) from None
         place += 1
+
+
+@contextmanager
+def understood() -> Iterator[None]:
+    """Frames are read that somebody changed, or another version wrote. Raises: StateError if they make no sense."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+        raise StateError(
+            "a stored run cannot be read: it is damaged, or of another version", hint="Run the program anew."
+        ) from None
 
 
 def as_json(value: Any) -> bytes:

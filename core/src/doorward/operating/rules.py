@@ -1,5 +1,5 @@
-"""Writes a rule into the configuration, before the one that asks about a call: the first one that fits counts, and those
-that stand before that one still come first."""
+"""Writes a rule into the configuration, before the one that asks about a call: the first one that fits counts, and what
+stands before that one still comes first."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def rule_text(rule: Mapping[str, Any]) -> str:
 
 
 def put_before(project: Project, rule: Mapping[str, Any], asking: str) -> None:
-    """Write a rule before the `asking` one, as a decision names it. The rest of the file stays as it is, and so does all of it
-    if the configuration could not be used then. Raises: ConfigError."""
+    """Write a rule before the `asking` one, as a decision names it. The rest of the file stays as it is, and so does
+    all of it if the configuration could not be used then. Raises: ConfigError."""
     file = project.config
     with files.alone(file):
         try:
