@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -296,6 +297,36 @@ async def test_a_function_that_is_said_to_do_less_is_new(doorward_host: Any) -> 
         add = gate.broker.functions.find("weather.add_station", "local")
         assert policy.decide(Call(add, {}), 0).rule == "[[policy.rules]] 1"
         assert policy.decide(Call(replace(add, read_only=True), {}), 0).rule == "[policy] new"
+
+
+@pytest.mark.parametrize(
+    ("when", "args"),
+    [
+        ("args.tags.all(t, t in args.tags)", {"tags": [*range(20_000)]}),
+        ("args.tags.all(t, args.tags == args.tags)", {"tags": [*range(9_000)]}),
+        ("args.tags.map(t, args.body + t).size() > 0", {"tags": ["x"] * 9_000, "body": "ab" * 60_000}),
+        ("args.tags.exists( t, (t == ')') || args.body == 'x')", {"tags": ["x"] * 9_000, "body": "ab" * 60_000}),
+    ],
+)
+async def test_no_arguments_make_a_condition_take_long(doorward_host: Any, when: str, args: Any) -> None:
+    """Each of these took ten seconds and more, in which the gateway did nothing else."""
+    config = rules(f'when = "{when}"\nthen = "deny"')
+    async with doorward_host.gateway(config) as gate:
+        await gate.ready()
+        began = time.perf_counter()
+        found = await decided(gate, **args)
+        assert time.perf_counter() - began < 2
+        assert (found.then, "more than" in found.reason) == ("deny", True)
+        small = {name: value[:20] for name, value in args.items()}
+        assert "no answer" not in (await decided(gate, **small)).reason
+
+
+async def test_a_loop_that_reads_nothing_else_looks_at_more(doorward_host: Any) -> None:
+    config = rules("when = 'args.tags.exists(t, t == 8999) && args.body.size() > 0'\nthen = 'deny'")
+    async with doorward_host.gateway(config) as gate:
+        await gate.ready()
+        found = await decided(gate, tags=[*range(9_000)], body="x" * 100_000)
+        assert (found.then, found.reason) == ("deny", "")
 
 
 async def test_no_argument_writes_what_a_person_is_told(doorward_host: Any) -> None:

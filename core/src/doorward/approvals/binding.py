@@ -16,8 +16,8 @@ class Binding:
     """The call that a request is about.
 
     `place` is the run to which an answer belongs: empty for a run that cannot be resumed, where the same call of a
-    later run takes it. `exact` is the hash of the function as it is now (schemas, route, class), of the arguments and of
-    the principal; `alike` is the same for all arguments, and for the rule that asks. `session` is the hash of a
+    later run takes it. `exact` is the hash of the function as it is now (schemas, route, class), of its arguments and
+    of the principal; `alike` is the same for all arguments, and for the rule that asks. `session` is the hash of a
     session's id, for the id itself lets others in.
     """
 
