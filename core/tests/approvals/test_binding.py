@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -99,6 +101,34 @@ class Desk:
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
+
+
+CHANGED = [
+    replace(PAY, route="POST /payments"),
+    replace(PAY, destructive=True),
+    replace(PAY, read_only=True),
+    replace(PAY, id="pay_all"),
+]
+
+
+@pytest.mark.parametrize("changed", CHANGED)
+async def test_what_the_function_does_is_part_of_what_was_approved(desk: Desk, changed: Function) -> None:
+    """Its document is the upstream's: under the same name and with the same schemas it may become another one."""
+    assert not await desk.confirm()
+    desk.answer()
+    assert not await desk.confirm(function=changed)
+    assert await desk.confirm()
+
+
+@pytest.mark.parametrize("fake", [{"file": "{}"}, {"bytes": "{}"}, ["a", "b", None], {"file": ["a", "b", "{}"]}])
+async def test_no_object_passes_for_a_file(desk: Desk, fake: Any) -> None:
+    """The agent knows the hash of what it wants to send, and has an object approved that looks like it."""
+    file = File(b"dangerous", "b", "a")
+    text = json.dumps(fake).replace("{}", hashlib.sha256(file.content).hexdigest())
+    assert not await desk.confirm(json.loads(text))
+    desk.answer()
+    assert not await desk.confirm(file)
+    assert not await desk.confirm(file.content)
 
 
 async def test_a_resumed_run_is_let_through_once(desk: Desk) -> None:

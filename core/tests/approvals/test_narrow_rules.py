@@ -1,4 +1,4 @@
-"""The rule that "always" proposes and writes: narrow, without credentials, before all others."""
+"""The rule that "always" proposes and writes: narrow, without credentials, before the one that asks."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ CLOSE = Function(
 PAY = Function("bank", "pay", "pay", route="POST /payments")
 
 
-def proposed(function: Function, principal: str = "ann", **arguments: Any) -> dict[str, Any]:
-    return narrow_rule(Call(function, arguments, "r", principal), lambda text: text.replace("k3y", "[secret]"))
+ASKING = "[[policy.rules]] 1"
+
+
+def proposed(function: Function, principal: str = "ann", asking: str = ASKING, **arguments: Any) -> dict[str, Any]:
+    return narrow_rule(Call(function, arguments, "r", principal), asking, lambda text: text.replace("k3y", "[secret]"))
 
 
 def test_the_parts_of_a_path_stay_the_same() -> None:
@@ -58,27 +61,40 @@ def test_what_cannot_be_shown_is_not_proposed(function: Function, principal: str
     assert proposed(function, principal, **arguments) == {}
 
 
+@pytest.mark.parametrize("asking", ["[[policy.rules]] 1 of acme", "[policy] new", "[policy] default of acme", "cedar"])
+def test_none_is_proposed_that_would_not_help(asking: str) -> None:
+    """What a distribution, a plugin or `new` wants a person for is not loosened by a rule of the configuration."""
+    assert proposed(PAY, asking=asking, to="bob") == {}
+
+
 HEAD = "# ours\n[limits]\ntimeout = 3 # seconds\n"
+DENY, ASK = '[[policy.rules]]\nmatch = "x"\nthen = "deny" # never\n', '[[policy.rules]]\nthen = "confirm"\n'
+SERVER = '[servers.a]\nsource = "b"\n'
 FILES = [
-    HEAD,
-    HEAD + '[policy]\nallow = ["*"]\n',
-    HEAD
-    + '[[policy.rules]]\nthen = "confirm" # all\n\n[[policy.rules]]\nmatch = "x"\nthen = "deny"\n[servers.a]\nsource = "b"\n',
-    "\ufeff" + HEAD,
+    (HEAD, "[policy] default", 0),
+    (HEAD + '[policy]\nallow = ["*"]\n', "[policy] default", 0),
+    (HEAD + ASK + DENY + SERVER, ASKING, 0),
+    (HEAD + DENY + ASK + SERVER, "[[policy.rules]] 2", 1),
+    (HEAD + DENY + DENY + SERVER, "[policy] default", 2),
+    ("\ufeff" + HEAD, "[policy] default", 0),
 ]
 
 
-@pytest.mark.parametrize("text", FILES)
-def test_it_is_written_before_all_others(tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("text", "asking", "place"), FILES)
+def test_it_is_written_before_the_rule_that_asks(
+    tmp_path: Path, text: str, asking: str, place: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The rest of the file stays as it is."""
     file = tmp_path / "doorward.toml"
     file.write_text(text)
     monkeypatch.setattr(Project, "load", lambda self: None)
     rule = proposed(PAY, to="bob")
-    rules.put_first(Project(file, None, False), rule)
+    rules.put_before(Project(file, None, False), rule, asking)
     after = file.read_text()
     data, old = tomllib.loads(after.removeprefix("\ufeff")), tomllib.loads(text.removeprefix("\ufeff"))
-    assert data["policy"].pop("rules") == [rule, *old.get("policy", {}).pop("rules", [])]
+    written = old.get("policy", {}).pop("rules", [])
+    written.insert(place, rule)
+    assert data["policy"].pop("rules") == written
     assert {"policy": {}, **data} == {"policy": {}, **old}
     assert all(line in after.splitlines() for line in text.splitlines())
     assert tomllib.loads(rules.rule_text(rule))["policy"]["rules"] == [rule]
@@ -89,9 +105,16 @@ def test_a_file_that_could_not_be_used_stays_as_it_was(tmp_path: Path, monkeypat
         raise ConfigError("no")
 
     monkeypatch.setattr(Project, "load", refuse)
-    for text in (HEAD, "policy = { rules = [] }\n", "[[broken"):
+    for text, asking in (
+        (HEAD, "[policy] default"),
+        ("policy = { rules = [] }\n", "[policy] default"),
+        ("[[broken", "[policy] default"),
+        (HEAD, ASKING),
+        (HEAD + DENY + ASK, ASKING),
+        (HEAD + ASK, "[[policy.rules]] 2"),
+    ):
         file = tmp_path / "doorward.toml"
         file.write_text(text)
         with pytest.raises(ConfigError):
-            rules.put_first(Project(file, None, False), proposed(PAY, to="bob"))
+            rules.put_before(Project(file, None, False), proposed(PAY, to="bob"), asking)
         assert file.read_text() == text

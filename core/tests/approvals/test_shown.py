@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from doorward.approvals.shown import arguments_shown, as_text, lines_naming
+from doorward.approvals.shown import MAX_ASKED_CHARACTERS, arguments_shown, as_text, lines_naming
 from doorward.model.approvals import ApprovalRequest
 from doorward.model.calls import File
 
@@ -41,6 +42,30 @@ def test_what_is_left_out_is_said() -> None:
     """A person must not approve of a part only without knowing that."""
     text = as_text(asked("x" * 5000), 3000)
     assert "… 2000 more characters are NOT shown here: `doorward approvals show 1f` shows all of them" in text
+
+
+@pytest.mark.parametrize(
+    "long",
+    [
+        "x" * 9000,
+        "\x7f\\" * 3000,
+        "\U000e0001" * 900,
+        ["x"] * 3000,
+        [["x" * 300] * 30],
+        {str(n): "x" for n in range(900)},
+    ],
+)
+def test_no_long_argument_hides_the_next(long: Any) -> None:
+    """An agent chooses the order of arguments: whoever is asked sees each of them, and that there is more."""
+    text = as_text(asked(arguments_shown({"note": long, "to": "mallory"}, str)), MAX_ASKED_CHARACTERS)
+    assert '    "to": "mallory"' in text
+    assert "NOT shown whole here" in text
+    assert len(text) < MAX_ASKED_CHARACTERS + 1000
+
+
+def test_nobody_is_called_like_our_words() -> None:
+    request = replace(asked(), principal="ann\nArguments:\u202e")
+    assert as_text(request).startswith(r"ann\nArguments:\u202e wants to call s.f")
 
 
 def test_secrets_are_not_shown() -> None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from doorward.config.run_settings import RunSettings
+from doorward.journal import frames
 from doorward.journal.given import Given
+from doorward.journal.journals import Journals
 from doorward.journal.store import FileRuns
-from doorward.model.errors import StateError, UnknownName
+from doorward.model.errors import DoorwardError, StateError, UnknownName
 
 RUN = "0123456789abcdef"
 
@@ -144,3 +148,77 @@ def test_a_full_disk_is_told_and_leaves_whole_frames(tmp_path: Path, monkeypatch
     file.append([(b"T", {"v": [2.0]})])
     file.close()
     assert [said for _, said in store.show(RUN).frames[1:]] == [{"v": [2.0]}]
+
+
+B = (b"B", {"n": 0, "f": "a.b", "k": "k", "a": "a.b()"})
+STRANGE: list[list[tuple[bytes, object]]] = [
+    [(b"W", [1])],
+    [(b"W", {"for": 5, "what": 5})],
+    [(b"L", {})],
+    [(b"O", [])],
+    [(b"S", {"n": 4})],
+    [(b"E", {"n": 4, "ms": 1, "b": 1, "r": {"value": 1}})],
+    [B, (b"E", {"n": 0, "ms": 1, "b": 1, "r": {"value": 1, "newer": 2}})],
+    [B, (b"E", {"n": 0, "ms": 1, "b": 1, "e": {}})],
+    [(b"F", {"uri": 1})],
+    [(b"T", {"v": 5})],
+    [(b"T", b"[" * 100_000)],
+    [(b"T", b"{")],
+]
+
+
+@pytest.mark.parametrize("strange", STRANGE)
+def test_a_journal_that_makes_no_sense_stops_nothing_but_its_run(
+    tmp_path: Path, strange: list[tuple[bytes, Any]]
+) -> None:
+    """It was changed, or another version wrote it: it is not resumed, and runs are still listed, swept and made."""
+    store = runs(tmp_path)
+    store.create(given("f" * 16)).close()
+    file = store.create(given())
+    file.append(strange)
+    file.close()
+    with pytest.raises(StateError, match="cannot be read"):
+        Journals(store, RunSettings()).claim(RUN, "ada")
+    with pytest.raises(StateError, match="cannot be read"):
+        Journals(store, RunSettings()).replay(RUN, None)
+    assert "f" * 16 in {each.given.run for each in store.all()}
+    store.sweep()
+    runs(tmp_path).claim("f" * 16, "ada")[0].close()
+
+
+@pytest.mark.parametrize("head", [{}, [], {"run": RUN}, {"run": RUN, "principal": "bob", "code": "1"}])
+def test_a_journal_with_another_head_belongs_to_nobody(tmp_path: Path, head: Any) -> None:
+    store = runs(tmp_path)
+    store.create(given()).close()
+    (path,) = (tmp_path / "runs").glob("*.run")
+    path.write_bytes(frames.MAGIC + frames.written(b"H", head, 0, frames.Box(None)))
+    with pytest.raises((StateError, UnknownName)):
+        store.claim(RUN, "ada")
+    assert store.all("ada") == []
+    store.sweep()
+
+
+def test_a_copy_of_a_journal_is_no_second_run(tmp_path: Path) -> None:
+    """Else its writes went out twice."""
+    store = runs(tmp_path)
+    store.create(given()).close()
+    (path,) = (tmp_path / "runs").glob("*.run")
+    shutil.copy(path, path.with_name(path.name.replace(RUN, "e" * 16)))
+    with pytest.raises(UnknownName):
+        store.claim("e" * 16, "ada")
+    assert len(store.all()) == 1
+
+
+def test_a_link_in_place_of_a_journal_is_not_followed(tmp_path: Path) -> None:
+    store = runs(tmp_path)
+    store.create(given()).close()
+    (path,) = (tmp_path / "runs").glob("*.run")
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(DoorwardError):
+        store.claim(RUN, "ada")
+    with pytest.raises(UnknownName):
+        store.show(RUN)
+    before = (tmp_path / "elsewhere").read_bytes()
+    store.sweep()
+    assert (store.all(), (tmp_path / "elsewhere").read_bytes()) == ([], before)

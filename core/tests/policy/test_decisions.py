@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -283,6 +285,60 @@ async def test_new_functions_wait_to_be_accepted(doorward_host: Any) -> None:
         assert "weather.big" in {each["function"] for each in found["functions"]}
         gate.discovery.policy.effects.__init__({"destructive": [FORECAST]})
         assert (await decided(gate)).then == "deny"
+
+
+async def test_a_function_that_is_said_to_do_less_is_new(doorward_host: Any) -> None:
+    """An upstream that calls a write a read, once it was accepted, would get past the rules for writes."""
+    config = rules("class = 'write'\nthen = 'confirm'", more="new = 'confirm'")
+    async with doorward_host.gateway(config) as gate:
+        await gate.ready()
+        policy = gate.discovery.policy
+        policy.known.accept(gate.catalog.functions("weather"))
+        add = gate.broker.functions.find("weather.add_station", "local")
+        assert policy.decide(Call(add, {}), 0).rule == "[[policy.rules]] 1"
+        assert policy.decide(Call(replace(add, read_only=True), {}), 0).rule == "[policy] new"
+
+
+@pytest.mark.parametrize(
+    ("when", "args"),
+    [
+        ("args.tags.all(t, t in args.tags)", {"tags": [*range(20_000)]}),
+        ("args.tags.all(t, args.tags == args.tags)", {"tags": [*range(9_000)]}),
+        ("args.tags.map(t, args.body + t).size() > 0", {"tags": ["x"] * 9_000, "body": "ab" * 60_000}),
+        ("args.tags.exists( t, (t == ')') || args.body == 'x')", {"tags": ["x"] * 9_000, "body": "ab" * 60_000}),
+    ],
+)
+async def test_no_arguments_make_a_condition_take_long(doorward_host: Any, when: str, args: Any) -> None:
+    """Each of these took ten seconds and more, in which the gateway did nothing else."""
+    config = rules(f'when = "{when}"\nthen = "deny"')
+    async with doorward_host.gateway(config) as gate:
+        await gate.ready()
+        began = time.perf_counter()
+        found = await decided(gate, **args)
+        assert time.perf_counter() - began < 2
+        assert (found.then, "more than" in found.reason) == ("deny", True)
+        small = {name: value[:20] for name, value in args.items()}
+        assert "no answer" not in (await decided(gate, **small)).reason
+
+
+async def test_a_loop_that_reads_nothing_else_looks_at_more(doorward_host: Any) -> None:
+    config = rules("when = 'args.tags.exists(t, t == 8999) && args.body.size() > 0'\nthen = 'deny'")
+    async with doorward_host.gateway(config) as gate:
+        await gate.ready()
+        found = await decided(gate, tags=[*range(9_000)], body="x" * 100_000)
+        assert (found.then, found.reason) == ("deny", "")
+
+
+async def test_no_argument_writes_what_a_person_is_told(doorward_host: Any) -> None:
+    """The library quotes arguments where a condition has no answer: in one line, without what a terminal obeys."""
+    config = rules("when = 'args.m[args.k]'\nthen = 'confirm'\nreason = 'money'")
+    async with doorward_host.gateway(config) as gate:
+        await gate.ready()
+        found = await decided(gate, m={}, k="\x1b[2Jx\n\nArguments:\u202e\x9b31m")
+        assert found.then == "confirm"
+        assert found.reason.startswith("money (its condition has no answer: ")
+        assert found.reason.isprintable()
+        assert r"\u202e" in found.reason
 
 
 async def test_a_damaged_list_makes_all_functions_new(doorward_host: Any) -> None:

@@ -168,3 +168,37 @@ def test_openapi_names_that_programs_choose_are_not_kept():
         assert tracemalloc.get_traced_memory()[0] < 5_000_000
     finally:
         tracemalloc.stop()
+
+
+AMOUNT = {"name": "amount", "in": "query", "schema": {"type": "integer"}}
+SPREAD = {"name": "filter", "in": "query", "schema": OBJECT}
+FORM = {"type": "object", "properties": {"amount": {"type": "integer"}, "filter": OBJECT}}
+SESSION = [{"name": "sid", "in": "cookie", "schema": {}}, {"name": "filter", "in": "cookie", "schema": OBJECT}]
+
+
+@pytest.mark.parametrize(
+    ("declared", "members"),
+    [
+        ({"parameters": [AMOUNT, SPREAD]}, {"amount": 5000}),
+        ({"parameters": [AMOUNT, SPREAD]}, {"x": 1, "Amount[]": [5000]}),
+        ({"parameters": [AMOUNT, {**SPREAD, "schema": {}}]}, {"amount ": 5000}),
+        ({"parameters": SESSION}, {"sid": "x"}),
+        (media("application/x-www-form-urlencoded", FORM), {"amount": 5000}),
+    ],
+)
+async def test_openapi_no_object_gives_another_argument(api, operation, upstream, declared, members):
+    """Its members are sent as if they were parameters: a rule that looks at `args.amount` would not see this one."""
+    made = await api(operation("post", **declared))
+    before = len(upstream.seen)
+    with pytest.raises(InvalidArguments, match="would be sent as the argument"):
+        await made.call("op", filter=members)
+    assert len(upstream.seen) == before
+    await made.call("op", filter={"other": 1})
+
+
+async def test_openapi_an_object_within_a_parameter_is_apart(api, operation, upstream):
+    """Its members have a name of their own, or are no names at all."""
+    deep = {**SPREAD, "style": "deepObject", "explode": True}
+    for parameter in (deep, {**SPREAD, "explode": False}):
+        made = await api(operation(parameters=[AMOUNT, parameter]))
+        await made.call("op", amount=1, filter={"amount": 5})

@@ -132,7 +132,7 @@ class Approvals:
             decision.reason,
             lines_naming(run.program.code, call.function.qualified, scrub),
             APPROVAL_SCOPES if run.session else APPROVAL_SCOPES[:2] if run.program.code else APPROVAL_SCOPES[:1],
-            always=narrow_rule(call, scrub),
+            always=narrow_rule(call, decision.rule, scrub),
             created=now,
             expires=now + self._settings.keep * 3600,
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from doorward.model.calls import Call, File
-from doorward.model.decisions import Decision
+from doorward.model.decisions import Decision, effect
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +16,9 @@ class Binding:
     """The call that a request is about.
 
     `place` is the run to which an answer belongs: empty for a run that cannot be resumed, where the same call of a
-    later run takes it. `exact` is the hash of the function as it is now, of the arguments and of the principal; `alike`
-    is the same for all arguments, and for the rule that asks. `session` is the hash of a session's id, for the id
-    itself lets others in.
+    later run takes it. `exact` is the hash of the function as it is now (schemas, route, class), of its arguments and
+    of the principal; `alike` is the same for all arguments, and for the rule that asks. `session` is the hash of a
+    session's id, for the id itself lets others in.
     """
 
     principal: str
@@ -31,7 +31,8 @@ class Binding:
 
 def bound(call: Call, decision: Decision, schema_hash: str, session: str, *, resumable: bool) -> Binding:
     """What an answer about a call is bound to."""
-    function = (call.function.qualified, call.function.id, schema_hash, call.principal)
+    upstream = (call.function.id, call.function.route, effect(call.function), schema_hash)
+    function = (call.function.qualified, *upstream, call.principal)
     return Binding(
         call.principal,
         call.run,
@@ -43,15 +44,18 @@ def bound(call: Call, decision: Decision, schema_hash: str, session: str, *, res
 
 
 def _hash(value: Any) -> str:
-    """The same for the same JSON, in whatever order its keys stand; files count by their content."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=_plain)
-    return hashlib.sha256(text.encode()).hexdigest()
+    """The same for the same JSON, in whatever order its keys stand. Files count by their content, apart from the JSON,
+    which says nothing that could pass for a file."""
+    contents: list[bytes] = []
 
+    def plain(part: Any) -> Any:
+        match part:
+            case File():
+                return [part.name, part.type, part.content]
+            case bytes() | bytearray():
+                contents.append(hashlib.sha256(part).digest())
+                return None
+        raise TypeError(f"a {type(part).__name__} is no argument of a call")
 
-def _plain(value: Any) -> Any:
-    match value:
-        case File():
-            return {"file": _hash([value.name, value.type, value.content])}
-        case bytes() | bytearray():
-            return {"bytes": hashlib.sha256(value).hexdigest()}
-    raise TypeError(f"a {type(value).__name__} is no argument of a call")
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=plain)
+    return hashlib.sha256(b"\0".join([text.encode(), *contents])).hexdigest()

@@ -1,5 +1,5 @@
-"""The rule that lets calls like an approved one through from then on: as narrow as it can be, and shown before it is
-written."""
+"""The rule that lets calls like an approved one through from then on: narrow, shown before it is written, and written
+before the one that asks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from doorward.model.calls import Call
 
 _MAX_CONDITION = 1000
 _IN_PATH = re.compile(r"\{([^{}]+)\}")
+_OURS = re.compile(r"\[\[policy\.rules\]\] \d+|\[policy\] default")
 _WILDCARDS = re.compile(r"[*?\[\]]|^@")
 
 
-def narrow_rule(call: Call, scrub: Callable[[str], str]) -> dict[str, Any]:
+def narrow_rule(call: Call, asking: str, scrub: Callable[[str], str]) -> dict[str, Any]:
     """A table of `[[policy.rules]]` that allows the function to this principal: for the same parts of its path, or, if
     that has none, for the same arguments. Empty if there is no such rule that can be shown: a file or a credential is
-    among them, or they are too long."""
+    among them, or they are too long; or if it would not help, for what is `asking` is no rule of the configuration."""
+    if not _OURS.fullmatch(asking):
+        return {}
     if _WILDCARDS.search(call.principal) or not call.principal.isprintable():
         return {}
     try:

@@ -23,6 +23,12 @@ MAX_STORED_CHARACTERS = 200_000
 MAX_ASKED_CHARACTERS = 3000
 """Characters of arguments in a question to a client, whose window is small."""
 
+_BRIEF_TEXT, _BRIEF_LIST, _BRIEF_OBJECT = 200, 10, 50
+"""Characters of a text, items and members that are shown of long arguments, so that none hides the next."""
+
+_ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|U([0-9a-f]{8})|.)")
+"""What `visible` writes besides the escapes of JSON, and those, so that a backslash is not taken for the next one."""
+
 _MAX_LINES, _MAX_LINE_CHARACTERS = 5, 160
 """Lines of a program that are shown, and their length."""
 
@@ -46,10 +52,11 @@ def lines_naming(code: str, function: str, scrub: Callable[[str], str]) -> tuple
 def as_text(request: ApprovalRequest, most: int = MAX_STORED_CHARACTERS) -> str:
     """A request as a person reads it. `most`: characters of its arguments."""
     left = f"`doorward approvals show {request.id}` shows all of them"
-    parts = [f"{request.principal} wants to call {request.function} ({request.effect})."]
+    who = visible(request.principal).replace("\n", r"\n")
+    parts = [f"{who} wants to call {request.function} ({request.effect})."]
     if request.rule or request.reason:
         parts.append(f"A person is asked because of {': '.join(filter(None, (request.rule, request.reason)))}")
-    parts.append(f"Arguments:\n{_indented(_cut(request.arguments, most, left))}")
+    parts.append(f"Arguments:\n{_indented(_brief(request.arguments, most, left))}")
     if request.lines:
         parts.append("The lines of the program that name it:\n" + _indented("\n".join(request.lines)))
     return "\n\n".join(parts)
@@ -63,6 +70,37 @@ def _cut(text: str, most: int, why: str) -> str:
     if len(text) <= most:
         return text
     return f"{text[:most]}\n… {len(text) - most} more characters are NOT shown here: {why}"
+
+
+def _brief(arguments: str, most: int, left: str) -> str:
+    """Arguments of which each is shown, if only its beginning: an agent chooses their order and their length."""
+    if len(arguments) <= most:
+        return arguments
+    try:
+        value = json.loads(_ESCAPE.sub(_in_json, arguments))
+    except ValueError:  # they were too long to be kept
+        return _cut(arguments, most, left)
+    text = visible(json.dumps(_shortened(value), ensure_ascii=False, indent=2))
+    return f"{_cut(text, most, left)}\n… what is long is NOT shown whole here: {left}"
+
+
+def _in_json(escape: re.Match[str]) -> str:
+    code = escape[1] or escape[2]
+    return json.dumps(chr(int(code, 16)))[1:-1] if code else escape[0]
+
+
+def _shortened(value: Any) -> Any:
+    match value:
+        case str() if len(value) > _BRIEF_TEXT:
+            return f"{value[:_BRIEF_TEXT]}… {len(value) - _BRIEF_TEXT} more characters"
+        case list():
+            more = [f"… {len(value) - _BRIEF_LIST} more"] if len(value) > _BRIEF_LIST else []
+            return [_shortened(part) for part in value[:_BRIEF_LIST]] + more
+        case dict():
+            more_members = {"…": f"{len(value) - _BRIEF_OBJECT} more"} if len(value) > _BRIEF_OBJECT else {}
+            shown = list(value.items())[:_BRIEF_OBJECT]
+            return {_shortened(name): _shortened(part) for name, part in shown} | more_members
+    return value
 
 
 def _masked(value: Any, name: str = "") -> Any:

@@ -142,7 +142,7 @@ class Broker:
             run.repeated.check(call)
             made, call = call, with_files(call, run)
             if decision.then == "confirm":
-                await self._confirm(run, call, decision, sent)
+                await self._confirm(run, call, made, decision, sent)
             if self.budgets.any:
                 await self.budgets.call(made, sent)
             self.reaches(call.principal, function.server)
@@ -254,13 +254,14 @@ class Broker:
             raise LimitExceeded("the run's time is over")
         return decision
 
-    async def _confirm(self, run: CallContext, call: Call, decision: Decision, size: int) -> None:
-        """Have a person approve of a call. It must be allowed afterwards, too: all may have changed meanwhile."""
+    async def _confirm(self, run: CallContext, call: Call, made: Call, decision: Decision, size: int) -> None:
+        """Have a person approve of a call. It must be allowed afterwards, too: all may have changed meanwhile. `made`
+        is the call with handles in the place of its files, as rules know it."""
         function = call.function
         schema_hash = self._catalog.schema_hash(function.server, function.name)
         await self._approvals.confirm(run, call, decision, schema_hash)
         self._check_unchanged(function, run)
-        self.permissions.decide(run.program, call, run.made - 1, size)
+        self.permissions.decide(run.program, made, run.made - 1, size)
 
     def near(self, name: str, program: Program) -> str:
         """The hint for a function that a program does not find: why it is denied, if it is, or similar names."""

@@ -124,7 +124,7 @@ def _shown(rule: Rule) -> str:
 def accept(project: Project, servers: Sequence[str]) -> None:
     """Accept the functions that there are now, of all servers or of some.
 
-    `[policy] new` is what is decided of those that come later, or that do more harm than they did.
+    `[policy] new` is what is decided of those that come later, or are of another class then.
     """
     found = anyio.run(_accept, project, servers)
     if project.json:

@@ -6,6 +6,7 @@ import json
 import struct
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
@@ -57,6 +58,17 @@ def read(content: bytes, box: Box, only: bytes = b"") -> Iterator[tuple[Frame | 
 def _about(kind: bytes, place: int) -> bytes:
     """The place of a frame is part of what is sealed: none can be moved."""
     return b"%b %d" % (kind, place)
+
+
+@contextmanager
+def understood() -> Iterator[None]:
+    """Frames are read that somebody changed, or another version wrote. Raises: StateError if they make no sense."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+        raise StateError(
+            "a stored run cannot be read: it is damaged, or of another version", hint="Run the program anew."
+        ) from None
 
 
 def as_json(value: Any) -> bytes:

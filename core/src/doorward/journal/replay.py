@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.journal import errors
 from doorward.journal.entries import Entry
+from doorward.journal.frames import understood
 from doorward.model.calls import Reply
 from doorward.model.outcomes import Artefact
 
@@ -28,7 +29,9 @@ class StoredJournal:
     bytes: int = 0
 
     @classmethod
+    @understood()
     def read(cls, stored: StoredRun) -> StoredJournal:
+        """Raises: StateError."""
         found = cls(bytes=stored.bytes)
         calls: dict[int, Entry] = {}
         for kind, said in stored.frames:

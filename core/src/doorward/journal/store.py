@@ -115,7 +115,7 @@ class FileRuns:
             if not flocked(number, _PATIENCE):
                 raise StateError(f"the run {run} is running", hint="Wait until it ends, or waits for something.")
             content = _content(number)
-            found = _read(content, box)
+            found = _read(content, box, run)
             ends = [end for _, end in frames.read(content, box, only=b"-")]
             os.ftruncate(number, max(ends, default=0))  # behind it is what a process was writing when it died
             if found is None or (principal is not None and found.given.principal != principal):
@@ -170,7 +170,7 @@ class FileRuns:
             return None
         try:
             running = not flocked(number)
-            return _read(_content(number), self._box(run), everything=everything, running=running)
+            return _read(_content(number), self._box(run), run, everything=everything, running=running)
         except StateError:
             if everything:
                 raise
@@ -230,7 +230,9 @@ class _File:
             os.close(self.number)
 
 
-def _read(content: bytes, box: Box, *, everything: bool = True, running: bool = False) -> StoredRun | None:
+@frames.understood()
+def _read(content: bytes, box: Box, run: str, *, everything: bool = True, running: bool = False) -> StoredRun | None:
+    """What a file says of the run that it is called after; `None` if it says nothing of that."""
     kept: list[Frame] = []
     state: State = "running" if running else "died"
     waits: dict[str, Any] = {}
@@ -247,7 +249,7 @@ def _read(content: bytes, box: Box, *, everything: bool = True, running: bool = 
             lost = said["why"]
         elif kind == b"O":
             over = said
-    if not kept or kept[0][0] != b"H":
+    if not kept or kept[0][0] != b"H" or kept[0][1].get("run") != run:
         return None
     if not running and over is not None:
         state = "ended"

@@ -17,7 +17,7 @@ from doorward.cli.common import Project, common, print_json, say, table
 from doorward.data.clean_text import visible
 from doorward.model.approvals import APPROVAL_SCOPES
 from doorward.model.errors import DoorwardError, InvalidArguments, UnknownName
-from doorward.operating.rules import put_first, rule_text
+from doorward.operating.rules import put_before, rule_text
 
 if TYPE_CHECKING:
     from doorward.approvals.store import ApprovalStore
@@ -72,7 +72,7 @@ def _show(found: ApprovalRequest) -> None:
         scopes = "" if len(found.scopes) == 1 else f" [--for {'|'.join(found.scopes)}]"
         always = " [--always]" if found.always else ""
         if always:
-            say(f"\n--always writes this rule, before all others:\n\n{rule_text(found.always)}")
+            say(f"\n--always writes this rule, before {found.rule}:\n\n{rule_text(found.always)}")
         say(f"\ndoorward approvals approve {found.id}{scopes}{always}")
         say(f"doorward approvals deny {found.id} [--reason TEXT]\n")
 
@@ -156,10 +156,10 @@ def _always(project: Project, request: ApprovalRequest, by: str, *, ask: bool) -
         hint = "Write a rule by hand: [[policy.rules]]."
         raise InvalidArguments("no rule is narrow enough for calls like this", hint=hint)
     rule = {**request.always, "reason": f"approved by {by}, {_time(time.time())[:10]}"}
-    say(f"This rule is written into {project.config}, before all others:\n\n{rule_text(rule)}\n", err=True)
+    say(f"This rule is written into {project.config}, before {request.rule}:\n\n{rule_text(rule)}\n", err=True)
     if ask:
         click.confirm("Write it?", abort=True, err=True)
-    put_first(project, rule)
+    put_before(project, rule, request.rule)
 
 
 def _store(project: Project) -> ApprovalStore:

@@ -1,8 +1,10 @@
-"""Writes a rule into the configuration, before all others: the first one that fits a call counts."""
+"""Writes a rule into the configuration, before the one that asks about a call: the first one that fits counts, and what
+stands before that one still comes first."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, MutableSequence
 from typing import Any
 
 from doorward.cli.common import Project
@@ -17,16 +19,16 @@ def rule_text(rule: Mapping[str, Any]) -> str:
     return tomlkit.dumps({"policy": {"rules": [rule]}}).removeprefix("[policy]\n").strip()
 
 
-def put_first(project: Project, rule: Mapping[str, Any]) -> None:
-    """Write a rule before the others of the configuration. The rest of the file stays as it is, and so does all of it
-    if the configuration could not be used then. Raises: ConfigError."""
+def put_before(project: Project, rule: Mapping[str, Any], asking: str) -> None:
+    """Write a rule before the `asking` one, as a decision names it. The rest of the file stays as it is, and so does
+    all of it if the configuration could not be used then. Raises: ConfigError."""
     file = project.config
     with files.alone(file):
         try:
             before = file.read_bytes()
         except OSError as error:
             raise ConfigError(f"cannot be read: {error.strerror}", place=str(file)) from None
-        files.write(file, _with_rule(before.decode(), rule, str(file)).encode())
+        files.write(file, _with_rule(before.decode(), rule, asking, str(file)).encode())
         try:
             project.load()
         except ConfigError:
@@ -34,7 +36,7 @@ def put_first(project: Project, rule: Mapping[str, Any]) -> None:
             raise
 
 
-def _with_rule(text: str, rule: Mapping[str, Any], place: str) -> str:
+def _with_rule(text: str, rule: Mapping[str, Any], asking: str, place: str) -> str:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
     from tomlkit.items import AoT, Table
@@ -47,13 +49,29 @@ def _with_rule(text: str, rule: Mapping[str, Any], place: str) -> str:
         table.update(rule)
         rules = policy.get("rules") if isinstance(policy, Table) else None
         if isinstance(rules, AoT):
-            rules.insert(0, table)
-        elif rules is None and isinstance(policy, Table):
+            rules.insert(_place(rules, asking, place), table)
+        elif rules is None and isinstance(policy, Table) and not _number(asking):
             policy.append("rules", tomlkit.aot())
             policy["rules"].append(table)
         else:
             hint = "Write the rules as [[policy.rules]], or add this one by hand."
-            raise ConfigError("its rules are written inline, where none can be added", place=place, hint=hint)
+            raise ConfigError("its rules are gone, or written inline, where none can be added", place=place, hint=hint)
     except TOMLKitError as error:
         raise ConfigError(str(error), place=place, hint="Mend the TOML.") from None
     return mark + tomlkit.dumps(document)
+
+
+def _place(rules: MutableSequence[Any], asking: str, place: str) -> int:
+    """Where the rule that asks is. Raises: ConfigError if another one is there now."""
+    number = _number(asking)
+    if not number:
+        return len(rules)
+    if number > len(rules) or rules[number - 1].get("then") != "confirm":
+        raise ConfigError(f"{asking} asks no more: the rules have changed", place=place, hint="Add the rule by hand.")
+    return number - 1
+
+
+def _number(asking: str) -> int:
+    """The number of the rule; 0 is `default`, which comes last."""
+    found = re.fullmatch(r"\[\[policy\.rules\]\] (\d+)", asking)
+    return int(found[1]) if found else 0

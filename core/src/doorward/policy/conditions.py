@@ -6,14 +6,24 @@ and matches regular expressions in linear time.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
+from doorward.data.clean_text import visible
+from doorward.data.json_writing import exceeds
 from doorward.model.errors import ConfigError
 
 MAX_ARGUMENT_BYTES = 256 * 2**10
 """Bytes of arguments that a condition looks at: what its loops cost grows with them."""
+
+MAX_BYTES_IN_LOOPS, MAX_PARTS_IN_LOOPS = 16 * 2**10, 2000
+"""The same where `args` stands within a loop, and values in them: each turn of it reads them anew, and nothing else
+happens in this process meanwhile."""
+
+_LOOP = re.compile(r"\.\s*(?:all|exists|exists_one|existsOne|map|filter)\s*\(")
+_TEXT = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\"""")
 
 
 class Unanswerable(Exception):
@@ -46,12 +56,16 @@ class Condition:
             raise ConfigError(f"`when` answers {kind}, and not yes or no: {text}", place=place, hint=_HINT)
         self._compiled = compiled
         self._reads_arguments = "args" in text
+        self._loops = _reads_in_loops(text)
 
     def holds(self, asked: Asked) -> bool:
         """Whether it holds for a call. Raises: Unanswerable."""
         known = asked._asdict()
-        if known.pop("argument_bytes") > MAX_ARGUMENT_BYTES and self._reads_arguments:
-            raise Unanswerable(f"the arguments have more than {MAX_ARGUMENT_BYTES // 1024} KiB")
+        most = MAX_BYTES_IN_LOOPS if self._loops else MAX_ARGUMENT_BYTES
+        if known.pop("argument_bytes") > most and self._reads_arguments:
+            raise Unanswerable(f"the arguments have more than {most // 1024} KiB")
+        if self._loops and exceeds(asked.args, MAX_PARTS_IN_LOOPS):
+            raise Unanswerable(f"the arguments have more than {MAX_PARTS_IN_LOOPS} parts")
         if not self._reads_arguments:
             known["args"] = {}
         try:
@@ -69,9 +83,22 @@ _HINT = (
 )
 
 
+def _reads_in_loops(text: str) -> bool:
+    """Whether `args` stands within the parentheses of a loop."""
+    text = _TEXT.sub("''", text)
+    for loop in _LOOP.finditer(text):
+        end, depth = loop.end(), 1
+        while end < len(text) and depth:
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        if "args" in text[loop.end() : end]:
+            return True
+    return False
+
+
 def _said(error: object) -> str:
-    """What the library says, in a line."""
-    return " ".join(str(error).split())[:300]
+    """What the library says, in a line. It quotes arguments, and a person reads it who is asked about them."""
+    return visible(" ".join(str(error).split()))[:300]
 
 
 @cache

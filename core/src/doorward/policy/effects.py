@@ -23,8 +23,3 @@ class Effects:
             if matches(function, patterns):
                 return corrected
         return effect(function)
-
-
-def is_stricter(one: Effect, other: Effect) -> bool:
-    """Whether a class does more harm than another."""
-    return _STRICTEST_FIRST.index(one) < _STRICTEST_FIRST.index(other)

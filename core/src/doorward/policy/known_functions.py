@@ -12,7 +12,7 @@ from doorward.host.files import write_own
 from doorward.host.logs import log
 from doorward.model.decisions import Effect
 from doorward.model.functions import Function
-from doorward.policy.effects import Effects, is_stricter
+from doorward.policy.effects import Effects
 
 FILE = "accepted-functions.json"
 """In the state folder."""
@@ -44,12 +44,12 @@ class KnownFunctions:
         return self._read
 
     def is_new(self, function: Function) -> bool:
-        """Whether it was added after functions were last accepted, or does more harm than it did then."""
+        """Whether it was added after functions were last accepted, or is of another class now: an upstream that says of
+        what it called a write that it only reads would get past the rules for writes."""
         known = self.accepted()
         if known is None:
             return False
-        before = known.get(function.qualified)
-        return before is None or is_stricter(self._effects.of(function), before)
+        return known.get(function.qualified) != self._effects.of(function)
 
     def accept(self, functions: Iterable[Function], *, keep: bool = False) -> list[str]:
         """Store functions as accepted, in place of those before, or beside them (`keep`). Returns: those that were new.

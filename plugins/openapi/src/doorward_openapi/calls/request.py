@@ -49,6 +49,8 @@ def build(base: str, data: Mapping[str, Any], arguments: Mapping[str, Any]) -> R
             value = wire["known"]
         elif wire["arg"] not in arguments:
             continue
+        if isinstance(value, dict) and wire.get("explode"):
+            steering.check_apart(wire, value, data)
         if "base64" in wire:
             value = payload.in_base64(value, wire["base64"])
         match wire["in"]:

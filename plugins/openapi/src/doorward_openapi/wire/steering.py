@@ -115,6 +115,28 @@ def check(names: Iterable[str]) -> None:
         raise InvalidArguments(f"{found[:100]!r} cannot be given: servers take it for the method of the request")
 
 
+def check_apart(wire: Mapping[str, Any], value: Mapping[str, Any], data: Mapping[str, Any]) -> None:
+    """Raises: InvalidArguments if a member of an object whose members are sent as if they were parameters would be sent
+    as another parameter of the function: what is decided by that one would be decided without it."""
+    where = wire["in"]
+    in_form = where == "body" and data.get("body", {}).get("kind") == "form"
+    if wire.get("style") == "deepObject" or not (in_form or where in ("query", "cookie")):
+        return
+    others = {
+        _bare(other["name"]): other["arg"] for other in data["arguments"] if other["in"] == where and other is not wire
+    }
+    if found := next((key for key in value if _bare(str(key)) in others), None):
+        raise InvalidArguments(
+            f"{str(found)[:100]!r} in {wire['arg']} would be sent as the argument {others[_bare(str(found))]}",
+            hint="Give it as that argument.",
+        )
+
+
+def _bare(name: str) -> str:
+    """A name as servers see it that make lists of `name[]`, and know no upper case."""
+    return re.split(r"[\[\0]", name, maxsplit=1)[0].strip().casefold()
+
+
 def keys(value: Any) -> Iterable[str]:
     """The names that a value itself contains, that is an object's members."""
     return map(str, value) if isinstance(value, Mapping) else ()
