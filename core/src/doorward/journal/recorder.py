@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from doorward.data.offload import done, is_large
 from doorward.host.logs import log
+from doorward.journal import endings
 from doorward.journal.entries import Entry, Recorded
 from doorward.journal.given import Given
 from doorward.journal.writing import ended, frame
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from doorward.journal.replay import StoredJournal
     from doorward.journal.store import RunFile, RunStore
     from doorward.model.calls import Call
-    from doorward.model.outcomes import Artefact, Awaited
+    from doorward.model.outcomes import Artefact, Awaited, Outcome
 
 Event = tuple[bytes, Any, int]
 """What will be a frame: its kind, what it is about, and how many calls had begun then."""
@@ -243,10 +244,11 @@ class Journal:
         finally:
             self.close()
 
-    def over(self, *, ok: bool) -> None:
-        """The run has ended: what is stored of it is kept for those who ask what happened."""
+    def over(self, outcome: Outcome) -> None:
+        """The run has ended: what is stored of it, its outcome too, is kept for those who ask what happened."""
         if self._file is not None:
-            self._events.append((b"O", {"ok": ok, "at": time.time()}, 0))
+            end = {"ok": outcome.ok, "at": time.time(), "outcome": endings.said(outcome)}
+            self._events.append((b"O", end, 0))
             try:
                 self._flush()
             except StateError as error:

@@ -54,11 +54,14 @@ class StoredRuns:
 
     async def resume(self, run: str, *, principal: str | None = LOCAL, client: Client | None = None) -> Outcome:
         """Let a suspended run go on, or one whose process died: its program runs again and is fed the recorded answers,
-        and only calls that were not made yet go out. `principal`: whose run it must be; `None` is the operator."""
+        and only calls that were not made yet go out. Of a run that is over, the outcome is told once more: whoever
+        asked may have lost it. `principal`: whose run it must be; `None` is the operator."""
         try:
             if principal is not None:
                 self._admission.admit(principal)
             await self._ready()
+            if (outcome := await to_thread.run_sync(self.journals.outcome, run, principal)) is not None:
+                return outcome
             journal, given, stored = await to_thread.run_sync(self.journals.claim, run, principal)
         except DoorwardError as error:
             return self._admission.refused(error, "", principal or LOCAL)
