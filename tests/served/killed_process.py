@@ -1,7 +1,7 @@
-"""Processes that run, resume and replay one program each, as the tests of killed runs ask them to. They are forked from
-one that has done all that once: a process takes milliseconds, and dies of a real `kill -9`.
+"""Processes that run programs, as the tests of killed runs ask them to: `victims` is one that forks a process for each
+program, which takes milliseconds and dies of a real `kill -9`; `survivor` is one that stays, and resumes them.
 
-It kills itself where the upstream cannot see that it stands: in the middle of writing to a journal, and after that.
+A victim kills itself where the upstream cannot see that it stands: in the middle of writing to a journal, and after it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from doorward import Gateway, Outcome
 
 
 class Writes:
-    """Counts what is written to journals, and kills this process at one of them: `torn`, so that half of it is written,
+    """Counts what is written to journals, and kills this process at one of them: `torn`, so that part of it is written,
     or `after` it."""
 
     def __init__(self, number: int = 0, when: str = "") -> None:
         self.made, self.number, self.when = 0, number, when
+        store.os = _like(os, write=self.write)  # type: ignore[attr-defined]
 
     def write(self, number: int, content: bytes) -> int:
         self.made += 1
@@ -46,26 +47,24 @@ def _like(module: Any, **changed: Any) -> Any:
     return types.SimpleNamespace(**{**vars(module), **changed})
 
 
-async def run(asked: dict[str, Any], writes: Writes) -> dict[str, Any]:
-    async with Gateway.open(asked["config"], environ={"CALLER": str(os.getpid())}) as gate:
-        for place, again in asked.get("said", ()):
-            gate.runs.journals.answer(asked["resume"], again=again, place=place)
-        if "replay" in asked:
-            outcome = await gate.runs.replay(asked["replay"])
-        elif "resume" in asked:
-            outcome = await gate.runs.resume(asked["resume"])
-        else:
-            outcome = await gate.execute(asked["code"])
-        return {**told(outcome), "writes": writes.made}
+def opened(config: str) -> Any:
+    return Gateway.open(config, environ={"CALLER": str(os.getpid())})
 
 
-async def warm(config: str) -> None:
-    """Import and compile everything, and make calls; but open no sandbox, whose threads would not be forked."""
-    async with Gateway.open(config, environ={"CALLER": str(os.getpid())}) as gate:
-        for server in ("api", "keyed"):
-            await gate.call(f"{server}.get_item", {"n": 1})
-    for name in ("doorward_sandbox_monty.sandbox", "doorward.journal.journals", "doorward.runs.runner"):
-        importlib.import_module(name)
+async def run(gate: Gateway, asked: dict[str, Any]) -> dict[str, Any]:
+    """Do what is asked, with the random numbers that a program of this seed has without the kill."""
+    seed = asked.get("seed", 0).to_bytes(32, "big")
+    admission.secrets = _like(importlib.import_module("secrets"), token_bytes=lambda size: seed)  # type: ignore[attr-defined]
+    writes = Writes(*asked.get("victim", ()))
+    for place, again in asked.get("said", ()):
+        gate.runs.journals.answer(asked["resume"], again=again, place=place)
+    if "replay" in asked:
+        outcome = await gate.runs.replay(asked["replay"])
+    elif "resume" in asked:
+        outcome = await gate.runs.resume(asked["resume"])
+    else:
+        outcome = await gate.execute(asked["code"])
+    return {**told(outcome), "writes": writes.made}
 
 
 def told(outcome: Outcome) -> dict[str, Any]:
@@ -81,18 +80,34 @@ def told(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def child(asked: dict[str, Any]) -> None:
-    writes = Writes(*asked.get("victim", ()))
-    store.os = _like(os, write=writes.write)  # type: ignore[attr-defined]
-    seed = asked.get("seed", 0).to_bytes(32, "big")  # the same random numbers as without the kill
-    admission.secrets = _like(admission.secrets, token_bytes=lambda size: seed)  # type: ignore[attr-defined]
-    answer = json.dumps(asyncio.run(run(asked, writes)))
-    os.write(1, answer.encode() + b"\n")
-    os._exit(0)
+def answer(said: dict[str, Any]) -> None:
+    os.write(1, json.dumps(said).encode() + b"\n")
 
 
-def main() -> None:
-    asyncio.run(warm(json.loads(sys.stdin.readline())["config"]))
+async def survivor(config: str) -> None:
+    async with opened(config) as gate:
+        answer({})
+        while line := await asyncio.to_thread(sys.stdin.readline):
+            answer(await run(gate, json.loads(line)))
+
+
+async def victim(config: str, asked: dict[str, Any]) -> None:
+    async with opened(config) as gate:
+        answer(await run(gate, asked))
+        os._exit(0)
+
+
+async def warm(config: str) -> None:
+    """Import and compile everything, and make calls; but open no sandbox, whose threads would not be forked."""
+    async with opened(config) as gate:
+        for server in ("api", "keyed"):
+            await gate.call(f"{server}.get_item", {"n": 1})
+    for name in ("doorward_sandbox_monty.sandbox", "doorward.journal.journals", "doorward.runs.runner"):
+        importlib.import_module(name)
+
+
+def victims(config: str) -> None:
+    asyncio.run(warm(config))
     for _ in range(500):  # threads that were stopped are gone soon
         if (threads := len(os.listdir("/proc/self/task"))) == 1:
             break
@@ -100,17 +115,21 @@ def main() -> None:
     assert threads == 1, "a process with threads must not be forked"
     gc.collect()
     gc.freeze()
-    os.write(1, b"{}\n")
+    answer({})
     for line in sys.stdin:
         if not (forked := os.fork()):
             try:
-                child(json.loads(line))
+                asyncio.run(victim(config, json.loads(line)))
             finally:
                 os._exit(1)
         _, status = os.waitpid(forked, 0)
         if status:
-            os.write(1, json.dumps({"killed": os.waitstatus_to_exitcode(status)}).encode() + b"\n")
+            answer({"killed": os.waitstatus_to_exitcode(status)})
 
 
 if __name__ == "__main__":
-    main()
+    role, config = sys.argv[1:]
+    if role == "victims":
+        victims(config)
+    else:
+        asyncio.run(survivor(config))

@@ -63,7 +63,7 @@ class Made:
     races: bool
 
 
-def made(number: int, calls: int = 7) -> Made:
+def made(number: int, calls: int = 5) -> Made:
     """The program of this number, with as many calls about."""
     maker = _Maker(Random(number), calls)
     lines = maker.block(0)

@@ -23,23 +23,24 @@ ONCE = ("POST", "PATCH")
 """Methods whose calls may not be repeated."""
 
 
-class Forks:
-    """Processes, each of which runs or resumes one program; one that was killed says so."""
+class Asked:
+    """A process of `killed_process.py`: `victims`, or the `survivor`."""
 
-    def __init__(self, config: Path) -> None:
-        self._config = config
-        process = Path(__file__).with_name("killed_process.py")
+    def __init__(self, role: str, config: Path) -> None:
+        command = [sys.executable, str(Path(__file__).with_name("killed_process.py")), role, str(config)]
         alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # numpy's threads would not be forked
-        self.process = subprocess.Popen(
-            [sys.executable, str(process)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=alone
-        )
-        self.ask()
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=alone)
+        self._answer()
 
     def ask(self, **asked: Any) -> dict[str, Any]:
+        """What became of a run: its outcome, or that its process was killed."""
         assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps({"config": str(self._config), **asked}) + "\n")
+        self.process.stdin.write(json.dumps(asked) + "\n")
         self.process.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
         answer = json.loads(self.process.stdout.readline())
         assert isinstance(answer, dict)
         return answer
@@ -52,14 +53,14 @@ class Counting(Answering):
     protocol_version = "HTTP/1.1"
     written: ClassVar[Counter[str]] = Counter()
     keys: ClassVar[set[str]] = set()
-    requests = 0
+    methods: ClassVar[list[str]] = []
     victim: tuple[int, str] = (0, "")
     lock = threading.Lock()
 
     @classmethod
     def begin(cls, victim: tuple[int, str] = (0, "")) -> None:
         """Forget what was, and kill the caller there."""
-        Counting.written, Counting.keys, Counting.requests, Counting.victim = Counter(), set(), 0, victim
+        Counting.written, Counting.keys, Counting.methods, Counting.victim = Counter(), set(), [], victim
 
     @classmethod
     def once(cls) -> dict[str, int]:
@@ -76,8 +77,8 @@ class Counting(Answering):
         if length := int(self.headers.get("Content-Length", 0)):
             asked |= json.loads(self.rfile.read(length))
         with self.lock:
-            Counting.requests += 1
-            number = self.requests
+            self.methods.append(self.command)
+            number = len(self.methods)
         if self.victim == (number, "before"):
             self._kill()
             return
@@ -87,8 +88,7 @@ class Counting(Answering):
         if self.victim == (number, "after"):
             self._kill()
             return
-        with contextlib.suppress(ConnectionError):  # its caller was killed meanwhile
-            self._tell(url.path, asked)
+        self._tell(url.path, asked)
 
     def _write(self, asked: dict[str, Any]) -> None:
         if self.command == "GET":
@@ -117,6 +117,10 @@ class Counting(Answering):
             self.wfile.write(content)
         else:
             self.answer({"n": asked.get("n", asked.get("name")), "value": len(str(asked)) * 7})
+
+    def handle(self) -> None:
+        with contextlib.suppress(ConnectionError):  # its caller was killed
+            super().handle()
 
     def _kill(self) -> None:
         self.close_connection = True

@@ -16,7 +16,7 @@ from doorward.journal.replay import StoredJournal
 from doorward.journal.store import FileRuns
 
 from .killed_programs import HEAD, Made, made
-from .killed_runs import Counting, Forks, configured
+from .killed_runs import Asked, Counting, configured
 from .product import end, needs_proc, web
 
 pytestmark = needs_proc
@@ -34,45 +34,48 @@ class World:
     """A state folder, an API, and processes that run programs."""
 
     def __init__(self, folder: Path, url: str, executor: str) -> None:
-        self.forks = Forks(configured(folder, url, executor=executor))
+        config = configured(folder, url, executor=executor)
+        self.victims, self.survivor = Asked("victims", config), Asked("survivor", config)
         self.folder = folder / "state" / "runs"
         self.runs = FileRuns(self.folder, KEPT, None)
         self.outcomes: Counter[str] = Counter()
 
-    def run(self, program: Made, boundary: Boundary = ("", 0, "")) -> dict[str, Any]:
-        what, number, when = boundary
+    def run(self, program: Made, at: Boundary | None = None) -> dict[str, Any]:
+        """Run a program, to its end or up to a boundary."""
         for file in self.folder.glob("*.run"):
             file.unlink()
+        asked = {"code": program.code, "seed": program.number}
+        if at is None:
+            Counting.begin()
+            return self.survivor.ask(**asked)
+        what, number, when = at
         Counting.begin((number, when) if what == "request" else (0, ""))
-        return self.forks.ask(code=program.code, seed=program.number, victim=[number, when] if what == "write" else [])
-
-    def resumed(self, run: str, boundary: Boundary = ("", 0, ""), **how: Any) -> dict[str, Any]:
-        what, number, when = boundary
-        Counting.victim = (Counting.requests + number, when) if what == "request" else (0, "")
-        return self.forks.ask(resume=run, victim=[number, when] if what == "write" else [], **how)
+        said = self.victims.ask(**asked, victim=[number, when] if what == "write" else [])
+        Counting.victim = 0, ""
+        return said
 
     def replayed(self) -> dict[str, Any]:
         """The latest run, played again."""
-        before = Counting.requests
-        again = self.forks.ask(replay=self.stored())
-        assert Counting.requests == before
+        before = len(Counting.methods)
+        again = self.survivor.ask(replay=self.stored())
+        assert len(Counting.methods) == before
         return again
 
     def stored(self) -> str:
         """The run that is there; "" if it was killed before anything of it was stored."""
         return next((each.given.run for each in self.runs.all()), "")
 
-    def finished(self, run: str, got: dict[str, Any], program: Made) -> tuple[dict[str, Any], bool]:
-        """The outcome of a resumed run, after a person has looked what became of calls whose outcome is unknown; and
-        whether they said of one that it was made."""
-        was_made = False
+    def resumed(self, run: str) -> tuple[dict[str, Any], bool]:
+        """The outcome of a run that another process resumes, after a person has looked what became of calls whose
+        outcome is unknown; and whether they said of one that it was made."""
+        got, was_made = self.survivor.ask(resume=run), False
         while got["waiting"]:
             assert got["waiting"] == "unknown", got
             unknown = StoredJournal.read(self.runs.show(run)).unknown
             assert unknown
             said = [(call.place, not _is_written(call.text)) for call in unknown]
             was_made |= not all(again for _, again in said)
-            got = self.resumed(run, said=said, seed=program.number)
+            got = self.survivor.ask(resume=run, said=said)
         return got, was_made
 
 
@@ -92,10 +95,13 @@ def plain(outcome: dict[str, Any], *, races: bool) -> dict[str, Any]:
     return kept
 
 
-def boundaries(requests: int, writes: int) -> list[Boundary]:
-    """All of a run: before and after a request is done at the API, and in the middle of each write to the journal and
-    after it; the last of them is that of its end."""
-    asked = [("request", n, when) for n in range(1, requests + 1) for when in ("before", "after")]
+def boundaries(requests: list[str], writes: int) -> list[Boundary]:
+    """All of a run: before and after a request is done at the API (or, where that is the same, either), and in the
+    middle of each write to the journal and after it. The last of them is that of its end."""
+    asked: list[Boundary] = []
+    for n, method in enumerate(requests, 1):
+        whens = ("before", "after") if method != "GET" else (("before", "after")[n % 2],)
+        asked += [("request", n, when) for when in whens]
     return asked + [("write", n, when) for n in range(1, writes + 1) for when in ("torn", "after")]
 
 
@@ -109,7 +115,7 @@ def check_killed(world: World, program: Made, expected: dict[str, Any], once: di
     if not run:
         assert not Counting.written
         return "not begun"
-    got, was_made = world.finished(run, world.resumed(run), program)
+    got, was_made = world.resumed(run)
     found = Counting.once()
     assert set(found.values()) <= {1}, found
     if was_made:
@@ -123,7 +129,7 @@ def check_killed(world: World, program: Made, expected: dict[str, Any], once: di
 def check_at_each(world: World, program: Made) -> None:
     expected = world.run(program)
     assert expected["ok"] or expected["error"][0] == "ApiError", expected
-    once, requests = Counting.once(), Counting.requests
+    once, requests = Counting.once(), [*Counting.methods]
     assert plain(world.replayed(), races=False) == plain(expected, races=False)
     for at in boundaries(requests, expected["writes"]):
         try:
@@ -140,7 +146,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         try:
             yield made
         finally:
-            end(made.forks.process)
+            end(made.victims.process)
+            end(made.survivor.process)
 
 
 def test_programs_made_by_chance_survive_a_kill_at_each_boundary(world: World) -> None:
