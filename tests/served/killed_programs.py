@@ -47,7 +47,7 @@ _WRITES = (
 )
 _HELPERS = (
     "doorward.search('item', limit=2)['functions']",
-    "doorward.describe('api.get_item')",
+    "doorward.describe('api.get_item').splitlines()[0]",
     "doorward.servers()",
     "doorward.capabilities()",
 )

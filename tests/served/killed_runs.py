@@ -13,11 +13,14 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
+from urllib.request import urlopen
 
-from .product import Answering
+from .product import Answering, until
 
 ONCE = ("POST", "PATCH")
 """Methods whose calls may not be repeated."""
@@ -50,7 +53,6 @@ class Counting(Answering):
     """An API whose writes are counted. It kills its caller at the request that it was told, before or after it has done
     what was asked. A write with a key that it knows is not made again."""
 
-    protocol_version = "HTTP/1.1"
     written: ClassVar[Counter[str]] = Counter()
     keys: ClassVar[set[str]] = set()
     methods: ClassVar[list[str]] = []
@@ -73,6 +75,9 @@ class Counting(Answering):
 
     def _answered(self) -> None:
         url = urlsplit(self.path)
+        if url.path == "/quiet":
+            self.answer({})
+            return
         asked = {key: values[0] for key, values in parse_qs(url.query).items()}
         if length := int(self.headers.get("Content-Length", 0)):
             asked |= json.loads(self.rfile.read(length))
@@ -129,6 +134,41 @@ class Counting(Answering):
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answered
 
 
+class _Upstream(ThreadingHTTPServer):
+    """Knows how many requests it has not done yet."""
+
+    open = 0
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with Counting.lock:
+            self.open += 1
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        super().shutdown_request(request)
+        with Counting.lock:
+            self.open -= 1
+
+    def wait(self) -> None:
+        """Until all is done that was asked: also what a process asked for that was killed then."""
+        with urlopen(f"http://127.0.0.1:{self.server_port}/quiet") as answer:  # it comes after those
+            answer.read()
+        assert until(lambda: not self.open)
+
+
+@contextlib.contextmanager
+def counting() -> Iterator[tuple[str, Callable[[], None]]]:
+    """The API on loopback: its base URL, and what waits until it has done all that it was asked."""
+    with _Upstream(("127.0.0.1", 0), Counting) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", server.wait
+        finally:
+            server.shutdown()
+            thread.join()
+
+
 def document(url: str) -> dict[str, Any]:
     """The OpenAPI document of this API."""
     number = {"name": "n", "in": "query", "required": True, "schema": {"type": "integer"}}
@@ -178,6 +218,8 @@ cache = "none"
 {executor}
 [limits]
 rate = 1000000
+[search]
+learn = false
 [runs]
 durable = "{durable}"
 most = 100000
