@@ -7,6 +7,7 @@ A victim kills itself where the upstream cannot see that it stands: in the middl
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import importlib
 import json
@@ -100,10 +101,12 @@ async def victim(config: str, asked: dict[str, Any]) -> None:
 async def warm(config: str) -> None:
     """Import and compile everything, and make calls; but open no sandbox, whose threads would not be forked."""
     async with opened(config) as gate:
+        (executor,) = gate.config.executor
         for server in ("api", "keyed"):
             await gate.call(f"{server}.get_item", {"n": 1})
-    for name in ("doorward_sandbox_monty.sandbox", "doorward.journal.journals", "doorward.runs.runner"):
-        importlib.import_module(name)
+    for name in (f"doorward_sandbox_{executor}.sandbox", "doorward.journal.journals", "doorward.runs.runner"):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
 
 
 def victims(config: str) -> None:

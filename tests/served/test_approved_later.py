@@ -3,7 +3,6 @@ stood, on every executor of Python, by clients of both eras."""
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import sys
 from pathlib import Path

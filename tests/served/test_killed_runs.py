@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tomli_w
 from doorward.config.run_settings import RunSettings
 from doorward.journal.replay import StoredJournal
 from doorward.journal.store import FileRuns
@@ -19,10 +21,13 @@ from .killed_programs import HEAD, Made, made
 from .killed_runs import Asked, Counting, configured, counting
 from .product import end, needs_proc
 
-pytestmark = needs_proc
+pytestmark = [needs_proc, pytest.mark.timeout(0 if "DOORWARD_KILLED_PROGRAMS" in os.environ else 120)]
 
 PROGRAMS = range(*map(int, os.environ.get("DOORWARD_KILLED_PROGRAMS", "0:6").split(":")))
 """The numbers of the programs that are killed at each boundary. They were 0:1000 once: see docs/runs.md."""
+
+IN_JAILS = range(*map(int, os.environ.get("DOORWARD_KILLED_IN_JAILS", "0:1").split(":")))
+"""The same for the executors of CPython, which take longer. They were 0:50 once."""
 
 KEPT = RunSettings(most=100_000)
 
@@ -142,25 +147,38 @@ def check_at_each(world: World, program: Made) -> None:
             print(f"program {program.number}, killed at {at}:\n{program.code[len(HEAD) :]}\n{error}", flush=True)
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def check_programs(folder: Path, executor: str, numbers: range, calls: int = 5) -> None:
     with counting() as (url, quiet):
-        made = World(tmp_path_factory.mktemp("killed"), url, quiet, 'executor = "monty"')
+        world = World(folder, url, quiet, executor)
         try:
-            yield made
+            began = time.monotonic()
+            for number in numbers:
+                check_at_each(world, made(number, calls))
+                done, took = number + 1 - numbers.start, time.monotonic() - began
+                if done % 10 == 0 or done == len(numbers):
+                    kills, outcomes = world.outcomes.total(), dict(world.outcomes)
+                    print(f"{done} programs, {kills} kills, {took:.0f} s: {outcomes}", flush=True)
         finally:
-            end(made.victims.process)
-            end(made.survivor.process)
-
-
-def test_programs_made_by_chance_survive_a_kill_at_each_boundary(world: World) -> None:
-    """In another process they have the same value, and print the same. No write that may not be repeated is made twice:
-    where the API may have got one, and no answer came, a person is asked."""
-    began = time.monotonic()
-    for number in PROGRAMS:
-        check_at_each(world, made(number))
-        done, took = number + 1 - PROGRAMS.start, time.monotonic() - began
-        if done % 10 == 0 or done == len(PROGRAMS):
-            print(f"{done} programs, {world.outcomes.total()} kills, {took:.0f} s: {dict(world.outcomes)}", flush=True)
+            end(world.victims.process)
+            end(world.survivor.process)
     assert not world.outcomes["different"]
     assert world.outcomes["same"] > world.outcomes.total() / 2
+
+
+def test_programs_made_by_chance_survive_a_kill_at_each_boundary(tmp_path: Path) -> None:
+    """In another process they have the same value, and print the same. No write that may not be repeated is made twice:
+    where the API may have got one, and no answer came, a person is asked."""
+    check_programs(tmp_path, 'executor = "monty"', PROGRAMS)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="nsjail needs Linux")
+def test_so_they_do_in_nsjail(tmp_path: Path) -> None:
+    check_programs(tmp_path, 'executor = "nsjail"', IN_JAILS, 3)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+def test_so_they_do_in_docker(tmp_path: Path, engine: Any) -> None:
+    settings = tomli_w.dumps({"executors": {"docker": engine.settings(pool=1)}})
+    check_programs(tmp_path, f'executor = "docker"\n{settings}', IN_JAILS, 3)
+    assert engine.empty()
