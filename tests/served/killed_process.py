@@ -22,6 +22,7 @@ from typing import Any
 import doorward.journal.store as store
 import doorward.runs.admission as admission
 from doorward import Gateway, Outcome
+from doorward.model.principals import LOCAL
 
 
 class Writes:
@@ -62,9 +63,10 @@ async def run(gate: Gateway, asked: dict[str, Any]) -> dict[str, Any]:
     if "replay" in asked:
         outcome = await gate.runs.replay(asked["replay"])
     elif "resume" in asked:
-        outcome = await gate.runs.resume(asked["resume"])
+        outcome = await gate.runs.resume(asked["resume"], principal=asked.get("principal", LOCAL))
     else:
-        outcome = await gate.execute(asked["code"])
+        options = {name: asked[name] for name in ("principal", "timeout", "params") if name in asked}
+        outcome = await gate.execute(asked["code"], **options)
     return {**told(outcome), "writes": writes.made}
 
 
@@ -76,6 +78,7 @@ def told(outcome: Outcome) -> dict[str, Any]:
         "printed": outcome.printed,
         "error": error and [error.type, error.message],
         "waiting": waiting and waiting.for_,
+        "what": waiting and waiting.what,
         "calls": [[c["function"], c["ok"], c["count"]] for c in outcome.calls],
         "files": [[file.type, file.bytes, file.name] for file in outcome.artefacts],
     }

@@ -63,7 +63,7 @@ class Made:
     races: bool
 
 
-def made(number: int, calls: int = 5) -> Made:
+def made(number: int, calls: int = 3) -> Made:
     """The program of this number, with as many calls about."""
     maker = _Maker(Random(number), calls)
     lines = maker.block(0)
@@ -74,7 +74,7 @@ def made(number: int, calls: int = 5) -> Made:
 
 class _Maker:
     def __init__(self, chance: Random, calls: int) -> None:
-        self.chance, self.left, self.races = chance, chance.randint(2, calls), False
+        self.chance, self.left, self.races = chance, chance.randint(1, calls), False
         self.times = 1
 
     def block(self, depth: int) -> list[str]:

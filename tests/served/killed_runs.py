@@ -129,7 +129,8 @@ class Counting(Answering):
 
     def _kill(self) -> None:
         self.close_connection = True
-        os.kill(int(self.headers["X-Caller"]), signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(self.headers["X-Caller"]), signal.SIGKILL)
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answered
 

@@ -28,12 +28,12 @@ def read(stored: StoredRun) -> Outcome | None:
 
 def _outcome(said: Mapping[str, Any]) -> Outcome:
     found = Outcome(**{name: said[name] for name in Outcome.__dataclass_fields__ if name in said})
-    error: dict[str, Any] | None = said.get("error")
-    if error is not None:
-        error = {**error, "frames": tuple(Frame(**frame) for frame in error["frames"])}
+    error: Failure | None = None
+    if failed := said.get("error"):
+        error = Failure(**{**failed, "frames": tuple(Frame(**frame) for frame in failed["frames"])})
     return replace(
         found,
-        error=error and Failure(**error),
+        error=error,
         artefacts=tuple(Artefact(**file) for file in said["artefacts"]),
         calls=tuple(said["calls"]),
         notes=tuple(said["notes"]),

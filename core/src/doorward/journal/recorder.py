@@ -58,7 +58,7 @@ class Journal:
 
     __slots__ = (
         "_always", "_begun", "_bytes", "_events", "_file", "_files", "_given", "_most", "_offline", "_places",
-        "_recorded", "_shut", "_store", "_under_way", "times", "why_not",
+        "_recorded", "_shut", "_store", "_under_way", "schemas", "times", "why_not",
     )  # fmt: skip
 
     def __init__(self, given: Given, store: RunStore, *, always: bool, most: int) -> None:
@@ -72,13 +72,16 @@ class Journal:
         self._shut = self._offline = False
         self.times: list[float] = []
         """What the program read from its clocks before it was resumed."""
+        self.schemas: Mapping[str, str] = {}
+        """The functions that it had called before it was resumed, each as it was then: the hash of its schema."""
         self.why_not = ""
         """Why this run cannot be resumed; empty if it can."""
 
     def go_on(self, file: RunFile, stored: StoredJournal) -> None:
         """Answer the calls of a program that runs again with those of a stored run. Raises: StateError."""
         self._file, self._always, self._places = file, True, len(stored.entries)
-        self._recorded, self.times = Recorded(stored.entries, stored.ends), stored.times
+        self._recorded = Recorded(stored.entries, stored.ends)
+        self.times, self.schemas = stored.times, stored.schemas
         self._files.update(kept.uri for kept, _, _ in stored.files)
         self._bytes = stored.bytes
         self._events.append((b"R", {"at": time.time()}, 0))
@@ -219,6 +222,11 @@ class Journal:
         self.holds(kept.bytes * 4 // 3)
         if not self.why_not:
             self._events.append((b"F", (kept, content, is_text), 0))
+
+    def schema(self, function: str, schema_hash: str) -> None:
+        """The program calls a function for the first time, which is such a one now."""
+        if not self.why_not:
+            self._events.append((b"V", {"f": function, "h": schema_hash}, 0))
 
     def seen(self, times: Sequence[float]) -> None:
         """What the program newly read from its clocks."""
