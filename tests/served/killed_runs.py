@@ -1,73 +1,49 @@
-"""What the tests of killed runs share: programs made by chance, an API that counts writes and kills whoever calls it,
-and processes that run and resume programs."""
+"""What the tests of killed runs share: an API that counts writes and kills whoever calls it, its configuration, and
+processes that run and resume programs."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
+from urllib.request import urlopen
 
-from hypothesis import strategies as st
+from .product import Answering, until
 
-from .product import Answering
-
-FORKS = """\
-import asyncio, gc, json, os, sys
-from doorward import Gateway
-import doorward.journal.journals, doorward_openapi.source, doorward_sandbox_monty.sandbox
-
-async def run(asked):
-    async with Gateway.open(asked["config"], environ={"CALLER": str(os.getpid())}) as gate:
-        for place, again in asked.get("said", ()):
-            gate.runs.journals.answer(asked["resume"], again=again, place=place)
-        if "replay" in asked:
-            outcome = await gate.runs.replay(asked["replay"])
-        elif "resume" in asked:
-            outcome = await gate.runs.resume(asked["resume"])
-        else:
-            outcome = await gate.execute(asked["code"])
-        error, waiting = outcome.error, outcome.waiting
-        return {
-            "ok": outcome.ok, "value": outcome.value, "printed": outcome.printed,
-            "error": error and [error.type, error.message], "waiting": waiting and waiting.for_,
-            "calls": [[c["function"], c["ok"], c["count"]] for c in outcome.calls],
-        }
-
-for line in sys.stdin:
-    child = os.fork()
-    if not child:
-        answer = json.dumps(asyncio.run(run(json.loads(line))))
-        os.write(1, answer.encode() + b"\\n")
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    if status:
-        os.write(1, json.dumps({"killed": os.waitstatus_to_exitcode(status)}).encode() + b"\\n")
-"""
+ONCE = ("POST", "PATCH")
+"""Methods whose calls may not be repeated."""
 
 
-class Forks:
-    """Processes, each of which runs or resumes one program; one that was killed says so."""
+class Asked:
+    """A process of `killed_process.py`: `victims`, or the `survivor`."""
 
-    def __init__(self, config: Path) -> None:
-        self._config = config
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+    def __init__(self, role: str, config: Path) -> None:
+        command = [sys.executable, str(Path(__file__).with_name("killed_process.py")), role, str(config)]
+        alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # numpy's threads would not be forked
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=alone)
+        self._answer()
 
     def ask(self, **asked: Any) -> dict[str, Any]:
+        """What became of a run: its outcome, or that its process was killed."""
         assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps({"config": str(self._config), **asked}) + "\n")
+        self.process.stdin.write(json.dumps(asked) + "\n")
         self.process.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
         answer = json.loads(self.process.stdout.readline())
         assert isinstance(answer, dict)
         return answer
@@ -75,132 +51,179 @@ class Forks:
 
 class Counting(Answering):
     """An API whose writes are counted. It kills its caller at the request that it was told, before or after it has done
-    what was asked."""
+    what was asked. A write with a key that it knows is not made again."""
 
     written: ClassVar[Counter[str]] = Counter()
-    requests = 0
+    keys: ClassVar[set[str]] = set()
+    methods: ClassVar[list[str]] = []
     victim: tuple[int, str] = (0, "")
     lock = threading.Lock()
 
+    @classmethod
+    def begin(cls, victim: tuple[int, str] = (0, "")) -> None:
+        """Forget what was, and kill the caller there."""
+        Counting.written, Counting.keys, Counting.methods, Counting.victim = Counter(), set(), [], victim
+
+    @classmethod
+    def once(cls) -> dict[str, int]:
+        """How often each write was made that may not be repeated; without the time and the chance in its name."""
+        found: Counter[str] = Counter()
+        for key, count in cls.written.items():
+            if key.startswith(ONCE):
+                found[re.sub(r"[@ ][\d.e-]+$", "", key)] += count
+        return dict(found)
+
     def _answered(self) -> None:
         url = urlsplit(self.path)
+        if url.path == "/quiet":
+            self.answer({})
+            return
         asked = {key: values[0] for key, values in parse_qs(url.query).items()}
         if length := int(self.headers.get("Content-Length", 0)):
             asked |= json.loads(self.rfile.read(length))
         with self.lock:
-            Counting.requests += 1
-            number = self.requests
+            self.methods.append(self.command)
+            number = len(self.methods)
         if self.victim == (number, "before"):
             self._kill()
             return
         if url.path == "/slow":
             time.sleep(int(asked["n"]) / 1000)
-        if self.command in ("POST", "PUT"):
-            with self.lock:
-                self.written[f"{self.command} {asked['name']}"] += 1
+        self._write(asked)
         if self.victim == (number, "after"):
             self._kill()
             return
-        if url.path == "/fail":
-            self.answer({"message": f"no {asked['n']}"}, 404)
+        self._tell(url.path, asked)
+
+    def _write(self, asked: dict[str, Any]) -> None:
+        if self.command == "GET":
             return
-        with contextlib.suppress(ConnectionError):  # its caller was killed meanwhile
+        key = self.headers.get("Idempotency-Key", "")
+        with self.lock:
+            if not key or key not in self.keys:
+                self.written[f"{self.command} {asked['name']}"] += 1
+            if key:
+                self.keys.add(key)
+
+    def _tell(self, path: str, asked: dict[str, Any]) -> None:
+        if path.startswith("/fail"):
+            self.answer({"message": f"no {asked.get('n', asked.get('name'))}"}, 404)
+        elif path == "/nothing":
+            self.send_response(204)
+            self.end_headers()
+        elif path == "/big":
+            self.answer({"text": "".join(f"{n:9}," for n in range(100 * int(asked["n"])))})
+        elif path == "/file":
+            self.send_response(200)
+            self.send_header("Content-Type", "image/png")
+            content = b"\x89PNG\r\n\x1a\n" + bytes(1000 * int(asked["n"]))
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+        else:
             self.answer({"n": asked.get("n", asked.get("name")), "value": len(str(asked)) * 7})
+
+    def handle(self) -> None:
+        with contextlib.suppress(ConnectionError):  # its caller was killed
+            super().handle()
 
     def _kill(self) -> None:
         self.close_connection = True
-        os.kill(int(self.headers["X-Caller"]), signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(self.headers["X-Caller"]), signal.SIGKILL)
 
-    do_GET = do_POST = do_PUT = _answered
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answered
 
 
-def configured(folder: Path, url: str, durable: str = "always") -> Path:
-    """A configuration with this API."""
+class _Upstream(ThreadingHTTPServer):
+    """Knows how many requests it has not done yet."""
+
+    open = 0
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with Counting.lock:
+            self.open += 1
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        super().shutdown_request(request)
+        with Counting.lock:
+            self.open -= 1
+
+    def wait(self) -> None:
+        """Until all is done that was asked: also what a process asked for that was killed then."""
+        with urlopen(f"http://127.0.0.1:{self.server_port}/quiet") as answer:  # it comes after those
+            answer.read()
+        assert until(lambda: not self.open)
+
+
+@contextlib.contextmanager
+def counting() -> Iterator[tuple[str, Callable[[], None]]]:
+    """The API on loopback: its base URL, and what waits until it has done all that it was asked."""
+    with _Upstream(("127.0.0.1", 0), Counting) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", server.wait
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def document(url: str) -> dict[str, Any]:
+    """The OpenAPI document of this API."""
     number = {"name": "n", "in": "query", "required": True, "schema": {"type": "integer"}}
+    name = {"name": "name", "in": "query", "required": True, "schema": {"type": "string"}}
     body = {"content": {"application/json": {"schema": {
         "type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"],
     }}}}  # fmt: skip
     done: dict[str, Any] = {"responses": {"200": {"description": "ok", "content": {"application/json": {}}}}}
-    document = {"openapi": "3.1.0", "info": {"title": "Api", "version": "1"}, "servers": [{"url": url}], "paths": {
+    return {"openapi": "3.1.0", "info": {"title": "Api", "version": "1"}, "servers": [{"url": url}], "paths": {
         "/item": {
             "get": {"operationId": "get_item", "parameters": [number], **done},
             "post": {"operationId": "add_item", "requestBody": body, **done},
             "put": {"operationId": "put_item", "requestBody": body, **done},
+            "patch": {"operationId": "patch_item", "requestBody": body, **done},
+            "delete": {"operationId": "drop_item", "parameters": [name], **done},
         },
         "/slow": {"get": {"operationId": "slow", "parameters": [number], **done}},
-        "/fail": {"get": {"operationId": "fail", "parameters": [number], **done}},
+        "/big": {"get": {"operationId": "big", "parameters": [number], **done}},
+        "/file": {"get": {"operationId": "file", "parameters": [number], **done}},
+        "/nothing": {"get": {"operationId": "nothing", **done}},
+        "/fail": {
+            "get": {"operationId": "fail", "parameters": [number], **done},
+            "post": {"operationId": "fail_item", "requestBody": body, **done},
+        },
     }}  # fmt: skip
-    (folder / "api.json").write_text(json.dumps(document))
-    file = folder / "doorward.toml"
-    file.write_text(f"""\
-state = "state"
-executor = "monty"
-cache = "none"
-[runs]
-durable = "{durable}"
-[servers.api]
+
+
+SERVER = """\
+[servers.{name}]
 source = "openapi"
 spec = "api.json"
 base_url = "{url}"
 headers = {{ X-Caller = "${{CALLER}}" }}
 retries = 0
-""")
-    return file
-
-
-_NUMBERS = st.integers(0, 9)
-_CALLS = st.one_of(
-    st.builds("api.get_item(n={})".format, _NUMBERS),
-    st.builds("api.slow(n={})".format, st.sampled_from([0, 4, 12])),
-    st.just("api.add_item(name=name())"),
-    st.just("api.put_item(name=name())"),
-    st.builds("doorward.search('item', limit={})".format, st.integers(1, 3)),
-)
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"    {line}" for line in text.splitlines())
-
-
-_SIMPLE = st.one_of(
-    st.builds("show({})".format, _CALLS),
-    st.builds("try:\n    show(api.fail(n={}))\nexcept Exception as e:\n    print('failed', e)".format, _NUMBERS),
-    st.lists(_CALLS, min_size=2, max_size=4).map(
-        lambda calls: f"for got in await asyncio.gather({', '.join(calls)}):\n    show(got)"
-    ),
-    st.lists(st.sampled_from([0, 5, 15]), min_size=2, max_size=3, unique=True).map(
-        lambda waits: f"await asyncio.gather({', '.join(f'chain({n})' for n in waits)})"
-    ),
-)
-_STATEMENTS = st.recursive(
-    _SIMPLE,
-    lambda inner: st.one_of(
-        st.builds("for i in range({}):\n{}".format, st.integers(1, 3), inner.map(_indented)),
-        st.builds(
-            "if api.get_item(n={})['value'] % 2:\n{}\nelse:\n{}".format,
-            _NUMBERS,
-            inner.map(_indented),
-            inner.map(_indented),
-        ),
-        st.builds("{}\n{}".format, inner, inner),
-    ),
-    max_leaves=4,
-)
-HEAD = """\
-import asyncio
-import api
-import doorward
-names = []
-out = []
-def name():
-    names.append(1)
-    return f'w{len(names)}'
-def show(got):
-    out.append(len(str(got)))
-    print(str(got)[:80])
-async def chain(n):
-    show(await api.slow(n=n))
-    show(await api.add_item(name=name()))
 """
-PROGRAMS = _STATEMENTS.map(lambda body: f"{HEAD}{body}\nout")
-"""Programs with calls in loops, gathered, in branches and in tasks that go on beside each other, some of which fail."""
+
+
+def configured(folder: Path, url: str, durable: str = "always", executor: str = 'executor = "monty"') -> Path:
+    """A configuration with this API: as `keyed`, it knows repeated writes by a key. What is added to it comes to the
+    server `api`."""
+    (folder / "api.json").write_text(json.dumps(document(url)))
+    file = folder / "doorward.toml"
+    servers = [SERVER.format(name=name, url=url) for name in ("keyed", "api")]
+    file.write_text(f"""\
+state = "state"
+cache = "none"
+{executor}
+[limits]
+rate = 1000000
+[search]
+learn = false
+[runs]
+durable = "{durable}"
+most = 100000
+{servers[0]}idempotency_key = "Idempotency-Key"
+{servers[1]}""")
+    return file

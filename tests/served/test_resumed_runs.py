@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -50,7 +49,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    Counting.written, Counting.requests, Counting.victim = Counter(), 0, (0, "")
+    Counting.begin()
     Holding.reached.clear()
     Holding.released.clear()
     with web(Holding) as found:
@@ -105,7 +104,7 @@ async def test_a_write_whose_outcome_is_unknown_is_repeated_with_its_key_alone(t
         answered(self)
 
     for option in ("", 'idempotency_key = "Idempotency-Key"'):
-        Counting.written, Counting.requests, Counting.victim = Counter(), 0, (2, "before")
+        Counting.begin((2, "before"))
         Holding.reached.clear()
         Holding.do_POST = noted  # type: ignore[method-assign]
         keys.clear()

@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from doorward.journal import endings
 from doorward.journal.entries import PATIENCE_SECONDS
 from doorward.journal.given import Given
 from doorward.journal.recorder import Journal
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from doorward.config.config import Loaded
     from doorward.config.run_settings import RunSettings
     from doorward.journal.store import RunStore, StoredRun
+    from doorward.model.outcomes import Outcome
     from doorward.model.programs import Program
 
 _PATIENCE_WITH_OTHER_CODE = 0.05
@@ -74,6 +76,14 @@ class Journals:
             file.close()
             raise
         return journal, stored.given, said
+
+    def outcome(self, run: str, principal: str | None) -> Outcome | None:
+        """How a run ended that is over; `None` if it is not, or if there is none. Raises: StateError."""
+        try:
+            stored = self.store.show(run, principal)
+        except UnknownName:
+            return None
+        return endings.read(stored) if stored.state == "ended" else None
 
     def replay(self, run: str, code: str | None) -> tuple[Journal, Given, StoredJournal]:
         """A stored run to be played again on its recorded answers alone, perhaps with other code. Raises: UnknownName,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from doorward.data.offload import done, is_large
 from doorward.host.logs import log
+from doorward.journal import endings
 from doorward.journal.entries import Entry, Recorded
 from doorward.journal.given import Given
 from doorward.journal.writing import ended, frame
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from doorward.journal.replay import StoredJournal
     from doorward.journal.store import RunFile, RunStore
     from doorward.model.calls import Call
-    from doorward.model.outcomes import Artefact, Awaited
+    from doorward.model.outcomes import Artefact, Awaited, Outcome
 
 Event = tuple[bytes, Any, int]
 """What will be a frame: its kind, what it is about, and how many calls had begun then."""
@@ -57,7 +58,7 @@ class Journal:
 
     __slots__ = (
         "_always", "_begun", "_bytes", "_events", "_file", "_files", "_given", "_most", "_offline", "_places",
-        "_recorded", "_shut", "_store", "_under_way", "times", "why_not",
+        "_recorded", "_shut", "_store", "_under_way", "schemas", "times", "why_not",
     )  # fmt: skip
 
     def __init__(self, given: Given, store: RunStore, *, always: bool, most: int) -> None:
@@ -71,6 +72,8 @@ class Journal:
         self._shut = self._offline = False
         self.times: list[float] = []
         """What the program read from its clocks before it was resumed."""
+        self.schemas: Mapping[str, str] = {}
+        """The functions that it had called before it was resumed, each as it was then: the hash of its schema."""
         self.why_not = ""
         """Why this run cannot be resumed; empty if it can."""
 
@@ -82,7 +85,8 @@ class Journal:
     def go_on(self, file: RunFile, stored: StoredJournal) -> None:
         """Answer the calls of a program that runs again with those of a stored run. Raises: StateError."""
         self._file, self._always, self._places = file, True, len(stored.entries)
-        self._recorded, self.times = Recorded(stored.entries, stored.ends), stored.times
+        self._recorded = Recorded(stored.entries, stored.ends)
+        self.times, self.schemas = stored.times, stored.schemas
         self._files.update(kept.uri for kept, _, _ in stored.files)
         self._bytes = stored.bytes
         self._events.append((b"R", {"at": time.time()}, 0))
@@ -224,6 +228,11 @@ class Journal:
         if not self.why_not:
             self._events.append((b"F", (kept, content, is_text), 0))
 
+    def schema(self, function: str, schema_hash: str) -> None:
+        """The program calls a function for the first time, which is such a one now."""
+        if not self.why_not:
+            self._events.append((b"V", {"f": function, "h": schema_hash}, 0))
+
     def seen(self, times: Sequence[float]) -> None:
         """What the program newly read from its clocks."""
         if times and not self.why_not:
@@ -250,10 +259,11 @@ class Journal:
         finally:
             self.close()
 
-    def over(self, *, ok: bool) -> None:
-        """The run has ended: what is stored of it is kept for those who ask what happened."""
+    def over(self, outcome: Outcome) -> None:
+        """The run has ended: what is stored of it, its outcome too, is kept for those who ask what happened."""
         if self._file is not None:
-            self._events.append((b"O", {"ok": ok, "at": time.time()}, 0))
+            end = {"ok": outcome.ok, "at": time.time(), "outcome": endings.said(outcome)}
+            self._events.append((b"O", end, 0))
             try:
                 self._flush()
             except StateError as error:

@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 @dataclass(slots=True)
 class StoredJournal:
     """The calls of a stored run in the order in which they began, those that ended in the order of their ends, the
-    times that its program read, and its files: each with its content, and whether that is text."""
+    times that its program read, its files, each with its content, and whether that is text, and the hashes of the
+    schemas of the functions that it called."""
 
     entries: Sequence[Entry] = ()
     ends: list[Entry] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
     files: list[tuple[Artefact, bytes, bool]] = field(default_factory=list)
+    schemas: dict[str, str] = field(default_factory=dict)
     bytes: int = 0
 
     @classmethod
@@ -48,6 +50,8 @@ class StoredJournal:
                     found.ends.append(entry)
                 case b"T":
                     found.times += said["v"]
+                case b"V":
+                    found.schemas[said["f"]] = said["h"]
                 case b"F":
                     content = base64.b64decode(said["content"])
                     kept = Artefact(said["uri"], said["type"], len(content), said["name"])

@@ -176,7 +176,7 @@ class Execution:
             try:
                 outcome = await self._runs.run(program, run, session)
                 if journal is not None and outcome.waiting is None:
-                    journal.over(ok=outcome.ok)
+                    journal.over(outcome)
             finally:
                 if journal is not None:
                     journal.close()

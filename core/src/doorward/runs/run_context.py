@@ -65,7 +65,6 @@ class RunContext(RunJournal):
         "_output",
         "_record",
         "_repeated",
-        "_schema_hashes",
         "_session",
         "_slots",
     )  # fmt: skip
@@ -93,7 +92,6 @@ class RunContext(RunJournal):
         self._slots = anyio.Semaphore(MAX_CALLS_AT_ONCE, fast_acquire=True)
         self._executor = ""
         self._made = 0
-        self._schema_hashes: dict[str, str] = {}
         self._failures: dict[str, DoorwardError] = {}
         self._answers = LastAnswers()
         self._repeated = RepeatedFailures(program.limits.repeats)
@@ -197,10 +195,6 @@ class RunContext(RunJournal):
     def cause(self, message: str) -> DoorwardError | None:
         """The error of the failed call that caused a program's error with this message."""
         return next((error for said, error in self._failures.items() if said and message.startswith(said)), None)
-
-    def same_schema(self, function: str, schema_hash: str) -> str:
-        """The schema hash of a function at the first call of this run; if this is the first, the one given."""
-        return self._schema_hashes.setdefault(function, schema_hash)
 
     @property
     def repeated(self) -> RepeatedFailures:

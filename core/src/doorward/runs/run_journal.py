@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class RunJournal(RunModules):
     """The part of `RunContext` that its journal needs, so that a run which is resumed stands where it stood."""
 
-    __slots__ = ("_journal", "_suspension", "_times", "_totals", "_withheld")
+    __slots__ = ("_journal", "_schema_hashes", "_suspension", "_times", "_totals", "_withheld")
 
     def __init__(self, program: Program, broker: Broker, modules: Modules, journal: Journal | None) -> None:
         super().__init__(program, broker, modules)
@@ -35,6 +35,7 @@ class RunJournal(RunModules):
         self._suspension = Suspension(self._why_not_resumed, journal.expires if journal else 0.0)
         self._times = SeenTimes(journal.times if journal else ())
         self._totals = RunTotals()
+        self._schema_hashes = {**journal.schemas} if journal else {}
         self._withheld: SecretWithheld | None = None
 
     # The times that its program reads
@@ -61,6 +62,14 @@ class RunJournal(RunModules):
     def suspension(self) -> Suspension:
         """What this run waits for, and how it ends then."""
         return self._suspension
+
+    def same_schema(self, function: str, schema_hash: str) -> str:
+        """The schema hash of a function at the first call of this run; if this is the first, the one given."""
+        if (first := self._schema_hashes.get(function)) is None:
+            first = self._schema_hashes[function] = schema_hash
+            if self._journal is not None:
+                self._journal.schema(function, schema_hash)
+        return first
 
     async def sending(self, call: Call, known: Callable[[], bool]) -> None:
         """A call goes out now that may not be repeated, unless its server has `known` of it."""

@@ -58,18 +58,20 @@ class StoredRuns:
         """Let a suspended run go on, or one whose process died: its program runs again and is fed the recorded answers,
         and only calls that were not made yet go out. `principal`: whose run it must be; `None` is the operator.
 
-        One that waits for a time which has not come is not run: the answer says when."""
+        Of a run that is over, the outcome is told once more: whoever asked may have lost it. One that waits for a time
+        which has not come is not run: the answer says when."""
         try:
             if principal is not None:
                 self._admission.admit(principal)
             await self._ready()
-            journal, given, said = await to_thread.run_sync(self.journals.claim, run, principal)
+            if (outcome := await to_thread.run_sync(self.journals.outcome, run, principal)) is not None:
+                return outcome
+            journal, given, stored = await to_thread.run_sync(self.journals.claim, run, principal)
         except TooEarly as early:
-            stored = early.stored
-            return Outcome(False, waiting=waiting(run, "limit", stored.what, stored.until))
+            return Outcome(False, waiting=waiting(run, "limit", early.stored.what, early.stored.until))
         except DoorwardError as error:
             return self._admission.refused(error, "", principal or LOCAL)
-        program = self._again(given, said)
+        program = self._again(given, stored)
         known = {**parameters_if_readable(program.code, program.language), **program.params}
         return await self._execution.run(program, known, None, client, journal)
 

@@ -1,0 +1,97 @@
+"""An approval that is answered after an hour, after a restart and from another session continues the program where it
+stood, on every executor of Python, by clients of both eras."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doorward.journal import frames
+
+from .conftest import LIMITS, SHELF
+from .product import Api, Project, connected, needs_proc
+from .test_approved_runs import RULE, paths, request_of
+from .test_docker_executor import use
+
+pytestmark = [pytest.mark.anyio, needs_proc]
+
+HOUR = 3600.0
+
+CODE = """
+import asyncio, random, time, shelf
+began, chance = time.time(), random.random()
+before = shelf.list_items()["nextPage"]
+print("half", chance)
+made = shelf.create_item(itemName=f"lamp {chance}")
+more = await asyncio.gather(shelf.get_item(id=1), shelf.create_item(itemName="desk"))
+print("done", random.random())
+result = [before, made["itemName"] == f"lamp {chance}", more[1]["itemName"], time.time() - began]
+"""
+"""Reads, draws a number, and waits for a person twice: it says how long it took by its own clock."""
+
+EXECUTORS = [
+    "monty",
+    pytest.param("nsjail", marks=pytest.mark.skipif(sys.platform != "linux", reason="nsjail needs Linux")),
+    pytest.param("docker", marks=[pytest.mark.slow, pytest.mark.timeout(180)]),
+]
+
+
+def an_hour_passes(state: Path) -> None:
+    """All that is stored of runs and requests becomes an hour older."""
+    plain = frames.Box(None)
+    for path in (state / "runs").glob("*.run"):
+        aged = [_aged(frame) for frame, _ in frames.read(path.read_bytes(), plain) if frame is not None]
+        written = [frames.written(kind, said, place, plain) for place, (kind, said) in enumerate(aged)]
+        path.write_bytes(b"".join([frames.MAGIC, *written]))
+    with sqlite3.connect(state / "approvals.db") as db:
+        db.execute("UPDATE requests SET created = created - ?, expires = expires - ?", (HOUR, HOUR))
+    db.close()
+
+
+def _aged(frame: frames.Frame) -> frames.Frame:
+    kind, said = frame
+    aged = {key: said[key] - HOUR for key in ("at", "created", "expires", "began") if key in said}
+    if kind == b"T":
+        aged["v"] = [each - HOUR for each in said["v"]]
+    return kind, {**said, **aged}
+
+
+@pytest.fixture(params=EXECUTORS)
+def ruled(tmp_path: Path, api: Api, request: Any) -> Project:
+    project = Project(tmp_path, LIMITS + RULE + SHELF.format(url=api.url))
+    if request.param == "docker":
+        use(project, **request.getfixturevalue("engine").settings(pool=1))
+    project.change('executor = "monty"' if request.param != "docker" else "", f'executor = "{request.param}"')
+    return project
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+async def test_a_yes_after_an_hour_lets_the_run_go_on(ruled: Project, api: Api, era: str) -> None:
+    """Nothing is read or drawn again, every write goes out once, and the time goes on where the person's answer came."""
+    before = len(api.seen())
+    other = "legacy" if era == "auto" else "auto"
+    async with ruled.stdio(era) as agent:
+        first = await agent.run(CODE)
+        assert first["waiting"]["for"] == "approval", first
+    an_hour_passes(ruled.state)
+    assert ruled.run("approvals", "approve", request_of(ruled)["id"], "--by", "ops").returncode == 0
+    with ruled.http() as (url, _):
+        async with connected(url, other) as agent:
+            second = await agent.call("resume_run", run=first["waiting"]["run"])
+            assert second["waiting"]["for"] == "approval", second
+    assert second["printed"] == first["printed"]
+    an_hour_passes(ruled.state)
+    assert ruled.run("approvals", "approve", request_of(ruled)["id"], "--by", "ops").returncode == 0
+    async with ruled.stdio(other) as agent:
+        done = await agent.call("resume_run", run=first["waiting"]["run"])
+        assert done["ok"], done
+        again = await agent.call("resume_run", run=first["waiting"]["run"])
+    read, lamp, desk, took = done["value"]
+    assert (read, lamp, desk) == (2, True, "desk")
+    assert 2 * HOUR <= took < 2 * HOUR + 100
+    assert done["printed"].startswith(first["printed"])
+    assert again["value"] == done["value"]
+    assert sorted(paths(api, before)) == ["/items", "/items", "/items", "/items/1"]

@@ -1,0 +1,181 @@
+"""A run whose process was killed goes on in a world that has changed meanwhile: what is allowed now counts, and what it
+was answered stays as it was."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .killed_runs import Asked, Counting, configured, counting, document
+from .product import Project, end, needs_proc
+
+pytestmark = needs_proc
+
+CODE = """
+import api
+made = [api.get_item(n=1)["value"]]
+made.append(api.add_item(name="first")["n"])
+try:
+    made.append(api.add_item(name="second")["n"])
+except Exception as error:
+    made.append(str(error))
+made
+"""
+WHOLE = [70, "first", "second"]
+FIRST = {"POST first": 1}
+BOTH = {"POST first": 1, "POST second": 1}
+
+
+class Changing:
+    """A gateway that is killed, and another one with another configuration."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.folder, self.url = folder, url
+        self.file = configured(folder, url)
+        self.project = Project(folder / "commands", "", {"CALLER": "0"})
+        self.project.file = self.file
+        self.process = Asked("victims", self.file)
+
+    def killed(self, request: int, when: str, code: str = CODE, **options: Any) -> str:
+        """Run a program, whose process is killed at a request. Returns: the run."""
+        Counting.begin((request, when))
+        assert self.process.ask(code=code, **options) == {"killed": -9}
+        Counting.victim = 0, ""
+        (file,) = (self.folder / "state" / "runs").glob("*.run")
+        return file.stem.rpartition("-")[2]
+
+    def resumed(self, run: str, **options: Any) -> dict[str, Any]:
+        return self.process.ask(resume=run, **options)
+
+    def change(self, first: str = "", last: str = "") -> None:
+        self.file.write_text(first + self.file.read_text() + last)
+
+    def document(self, changed: dict[str, Any]) -> None:
+        (self.folder / "api.json").write_text(json.dumps(changed))
+        compiled = self.project.run("compile")
+        assert compiled.returncode == 0, compiled.stderr
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[Changing]:
+    with counting() as (url, _):
+        made = Changing(tmp_path, url)
+        try:
+            yield made
+        finally:
+            end(made.process.process)
+
+
+def test_a_function_that_is_denied_now_is_not_called(world: Changing) -> None:
+    run = world.killed(2, "after")
+    world.change(last='[policy]\ndeny = ["api.add_item"]\n')
+    got = world.resumed(run, said=[[1, True]])
+    assert not got["ok"] or "add_item" in str(got["value"]), got
+    assert Counting.written == FIRST
+
+
+def test_a_rule_that_denies_now_counts(world: Changing) -> None:
+    """Also for a call that may have gone out, and that a person wants made again."""
+    run = world.killed(2, "before")
+    world.change(last='[[policy.rules]]\nmatch = "api.add_item"\nthen = "deny"\nreason = "not today"\nwhen = "true"\n')
+    got = world.resumed(run, said=[[1, True]])
+    assert "not today" in str(got["error"]), got
+    assert Counting.written == {}
+
+
+def test_a_rule_that_asks_a_person_now_counts(world: Changing) -> None:
+    """A call that may be made again needs a yes, as any. It is made once."""
+    run = world.killed(2, "before")
+    world.change(last='[[policy.rules]]\nclass = "write"\nthen = "confirm"\n')
+    assert world.resumed(run)["waiting"] in ("approval", "unknown")
+
+
+def test_a_function_that_is_gone_is_not_called(world: Changing) -> None:
+    run = world.killed(3, "before")
+    changed = document(world.url)
+    del changed["paths"]["/item"]["post"]
+    world.document(changed)
+    got = world.resumed(run, said=[[2, True]])
+    assert not got["ok"], got
+    assert "add_item" in str(got["error"]), got
+    assert Counting.written == FIRST
+
+
+def test_a_function_that_has_changed_is_not_called(world: Changing) -> None:
+    """The program was written for what it was at its first call."""
+    run = world.killed(3, "before")
+    changed = document(world.url)
+    schema = changed["paths"]["/item"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    schema["properties"]["size"] = {"type": "integer"}
+    world.document(changed)
+    got = world.resumed(run, said=[[2, True]])
+    assert got["value"][:2] == WHOLE[:2], got
+    assert "has changed since this program called it first" in got["value"][2], got
+    assert Counting.written == FIRST
+
+
+def test_a_principal_who_lost_access_gets_no_further(world: Changing) -> None:
+    world.change(last='[principals.ada]\nservers = ["api"]\n')
+    run = world.killed(3, "before", principal="ada")
+    text = world.file.read_text()
+    world.file.write_text(text.replace('[principals.ada]\nservers = ["api"]', '[principals.ada]\nservers = ["keyed"]'))
+    got = world.resumed(run, principal="ada", said=[[2, True]])
+    assert not got["ok"], got
+    assert Counting.written == FIRST
+    assert world.resumed(run, principal="eve")["error"][0] == "UnknownName"
+
+
+FILES = """
+import api
+import doorward
+file = api.file(n=30)
+api.add_item(name="first")
+content = doorward.read(file)
+[len(content), content[:4].hex(), {"left": b"\\x00\\xff" * 900}]
+"""
+
+
+def test_files_are_there_again(world: Changing) -> None:
+    """Also where the folder of files was lost with the machine's disk."""
+    Counting.begin()
+    expected = world.process.ask(code=FILES)
+    assert expected["value"][:2] == [30008, "89504e47"], expected
+    shutil.rmtree(world.folder / "state" / "runs")
+    run = world.killed(2, "after", code=FILES)
+    for folder in (world.folder / "state").iterdir():
+        if folder.is_dir() and folder.name != "runs":
+            shutil.rmtree(folder)
+    got = world.resumed(run, said=[[1, True]])
+    assert got["value"][:2] == expected["value"][:2], got
+    assert got["files"] == expected["files"]
+
+
+LATE = """
+import api
+api.add_item(name="first")
+api.slow(n=3000)
+api.add_item(name="second")
+"""
+
+
+def test_a_run_that_took_too_long_is_over(world: Changing) -> None:
+    """It is told so once more to whoever asks, and nothing more of it is called."""
+    Counting.begin()
+    late = world.process.ask(code=LATE, timeout=1)
+    assert late["error"][0] == "TimeoutError"
+    (file,) = (world.folder / "state" / "runs").glob("*.run")
+    again = world.resumed(file.stem.rpartition("-")[2])
+    assert again["error"] == late["error"]
+    assert Counting.written == FIRST
+
+
+def test_a_killed_run_has_its_time_again(world: Changing) -> None:
+    run = world.killed(2, "before", code=LATE, timeout=2)
+    late = world.resumed(run)
+    assert late["error"][0] == "TimeoutError"
+    assert Counting.written == FIRST
