@@ -69,7 +69,7 @@ KINDS = [
 WEIGHTS = [8, 8, 3, 4, 4, 2, 1, 2, 1, 3]
 """How often each kind comes."""
 
-GONE = Kind("gone", "import shelf\nfor n in range(100):\n    shelf.slow(ms=50)\nn", 99)
+GONE = Kind("gone", "import shelf\nfor n in range(20):\n    shelf.slow(ms=50)\nn", 19)
 """What runs when a client goes away in the middle."""
 
 GONE_EVERY = 25
@@ -86,16 +86,20 @@ class Book:
     lost: dict[str, str] = field(default_factory=dict)
     """Programs whose client got no answer, and why."""
 
+    refused: set[str] = field(default_factory=set)
+    """Programs that have not run, since the gateway was busy or about to end."""
+
     errors: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     """Answers that no fault explains."""
 
 
 class Soak:
-    """A served project whose clients run programs until `runs` of them are answered."""
+    """A served project whose clients run programs until it is `over`."""
 
-    def __init__(self, project: Project, tokens: list[str], runs: int) -> None:
-        self.project, self.tokens, self.runs = project, tokens, runs
+    def __init__(self, project: Project, tokens: list[str]) -> None:
+        self.project, self.tokens = project, tokens
+        self.over = False
         self.book = Book()
         self.seen: set[Process] = set()
         self.memory: list[tuple[int, int, int]] = []
@@ -135,11 +139,12 @@ class Soak:
         return int(code)
 
     def resume_died(self) -> list[str]:
-        """Have the operator resume what died with its gateway. Returns: what could not be."""
+        """Have the operator resume what died with its gateway, but for what a client left. Returns: what could not
+        be."""
         listed = json.loads(self.project.run("runs", "list", "--json").stdout)["runs"]
         left = []
         for run in listed:
-            if run["state"] not in ("died", "waiting") or run.get("cannot"):
+            if run["state"] != "died" or run["description"] == GONE.name:
                 continue
             for more in ([], ["--unknown", "repeat"]):
                 resumed = self.project.run("runs", "resume", run["run"], *more, "--json")
@@ -154,7 +159,7 @@ class Soak:
     async def client(self, number: int) -> None:
         """A client, which connects again whenever that is needed."""
         era = ("auto", "legacy")[number % 2]
-        while len(self.book.answered) < self.runs:
+        while not self.over:
             if self._paused:
                 await anyio.sleep(0.05)
                 continue
@@ -169,7 +174,7 @@ class Soak:
                 self._busy -= 1
 
     async def _work(self, agent: Agent, number: int) -> None:
-        while len(self.book.answered) < self.runs and not self._paused:
+        while not (self.over or self._paused):
             mine = next((each for each in self._waiting if each[0] == number), None)
             if mine is not None:
                 self._waiting.remove(mine)
@@ -180,7 +185,8 @@ class Soak:
             kind = GONE if goes else self.chance.choices(KINDS, WEIGHTS)[0]
             code = f"{kind.code}  # {self._number}"
             with anyio.move_on_after(0.15 if goes else 60) as scope:
-                await self._ask(agent, number, kind, code, "execute_code", code=code, timeout=kind.timeout)
+                await self._ask(agent, number, kind, code, "execute_code", code=code, timeout=kind.timeout,
+                                description=kind.name)  # fmt: skip
             if scope.cancelled_caught:
                 self.book.lost.setdefault(_hash(code), "gone" if goes else "no answer in 60 s")
                 return
@@ -198,6 +204,10 @@ class Soak:
         if waiting := outcome.get("waiting"):
             self._waiting.append((number, program, kind, waiting["run"]))
             return
+        if not outcome["ok"] and outcome["error"]["type"] == "Busy":  # it has not run, and is told to try again
+            self.book.refused.add(_hash(program))
+            await anyio.sleep(0.3)
+            return
         self.book.answered[_hash(program)] = outcome
         answer = outcome["value"] if outcome["ok"] else outcome["error"]["type"]
         if answer == kind.answer:
@@ -211,8 +221,8 @@ class Soak:
 
     async def progress(self, answers: int) -> None:
         """Wait for so many more answers."""
-        more = min(len(self.book.answered) + answers, self.runs)
-        with anyio.move_on_after(20):
+        more = len(self.book.answered) + answers
+        with anyio.move_on_after(60):
             while len(self.book.answered) < more:
                 await anyio.sleep(0.02)
         assert len(self.book.answered) >= more, (self.failed, self.book.lost, self.project.said()[-3000:])
@@ -232,7 +242,7 @@ class Soak:
     async def kill_sandboxes(self, answers: int) -> None:
         """Kill processes of sandboxes, until there are so many answers."""
         more = len(self.book.answered) + answers
-        while len(self.book.answered) < min(more, self.runs):
+        while len(self.book.answered) < more:
             found = descendants(self.serving.pid)
             self.seen |= {*found}
             if found:
@@ -279,7 +289,6 @@ class Soak:
             "processes": [str(each) for each in self.seen if alive(each)],
             "control groups": groups,
             "temporary files": os.listdir(self.project.env["TMPDIR"]),
-            "containers": [],
         }
 
 
