@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Sized
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
 import pytest
 import uvicorn
 from doorward.config.http_settings import HttpSettings
@@ -419,13 +420,15 @@ async def test_nothing_is_asked_of_sessions_that_are_being_ended() -> None:
     assert b"shutting down" in answers[1]["body"]
 
 
-async def test_a_second_answer_of_the_sdk_goes_nowhere() -> None:
-    """The SDK answers a notification, and again when its session ends in the middle of it: clients get the first."""
+async def test_a_client_that_leaves_is_no_error() -> None:
+    """The SDK answers a notification, answers again when its session ends in the middle of it, and fails: the client
+    gets the first, and the log nothing."""
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         for status in (202, 500):
             await send({"type": "http.response.start", "status": status, "headers": []})
             await send({"type": "http.response.body", "body": b""})
+        raise anyio.ClosedResourceError
 
     answers: list[Any] = []
 

@@ -12,7 +12,9 @@ from doorward.secrets.store import Secrets
 
 NOT_SETTINGS = {
     f"DOORWARD_{name}"
-    for name in ("CONFIG", "DEBUG", "DISTRO", "HTTP_ENGINE", "NESTED", "SPECS", "CORPUS", "PEERS", "RUNS", "DIRECTUS")
+    for name in (
+        "CONFIG", "DEBUG", "DISTRO", "HTTP_ENGINE", "NESTED", "SPECS", "CORPUS", "PEERS", "RUNS", "SOAK_RUNS", "DIRECTUS"
+    )  # fmt: skip
 }
 """Variables that are not keys of the configuration: for the command line and for tests."""
 

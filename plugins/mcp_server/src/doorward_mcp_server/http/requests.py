@@ -153,13 +153,17 @@ class Requests:
 
         async def sent(part: Message) -> None:
             nonlocal answered
-            if answered:  # the SDK answers a second time where the session ends in the middle of a notification
+            if answered:
                 return
             answered = part["type"] == "http.response.body" and not part.get("more_body")
             await send(part)
 
         with self.sessions.used(scope, asked=method not in (None, "notifications/initialized")):
-            await self._app({**scope}, _again(body, receive), sent)
+            try:
+                await self._app({**scope}, _again(body, receive), sent)
+            except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+                if not answered:  # else the session has ended in the middle of a notification: its client leaves
+                    raise
             if method and "id" in message and not answered:
                 await self._notify(scope, receive, {"requestId": message["id"], "reason": "its client is gone"})
             elif len(body) > MAX_KEPT_BYTES:
