@@ -174,3 +174,5 @@ def check_audit(soak: Soak) -> None:
     assert not missing, (len(missing), [soak.book.answered[code] for code in missing[:3]])
     assert {*under_way.values()} <= soak.book.lost.keys(), "only what died with a gateway has no end"
     assert len(under_way) <= CLIENTS * len(soak.gateways)
+    told = [note for note in json.loads(verified.stdout)["notes"] if "have no end" in note]
+    assert [note.split()[0] for note in told] == [str(len(under_way))] * bool(under_way)
