@@ -9,7 +9,6 @@ import os
 import random
 import signal
 import socket
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
@@ -124,6 +123,7 @@ class Soak:
     # The gateway
 
     def start(self, *, durable: str, fail: str) -> None:
+        self.closed = fail == "closed"
         self.project.env |= {"DOORWARD_RUNS__DURABLE": durable, "DOORWARD_HOOKS__AUDIT_JSONL__FAIL": fail}
         self.url, self.serving = self._generation.enter_context(self.project.http("--port", self._port))
         self.gateways.append(process(self.serving.pid))
@@ -278,7 +278,6 @@ class Soak:
         """What the gateway holds, counted."""
         pid = self.serving.pid
         threads = len(os.listdir(f"/proc/{pid}/task"))
-        print(opened(pid), file=sys.__stderr__, flush=True)
         return {"descriptors": len(os.listdir(f"/proc/{pid}/fd")), "threads": threads, "tasks": self.tasks().total(),
                 "processes": len(descendants(pid))}  # fmt: skip
 
@@ -291,15 +290,6 @@ class Soak:
             "control groups": groups,
             "temporary files": os.listdir(self.project.env["TMPDIR"]),
         }
-
-
-def opened(pid: int) -> Counter[str]:
-    """What a process has open: paths, and how many sockets and pipes."""
-    found = Counter[str]()
-    for each in Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(OSError):
-            found[os.readlink(each).partition(":[")[0]] += 1
-    return found
 
 
 def memory(pid: int) -> int:

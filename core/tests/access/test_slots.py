@@ -180,7 +180,9 @@ async def test_so_many_wait_and_no_more() -> None:
 
     waiting = [asyncio.ensure_future(one("mallory")) for _ in range(MAX_WAITING // 2)]
     await asyncio.sleep(0)
-    with pytest.raises(Busy, match=f"too many runs wait .*: {MAX_WAITING // 2}, {MAX_WAITING // 2} of them yours") as told:
+    with pytest.raises(
+        Busy, match=f"too many runs wait .*: {MAX_WAITING // 2}, {MAX_WAITING // 2} of them yours"
+    ) as told:
         await slots.take("mallory", 30)
     assert "Nothing has run: try again" in str(told.value.hint)
     waiting += [asyncio.ensure_future(one(who)) for who in ("alice", "bob") for _ in range(100)]
