@@ -209,7 +209,7 @@ def docker_engine() -> Any:
 
 
 class SmallDisk:
-    """A folder on a disk of its own, of two megabytes."""
+    """A folder on a disk of its own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -228,11 +228,12 @@ class SmallDisk:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[SmallDisk]:
-    """A disk that can be filled. Only root can make one."""
+def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[SmallDisk]:
+    """A disk that can be filled, of two megabytes or as many as its parameter says. Only root can make one."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=2m,mode=700", "tmpfs", str(folder)]
+    size = f"size={getattr(request, 'param', 2)}m,mode=700"
+    mount = ["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)]
     try:
         made = subprocess.run(mount, capture_output=True, text=True, check=False)  # noqa: S603
     except FileNotFoundError:

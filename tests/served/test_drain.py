@@ -1,15 +1,18 @@
-"""SIGTERM over HTTP: what runs comes to its end within the grace time, what comes later is told, then all ends well."""
+"""SIGTERM: what runs comes to its end within the grace time, what comes later is told, then all ends well; over HTTP
+and over stdio."""
 
 from __future__ import annotations
 
+import os
 import signal
 import time
+from pathlib import Path
 
 import anyio
 import httpx2
 import pytest
 
-from .product import Api, Project, connected, until
+from .product import Api, Process, Project, Wire, alive, connected, descendants, needs_proc, process, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -105,3 +108,110 @@ async def test_what_was_suspended_is_resumed_by_the_next_server(api: Api, projec
             assert "resume_run" in {tool.name for tool in (await agent.client.list_tools()).tools}
             assert (await agent.call("resume_run", run=waiting["run"]))["value"] == 29
     assert [each["path"] for each in api.seen() if name in str(each)] == [f"/mark/{name}"]
+
+
+# Over stdio
+
+
+def serving_pid(project: Project) -> int:
+    """The process that the SDK's client has started."""
+    return next(
+        pid
+        for pid, _ in descendants(os.getpid())
+        if str(project.file).encode() in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    )
+
+
+async def is_gone(one: Process) -> bool:
+    return await anyio.to_thread.run_sync(until, lambda: not alive(one))
+
+
+@needs_proc
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+async def test_stdio_what_runs_ends_and_what_comes_is_told(api: Api, project: Project, era: str) -> None:
+    """The one client gets the answer of what ran when SIGTERM came, and is told of what it asked afterwards."""
+    name = f"stdio-drains-{era}"
+    async with project.stdio(era) as agent, anyio.create_task_group() as group:
+        await agent.value("1")  # the SDK's client asks for the schema of answers once
+        serving = process(serving_pid(project))
+        outcomes = []
+
+        async def run() -> None:
+            outcomes.append(await agent.call("execute_code", code=SLOW.format(name=name, ms=1500)))
+
+        group.start_soon(run)
+        assert await anyio.to_thread.run_sync(api.marked, name)
+        os.kill(serving[0], signal.SIGTERM)
+        await anyio.sleep(0.3)
+        told = await agent.call("execute_code", code="result = 1")
+        assert told["error"]["type"] == "Busy"
+        assert "is being stopped" in told["error"]["message"]
+        assert await is_gone(serving)
+    assert outcomes[0]["value"] == "done"
+    assert "Traceback" not in project.said()
+
+
+@needs_proc
+@pytest.mark.parametrize("again", [signal.SIGTERM, signal.SIGINT])
+async def test_stdio_what_takes_longer_is_ended(api: Api, project: Project, again: int) -> None:
+    """At a second signal what still runs is ended, and its client told."""
+    project.env["DOORWARD_HTTP__GRACE"] = "60"
+    name = f"stdio-late-{again}"
+    async with project.stdio() as agent, anyio.create_task_group() as group:
+        await agent.value("1")
+        serving = process(serving_pid(project))
+        failed = []
+
+        async def run() -> None:
+            try:
+                await agent.call("execute_code", code=SLOW.format(name=name, ms=29000))
+            except Exception as error:
+                failed.append(str(error))
+
+        group.start_soon(run)
+        assert await anyio.to_thread.run_sync(api.marked, name)
+        os.kill(serving[0], signal.SIGTERM)
+        await anyio.sleep(0.3)
+        assert alive(serving)
+        os.kill(serving[0], again)
+        assert await is_gone(serving)
+    assert "shutting down" in failed[0]
+    assert "Traceback" not in project.said()
+
+
+@needs_proc
+async def test_stdio_what_was_suspended_is_resumed_by_the_next(api: Api, project: Project) -> None:
+    """What cannot end within the grace time is suspended, and goes on in the process that the client starts next."""
+    project.env["DOORWARD_HTTP__GRACE"] = "0.3"
+    code = "import shelf\nshelf.mark(name='stdio-goes-on')\nfor n in range(30):\n    shelf.slow(ms=100)\nresult = n"
+    outcomes = []
+    async with project.stdio() as agent, anyio.create_task_group() as group:
+
+        async def run() -> None:
+            outcomes.append(await agent.call("execute_code", code=code))
+
+        group.start_soon(run)
+        assert await anyio.to_thread.run_sync(api.marked, "stdio-goes-on")
+        os.kill(serving_pid(project), signal.SIGTERM)
+    assert outcomes[0]["waiting"]["for"] == "stop"
+    async with project.stdio() as agent:
+        assert (await agent.call("resume_run", run=outcomes[0]["waiting"]["run"]))["value"] == 29
+    assert len([each for each in api.seen() if each["path"] == "/mark/stdio-goes-on"]) == 1
+
+
+@pytest.mark.parametrize("told", [False, True], ids=["alone", "after SIGTERM"])
+def test_stdio_nothing_waits_for_a_client_that_is_gone(api: Api, project: Project, told: bool) -> None:
+    """The end of the input ends what runs, however long the grace time is, and the audit log says so."""
+    project.env["DOORWARD_HTTP__GRACE"] = "3600"
+    name = f"stdio-gone-{told}"
+    with Wire(project) as wire:
+        wire.connect().start(SLOW.format(name=name, ms=29000))
+        assert api.marked(name)
+        if told:
+            wire.process.send_signal(signal.SIGTERM)
+        assert wire.process.stdin is not None
+        wire.process.stdin.close()
+        assert wire.process.wait(20) == 0
+    assert "Traceback" not in project.said()
+    last = [line for line in project.audit() if line["event"] == "run_finished"][-1]
+    assert last["error"] == "limit:Cancelled"

@@ -84,6 +84,7 @@ def test_a_killed_client_takes_everything_along(api: Api, project: Project, code
 )
 def test_serve_ends_well_when_told(api: Api, project: Project, told: int, code: str) -> None:
     """SIGTERM and SIGINT in the middle of a program: exit code 0, no traceback, nothing remains. CONTRACT: EXE-19."""
+    project.env["DOORWARD_HTTP__GRACE"] = "0.3"
     with Wire(project) as wire:
         wire.connect().start(code.replace("NAME", project.folder.name))
         assert api.marked(project.folder.name)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import anyio
 import pytest
 from doorward import LOCAL, Busy, Unsupported
-from doorward.access.slots import Slots, may_take
+from doorward.access.slots import MAX_WAITING, Slots, may_take
 
 from ..conftest import CONFIG, InProcess
 
@@ -164,6 +164,33 @@ async def test_who_is_cancelled_while_waiting_takes_nothing() -> None:
     with pytest.raises(Busy):
         await slots.take("dave", 0)
     slots.give_back("carol")
+    assert (slots._held, slots._waiting) == ({}, {})
+
+
+async def test_so_many_wait_and_no_more() -> None:
+    """One principal has half of the places in the queue at most; who comes then still waits, and is served in turn."""
+    slots, order = Slots("few", 1, 30), list[str]()
+    await slots.take("mallory", 1)
+
+    async def one(who: str) -> None:
+        await slots.take(who, 30)
+        order.append(who)
+        await asyncio.sleep(0)
+        slots.give_back(who)
+
+    waiting = [asyncio.ensure_future(one("mallory")) for _ in range(MAX_WAITING // 2)]
+    await asyncio.sleep(0)
+    with pytest.raises(
+        Busy, match=f"too many runs wait .*: {MAX_WAITING // 2}, {MAX_WAITING // 2} of them yours"
+    ) as told:
+        await slots.take("mallory", 30)
+    assert "Nothing has run: try again" in str(told.value.hint)
+    waiting += [asyncio.ensure_future(one(who)) for who in ("alice", "bob") for _ in range(100)]
+    await asyncio.sleep(0)
+    slots.give_back("mallory")
+    await asyncio.gather(*waiting)
+    assert order[:300] == ["mallory", "alice", "bob"] * 100
+    assert order[300:] == ["mallory"] * (MAX_WAITING // 2 - 100)
     assert (slots._held, slots._waiting) == ({}, {})
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward import Call, CallRecord, Function, PluginContext
+from doorward import Call, CallRecord, Function, Outcome, PluginContext, Program
 from doorward_audit_jsonl import AuditLog
 from doorward_testing import Cli, check_light_import
 
@@ -56,6 +56,18 @@ def test_verify_says_whether_the_log_is_whole(commands: Cli, doorward_host: Any)
     assert broken.code == 1
     assert "doorward.audit.jsonl:2 (line 2) was changed" in broken.err
     assert "is NOT whole" in broken.out
+
+
+def test_verify_tells_runs_that_died(commands: Cli, doorward_host: Any) -> None:
+    """A run whose process was killed has a beginning and no end; one that went on elsewhere has one."""
+    log = AuditLog(PluginContext("audit_jsonl", AuditLog.Settings(), state_of(doorward_host)))
+    for run in ("died", "over", "resumed", "resumed"):
+        log.run_started(Program("1", run=run))
+    for run in ("over", "resumed", ""):
+        log.run_finished(Program("1", run=run), Outcome(True))
+    told = commands("audit", "verify", "--json")
+    assert told.json["notes"] == ["1 run(s) have no end: they run now, or died with their process: died"]
+    assert told.code == 0
 
 
 def test_a_copy_is_verified_elsewhere(commands: Cli, doorward_host: Any, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Sized
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
 import pytest
 import uvicorn
 from doorward.config.http_settings import HttpSettings
@@ -395,3 +396,48 @@ def test_lines_that_repeat_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "PERIOD_SECONDS", 0.0)
     assert bounded.left_out("a") == 5
     assert bounded.left_out("a") == 0
+
+
+async def test_nothing_is_asked_of_sessions_that_are_being_ended() -> None:
+    """A request that comes while the server ends its sessions is told to try again, and does not reach the SDK."""
+    asked: list[str] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        asked.append(scope["method"])
+
+    answers: list[Any] = []
+
+    async def send(message: Any) -> None:
+        answers.append(message)
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"{}", "more_body": False}
+
+    passing = Requests(app, HttpSettings(), lambda session: None)
+    await passing.end()
+    await passing({"type": "http", "method": "POST", "path": "/mcp", "headers": [], PRINCIPAL: "alice"}, receive, send)
+    assert (asked, answers[0]["status"]) == ([], 503)
+    assert b"shutting down" in answers[1]["body"]
+
+
+async def test_a_client_that_leaves_is_no_error() -> None:
+    """The SDK answers a notification, answers again when its session ends in the middle of it, and fails: the client
+    gets the first, and the log nothing."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        for status in (202, 500):
+            await send({"type": "http.response.start", "status": status, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+        raise anyio.ClosedResourceError
+
+    answers: list[Any] = []
+
+    async def send(message: Any) -> None:
+        answers.append(message)
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b'{"method": "notifications/x"}', "more_body": False}
+
+    scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": [(b"mcp-session-id", b"1")]}
+    await Requests(app, HttpSettings(), lambda session: None)({**scope, PRINCIPAL: "alice"}, receive, send)
+    assert [message.get("status") for message in answers] == [202, None]

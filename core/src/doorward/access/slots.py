@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from doorward.model.programs import Program
 
 
+MAX_WAITING = 1024
+"""Runs that wait for a sandbox of one executor. Principals share these places as they share the sandboxes."""
+
 NOTICE_SECONDS = 0.05
 """A run that still waits is told so many seconds before its deadline: it was not its program that took too long."""
 
@@ -42,10 +45,13 @@ class Slots:
 
     async def take(self, principal: str, seconds: float) -> None:
         """Take a place, now or when it is the principal's turn. Raises: Busy if that takes longer than `seconds` or the
-        executor's `wait`."""
+        executor's `wait`, or if too many wait already."""
         if may_take(principal, self._held, self._most):
             self._held[principal] += 1
             return
+        waiting = Counter({who: len(turns) for who, turns in self._waiting.items()})
+        if not may_take(principal, waiting, MAX_WAITING):
+            raise self._full(principal, waiting)
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[None] = loop.create_future()
         self._waiting.setdefault(principal, deque()).append(turn)
@@ -86,6 +92,13 @@ class Slots:
     def _end(self, turn: asyncio.Future[None], principal: str) -> None:
         if not turn.done():
             turn.set_exception(self._busy(principal))
+
+    def _full(self, principal: str, waiting: Counter[str]) -> Busy:
+        return Busy(
+            f"too many runs wait for a sandbox of the executor {self._executor!r}: {waiting.total()}, "
+            f"{waiting[principal]} of them yours",
+            hint="Nothing has run: try again when some of yours have ended, and do more in one run.",
+        )
 
     def _busy(self, principal: str) -> Busy:
         mine, held = self._held[principal], self._held.total()

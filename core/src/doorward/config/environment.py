@@ -10,10 +10,8 @@ from typing import Any
 from doorward.model.errors import ConfigError
 from doorward.secrets.store import Secrets
 
-NOT_SETTINGS = {
-    f"DOORWARD_{name}"
-    for name in ("CONFIG", "DEBUG", "DISTRO", "HTTP_ENGINE", "NESTED", "SPECS", "CORPUS", "PEERS", "RUNS", "DIRECTUS")
-}
+_OF_TESTS = ("SPECS", "CORPUS", "PEERS", "RUNS", "SOAK_RUNS", "DIRECTUS")
+NOT_SETTINGS = {f"DOORWARD_{name}" for name in ("CONFIG", "DEBUG", "DISTRO", "HTTP_ENGINE", "NESTED", *_OF_TESTS)}
 """Variables that are not keys of the configuration: for the command line and for tests."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -14,6 +15,11 @@ from doorward_audit_jsonl.log_file import all_files, head_path
 
 MAX_PROBLEMS = 100
 """Problems that are told one by one."""
+
+MAX_RUNS_NAMED = 20
+"""Runs without an end that are named."""
+
+_RUN = re.compile(rb'"event":"run_(?:(started)|finished)","run":"([^"]+)"')
 
 
 @dataclass
@@ -95,6 +101,7 @@ class _Walk:
         self._verdict, self._key, self._head, self._holds = verdict, key, head, holds
         self._last: Link | None = None
         self._unchained = self._torn = 0
+        self._under_way: dict[bytes, None] = {}
 
     def line(self, place: str, line: bytes) -> None:
         self._verdict.lines += 1
@@ -105,6 +112,11 @@ class _Walk:
             self._first(place, claimed)
         else:
             self._next(place, claimed, self._last)
+        if claimed and (run := _RUN.search(claimed.text)):
+            if run[1]:
+                self._under_way[run[2]] = None
+            else:
+                self._under_way.pop(run[2], None)
         if claimed and any(b'"event":"%s"' % event in claimed.text for event in (b"head_made", b"key_made")):
             self._verdict.problem(f"{place}: head or key were made anew here: what was cut off before is not missed")
         if claimed and self._holds and claimed.link.n == self._holds.n:
@@ -119,6 +131,9 @@ class _Walk:
             verdict.notes.append(f"{self._torn} line(s) were torn when a process was killed, or the disk was full")
         if self._unchained:
             verdict.notes.append(f"{self._unchained} line(s) at the beginning are older than the chain: not proven")
+        if runs := [run.decode(errors="replace") for run in self._under_way]:
+            named = ", ".join(runs[-MAX_RUNS_NAMED:]) + (" and others" if len(runs) > MAX_RUNS_NAMED else "")
+            verdict.notes.append(f"{len(runs)} run(s) have no end: they run now, or died with their process: {named}")
         if head is None:
             verdict.problem("the head is missing, or made with another key: lines may have been cut off at the end")
         elif head.last.n > last.n:

@@ -64,8 +64,7 @@ class Serve(click.Command):
 )
 @click.option("--init", is_flag=True, help="First `doorward init --from-environment`, if there is no configuration.")
 def serve(project: Project, transport: str, host: str | None, port: int | None, init: bool) -> None:
-    """Serve MCP clients until they go, or until told to end: SIGTERM has programs of HTTP clients end first, within
-    [http] grace."""
+    """Serve MCP clients until they go, or until told to end: SIGTERM has programs end first, within [http] grace."""
     gc.disable()  # until all is imported, as `doorward.cli.main` does
     if init:
         from doorward.commands import first_start
@@ -104,7 +103,7 @@ async def _serve(project: Project, transport: str, host: str | None, port: int |
             return
         if sys.stdin.isatty():
             say("Serving MCP on standard input and output: a client is meant to start this. Ctrl-C ends it.", err=True)
-        await transports.serve_stdio(gate)
+        await transports.serve_stdio(gate, stopping)
 
 
 @contextmanager

@@ -29,12 +29,26 @@ ANSWER_SECONDS = 1.0
 """Seconds in which the answers of the last programs are sent, if the grace time has no more."""
 
 
-async def serve_stdio(gate: Gateway) -> None:
-    """Serve the one client at our standard input and output, until it closes them."""
+async def serve_stdio(gate: Gateway, stopping: Stopping | None = None) -> None:
+    """Serve the one client at our standard input and output, until it closes them: then it is gone, and what runs for
+    it is ended at once. `stopping` learns how to let what runs come to its end."""
+    from doorward_mcp_server.shutdown import Shutdown
     from doorward_mcp_server.stdio import streams
 
+    shutdown = Shutdown()
+    if stopping is not None:
+        stopping.drain = partial(_drained, gate, shutdown)
     async with serving(gate) as server, streams() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+        server.middleware.insert(0, shutdown)
+        running = asyncio.ensure_future(server.run(incoming, outgoing, server.create_initialization_options()))
+        try:
+            await asyncio.shield(running)
+        finally:
+            with anyio.CancelScope(shield=True):
+                shutdown.end()
+                await shutdown.answered(ANSWER_SECONDS)
+                running.cancel()
+                await asyncio.wait([running])
 
 
 async def serve_http(

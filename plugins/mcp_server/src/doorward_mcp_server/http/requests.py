@@ -56,12 +56,15 @@ class Requests:
         self._large_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._posts = 0
         self._answered = asyncio.Event()
+        self._over = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if PRINCIPAL not in scope:  # it is public
             await self._app(scope, receive, send)
             return
         try:
+            if self._over:
+                raise Refused(503, "the server is shutting down. Try again in a moment.")
             async with AsyncExitStack() as places:
                 _take(places, self._under_way, scope[PRINCIPAL], self._most)
                 if scope["method"] == "GET" or Headers(scope=scope).get("mcp-method") == "subscriptions/listen":
@@ -81,6 +84,7 @@ class Requests:
             while self._posts:
                 self._answered.clear()
                 await self._answered.wait()
+        self._over = True
         await self.sessions.close()
 
     def _posted(self) -> None:
@@ -149,11 +153,17 @@ class Requests:
 
         async def sent(part: Message) -> None:
             nonlocal answered
+            if answered:
+                return
             answered = part["type"] == "http.response.body" and not part.get("more_body")
             await send(part)
 
         with self.sessions.used(scope, asked=method not in (None, "notifications/initialized")):
-            await self._app({**scope}, _again(body, receive), sent)
+            try:
+                await self._app({**scope}, _again(body, receive), sent)
+            except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+                if not answered:  # else the session has ended in the middle of a notification: its client leaves
+                    raise
             if method and "id" in message and not answered:
                 await self._notify(scope, receive, {"requestId": message["id"], "reason": "its client is gone"})
             elif len(body) > MAX_KEPT_BYTES:

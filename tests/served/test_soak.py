@@ -1,0 +1,179 @@
+"""Thousands of executions by eight clients, while everything that can fail does: nothing is left behind, memory stays
+flat, and every execution is in the audit log. `DOORWARD_SOAK_RUNS` says how many."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from .conftest import LIMITS, SHELF
+from .product import Api, Project, needs_proc, until
+from .soak import Soak, audited
+from .test_faults import held
+from .test_http_auth import token
+
+RUNS = int(os.environ.get("DOORWARD_SOAK_RUNS", "400"))
+CLIENTS = 8
+CYCLES = 4 if RUNS < 2000 else 10
+"""How often each fault comes; in the first half the gateway is restarted after each cycle."""
+
+STEP = max(6, RUNS // CYCLES // 12)
+"""Answers for which a fault lasts, and the calm after it."""
+
+RESTARTS = [(signal.SIGTERM, "always", "open"), (signal.SIGKILL, "always", "closed"), (signal.SIGTERM, "waits", "open")]
+"""How a gateway ends, and the settings of the next one."""
+
+REFUSED = "guard:GuardRefused"
+"""What `fail = "closed"` does while the audit log cannot be written."""
+
+EXPLAINED = {"executor:SandboxDied", "limit:TimeoutError", "server:ServerError", "config:StateError", REFUSED}
+"""Errors that a fault may be the cause of."""
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="makes a disk, and counts what Linux tells"),
+    needs_proc,
+    pytest.mark.anyio,
+    pytest.mark.slow,
+    pytest.mark.timeout(600 + RUNS),
+]
+
+
+async def faults(soak: Soak, api: Api, disk: Any) -> None:
+    """Each fault once, with calm behind it."""
+    async with soak.fault():
+        await soak.kill_sandboxes(STEP)
+    await soak.progress(STEP)
+    async with soak.fault():
+        api.kill()
+        await soak.progress(STEP)
+        api.start()
+    await soak.progress(STEP)
+    async with soak.fault():
+        refused = soak.book.errors[REFUSED]
+        with disk.full():
+            await soak.progress(STEP)
+            while soak.closed and soak.book.errors[REFUSED] == refused:  # the last page of the log still had room
+                await soak.progress(1)
+        assert soak.closed or soak.book.errors[REFUSED] == refused, "while it is open, nothing waits for the log"
+    await soak.progress(STEP)
+    for name in ("catalog.db", "programs.db"):
+        with held(soak.project.state / name):  # nobody waits for it, and nothing fails
+            await soak.progress(STEP)
+    await soak.progress(STEP)
+
+
+async def restart(soak: Soak, how: int, durable: str, fail: str) -> None:
+    async with soak.fault():
+        ended = await anyio.to_thread.run_sync(soak.stop, how)
+        assert ended == (0 if how == signal.SIGTERM else -how)
+        await anyio.to_thread.run_sync(lambda: soak.start(durable=durable, fail=fail))
+        if how == signal.SIGKILL:
+            assert not await anyio.to_thread.run_sync(soak.resume_died)
+        await soak.progress(CLIENTS)
+
+
+@pytest.mark.parametrize("small_disk", [100], indirect=True)
+async def test_a_soak(tmp_path: Path, small_disk: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """A soak."""
+    with Api() as api:
+        config = f"{LIMITS}{SHELF.format(url=api.url)}\n[executors.nsjail]\npool = 2\nmost = 6\n"
+        project = Project(tmp_path / "project", config)
+        project.change('executor = "monty"', 'executor = ["monty", "nsjail"]')
+        project.change('state = "state"', f'state = "{small_disk.folder}/state"')
+        project.state = small_disk.folder / "state"
+        tokens = [token(project, name)["token"] for name in ("alice", "bob", "carol", "dave")]
+        soak = Soak(project, tokens)
+        soak.start(durable="waits", fail="open")
+        began = time.monotonic()
+        async with anyio.create_task_group() as group:
+            for number in range(CLIENTS):
+                group.start_soon(soak.client, number)
+            before = await worked(soak, api, small_disk)
+        after = await idle(soak)
+        seconds = time.monotonic() - began
+        soak.stop(signal.SIGTERM)
+        assert not soak.resume_died()
+    with capsys.disabled():
+        print(f"\n{json.dumps(report(soak, before, after, seconds), indent=1)}")
+    check(soak, before, after)
+
+
+async def worked(soak: Soak, api: Api, disk: Any) -> dict[str, int]:
+    """All runs, with restarts in the first half. Returns: what the last gateway holds when it is warm."""
+    restarts = iter(RESTARTS * CYCLES)
+    for cycle in range(CYCLES):
+        await soak.progress(STEP)
+        await faults(soak, api, disk)
+        if cycle < CYCLES // 2:
+            await restart(soak, *next(restarts))
+        elif cycle == CYCLES // 2:
+            before = await idle(soak)
+    await soak.progress(max(STEP, RUNS - len(soak.book.answered)))
+    soak.over = True
+    return before
+
+
+async def idle(soak: Soak) -> dict[str, int]:
+    """What the gateway holds when no client is there."""
+    async with soak.quiet():
+        await anyio.sleep(1.5)
+        soak.sample()
+        return await anyio.to_thread.run_sync(soak.held)
+
+
+def report(soak: Soak, before: dict[str, int], after: dict[str, int], seconds: float) -> dict[str, Any]:
+    last = [each for each in soak.memory if each[0] == len(soak.gateways)]
+    shown = last[:: max(1, len(last) // 12)]
+    return {
+        "answered": len(soak.book.answered), "refused": len(soak.book.refused), "lost": len(soak.book.lost), "seconds": round(seconds, 1),
+        "gateways": len(soak.gateways), "errors of faults": dict(soak.book.errors),
+        "memory of the last gateway, KiB by answers": {str(answers): kib for _, answers, kib in shown},
+        "held when warm": before, "held at the end": after,
+    }  # fmt: skip
+
+
+def check(soak: Soak, before: dict[str, int], after: dict[str, int]) -> None:
+    book = soak.book
+    assert not book.wrong, book.wrong[:5]
+    assert {*book.errors} <= EXPLAINED, book.errors
+    assert until(lambda: not any(soak.leftovers().values()), 20), soak.leftovers()
+    said = soak.project.said()
+    failed = [line for line in said.splitlines() if "Traceback" in line and "ClosedResourceError" not in line]
+    assert not failed, failed[0][-3000:]  # the SDK has one where a session ends in the middle of a notification
+    assert {what: count for what, count in after.items() if count > before[what] + 16} == {}, (before, after)
+    last = [kib for generation, _, kib in soak.memory if generation == len(soak.gateways)]
+    warm, end = (statistics.median(part) for part in (last[len(last) // 4 :][:5], last[-5:]))
+    assert end <= 1.15 * warm + 8 * 1024, last
+    check_audit(soak)
+
+
+def check_audit(soak: Soak) -> None:
+    """The chain is whole, and has each execution: what was answered as it was answered, and what was lost at most as
+    begun."""
+    verified = soak.project.run("audit", "verify", "--json")
+    assert verified.returncode == 0, verified.stdout
+    under_way: dict[str, str] = {}
+    outcomes: dict[str, bool] = {}
+    for line in audited(soak.project.state):
+        assert "lost" not in line, line
+        if line["event"] == "run_started":
+            under_way[line["run"]] = line["code_sha256"]
+        elif line["event"] == "run_finished":
+            outcomes[line["code_sha256"]] = line["ok"]
+            under_way.pop(line["run"], None)
+    assert soak.book.refused <= outcomes.keys(), "those that were refused"
+    missing = [code for code, outcome in soak.book.answered.items() if outcomes.get(code) is not outcome["ok"]]
+    assert not missing, (len(missing), [soak.book.answered[code] for code in missing[:3]])
+    assert {*under_way.values()} <= soak.book.lost.keys(), "only what died with a gateway has no end"
+    assert len(under_way) <= CLIENTS * len(soak.gateways)
+    told = [note for note in json.loads(verified.stdout)["notes"] if "have no end" in note]
+    assert [note.split()[0] for note in told] == [str(len(under_way))] * bool(under_way)
