@@ -125,5 +125,6 @@ async def test_a_journal_costs_a_call_next_to_nothing(doorward_host: Any, tmp_pa
             with counted() as calls:
                 await run.call(*CALL)
             found[durable] = calls["call"] + calls["c_call"]
+    print(found)
     assert found["waits"] - found["never"] <= 30
     assert found["always"] - found["never"] <= 150

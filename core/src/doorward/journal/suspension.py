@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 from doorward.model.errors import DoorwardError, LimitExceeded
@@ -52,9 +52,16 @@ class Suspension:
         finally:
             self._scope = None
 
-    def call(self) -> AbstractContextManager[None]:
-        """A block around a call in flight."""
-        return _InFlight(self)
+    def __enter__(self) -> None:
+        """Begin a block around a call in flight; there may be many at once."""
+        self._in_flight += 1
+        if self._awaited:
+            self._look()
+
+    def __exit__(self, *raised: object) -> None:
+        self._in_flight -= 1
+        if self._awaited:
+            self._look()
 
     async def wait(self, for_: Awaited, what: str) -> NoReturn:
         """Suspend the run as soon as all calls in flight wait. The call does not come back from here: it was not made,
@@ -94,26 +101,6 @@ class Suspension:
         if self._scope is not None:
             self._scope.cancel()
 
-    def _moved(self, calls: int) -> None:
-        self._in_flight += calls
-        if self._awaited:
-            self._look()
-
     def _look(self) -> None:
         if self._scope is not None and self._in_flight == self._waiting:
             self._scope.cancel()
-
-
-class _InFlight:
-    """See `Suspension.call`. A class, and no generator: one is around every call."""
-
-    __slots__ = ("_suspension",)
-
-    def __init__(self, suspension: Suspension) -> None:
-        self._suspension = suspension
-
-    def __enter__(self) -> None:
-        self._suspension._moved(1)
-
-    def __exit__(self, *raised: object) -> None:
-        self._suspension._moved(-1)

@@ -25,20 +25,24 @@ NOWHERE: Place = (0, 0)
 
 
 class HeadFile:
-    """Raises: ConfigError, OSError if it cannot be opened, or is not ours."""
+    """As a block it is one in which no other process writes; it raises OSError if one does for too long (`patience`, in
+    seconds).
+
+    Raises: ConfigError, OSError if it cannot be opened, or is not ours.
+    """
 
     def __init__(self, path: Path, key: bytes) -> None:
         self._path, self._name, self._key = path, str(path), key
         self._last: Head | None = None
         self._content = b""
         self._place = NOWHERE
+        self.patience = 0.0
         self._number = self._opened()
 
-    def take(self, patience: float) -> None:
-        """Wait until no other process writes. Raises: OSError if one does for too long."""
+    def __enter__(self) -> None:
         if fcntl is None:
             return
-        end, pause = time.monotonic() + patience, 0.0001
+        end, pause = time.monotonic() + self.patience, 0.0001
         while True:
             try:
                 if self._number < 0:
@@ -53,8 +57,7 @@ class HeadFile:
                 time.sleep(pause)
                 pause = min(pause * 2, 0.01)
 
-    def give(self) -> None:
-        """Let others write."""
+    def __exit__(self, *raised: object) -> None:
         if fcntl is not None:
             fcntl.flock(self._number, fcntl.LOCK_UN)
 
@@ -64,9 +67,6 @@ class HeadFile:
         if self._last is not None and content == self._content:  # nobody else has written since: it needs no proof
             return self._last
         return head_in(content, self._key)
-
-    def known(self) -> Head:
-        return self.read() or Head()
 
     def write(self, head: Head) -> None:
         """Raises: OSError."""
@@ -87,7 +87,7 @@ class HeadFile:
         from doorward import own_file
 
         number = own_file(self._path, os.O_RDWR | os.O_CREAT, known=is_head)
-        self._place = place(os.fstat(number))
+        self._place = place_of(number)[0]
         return number
 
     def _replaced(self) -> None:
@@ -98,34 +98,15 @@ class HeadFile:
             self.write(self._last)
 
 
-class Turn:
-    """A block in which no other process writes. A class, and no generator: one is around every line."""
-
-    __slots__ = ("_head", "_patience")
-
-    def __init__(self, head: HeadFile, patience: float) -> None:
-        self._head, self._patience = head, patience
-
-    def __enter__(self) -> None:
-        self._head.take(self._patience)
-
-    def __exit__(self, *raised: object) -> None:
-        self._head.give()
-
-
 def head_path(log: Path) -> Path:
     """Where the head of a log is."""
     return log.with_name(f"{log.name}.head")
 
 
-def place(found: os.stat_result) -> Place:
-    return found.st_dev, found.st_ino
-
-
-def place_of(name: str) -> tuple[Place, int]:
-    """Which file a path leads to now, and its size."""
+def place_of(file: str | int) -> tuple[Place, int]:
+    """Which file a path leads to now, or which is open, and its size."""
     try:
-        found = os.lstat(name)
+        found = os.lstat(file) if isinstance(file, str) else os.fstat(file)
     except FileNotFoundError:
         return NOWHERE, 0
-    return place(found), found.st_size
+    return (found.st_dev, found.st_ino), found.st_size

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from doorward_audit_jsonl.chain import Head, Link, chain_key, chained, read_at
-from doorward_audit_jsonl.head_file import NOWHERE, HeadFile, Turn, head_path, place, place_of
+from doorward_audit_jsonl.head_file import NOWHERE, HeadFile, head_path, place_of
 
 TURN_SECONDS = 1.0
 """Seconds for which a line waits for another process that writes; then it waits in memory."""
@@ -52,9 +52,10 @@ class LogFile:
             self.close()
             raise
 
-    def turn(self, patience: float) -> Turn:
+    def turn(self, patience: float) -> HeadFile:
         """A block in which no other process writes. Raises: OSError if one does for too long."""
-        return Turn(self._head, patience)
+        self._head.patience = patience
+        return self._head
 
     def append(self, text: bytes) -> None:
         """Write a line, in a turn: an object of JSON without its last brace. Raises: OSError, ConfigError."""
@@ -74,7 +75,7 @@ class LogFile:
     @property
     def is_over(self) -> bool:
         """Whether, after a line, this file is full or a day old: see `rotate`."""
-        return self._size_now >= self._max_bytes or self._is_old()
+        return self._size_now >= self._max_bytes or (self._retention is not None and self._is_old())
 
     def rotate(self) -> None:
         """In a turn, have the next file begin if this one is full, or a day old; and drop what is not kept.
@@ -124,7 +125,7 @@ class LogFile:
         """Drop the oldest files, and remember where the chain begins then. The head is written first: a file too many
         is no harm, and is dropped with the next one."""
         for file in files:
-            head = self._head.known()
+            head = self._head.read() or Head()
             last = _last_link(file)
             if last is not None and last.n > head.before.n:
                 self._head.write(head._replace(before=last))
@@ -139,14 +140,14 @@ class LogFile:
         from doorward import own_file
 
         self._file = own_file(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, known=_is_log)
-        self._place = place(os.fstat(self._file))
+        self._place = place_of(self._file)[0]
         self._began = _first_time(self._file) if self._retention is not None else 0.0
 
     def _caught_up(self, size: int) -> Head:
         """The head, after lines that it does not know yet: their process was killed before it could say so. What is not
         in the chain stays in the file, and `verify` tells it; a line that a kill tore is ended."""
         assert self._file is not None
-        head, file = self._head.known(), self._place[1]
+        head, file = self._head.read() or Head(), self._place[1]
         if head.size == size and head.file == file:
             return head
         last, start = head.last, head.size if head.file == file else 0
