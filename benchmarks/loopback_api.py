@@ -23,7 +23,10 @@ def document(url: str) -> dict[str, Any]:
         "info": {"title": "Loopback", "version": "1"},
         "servers": [{"url": url}],
         "paths": {
-            "/item": {"get": {"operationId": "item", "parameters": number, "responses": answer}},
+            "/item": {
+                "get": {"operationId": "item", "parameters": number, "responses": answer},
+                "post": {"operationId": "add_item", "parameters": number, "responses": answer},
+            },
             "/slow": {"get": {"operationId": "slow", "parameters": number, "responses": answer}},
         },
     }
@@ -39,7 +42,13 @@ class Api(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._got += data
         while b"\r\n\r\n" in self._got:
-            head, _, self._got = self._got.partition(b"\r\n\r\n")
+            head, _, rest = self._got.partition(b"\r\n\r\n")
+            if head.startswith(b"POST"):
+                size = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line[:15] == b"content-length:")
+                if len(rest) < size:
+                    return
+                rest = rest[size:]
+            self._got = rest
             delay = 0.1 if head.startswith(b"GET /slow") else 0
             answer = ANSWER % (len(ITEM), ITEM)
             if delay:

@@ -19,6 +19,8 @@ PARTS = (
     "start",
     "memory",
     "program",
+    "durable",
+    "governed",
     "imports",
     "compile",
     "search",

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from .product import Project, connected
 
@@ -95,3 +101,67 @@ async def test_an_mcp_server_gets_the_context(project: Project, tmp_path: Path) 
         found = [str(each) for each in answer["value"]]
     assert all("traceparent" in each for each in found)
     assert found[0] != found[1]
+
+
+class Spans:
+    """A collector of spans, by OTLP over HTTP."""
+
+    def __init__(self) -> None:
+        self.spans: list[Any] = []
+        collector = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                if self.headers.get("Content-Encoding") == "gzip":
+                    body = gzip.decompress(body)
+                for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+                    collector.spans += [span for scope in resource.scope_spans for span in scope.spans]
+                self.send_response(200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *args: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+async def test_a_client_names_the_trace_of_a_run(project: Project) -> None:
+    """By `_meta` of the MCP request; by the header of the HTTP request where that says nothing. A text that is no
+    context changes nothing."""
+    collector = Spans()
+    endpoint = f'\n[hooks.telemetry]\nendpoint = "{collector.url}"\nmetrics = false\n'
+    meta, header = (f"00-{number * 32}-{number * 16}-01" for number in "ab")
+    try:
+        with watched(project, endpoint).http() as (url, _):
+            async with connected(url) as agent:
+                for given in (meta, "", "00-nonsense"):
+                    await _runs(agent.client, given)
+            async with (
+                httpx2.AsyncClient(headers={"traceparent": header}) as http,
+                Client(streamable_http_client(url, http_client=http)) as client,
+            ):
+                await _runs(client, "")
+                await _runs(client, meta)
+    finally:
+        collector.close()
+    runs = sorted((span for span in collector.spans if span.name == "run"), key=lambda run: run.start_time_unix_nano)
+    named = [(run.trace_id.hex(), run.parent_span_id.hex()) if run.parent_span_id else None for run in runs]
+    a, b = ((number * 32, number * 16) for number in "ab")
+    assert named == [a, None, None, b, a]
+
+
+async def _runs(client: Client, traceparent: str) -> None:
+    meta: Any = {"traceparent": traceparent} if traceparent else None
+    assert not (await client.call_tool("execute_code", {"code": "1"}, meta=meta)).is_error

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -311,3 +312,19 @@ def test_a_stuck_process_stops_no_run(tmp_path: Path) -> None:
     log.auth_chosen("last", "jwt")
     assert [json.loads(line)["server"] for line in (tmp_path / NAME).read_text().splitlines()] == [*"01234", "last"]
     assert verdict(tmp_path).ok
+
+
+def test_a_line_asks_the_system_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call has a line: what is known of log and head is not asked again."""
+    log = audit(tmp_path)
+    log.auth_chosen("server-0", "jwt")
+    made: list[str] = []
+    for name in ("open", "close", "lstat", "stat", "fstat", "lseek", "read", "write", "pread", "pwrite", "ftruncate"):
+        monkeypatch.setattr(os, name, partial(_noted, made, name, getattr(os, name)))
+    log.auth_chosen("server-1", "jwt")
+    assert made == ["lstat", "lstat", "pread", "write", "pwrite"]
+
+
+def _noted(made: list[str], name: str, asked: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    made.append(name)
+    return asked(*given, **named)

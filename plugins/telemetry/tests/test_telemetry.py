@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -204,6 +206,46 @@ async def test_metrics(receiver: Receiver, doorward_host: Any) -> None:
     assert "traceparent" not in receiver.asked[0]
 
 
+async def test_a_run_is_part_of_the_trace_of_its_request(receiver: Receiver, doorward_host: Any) -> None:
+    """What is the current span where a run begins is its parent; with `join = false` each run is a trace of its own."""
+    from opentelemetry import trace
+
+    parent = trace.SpanContext(0xABC, 0xDEF, is_remote=True, trace_flags=trace.TraceFlags(1))
+    settings = config(receiver, doorward_host)
+    for join in (True, False):
+        settings["hooks"]["telemetry"]["join"] = join
+        async with doorward_host.gateway(settings) as gate:
+            with trace.use_span(trace.NonRecordingSpan(parent)):
+                assert (await gate.execute(CODE)).ok
+    joined, alone = (span for span in receiver.spans() if span.name == "run")
+    assert (int.from_bytes(joined.trace_id), int.from_bytes(joined.parent_span_id)) == (0xABC, 0xDEF)
+    assert int.from_bytes(alone.trace_id) != 0xABC
+    assert alone.parent_span_id == b""
+
+
+async def test_sandboxes_hits_and_waits_are_measured(receiver: Receiver, doorward_host: Any) -> None:
+    """Sandboxes by executor and state; programs that were kept and run again; and how long runs waited that went on."""
+    settings = config(receiver, doorward_host, traces=False) | {"cache": "sqlite"}
+    doorward_host.install_real("sqlite")
+    rule = {"match": "shop.*", "then": "confirm"}
+    settings["policy"] = {"rules": [rule]}
+    settings["approvals"] = {"patience": 0.1}
+    async with doorward_host.gateway(settings) as gate:
+        kept = await gate.execute("a = 1\nresult = a + 1")
+        assert (await gate.run_cached(kept.cache_id, {"a": 2})).value == 3
+        waits = await gate.execute(CODE)
+        assert waits.waiting is not None
+        await gate.runs.resume(waits.waiting.run, principal="local")
+    metrics = receiver.metrics()
+    assert metrics["doorward.cache.hits"].sum.data_points[0].as_int == 1
+    waits_by = {attributes(point)["for"]: point.as_int for point in metrics["doorward.waits"].sum.data_points}
+    assert waits_by == {"approval": 2}
+    (waited,) = metrics["doorward.wait.duration"].histogram.data_points
+    assert (attributes(waited), waited.count) == ({"for": "approval"}, 1)
+    sandboxes = {attributes(point)["state"]: point.as_int for point in metrics["doorward.sandboxes"].gauge.data_points}
+    assert sandboxes == {"in_use": 0, "waiting": 0}
+
+
 async def test_the_audit_log_arrives(receiver: Receiver, doorward_host: Any) -> None:
     """Each line once, in order, with its fields; what an endpoint that is down did not take comes after a restart, from
     older files too."""
@@ -270,3 +312,27 @@ def test_nothing_is_imported_before_it_is_opened() -> None:
     """The plugin itself is light, and installed as what it is called."""
     check_light_import("doorward_telemetry", forbidden=("opentelemetry.sdk", "requests", "prometheus_client", "httpx2"))
     check_driver("plugin", "telemetry")
+
+
+def test_without_the_plugin_nothing_of_it_is_imported(tmp_path: Path) -> None:
+    """Off by default, no cost when off: a gateway that runs programs imports no part of it that does anything (Monty
+    itself asks for the current context), and has no hook to ask at a call."""
+    (tmp_path / "doorward.toml").write_text('state = "state"\nexecutor = "monty"\ncache = "none"\nplugins = []\n')
+    code = (
+        "import anyio, sys\nfrom doorward import Gateway\nfrom doorward.config.config import load\n"
+        "async def main():\n"
+        "    async with Gateway.open(load('doorward.toml')) as gate:\n"
+        "        assert (await gate.execute('1 + 1')).value == 2\n"
+        "        assert not gate.plugins.hook.trace_call.get_hookimpls()\n"
+        "anyio.run(main)\nprint(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    theirs = (
+        "opentelemetry.sdk",
+        "opentelemetry.exporter",
+        "opentelemetry.trace",
+        "prometheus_client",
+        "doorward_tele",
+    )
+    assert [name for name in done.stdout.split() if name.startswith(theirs)] == []

@@ -43,6 +43,10 @@ class Slots:
         self._held: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # in the order of their turns
 
+    def counts(self) -> dict[str, int]:
+        """How many places are taken, and how many runs wait for one."""
+        return {"in_use": self._held.total(), "waiting": sum(len(each) for each in [*self._waiting.values()])}
+
     async def take(self, principal: str, seconds: float) -> None:
         """Take a place, now or when it is the principal's turn. Raises: Busy if that takes longer than `seconds` or the
         executor's `wait`, or if too many wait already."""

@@ -114,6 +114,7 @@ class Broker:
         headers: bool,
     ) -> Reply:
         started = time.perf_counter()
+        program, repeated = run.program, run.repeated
         call: Call | None = None
         made: Call | None = None
         error: BaseException | None = None
@@ -123,14 +124,13 @@ class Broker:
         try:
             if run.withheld:
                 raise run.withheld
-            self.withholding.admit(run.program.principal)
+            self.withholding.admit(program.principal)
             self._check_unchanged(function, run)
-            program = run.program
             bind = partial(binding.bind, function, args, kwargs, self._catalog, program.language, plan=program.plan)
             bound = await done(bind, large=True) if large else bind()
             call = self._made(run, function, bound, link, place)
             sent = len(await done(dump, bound, large=True) if large else in_one_piece(bound))
-            if sent > (most := run.program.limits.result_bytes):
+            if sent > (most := program.limits.result_bytes):
                 raise LimitExceeded(f"the arguments have {sent} bytes, more than {most}", hint="Send less at once.")
             try:
                 decision = self._allow(run, call, sent)
@@ -139,7 +139,7 @@ class Broker:
                 raise
             if run.changes is not None and (planned := run.changes.withhold(function, bound)) is not None:
                 return Reply(planned)
-            run.repeated.check(call)
+            repeated.check(call)
             made, call = call, with_files(call, run)
             if decision.then == "confirm":
                 await self._confirm(run, call, made, decision, sent)
@@ -147,7 +147,7 @@ class Broker:
                 await self.budgets.call(made, sent)
             self.reaches(call.principal, function.server)
             scope = answers_of(function.server, call.principal)
-            if not may_repeat(function):
+            if not (function.read_only or may_repeat(function)):
                 await run.sending(call, partial(self._servers.knows_repeats, function.server, call.principal))
             try:
                 result = await self._performing.perform(run, call, sent)
@@ -157,9 +157,9 @@ class Broker:
                 run.withhold(said := withheld)
                 raise
             except Exception as raised:
-                said = await self._checks.error(call, raised, scope, run.program.language)
+                said = await self._checks.error(call, raised, scope, program.language)
                 raise said from None
-            run.repeated.succeeded(made)
+            repeated.succeeded(made)
             self._learn(run, function, bound, reply.value, size)
             return reply
         except BaseException as raised:
@@ -169,7 +169,7 @@ class Broker:
                 else self._checks.our_defect(function, raised)
             )
             if made is not None and isinstance(error, DoorwardError):
-                run.repeated.failed(made, error)
+                repeated.failed(made, error)
             if isinstance(error, DoorwardError) and error is not said:
                 redact_error(error, NO_SECRETS)  # these are the program's own words: they are only cut
             raise error from None
@@ -242,12 +242,13 @@ class Broker:
 
         Raises: Refused, GuardRefused, LimitExceeded.
         """
-        decision = self.permissions.decide(run.program, call, run.made - 1, size)
+        program, made = run.program, run.made
+        decision = self.permissions.decide(program, call, made - 1, size)
         if (refusal := self._plugins.hook.guard_call(call=call)) is not None:
             raise GuardRefused(f"{call.function.qualified}: {refusal}")
-        if run.made > run.program.limits.calls:
+        if made > program.limits.calls:
             raise LimitExceeded(
-                f"a run may make {run.program.limits.calls} calls",
+                f"a run may make {program.limits.calls} calls",
                 hint="Ask for more at once (pages, filters), or split the work into several runs.",
             )
         if call.time_left <= 0:

@@ -35,7 +35,7 @@ def exceeds(value: Any, most: int) -> bool:
             pass
         elif kind is str or kind is bytes:
             parts += len(node) // 1000
-        elif kind is dict or isinstance(node, Mapping):
+        elif kind is not list and kind is not tuple and (kind is dict or isinstance(node, Mapping)):
             parts += len(node)
             if parts <= most:
                 todo.extend(node.values())

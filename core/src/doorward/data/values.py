@@ -38,7 +38,10 @@ def plain(value: Any, depth: int = 0, *, keep: Container[type] = (), held: Calla
     if depth > MAX_DEPTH:
         return "…"
     if kind is dict or isinstance(value, Mapping):
-        return {_key(k): plain(v, depth + 1, keep=keep, held=held) for k, v in value.items()}
+        return {
+            k if type(k) is str and k.isascii() else _key(k): plain(v, depth + 1, keep=keep, held=held)
+            for k, v in value.items()
+        }
     if isinstance(value, (list, tuple)):
         return [plain(v, depth + 1, keep=keep, held=held) for v in value]
     if held is not None and isinstance(value, (bytes, bytearray, File)):
@@ -53,8 +56,6 @@ def plain(value: Any, depth: int = 0, *, keep: Container[type] = (), held: Calla
 
 
 def _key(key: Any) -> str:
-    if type(key) is str and key.isascii():
-        return key
     return str(plain(key)) if isinstance(key, (str, int)) else str(key)
 
 

@@ -78,12 +78,9 @@ class Recorded:
         self._unclaimed: dict[str, deque[Entry]] = {}
         for entry in entries:
             self._unclaimed.setdefault(entry.key, deque()).append(entry)
-        self._left = len(entries)
-
-    @property
-    def left(self) -> bool:
-        """Whether there are calls that the program has not made again yet."""
-        return self._left > 0
+        self.any = bool(entries)
+        self.left = len(entries)
+        """How many calls the program has not made again yet."""
 
     def next(self) -> Entry:
         """The first call that the program has not made again yet."""
@@ -94,7 +91,7 @@ class Recorded:
         queue = self._unclaimed.get(key)
         if not queue:
             return None
-        self._left -= 1
+        self.left -= 1
         entry = queue.popleft()
         entry.claimed = True
         return entry

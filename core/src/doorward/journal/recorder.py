@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from doorward.data.offload import done, is_large
+from doorward.data.offload import done, is_large, off_loop
 from doorward.host.logs import log
 from doorward.journal import endings
 from doorward.journal.entries import Entry, Recorded
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 Event = tuple[bytes, Any, int]
 """What will be a frame: its kind, what it is about, and how many calls had begun then."""
 
+
+_END_BYTES = 200
+"""What is stored of a call besides its answer, about."""
 
 _TOO_MUCH = "its answers are more than is stored of one run ([runs] max_bytes)"
 
@@ -136,8 +139,10 @@ class Journal:
     ) -> Entry:
         self._begun += 1
         entry = Entry(0, function, args, kwargs, more)
-        if self._always or large or self._offline:
-            await done(entry.read, large=large)
+        if large:
+            await off_loop(entry.read)
+        elif self._always or self._offline:
+            entry.read()
         if self._recorded.left or self._offline:
             found = self._recorded.claim(entry.key)
             self._recorded.advance(self._begun)
@@ -147,7 +152,8 @@ class Journal:
             if found is None:
                 raise self._diverged(entry)
             return found
-        self._recorded.advance(self._begun)
+        if self._recorded.any:
+            self._recorded.advance(self._begun)
         entry.place, self._places = self._places, self._places + 1
         if not self.why_not:
             self._events.append((b"B", entry, 0))
@@ -197,7 +203,9 @@ class Journal:
         entry.reply, entry.error, entry.used = reply, error, used
         entry.ms = (time.perf_counter() - started) * 1000
         self._under_way.pop(entry.place, None)
-        self.holds(200)
+        self._bytes += _END_BYTES
+        if self._bytes > self._most:
+            self.holds(0)
         if self.why_not:
             return
         if not self._always:

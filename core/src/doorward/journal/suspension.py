@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 from doorward.model.errors import DoorwardError, LimitExceeded
@@ -74,9 +74,16 @@ class Suspension:
             self._scope = None
             self._set_timer(None)
 
-    def call(self) -> AbstractContextManager[None]:
-        """A block around a call in flight."""
-        return _InFlight(self)
+    def __enter__(self) -> None:
+        """Begin a block around a call in flight; there may be many at once."""
+        self._in_flight += 1
+        if self._awaited:
+            self._look()
+
+    def __exit__(self, *raised: object) -> None:
+        self._in_flight -= 1
+        if self._awaited:
+            self._look()
 
     async def wait(self, for_: Awaited, what: str, until: int = 0) -> NoReturn:
         """Suspend the run as soon as all calls in flight wait. The call does not come back from here: it was not made,
@@ -117,11 +124,6 @@ class Suspension:
         if self._scope is not None:
             self._scope.cancel()
 
-    def _moved(self, calls: int) -> None:
-        self._in_flight += calls
-        if self._awaited:
-            self._look()
-
     def _look(self) -> None:
         if self._scope is None or self._in_flight > self._waiting:
             self._set_timer(None)
@@ -135,18 +137,3 @@ class Suspension:
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None if ends is None else asyncio.get_running_loop().call_later(GATHER_SECONDS, ends.cancel)
-
-
-class _InFlight:
-    """See `Suspension.call`. A class, and no generator: one is around every call."""
-
-    __slots__ = ("_suspension",)
-
-    def __init__(self, suspension: Suspension) -> None:
-        self._suspension = suspension
-
-    def __enter__(self) -> None:
-        self._suspension._moved(1)
-
-    def __exit__(self, *raised: object) -> None:
-        self._suspension._moved(-1)

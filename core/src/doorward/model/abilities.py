@@ -161,6 +161,14 @@ class HasSlots(Protocol):
 
 
 @runtime_checkable
+class HasReady(Protocol):
+    """An executor that says how many sandboxes wait for a program now, for those who watch."""
+
+    @property
+    def ready(self) -> int: ...
+
+
+@runtime_checkable
 class HasWait(Protocol):
     """An executor that says how many seconds a run waits for a sandbox at most."""
 

@@ -30,7 +30,7 @@ class Clock:
 
     def now(self) -> float:
         """The time that the clock shows, in seconds."""
-        return time.monotonic() - self.stood
+        return time.monotonic() - (self.stood if self._holding else self._stood)
 
     @property
     def stood(self) -> float:

@@ -191,6 +191,8 @@ def qualified(text: str) -> str:
     if text.startswith("mcp__"):
         text = text[5:].replace("__", ".", 1)
     server, dot, name = text.partition(".")
+    if "-" not in server:  # most have none, and each call asks
+        return text
     return (
         re.sub(r"[^\[\]]+(\]?)", lambda found: found[0] if found[1] else found[0].replace("-", "_"), server)
         + dot

@@ -20,7 +20,8 @@ class Program:
     while the client is asked something. `language` is one of `Capabilities.languages`. `continues`: earlier runs of its
     session may have left names. `plan`: its writes are withheld, and answered with `Planned`.
     `seed` and `began` (seconds since the epoch) are drawn when the run is admitted: from
-    the seed an executor makes all random numbers of the program, so that the run can be repeated.
+    the seed an executor makes all random numbers of the program, so that the run can be repeated. `cached`: it was kept
+    before, and is run once more.
     """
 
     code: str
@@ -36,6 +37,7 @@ class Program:
     plan: bool = False
     seed: bytes = field(default=b"", repr=False)
     began: float = 0.0
+    cached: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,4 +40,6 @@ class Usage:
 
     def amounts(self) -> Mapping[str, float]:
         """All amounts that are not zero; fractions have ten digits after the point."""
+        if not self._amounts:  # asked after each call, of servers that count nothing
+            return {}
         return {name: round(amount, 10) for name, amount in self._amounts.items() if round(amount, 10)}

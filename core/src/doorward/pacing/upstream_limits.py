@@ -46,20 +46,20 @@ class UpstreamLimits:
 
         Raises, when it begins: RateLimited if the call has not that much time.
         """
-        parts = urlsplit(url)
-        origin, route = parts.netloc, f"{method} {_ID.sub('/*', parts.path)}"
-        bucket = self._buckets.get((origin, route), "") if self._buckets else ""
-        return Turn(self, origin, route, self._window(origin, bucket, call is not None), call)
+        origin = urlsplit(url).netloc
+        bucket = self._buckets.get((origin, _route(method, url)), "") if self._buckets else ""
+        window = self._windows.get((origin, bucket, call is not None))
+        return Turn(self, method, url, window or self._window(origin, bucket, call is not None), call)
 
     def learn(self, turn: Turn, said: Told | None) -> None:
         """What an answer said. One that names a limit holds for its route from then on."""
         window = turn.window
-        if said and said.bucket and self._buckets.get((turn.origin, turn.route)) != said.bucket:
+        if said and said.bucket and self._buckets.get(at := (urlsplit(turn.url).netloc, turn.route)) != said.bucket:
             if len(self._buckets) >= _MAX_ROUTES:
                 self._buckets.clear()
-            self._buckets[turn.origin, turn.route] = said.bucket
+            self._buckets[at] = said.bucket
             window.learn(None, turn.began)  # it was no answer of this one
-            window = self._window(turn.origin, said.bucket, turn.of_call)
+            window = self._window(at[0], said.bucket, turn.of_call)
         window.learn(said, turn.began)
 
     def _window(self, origin: str, bucket: str, of_call: bool) -> _Window:
@@ -74,12 +74,16 @@ class UpstreamLimits:
 class Turn:
     """See `UpstreamLimits.turn`. A class, and no generator: one is around every request."""
 
-    __slots__ = ("_call", "_limits", "began", "origin", "route", "window")
+    __slots__ = ("_call", "_limits", "_method", "began", "url", "window")
 
-    def __init__(self, limits: UpstreamLimits, origin: str, route: str, window: _Window, call: Call | None) -> None:
-        self._limits, self._call = limits, call
-        self.origin, self.route, self.window = origin, route, window
+    def __init__(self, limits: UpstreamLimits, method: str, url: str, window: _Window, call: Call | None) -> None:
+        self._limits, self._method, self._call = limits, method, call
+        self.url, self.window = url, window
         self.began = 0.0
+
+    @property
+    def route(self) -> str:
+        return _route(self._method, self.url)
 
     @property
     def of_call(self) -> bool:
@@ -96,7 +100,13 @@ class Turn:
 
     def answered(self, status: int, headers: Mapping[str, str]) -> None:
         """Learn from an answer, whose headers have names in small letters."""
-        self._limits.learn(self, told(status, headers))
+        if (said := told(status, headers)) is not None or not self.window.silent:
+            self._limits.learn(self, said)
+
+
+def _route(method: str, url: str) -> str:
+    """A request, whatever it is about."""
+    return f"{method} {_ID.sub('/*', urlsplit(url).path)}"
 
 
 class _Waiting:
@@ -129,12 +139,17 @@ class _Window:
         self._timer: asyncio.TimerHandle | None = None
 
     @property
+    def silent(self) -> bool:
+        """Whether its server has answered, and told of no limit: most tell of none."""
+        return self._is_known and self._left is None and self._renewed is None
+
+    @property
     def busy(self) -> bool:
         return bool(self._flying or self._waiting or self._renewed)
 
     def enter(self) -> bool:
         """Count a request, if it may be made at once."""
-        if self._waiting or not self._has_room():
+        if self._waiting or not (self.silent or self._has_room()):
             return False
         self._flying += 1
         return True
@@ -160,7 +175,8 @@ class _Window:
     def leave(self) -> None:
         """A request is over."""
         self._flying -= 1
-        self._admit()
+        if self._waiting or self._timer is not None:
+            self._admit()
 
     def learn(self, said: Told | None, began: float) -> None:
         """Take what the answer to a request said that `began` then."""

@@ -8,7 +8,7 @@ found under its name in the entry-point group `doorward.plugins` and loaded in t
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import pluggy
@@ -90,6 +90,11 @@ class ExecutorHooks:
     def run_finished(self, program: Program, outcome: Outcome) -> None:
         """Learn how a program ended. Fires once for each run, refused ones included."""
 
+    @hookspec
+    def sandboxes_known(self, read: Callable[[], Mapping[str, Mapping[str, int]]]) -> None:
+        """Learn how to read, at any time and from any thread, how many sandboxes there are: by executor, those `in_use`
+        and `ready`, and the runs that are `waiting` for one. Fires once, at the start."""
+
 
 class ObserverHooks:
     @hookspec
@@ -140,7 +145,10 @@ class CommandHooks:
 
 SPECS = (SourceHooks, AuthHooks, GuardHooks, CacheHooks, ExecutorHooks, ObserverHooks, ServerHooks, CommandHooks)
 
-OBSERVERS = ("auth_chosen", "run_started", "run_finished", "call_finished", "trace_call", "approval_wanted")
+OBSERVERS = (
+    *("auth_chosen", "run_started", "run_finished", "call_finished", "trace_call", "approval_wanted"),
+    "sandboxes_known",
+)
 """Hooks that only learn what has happened. Their failure changes nothing."""
 
 ADDITIONS = ("mcp_tools", "mcp_prompts", "mcp_resources", "http_pages", "mcp_server", "doctor_checks")

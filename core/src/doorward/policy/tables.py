@@ -10,6 +10,9 @@ from doorward.model.functions import Function
 from doorward.policy.conditions import Asked, Unanswerable
 from doorward.policy.rules import Rule, Upstreams
 
+_MAX_KNOWN = 2000
+"""Functions, each for a principal, of which is remembered which rules are for them."""
+
 _ORDER = ("allow", "confirm", "deny")
 
 
@@ -25,13 +28,30 @@ class RuleTable:
 
     def __init__(self, rules: Sequence[Rule], default: Decision) -> None:
         self.rules, self.default = rules, default
+        self._known: dict[tuple[int, str], tuple[Function, list[Rule]]] = {}
+
+    def _naming(self, function: Function, principal: str, upstreams: Upstreams) -> list[Rule]:
+        """The rules that may fit a principal's calls of a function: all that name an upstream, which may be another at
+        the next call, and of the others those that fit. These are found out once."""
+        known = self._known.get((id(function), principal))
+        if known is not None and known[0] is function:
+            return known[1]
+        found = [
+            rule
+            for rule in self.rules
+            if rule.principals.fit(principal) and (rule.by_upstream or rule.fits(function, upstreams))
+        ]
+        if len(self._known) >= _MAX_KNOWN:
+            self._known.clear()
+        self._known[id(function), principal] = function, found
+        return found
 
     def decide(self, function: Function, asked: Asked, upstreams: Upstreams) -> Decision:
         """What is decided of a call. A condition without an answer counts as fitting and as not fitting: the stricter
         of both counts. Raises: DoorwardError if it cannot be told."""
         least = ALLOWED
-        for rule in self.rules:
-            if not (rule.principals.fit(asked.principal) and rule.fits(function, upstreams)):
+        for rule in self._naming(function, asked.principal, upstreams):
+            if rule.by_upstream and not rule.fits(function, upstreams):
                 continue
             if rule.condition is None:
                 return stricter(least, rule.decision)
@@ -45,8 +65,8 @@ class RuleTable:
     def possible(self, function: Function, principal: str, upstreams: Upstreams) -> list[Decision]:
         """What may be decided of calls of a function, whatever their arguments. Raises: as `decide` does."""
         found = []
-        for rule in self.rules:
-            if rule.principals.fit(principal) and rule.fits(function, upstreams):
+        for rule in self._naming(function, principal, upstreams):
+            if not rule.by_upstream or rule.fits(function, upstreams):
                 found.append(rule.decision)
                 if rule.condition is None:
                     return found
@@ -56,10 +76,8 @@ class RuleTable:
         """What is decided of a request by its method and whole path, where the function alone did not tell: it leads to
         what another rule names, or away from what a rule allows. Raises: as `decide` does."""
         strayed = False
-        for rule in self.rules:
-            if not rule.principals.fit(principal):
-                continue
-            if not rule.fits(function, upstreams):
+        for rule in self._naming(function, principal, upstreams):
+            if rule.by_upstream and not rule.fits(function, upstreams):
                 if rule.meets(function, route, upstreams):
                     return rule.decision
             elif not rule.covers(function, route, upstreams):

@@ -71,6 +71,7 @@ class Admission:
             functions=kept.functions,
             timeout=timeout,
             language=kept.language,
+            cached=True,
         )
 
     def program(
@@ -83,6 +84,7 @@ class Admission:
         functions: Sequence[str] | None = None,
         timeout: float | None = None,
         language: str = PYTHON,
+        cached: bool = False,
     ) -> Program:
         """A program whose time begins now. Raises: InvalidArguments."""
         if timeout is not None and not 0 < timeout <= self._limits.max_timeout:
@@ -103,6 +105,7 @@ class Admission:
             language,
             seed=secrets.token_bytes(32),
             began=time.time(),
+            cached=cached,
         )
 
     def refused(self, error: DoorwardError, code: str, principal: str, language: str = "") -> Outcome:

@@ -142,7 +142,7 @@ class RunContext(RunJournal):
             if server == MODULE:
                 return await self._helped(name, args, kwargs)
             async with self._slots:
-                with self._suspension.call():
+                with self._suspension:
                     await self._suspension.turn()
                     make = partial(
                         self._broker.call, self, function, args, kwargs, large=large, link=link, headers=headers
@@ -165,7 +165,7 @@ class RunContext(RunJournal):
 
         if self._journal is None or name not in RECORDED:
             return await make()
-        with self._suspension.call():
+        with self._suspension:
             large = is_large(args, kwargs)
             return await self._journal.call(self, f"{MODULE}.{name}", args, kwargs, make, large=large)
 

@@ -13,7 +13,7 @@ from doorward.access.slots import NOTICE_SECONDS, Slots, SlotSandbox
 from doorward.config.config import Loaded
 from doorward.config.settings import Config
 from doorward.data.quoting import in_a_line
-from doorward.model.abilities import HasPackages, HasPaths, HasSlots, HasWait
+from doorward.model.abilities import HasPackages, HasPaths, HasReady, HasSlots, HasWait
 from doorward.model.errors import DoorwardError, ExecutorError, PluginError, SandboxDied
 from doorward.model.executors import Capabilities, Executor, Sandbox
 from doorward.model.settings import Settings
@@ -70,6 +70,7 @@ class Executors:
         self._made: dict[str, Executor] = {}
         self._slots: dict[str, Slots] = {}
         self._languages: dict[str, Sequence[str]] = {}
+        plugins.hook.sandboxes_known(read=self.counts)
 
     def get(self, name: str) -> Executor:
         """The executor, made at its first use; nothing is started yet.
@@ -147,6 +148,15 @@ class Executors:
         except BaseException:
             slots.give_back(program.principal)
             raise
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """The sandboxes of each executor that has been used. It may be asked from any thread."""
+        found = {}
+        for name, slots in [*self._slots.items()]:
+            found[name] = slots.counts()
+            if isinstance(executor := self._made[name], HasReady):
+                found[name]["ready"] = executor.ready
+        return found
 
     def advice(self, name: str = "", *, session: bool = False, language: str = PYTHON) -> str:
         """A hint for a program that no executor could run. `name` is the executor that has begun it and cannot go on;

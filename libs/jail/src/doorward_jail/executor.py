@@ -77,6 +77,11 @@ class JailExecutor(Generic[SettingsT]):
             )
         return JailSandbox(await self._pool.take(program.limits), program.limits, self._pool, self.speaks)
 
+    @property
+    def ready(self) -> int:
+        """How many sandboxes wait for a program."""
+        return self._pool.ready if self._pool is not None else 0
+
     async def close(self) -> None:
         """End all sandboxes."""
         if self._pool is not None:

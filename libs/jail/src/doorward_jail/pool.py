@@ -60,6 +60,11 @@ class Pool:
         self._last = 0.0
         self._closed = False
 
+    @property
+    def ready(self) -> int:
+        """How many sandboxes wait for a client."""
+        return len(self._ready)
+
     # Clients
 
     async def take(self, limits: Limits) -> SandboxConnection:

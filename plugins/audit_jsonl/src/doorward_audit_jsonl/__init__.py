@@ -204,7 +204,8 @@ class AuditLog:
                 while self._waiting:
                     self._file.append(self._waiting[0])
                     self._waiting.popleft()
-                self._next_file()
+                if self._stuck or self._file.is_over:
+                    self._next_file()
         except (OSError, ConfigError) as error:
             self._file.close_file()
             return error

@@ -7,7 +7,8 @@ import hmac
 import os
 import re
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 BEGIN = bytes(32)
 """What the first line of all is chained to."""
@@ -16,6 +17,8 @@ _CHAINED = re.compile(rb'(\{".*,"n":(\d{1,18})),"chain":"([0-9a-f]{64})"\}')
 _HEAD = struct.Struct(">24sQQQ32sQ32s")
 _MAGIC = b"doorward audit head 1\n"
 HEAD_BYTES = _HEAD.size + 32
+_HAS_PLACES = hasattr(os, "pread")
+"""Windows has no way to read at a place in one step."""
 
 
 def chain_key(key: bytes) -> bytes:
@@ -23,9 +26,8 @@ def chain_key(key: bytes) -> bytes:
     return hmac.digest(key, b"the chain of the audit log", "sha256")
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A line's place in the chain."""
+class Link(NamedTuple):
+    """A line's place in the chain. A tuple, as the head: one of each is made for every line."""
 
     n: int = 0
     chain: bytes = BEGIN
@@ -60,8 +62,7 @@ def chained(line: bytes) -> ChainedLine | None:
     return ChainedLine(found[1], Link(int(found[2]), bytes.fromhex(found[3].decode())))
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """Where the chain ends: the last line, the file with it and its size then. And `before` which line it begins, for
     the oldest files are dropped at some time."""
 
@@ -71,19 +72,22 @@ class Head:
     before: Link = Link()
 
     def at(self, last: Link, file: int, size: int) -> Head:
-        return replace(self, last=last, file=file, size=size)
+        return Head(last, file, size, self.before)
 
-    def write(self, number: int, key: bytes) -> None:
-        """Raises: OSError."""
+    def written(self, key: bytes) -> bytes:
+        """It as the bytes of its file."""
         last, before = self.last, self.before
         said = _HEAD.pack(_MAGIC, last.n, self.file, self.size, last.chain, before.n, before.chain)
-        os.lseek(number, 0, os.SEEK_SET)
-        os.write(number, said + hmac.digest(key, said, "sha256"))
+        return said + hmac.digest(key, said, "sha256")
 
 
 def read_head(number: int, key: bytes) -> Head | None:
     """The head in an open file; `None` if there is none, or none that was made with this key. Raises: OSError."""
-    content = read_at(number, 0, HEAD_BYTES)
+    return head_in(read_at(number, 0, HEAD_BYTES), key)
+
+
+def head_in(content: bytes, key: bytes) -> Head | None:
+    """The head in the bytes of its file; see `read_head`."""
     said, proof = content[: _HEAD.size], content[_HEAD.size :]
     if len(content) != HEAD_BYTES or not hmac.compare_digest(hmac.digest(key, said, "sha256"), proof):
         return None
@@ -97,6 +101,17 @@ def is_head(number: int) -> bool:
 
 
 def read_at(number: int, start: int, size: int) -> bytes:
-    """At most so many bytes of an open file. (Windows has no `pread`.) Raises: OSError."""
+    """At most so many bytes of an open file. Raises: OSError."""
+    if _HAS_PLACES:
+        return os.pread(number, size, start)
     os.lseek(number, start, os.SEEK_SET)
     return os.read(number, size)
+
+
+def write_at(number: int, start: int, content: bytes) -> None:
+    """Write at a place of an open file. Raises: OSError."""
+    if _HAS_PLACES:
+        os.pwrite(number, content, start)
+        return
+    os.lseek(number, start, os.SEEK_SET)
+    os.write(number, content)

@@ -7,10 +7,10 @@ import errno
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
-from doorward_audit_jsonl.chain import Head, Link, chain_key, chained, is_head, read_at, read_head
+from doorward_audit_jsonl.chain import Head, Link, chain_key, chained, read_at
+from doorward_audit_jsonl.head_file import NOWHERE, HeadFile, head_path, place_of
 
 TURN_SECONDS = 1.0
 """Seconds for which a line waits for another process that writes; then it waits in memory."""
@@ -35,59 +35,47 @@ class LogFile:
         self.path = path
         self._key = chain_key(key)
         self._max_bytes, self._keep, self._retention = max_bytes, keep, retention
+        self._name = str(path)
         self._file: int | None = None
+        self._place = NOWHERE
         self._began = 0.0
-        self._last: Head | None = None
-        self._head = self._opened_head()
+        self._size_now = 0
+        self._head = HeadFile(head_path(path), self._key)
         try:
             with self.turn(TURN_SECONDS):
                 self._reopen()
-                if is_new := read_head(self._head, self._key) is None:
-                    Head().write(self._head, self._key)
-                self.lost_its_head = self._caught_up().last.n > 0 and is_new
+                if is_new := self._head.read() is None:
+                    self._head.write(Head())
+                self.lost_its_head = self._caught_up(self._size()).last.n > 0 and is_new
                 self.drop_old()
         except BaseException:
             self.close()
             raise
 
-    @contextlib.contextmanager
-    def turn(self, patience: float) -> Iterator[None]:
+    def turn(self, patience: float) -> HeadFile:
         """A block in which no other process writes. Raises: OSError if one does for too long."""
-        try:
-            from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
-        except ImportError:
-            yield
-            return
-        end, pause = time.monotonic() + patience, 0.0001
-        while True:
-            try:
-                if self._head < 0:
-                    self._head = self._opened_head()
-                flock(self._head, LOCK_EX | LOCK_NB)
-                if _is_at(self._head, head_path(self.path)):
-                    break
-                self._replaced_head()
-            except BlockingIOError:
-                if time.monotonic() >= end:
-                    raise TimeoutError(errno.ETIMEDOUT, "another process holds the log") from None
-                time.sleep(pause)
-                pause = min(pause * 2, 0.01)
-        try:
-            yield
-        finally:
-            flock(self._head, LOCK_UN)
+        self._head.patience = patience
+        return self._head
 
     def append(self, text: bytes) -> None:
         """Write a line, in a turn: an object of JSON without its last brace. Raises: OSError, ConfigError."""
-        if self._file is None or not _is_at(self._file, self.path):
+        there, size = place_of(self._name)  # another process, or logrotate, may have moved the file
+        if self._file is None or there != self._place:
             self._reopen()
+            size = self._size()
         assert self._file is not None
-        head = self._caught_up()
+        head = self._caught_up(size)
         link, line = head.last.next(self._key, text)
         if (written := os.write(self._file, line)) != len(line):
             os.ftruncate(self._file, self._size() - written)
             raise OSError(errno.ENOSPC, "only a part of the line could be written")
-        self._write_head(head.at(link, os.fstat(self._file).st_ino, head.size + len(line)))
+        self._size_now = head.size + len(line)
+        self._head.end(head.at(link, self._place[1], self._size_now))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether, after a line, this file is full or a day old: see `rotate`."""
+        return self._size_now >= self._max_bytes or (self._retention is not None and self._is_old())
 
     def rotate(self) -> None:
         """In a turn, have the next file begin if this one is full, or a day old; and drop what is not kept.
@@ -96,8 +84,7 @@ class LogFile:
         """
         if self._file is None or not (size := self._size()):
             return
-        old = self._retention is not None and time.time() - self._began > DAY_SECONDS
-        if not old and size < self._max_bytes:
+        if size < self._max_bytes and not self._is_old():
             return
         from doorward import check_own
 
@@ -114,6 +101,9 @@ class LogFile:
         if self._keep == 0:
             self._drop([first])
 
+    def _is_old(self) -> bool:
+        return self._retention is not None and time.time() - self._began > DAY_SECONDS
+
     def drop_old(self) -> None:
         """In a turn, drop the files whose last line is older than the retention. Raises: OSError."""
         if self._retention is not None:
@@ -122,19 +112,6 @@ class LogFile:
                     break
                 self._drop([file])
 
-    def _opened_head(self) -> int:
-        from doorward import own_file
-
-        return own_file(head_path(self.path), os.O_RDWR | os.O_CREAT, known=is_head)
-
-    def _replaced_head(self) -> None:
-        """Take the head that is there now: somebody has removed ours. What we know of the chain is not forgotten."""
-        os.close(self._head)
-        self._head = -1
-        self._head = self._opened_head()
-        if self._last is not None and read_head(self._head, self._key) is None:
-            self._last.write(self._head, self._key)
-
     def close_file(self) -> None:
         if self._file is not None:
             os.close(self._file)
@@ -142,28 +119,17 @@ class LogFile:
 
     def close(self) -> None:
         self.close_file()
-        if self._head >= 0:
-            os.close(self._head)
-            self._head = -1
+        self._head.close()
 
     def _drop(self, files: Iterator[Path] | list[Path]) -> None:
         """Drop the oldest files, and remember where the chain begins then. The head is written first: a file too many
         is no harm, and is dropped with the next one."""
         for file in files:
-            head = self._known_head()
+            head = self._head.read() or Head()
             last = _last_link(file)
             if last is not None and last.n > head.before.n:
-                replace(head, before=last).write(self._head, self._key)
+                self._head.write(head._replace(before=last))
             file.unlink()
-
-    def _known_head(self) -> Head:
-        return read_head(self._head, self._key) or Head()
-
-    def _write_head(self, head: Head) -> None:
-        """Say where the chain ends now. If it cannot be written, whoever writes next catches up."""
-        self._last = head
-        with contextlib.suppress(OSError):
-            head.write(self._head, self._key)
 
     def _size(self) -> int:
         assert self._file is not None
@@ -174,28 +140,29 @@ class LogFile:
         from doorward import own_file
 
         self._file = own_file(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, known=_is_log)
+        self._place = place_of(self._file)[0]
         self._began = _first_time(self._file) if self._retention is not None else 0.0
 
-    def _caught_up(self) -> Head:
+    def _caught_up(self, size: int) -> Head:
         """The head, after lines that it does not know yet: their process was killed before it could say so. What is not
         in the chain stays in the file, and `verify` tells it; a line that a kill tore is ended."""
         assert self._file is not None
-        head, found = self._known_head(), os.fstat(self._file)
-        if (head.file, head.size) == (found.st_ino, found.st_size):
+        head, file = self._head.read() or Head(), self._place[1]
+        if head.size == size and head.file == file:
             return head
-        last, start = head.last, head.size if head.file == found.st_ino else 0
+        last, start = head.last, head.size if head.file == file else 0
         # Lines may have been cut off, or copied away by `logrotate`: the chain goes on after them all the same.
         trusting = not last.n  # there is no head: the chain goes on from what the lines say of themselves
         tail = b""
-        for line in _lines(self._file, min(start, found.st_size)):
+        for line in _lines(self._file, min(start, size)):
             tail = line
             claimed = chained(line) if line.endswith(b"\n") else None
             if claimed and (trusting or last.leads_to(self._key, claimed)):
                 last = claimed.link
         if tail and not tail.endswith(b"\n"):
             os.write(self._file, b"\n")
-        head = head.at(last, found.st_ino, self._size())
-        self._write_head(head)
+        head = head.at(last, file, self._size())
+        self._head.end(head)
         return head
 
 
@@ -207,11 +174,6 @@ def _older(path: Path) -> list[Path]:
         if number.isdecimal():
             files[int(number)] = file
     return [files[number] for number in sorted(files)]
-
-
-def head_path(path: Path) -> Path:
-    """Where the head of a log is."""
-    return path.with_name(f"{path.name}.head")
 
 
 def all_files(path: Path) -> list[Path]:
@@ -253,11 +215,3 @@ def _first_time(number: int) -> float:
 def _is_log(number: int) -> bool:
     """Whether what it holds is an audit log, by its first bytes. A crash may have left fewer of them."""
     return _FIRST_BYTES.startswith(os.read(number, len(_FIRST_BYTES)).partition(b"\n")[0])
-
-
-def _is_at(number: int, path: Path) -> bool:
-    """Whether the path still leads to the open file: another process, or logrotate, may have moved it."""
-    try:
-        return os.path.samestat(os.fstat(number), path.lstat())
-    except FileNotFoundError:
-        return False

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from doorward_audit_jsonl.chain import ChainedLine, Head, Link, chain_key, chained, read_head
-from doorward_audit_jsonl.log_file import all_files, head_path
+from doorward_audit_jsonl.head_file import head_path
+from doorward_audit_jsonl.log_file import all_files
 
 MAX_PROBLEMS = 100
 """Problems that are told one by one."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from doorward import ConfigError, Gateway
 
+from doorward_mcp_server.http import trace_context
 from doorward_mcp_server.server import serving
 
 if TYPE_CHECKING:
@@ -192,10 +193,14 @@ async def _drained(gate: Gateway, shutdown: Shutdown) -> None:
 
 async def _by_http(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
     """Refuse messages without an HTTP request: they would pass for messages over stdio,
-    which are always from `local`."""
+    which are always from `local`. Others are part of the trace that their request names."""
     if ctx.request is None:
         raise RuntimeError("the SDK gave a message without its request")
-    return await call_next(ctx)
+    headers = ctx.request.headers
+    if trace_context.TRACEPARENT not in headers:
+        return await call_next(ctx)
+    with trace_context.traced_as(headers):
+        return await call_next(ctx)
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -104,8 +104,11 @@ class OpenAPI:
         of what was created, or the headers after HEAD.
         Raises: ApiError for 400 and above, ServerError, InvalidArguments for values that HTTP cannot carry.
         """
-        from doorward_openapi.calls import answers, links, request
-        from doorward_openapi.operations import response_headers
+        # `from PACKAGE import MODULE` would take a microsecond for each package, at each call.
+        import doorward_openapi.calls.answers as answers
+        import doorward_openapi.calls.links as links
+        import doorward_openapi.calls.request as request
+        import doorward_openapi.operations.response_headers as response_headers
 
         function = call.function
         what = f"{function.qualified} ({function.route})"

@@ -117,7 +117,8 @@ class Calls:
 
     async def _call(self, function: str, args: Any, kwargs: Any) -> Any:
         assert self._door is not None
-        self.tell()
+        if self._repeats is not None and self._repeats.unread:
+            self.tell()
         try:
             return {"return_value": await self._door.call(function, args, kwargs)}
         except DoorwardError as error:

@@ -32,7 +32,8 @@ class Repeats:
         self._drawn = 0
         self._given = deque(given)
         self._room = _MANY - len(given)
-        self._read: list[float] = []
+        self.unread: list[float] = []
+        """The times that nobody was told yet."""
 
     def through(self, step: Callable[[], Any]) -> Callable[[], Any]:
         """The step, and those after it until the worker asks something else."""
@@ -60,7 +61,7 @@ class Repeats:
 
     def untold(self) -> list[float]:
         """The times read since the last time."""
-        read, self._read = self._read, []
+        read, self.unread = self.unread, []
         return read
 
     def _time(self) -> float:
@@ -69,7 +70,7 @@ class Repeats:
         now = time.time()
         if self._room > 0:
             self._room -= 1
-            self._read.append(now)
+            self.unread.append(now)
         else:
             time.sleep(_PAUSE_SECONDS)
         return now

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,7 @@ class TelemetrySettings(Settings):
     service: str = Field("doorward", description="What this service is called there")
     traces: bool = Field(True, description="Send spans of runs, calls and requests")
     propagate: bool = Field(True, description="Hand the W3C context on to APIs and MCP servers")
+    join: bool = Field(True, description="Runs are part of the trace that the request of their client names")
     sample: float = Field(1.0, ge=0, le=1, description="Share of the runs of which spans are sent")
     metrics: bool = Field(True, description="Send metrics")
     interval: PositiveFloat = Field(30.0, description="Seconds between two reports of metrics")
@@ -64,6 +65,7 @@ class Telemetry:
         self._metrics: Metrics | None = None
         self._audit: AuditExport | None = None
         self._token: bytes | None = None
+        self._sandboxes: Callable[[], Mapping[str, Mapping[str, int]]] = dict
 
     async def open(self) -> None:
         """Begin to send."""
@@ -79,10 +81,11 @@ class Telemetry:
 
         sending = Sending(settings.endpoint, headers, settings.service)
         if settings.endpoint and settings.traces:
-            self._spans = Spans(sending, settings.sample, propagate=settings.propagate)
+            self._spans = Spans(sending, settings.sample, propagate=settings.propagate, join=settings.join)
         sends = bool(settings.endpoint and settings.metrics)
         if sends or self._token:
-            self._metrics = Metrics(sending, settings.interval, sends=sends, shows=self._token is not None)
+            shows = self._token is not None
+            self._metrics = Metrics(sending, settings.interval, self._sandboxes, sends=sends, shows=shows)
         if settings.audit:
             from doorward_telemetry.audit_export import AuditExport
 
@@ -96,6 +99,10 @@ class Telemetry:
             await self._audit.close()
         parts = [part for part in (self._spans, self._metrics) if part is not None]
         await asyncio.gather(*(asyncio.to_thread(part.close) for part in parts))
+
+    @hookimpl
+    def sandboxes_known(self, read: Callable[[], Mapping[str, Mapping[str, int]]]) -> None:
+        self._sandboxes = read
 
     @hookimpl
     def run_started(self, program: Program) -> None:

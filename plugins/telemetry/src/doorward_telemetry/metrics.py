@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
-from opentelemetry.metrics import Histogram
+from opentelemetry.metrics import CallbackOptions, Histogram, Observation
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import MetricReader
 
@@ -17,10 +21,22 @@ _SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300]
 """Bounds of the histograms."""
 
 
+_MAX_WAITING = 1000
+"""Suspended programs of which is remembered since when they wait."""
+
+
 class Metrics:
     """Counts by server, kind and outcome: by nothing that an agent chooses, so that there are few series."""
 
-    def __init__(self, sending: Sending, interval: float, *, sends: bool, shows: bool) -> None:
+    def __init__(
+        self,
+        sending: Sending,
+        interval: float,
+        sandboxes: Callable[[], Mapping[str, Mapping[str, int]]],
+        *,
+        sends: bool,
+        shows: bool,
+    ) -> None:
         from prometheus_client import CollectorRegistry
 
         self._registry = CollectorRegistry()
@@ -45,15 +61,25 @@ class Metrics:
         self._run_time = times("doorward.run.duration", "Time of programs")
         self._active = meter.create_up_down_counter("doorward.runs.active", description="Programs that are running")
         self._waits = meter.create_counter("doorward.waits", description="Programs that were suspended, by what for")
+        self._wait_time = times("doorward.wait.duration", "Time until suspended programs went on, here")
+        self._hits = meter.create_counter("doorward.cache.hits", description="Kept programs that were run again")
+        meter.create_observable_gauge(
+            "doorward.sandboxes", [partial(_observed, sandboxes)], description="Sandboxes, by what they do"
+        )
         self._calls = meter.create_counter("doorward.calls", description="Calls, by server and how they ended")
         self._call_time = times("doorward.call.duration", "Time of calls")
         self._bytes = meter.create_counter("doorward.call.bytes", unit="By", description="Arguments and results")
         self._tokens = meter.create_counter("doorward.tokens", description="Tokens of models, by server")
         self._started: set[str] = set()
+        self._waiting: OrderedDict[str, tuple[float, str]] = OrderedDict()
 
     def run_started(self, program: Program) -> None:
         self._started.add(program.run)
         self._active.add(1)
+        if program.cached:
+            self._hits.add(1)
+        if self._waiting and (waited := self._waiting.pop(program.run, None)) is not None:
+            self._wait_time.record(time.monotonic() - waited[0], {"for": waited[1]})
 
     def run_finished(self, program: Program, outcome: Outcome) -> None:
         if program.run in self._started:
@@ -65,6 +91,9 @@ class Metrics:
         self._run_time.record(outcome.ms / 1000, {"outcome": str(ended)})
         if outcome.waiting is not None:
             self._waits.add(1, {"for": outcome.waiting.for_})
+            self._waiting[program.run] = time.monotonic(), outcome.waiting.for_
+            if len(self._waiting) > _MAX_WAITING:
+                self._waiting.popitem(last=False)
         for server, used in outcome.usage.items():
             if tokens := used.get("tokens"):
                 self._tokens.add(tokens, {"server": server})
@@ -85,3 +114,12 @@ class Metrics:
 
     def close(self) -> None:
         self._provider.shutdown()
+
+
+def _observed(
+    sandboxes: Callable[[], Mapping[str, Mapping[str, int]]], options: CallbackOptions
+) -> Iterable[Observation]:
+    """The sandboxes that there are now. It is asked by a thread of the SDK."""
+    for executor, counts in sandboxes().items():
+        for state, count in counts.items():
+            yield Observation(count, {"executor": executor, "state": state})

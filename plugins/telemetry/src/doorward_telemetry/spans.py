@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -26,20 +27,22 @@ MAX_NAME_CHARS = 200
 class Spans:
     """Begins and ends spans; a thread of the SDK sends them, and drops them where that fails."""
 
-    def __init__(self, sending: Sending, sample: float, *, propagate: bool) -> None:
+    def __init__(self, sending: Sending, sample: float, *, propagate: bool, join: bool) -> None:
         self._provider = TracerProvider(
             resource=sending.resource, sampler=ParentBased(TraceIdRatioBased(sample)), shutdown_on_exit=False
         )
         self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(**sending.options("traces"))))
         self._tracer = self._provider.get_tracer("doorward")
         self._propagate = propagate
+        self._root = None if join else Context()
         self._runs: dict[str, Span] = {}
         self._calls: dict[int, FollowedCall] = {}
 
     def run_started(self, program: Program) -> None:
         about = {"doorward.run": program.run, "doorward.principal": program.principal}
         about["doorward.language"] = program.language
-        self._runs[program.run] = self._tracer.start_span("run", kind=SpanKind.SERVER, attributes=about)
+        # The current span is that of the client's request: the face to agents says so, and the SDK of MCP.
+        self._runs[program.run] = self._tracer.start_span("run", self._root, kind=SpanKind.SERVER, attributes=about)
 
     def run_finished(self, program: Program, outcome: Outcome) -> None:
         span = self._runs.pop(program.run, None)

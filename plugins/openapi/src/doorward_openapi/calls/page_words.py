@@ -4,12 +4,16 @@ for it. All are plain names (see `plain`)."""
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _TURNS = re.compile(
     "page|cursor|offset|token|skip|start|after|before|since|until|marker|next|prev|from|continu|bookmark|scroll|seek|position|index|last"
     "|(max|min)id"
 )
 """Found in the plain names of parameters that a link may change in order to turn the page."""
+
+_MAX_KNOWN_CHARS = 100
+"""Plain names of longer ones are not remembered."""
 
 _PUNCTUATION = re.compile(r"[^a-z0-9]")
 
@@ -107,5 +111,10 @@ def turns(name: str) -> bool:
 
 def plain(name: str) -> str:
     """A name without case and punctuation, so that `next_page-token` and `nextPageToken` are the same."""
+    return _plain(name) if len(name) <= _MAX_KNOWN_CHARS else _plain.__wrapped__(name)
+
+
+@lru_cache(1024)
+def _plain(name: str) -> str:
     lower = name.lower()
     return lower if lower.isascii() and lower.isalnum() else _PUNCTUATION.sub("", lower)
