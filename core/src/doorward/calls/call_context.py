@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from doorward.approvals.asking_run import Suspends
     from doorward.calls.client_requests import RunClient
+    from doorward.calls.inverses import KeepsInverses
     from doorward.calls.repeated_failures import RepeatedFailures
     from doorward.learning.run_record import RunRecord
     from doorward.model.calls import Call, File
@@ -59,6 +60,11 @@ class CallContext(Protocol):
     @property
     def withheld(self) -> SecretWithheld | None:
         """Why this run gets no more answers."""
+        ...
+
+    @property
+    def keeps_inverses(self) -> KeepsInverses | None:
+        """Where it keeps by which calls its own are undone; `None` if it is not recorded."""
         ...
 
     @property

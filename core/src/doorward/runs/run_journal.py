@@ -17,6 +17,7 @@ from doorward.runs.run_totals import RunTotals
 
 if TYPE_CHECKING:
     from doorward.calls.broker import Broker
+    from doorward.calls.inverses import KeepsInverses
     from doorward.journal.entries import Entry
     from doorward.journal.recorder import Journal
     from doorward.model.calls import Call
@@ -66,6 +67,11 @@ class RunJournal(RunModules):
         """A call goes out now that may not be repeated, unless its server has `known` of it."""
         if self._journal is not None:
             await self._journal.sending(call, self._suspension, known)
+
+    @property
+    def keeps_inverses(self) -> KeepsInverses | None:
+        """Its journal, in which the calls are kept that undo its own."""
+        return self._journal
 
     def replayed(self, entry: Entry) -> None:
         """Count a call that was made before the run was resumed, as it was counted then."""
