@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from doorward.approvals.asking_run import Suspends
     from doorward.calls.client_requests import RunClient
-    from doorward.calls.inverses import KeepsInverses
     from doorward.calls.repeated_failures import RepeatedFailures
     from doorward.learning.run_record import RunRecord
     from doorward.model.calls import Call, File
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from doorward.model.programs import Program
     from doorward.model.usage import Usage
     from doorward.plans.change_set import ChangeSet
+    from doorward.undo.inverse import KeepsInverses
 
 
 class CallContext(Protocol):

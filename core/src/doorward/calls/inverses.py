@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from doorward.model.errors import DoorwardError
 from doorward.undo.inverse import inverse_of
 
 if TYPE_CHECKING:
-    from doorward.calls.broker import Broker
     from doorward.calls.call_context import CallContext
+    from doorward.calls.function_lookup import FunctionLookup
     from doorward.config.undo_settings import InverseSettings
-    from doorward.model.calls import Call
+    from doorward.model.calls import Call, Reply
+    from doorward.undo.inverse import KeepsInverses
 
 
-class KeepsInverses(Protocol):
-    """Where a run keeps by which calls its own are undone."""
+class Calls(Protocol):
+    """What makes calls: `Broker`."""
 
-    def before(self, place: int) -> tuple[Any] | None: ...
+    functions: FunctionLookup
 
-    def read_before(self, place: int, value: Any) -> None: ...
-
-    def undone_by(self, place: int, said: Mapping[str, Any]) -> None: ...
+    async def call(
+        self,
+        run: CallContext,
+        name: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        place: int = 0,
+        *,
+        large: bool,
+    ) -> Reply: ...
 
 
 class Undoable:
@@ -35,20 +43,20 @@ class Undoable:
         self._known: dict[str, Any] = {"args": call.arguments}
         self._why_not = ""
 
-    async def read_before(self, broker: Broker, run: CallContext) -> None:
+    async def read_before(self, calls: Calls, run: CallContext) -> None:
         """Read what is there before the call, as the program itself could; where that fails, the call is made and
         cannot be undone. Raises: StateError."""
         call, name = self._call, f"{self._call.function.server}.{self._inverse.before}"
         kept = self._keeps.before(call.place)
         try:
             if kept is None:
-                function = broker.functions.find(name, call.principal, near=False)
+                function = calls.functions.find(name, call.principal, near=False)
                 if not function.read_only:
                     self._why_not = f"{name}, which was to read what is there before, does not only read"
                     return
                 taken = function.parameters.get("properties", {})
                 theirs = {key: value for key, value in call.arguments.items() if key in taken}
-                kept = ((await broker.call(run, name, (), theirs, call.place, large=False)).value,)
+                kept = ((await calls.call(run, name, (), theirs, call.place, large=False)).value,)
         except DoorwardError as error:
             self._why_not = f"what was there before could not be read: {error}"
             return
@@ -64,7 +72,7 @@ class Undoable:
 
 
 async def undoable(
-    broker: Broker, inverses: Mapping[str, InverseSettings], run: CallContext, call: Call
+    calls: Calls, inverses: Mapping[str, InverseSettings], run: CallContext, call: Call
 ) -> Undoable | None:
     """A call that goes out now, if there is an inverse of its function and its run is recorded."""
     inverse, keeps = inverses.get(call.function.qualified), run.keeps_inverses
@@ -72,5 +80,5 @@ async def undoable(
         return None
     found = Undoable(call, inverse, keeps)
     if inverse.before:
-        await found.read_before(broker, run)
+        await found.read_before(calls, run)
     return found

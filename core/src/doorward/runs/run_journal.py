@@ -17,12 +17,12 @@ from doorward.runs.run_totals import RunTotals
 
 if TYPE_CHECKING:
     from doorward.calls.broker import Broker
-    from doorward.calls.inverses import KeepsInverses
     from doorward.journal.entries import Entry
     from doorward.journal.recorder import Journal
     from doorward.model.calls import Call
     from doorward.model.programs import Program
     from doorward.program_api.modules import Modules
+    from doorward.undo.inverse import KeepsInverses
 
 
 class RunJournal(RunModules):

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from doorward.config.undo_settings import InverseSettings
+
+
+class KeepsInverses(Protocol):
+    """Where a run keeps by which calls its own are undone. See `journal/inverses.py`."""
+
+    def before(self, place: int) -> tuple[Any] | None: ...
+
+    def read_before(self, place: int, value: Any) -> None: ...
+
+    def undone_by(self, place: int, said: Mapping[str, Any]) -> None: ...
 
 
 class _Missing(Exception):
