@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from doorward.model.errors import DoorwardError
 from doorward.undo.inverse import inverse_of
@@ -33,6 +33,18 @@ class Calls(Protocol):
     ) -> Reply: ...
 
 
+class _Beside:
+    """A run, for a read that is no call of its program: it is no part of a plan that the run makes or commits."""
+
+    changes = None
+
+    def __init__(self, run: CallContext) -> None:
+        self._run = run
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._run, name)
+
+
 class Undoable:
     """A call for whose function the operator declared an inverse."""
 
@@ -56,7 +68,11 @@ class Undoable:
                     return
                 taken = function.parameters.get("properties", {})
                 theirs = {key: value for key, value in call.arguments.items() if key in taken}
-                kept = ((await calls.call(run, name, (), theirs, call.place, large=False)).value,)
+                kept = (
+                    (
+                        await calls.call(cast("CallContext", _Beside(run)), name, (), theirs, call.place, large=False)
+                    ).value,
+                )
         except DoorwardError as error:
             self._why_not = f"what was there before could not be read: {error}"
             return

@@ -174,7 +174,7 @@ class Journal(KeptInverses):
 
     def _keep_before(self, entry: Entry) -> None:
         if not self.why_not:
-            self._events.append((b"P", entry, 0))
+            self._events.append((b"V", entry, 0))
             if self._always:
                 self._flush()
 

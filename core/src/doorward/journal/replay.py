@@ -39,7 +39,7 @@ class StoredJournal:
                 case b"S" | b"U":
                     calls[said["n"]].sent, calls[said["n"]].again = kind == b"S", None
                     calls[said["n"]].before = calls[said["n"]].before if kind == b"S" else None
-                case b"P":
+                case b"V":
                     calls[said["n"]].before = (said["v"],)
                 case b"A":
                     calls[said["n"]].again = said["again"]

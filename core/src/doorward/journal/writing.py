@@ -30,7 +30,7 @@ def frame(kind: bytes, what: Any, begun: int) -> Frame:
             encoded = base64.b64encode(content.encode(errors="replace") if isinstance(content, str) else content)
             said = {"uri": kept.uri, "type": kept.type, "name": kept.name, "text": is_text}
             return kind, {**said, "content": encoded.decode()}
-        case b"P":
+        case b"V":
             return kind, b'{"n":%d,"v":%b}' % (what.place, as_json(what.before[0]))
         case b"S" | b"U":
             return kind, {"n": what.place}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from doorward.journal.store import StoredRun
     from doorward.model.functions import Function
 
-BEGUN, ENDED = b"X", b"Y"
+BEGUN, ENDED = b"X", b"Z"
 """Frames of an undo: before its call goes out, and when its answer is there."""
 
 _OURS = "doorward."
