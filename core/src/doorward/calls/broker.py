@@ -12,6 +12,7 @@ from doorward.arguments import binding
 from doorward.calls.answer_checks import AnswerChecks
 from doorward.calls.files_of_calls import with_files
 from doorward.calls.function_lookup import FunctionLookup
+from doorward.calls.inverses import undoable
 from doorward.calls.next_page import following
 from doorward.calls.performing import Performing
 from doorward.calls.permissions import Permissions
@@ -66,11 +67,9 @@ class Broker:
         approvals: Approvals,
         budgets: Budgets,
     ) -> None:
-        self._catalog = catalog
-        self._servers = servers
+        self._catalog, self._servers = catalog, servers
         self.permissions = Permissions(catalog, servers, policy)
-        self._plugins = plugins
-        self._secrets = secrets
+        self._plugins, self._secrets = plugins, secrets
         self.learning, self.budgets = learning, budgets
         self._approvals = approvals
         self._reached: dict[str, set[str]] = {}
@@ -147,6 +146,7 @@ class Broker:
                 await self.budgets.call(made, sent)
             self.reaches(call.principal, function.server)
             scope = answers_of(function.server, call.principal)
+            undo = await undoable(self, inverses, run, made) if (inverses := self._servers.inverses) else None
             if not (function.read_only or may_repeat(function)):
                 await run.sending(call, partial(self._servers.knows_repeats, function.server, call.principal))
             try:
@@ -160,6 +160,8 @@ class Broker:
                 said = await self._checks.error(call, raised, scope, program.language)
                 raise said from None
             repeated.succeeded(made)
+            if undo:
+                undo.answered(reply.value)
             self._learn(run, function, bound, reply.value, size)
             return reply
         except BaseException as raised:
@@ -277,9 +279,8 @@ class Broker:
     def _note_unlike(self, run: CallContext, function: Function, value: Any) -> None:
         """Note that a function answers another type than it declares, once: in a loop, each answer would give a
         slightly different note."""
-        if run.noted(function.qualified):
-            return
-        if odd := type_mismatch(function, value, partial(self._catalog.definition, function.server)):
+        definitions = partial(self._catalog.definition, function.server)
+        if not run.noted(function.qualified) and (odd := type_mismatch(function, value, definitions)):
             run.note(odd, about=function.qualified)
 
     def following(

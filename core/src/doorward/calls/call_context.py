@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from doorward.model.programs import Program
     from doorward.model.usage import Usage
     from doorward.plans.change_set import ChangeSet
+    from doorward.undo.inverse import KeepsInverses
 
 
 class CallContext(Protocol):
@@ -59,6 +60,11 @@ class CallContext(Protocol):
     @property
     def withheld(self) -> SecretWithheld | None:
         """Why this run gets no more answers."""
+        ...
+
+    @property
+    def keeps_inverses(self) -> KeepsInverses | None:
+        """Where it keeps by which calls its own are undone; `None` if it is not recorded."""
         ...
 
     @property

@@ -30,7 +30,7 @@ COMMANDS = {
     "approvals": ("operating.approvals", "List the calls that wait for a person's yes, and answer them"),
     "budgets": ("operating.budgets", "List what principals have used of their budgets"),
     "run": ("cli.run", "Run a program in a sandbox"),
-    "runs": ("operating.runs", "List stored runs, show, resume, cancel or replay one"),
+    "runs": ("operating.runs", "List stored runs, show, resume, undo, cancel or replay one"),
     "plugins": ("cli.plugins", "List what is installed"),
     "schema": ("cli.schema", "Print the JSON Schema of the configuration"),
     "doctor": ("configuring.doctor", "Check the configuration, and say what to do"),

@@ -23,6 +23,7 @@ from doorward.config.budget_settings import BudgetSettings
 from doorward.config.http_settings import HttpSettings
 from doorward.config.rule_settings import RuleSettings
 from doorward.config.run_settings import RunSettings
+from doorward.config.undo_settings import InverseSettings
 from doorward.config.upstream_patterns import Pattern
 from doorward.model.decisions import Effect, Then
 from doorward.model.limits import Limits
@@ -151,6 +152,9 @@ class ServerSettings(Settings):
         None, description="A Markdown guide for agents: a path, relative to the configuration file, or a URL"
     )
     price: NonNegativeFloat = Field(0.0, description="What a call costs, where budgets count `cost`")
+    undo: dict[str, InverseSettings] = Field(
+        {}, description="By which calls `doorward runs undo` undoes calls of functions: a table for each by its name"
+    )
     disabled: bool = False
 
     @field_validator("auth", "local_auth", mode="before")

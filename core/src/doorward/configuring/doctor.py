@@ -16,6 +16,7 @@ import click
 from doorward.cli import well_known
 from doorward.cli.common import CheckProvider, Project, common, described, plain, print_json, say
 from doorward.configuring.doctor_secrets import about_secrets
+from doorward.configuring.doctor_undo import about_undo
 from doorward.configuring.policy import about_policy
 from doorward.configuring.suggest import of_doctor
 from doorward.data.quoting import indented
@@ -78,13 +79,13 @@ async def _all(project: Project) -> list[Check]:
             env_file = project.env_file or project.config.parent / ".env"
             checks += [Check(*found) async for found in about_secrets(gate, env_file)]
             checks += [Check(*found) async for found in about_policy(gate)]
+            checks += [Check(*found) for found in about_undo(gate)]
             checks += [check async for check in _executors(gate)]
             checks.append(await _cache(gate))
             checks += [Check(f"observer {name}", True) for name in gate.observers.names]
             checks += [Check(*found) async for found in gate.views.checks()]
             checks += [check async for check in _commands(gate)]
-            loaded = filter(gate.plugins.manager.has_plugin, gate.config.plugins)
-            checks += [Check(f"plugin {name}", True) for name in loaded]
+            checks += [Check(f"plugin {n}", True) for n in gate.config.plugins if gate.plugins.manager.has_plugin(n)]
             checks += chain(*gate.plugins.each("doctor_checks", lambda found: [Check(*given) for given in found]))
     except DoorwardError as error:  # an error of the configuration or of a hook plugin stops the start
         checks.append(_wrong(f"configuration {project.config}", error))

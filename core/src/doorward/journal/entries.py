@@ -25,11 +25,12 @@ SHOWN_CHARACTERS = 500
 class Entry:
     """One call of a run. `place` counts from 0, as calls begin. `sent`: it went out, and may have had effects; `ended`:
     its reply or error is known. `begun` is how many calls had begun when it ended. `again` is what a person said of one
-    that was sent and has not ended: whether it is sent once more."""
+    that was sent and has not ended: whether it is sent once more. `before` is what was there before it, if that was
+    read; `undo` what undoes it."""
 
     __slots__ = (
-        "again", "args", "begun", "claimed", "ended", "error", "function", "key", "kwargs", "more", "ms", "place",
-        "reply", "sent", "text", "turn", "used",
+        "again", "args", "before", "begun", "claimed", "ended", "error", "function", "key", "kwargs", "more", "ms",
+        "place", "reply", "sent", "text", "turn", "undo", "used",
     )  # fmt: skip
 
     def __init__(
@@ -45,6 +46,8 @@ class Entry:
         self.error: DoorwardError | None = None
         self.used: Mapping[str, float] = {}
         self.again: bool | None = None
+        self.before: tuple[Any] | None = None
+        self.undo: Mapping[str, Any] = {}
         self.turn: anyio.Event | None = None
 
     def read(self) -> None:

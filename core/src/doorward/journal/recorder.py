@@ -11,6 +11,7 @@ from doorward.host.logs import log
 from doorward.journal import endings
 from doorward.journal.entries import Entry, Recorded
 from doorward.journal.given import Given
+from doorward.journal.inverses import KeptInverses
 from doorward.journal.writing import ended, frame
 from doorward.model.calls import Reply
 from doorward.model.errors import DoorwardError, OutcomeUnknown, ProgramDiverged, ServerError, StateError
@@ -55,7 +56,7 @@ class Suspends(Protocol):
     def fail(self, error: DoorwardError) -> None: ...
 
 
-class Journal:
+class Journal(KeptInverses):
     """Records a run: in memory, with references only, until the run has to wait; or, if it is `always` durable, in its
     file before and after each call. A run that goes on after a wait is always durable."""
 
@@ -186,6 +187,12 @@ class Journal:
             if self._always:
                 self._flush()
 
+    def _keep_before(self, entry: Entry) -> None:
+        if not self.why_not:
+            self._events.append((b"V", entry, 0))
+            if self._always:
+                self._flush()
+
     async def _unknown(self, entry: Entry, suspends: Suspends) -> None:
         if entry.again is None and suspends.possible:
             lost = f"call {entry.place} was sent and its answer lost, so it may have been made: {entry.text}"
@@ -259,7 +266,7 @@ class Journal:
         waits |= {"until": until} if until else {}
         unknown = any(for_ == "unknown" for for_, _ in awaited)
         for entry in self._under_way.values():
-            if entry.sent and not (unknown and entry.claimed):
+            if (entry.sent or entry.before) and not (unknown and entry.claimed):
                 self._events.append((b"U", entry, 0))  # it waits, and was not made
         self._events.append((b"W", waits, 0))
         try:

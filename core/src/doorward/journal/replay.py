@@ -43,6 +43,9 @@ class StoredJournal:
                     entry.key, entry.text = said["k"], said["a"]
                 case b"S" | b"U":
                     calls[said["n"]].sent, calls[said["n"]].again = kind == b"S", None
+                    calls[said["n"]].before = calls[said["n"]].before if kind == b"S" else None
+                case b"V":
+                    calls[said["n"]].before = (said["v"],)
                 case b"A":
                     calls[said["n"]].again = said["again"]
                 case b"E":
@@ -67,6 +70,7 @@ class StoredJournal:
 
 def _end(entry: Entry, said: Mapping[str, Any]) -> None:
     entry.ended, entry.begun, entry.ms, entry.used = True, said["b"], said["ms"], said.get("u", {})
+    entry.undo = said.get("z", {})
     if "e" in said:
         entry.error = errors.raised(said["e"])
     else:

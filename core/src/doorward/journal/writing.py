@@ -30,6 +30,8 @@ def frame(kind: bytes, what: Any, begun: int) -> Frame:
             encoded = base64.b64encode(content.encode(errors="replace") if isinstance(content, str) else content)
             said = {"uri": kept.uri, "type": kept.type, "name": kept.name, "text": is_text}
             return kind, {**said, "content": encoded.decode()}
+        case b"V":
+            return kind, b'{"n":%d,"v":%b}' % (what.place, as_json(what.before[0]))
         case b"S" | b"U":
             return kind, {"n": what.place}
     return kind, what
@@ -40,6 +42,8 @@ def ended(entry: Entry) -> bytes:
     said: dict[str, Any] = {"n": entry.place, "ms": round(entry.ms, 3)}
     if entry.used:
         said["u"] = dict(entry.used)
+    if entry.undo:
+        said["z"] = dict(entry.undo)
     if entry.error is not None:
         return as_json({**said, "e": errors.said(entry.error)})
     reply = entry.reply

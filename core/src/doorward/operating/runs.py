@@ -12,6 +12,7 @@ import anyio
 import click
 
 from doorward.cli.common import Project, common, print_json, say, table, tell
+from doorward.operating.undo import undo
 
 if TYPE_CHECKING:
     from doorward.journal.journals import Journals
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 @click.group()
 def runs() -> None:
     """Runs that wait, that died with their process, or that are over: see [runs] in the configuration."""
+
+
+runs.add_command(undo)
 
 
 @runs.command("list")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from doorward.model.calls import Call
     from doorward.model.programs import Program
     from doorward.program_api.modules import Modules
+    from doorward.undo.inverse import KeepsInverses
 
 
 class RunJournal(RunModules):
@@ -75,6 +76,11 @@ class RunJournal(RunModules):
         """A call goes out now that may not be repeated, unless its server has `known` of it."""
         if self._journal is not None:
             await self._journal.sending(call, self._suspension, known)
+
+    @property
+    def keeps_inverses(self) -> KeepsInverses | None:
+        """Its journal, in which the calls are kept that undo its own."""
+        return self._journal
 
     def replayed(self, entry: Entry) -> None:
         """Count a call that was made before the run was resumed, as it was counted then."""

@@ -129,7 +129,8 @@ class Runs:
         A program moves on to the next executor only if it has made no call yet.
         """
         declined: list[tuple[str, ExecutorError]] = []
-        for name in [session.executor] if session and session.executor else self._executors.names:
+        names = [session.executor] if session and session.executor else self._executors.names
+        for name in self._executors.planning(names) if program.plan else names:
             if not self._executors.may_run(name, program.language):
                 continue
             if program.plan and not self._executors.may_plan(name):

@@ -118,10 +118,19 @@ class Executors:
 
     def may_plan(self, name: str) -> bool:
         """Whether programs can be planned there; also if it is broken, since trying tells why."""
+        return self._planning(name) < 2
+
+    def planning(self, names: Sequence[str]) -> Sequence[str]:
+        """Executors in the order in which a plan tries them: first those where a program can hand on what is not known
+        yet."""
+        return sorted(names, key=self._planning)
+
+    def _planning(self, name: str) -> int:
         try:
-            return self.capabilities(name).plans
+            found = self.capabilities(name)
         except DoorwardError:
-            return True
+            return 0
+        return 0 if found.plans else 1 if found.plans_unread else 2
 
     def _blamed(
         self, name: str, method: str, raising: type[DoorwardError] = ExecutorError

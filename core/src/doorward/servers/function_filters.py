@@ -12,6 +12,7 @@ from doorward.config.settings import ServerSettings
 from doorward.model.functions import Compiled, Function, Skipped
 from doorward.model.names import Named, brief_names, kept_names, other_names
 from doorward.servers.corrections import corrected
+from doorward.servers.undo_checks import wrong_inverses
 
 MAX_ADVISED_TOOLS = 3
 """If more functions of one server become tools, `compile` warns: each takes room in every client's context."""
@@ -19,7 +20,7 @@ MAX_ADVISED_TOOLS = 3
 
 def narrowed(compiled: Compiled, settings: ServerSettings) -> Compiled:
     """The corrected compile, without the functions that `include`, `exclude` and `read_only` leave out, and with
-    warnings about patterns that fit nothing."""
+    warnings about patterns that fit nothing and calls that undo nothing."""
     compiled = corrected(compiled, settings)
     warnings = list(compiled.warnings)
     kept = [f for f in compiled.functions if wanted(f, settings)]
@@ -36,6 +37,7 @@ def narrowed(compiled: Compiled, settings: ServerSettings) -> Compiled:
     unique: dict[str, Function] = {}
     for function in kept:
         unique.setdefault(function.name, function)
+    warnings += wrong_inverses(settings.undo, unique)
     skipped = [Skipped(f.id, f"the name {f.name} is taken") for f in kept if unique[f.name] is not f]
     return replace(compiled, functions=[*unique.values()], warnings=warnings, skipped=[*compiled.skipped, *skipped])
 

@@ -10,11 +10,10 @@ import pytest
 from doorward import File, LimitExceeded, Limits, Unsupported
 
 from doorward_testing.door import Door, LastFirst
-from doorward_testing.program_runner import ProgramRunner
-from doorward_testing.programs import plans
+from doorward_testing.plan_conformance import PlanConformance
 
 
-class ExecutorConformance(ProgramRunner):
+class ExecutorConformance(PlanConformance):
     """For executors. Override `executor`: a fresh instance; and `language`, if its programs are not Python:
     `typescript` or `javascript`. For one of CPython, with files and threads, inherit `FullPythonConformance`."""
 
@@ -226,18 +225,6 @@ class ExecutorConformance(ProgramRunner):
         """It is over soon, whatever it does. Its output has come, and the next sandbox works."""
         for code in self.programs.endless.values():
             await self.cancelled(host, code)
-
-    @pytest.mark.anyio
-    async def test_plans(self, host: Any) -> None:
-        """A program can hand on what a plan withholds, and is ended where it looks at it."""
-        if not self.executor(host).capabilities().plans:
-            pytest.skip("it does not plan")
-        all_ended = await self.each(host, [code for code, _ in plans.VALUES.values()], plan=True)
-        told = zip(plans.VALUES.items(), all_ended, strict=True)
-        assert {w: ended for (w, (_, value)), (ended, _) in told if (ended.error, ended.value) != (None, value)} == {}
-        all_ended = await self.each(host, [*plans.CODE.values()], plan=True)
-        types = {what: (ended.error or ended).type for what, (ended, _) in zip(plans.CODE, all_ended, strict=True)}
-        assert types == dict.fromkeys(plans.CODE, "PlanStopped")
 
     @pytest.mark.anyio
     async def test_a_program_that_runs_again(self, host: Any) -> None:

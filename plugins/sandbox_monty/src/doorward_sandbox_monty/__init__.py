@@ -33,6 +33,7 @@ class MontyExecutor:
             isolation="an interpreter without system calls, in a process of its own",
             sessions=True,
             repeats=True,
+            plans_unread=True,
             notes="Dictionaries are plain: value['name'], not value.name.",
             limits={"time": "interpreter and host", "memory": "interpreter", "calls": "host", "output": "host"},
         )

@@ -8,10 +8,11 @@ from collections.abc import Container, Coroutine, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from doorward import Door, DoorwardError
+from doorward import Door, DoorwardError, Planned
 
 from doorward_sandbox_monty.api_errors import Errors
 from doorward_sandbox_monty.modules import Modules
+from doorward_sandbox_monty.plans import PlanStopped, Unread, holds_unknown
 from doorward_sandbox_monty.repeats import Repeats
 
 _OVER = {"exc_type": "RuntimeError", "message": "the run is over"}
@@ -29,6 +30,10 @@ class Calls:
     ) -> None:
         self._door = door
         self._repeats = repeats
+        self.unread: Unread | None = None
+        """In a plan, the calls whose answers nothing uses."""
+        self.last: Planned | None = None
+        """What a plan withholds of the value of the program."""
         self._awaited = awaited
         self._waits: asyncio.Task[Any] | None = None
         """The task that waits for a call, whose answer the program waits for."""
@@ -52,7 +57,7 @@ class Calls:
 
     async def answer(self, step: Any, function: str) -> Any:
         self.made = self.called = True
-        call = self._call(function, step.args, step.kwargs)
+        call = self._call(function, step.args, step.kwargs, step.position)
         return self._later(step.call_id, call) if self._is_awaited(step.position) else await self._now(call)
 
     async def explain(self, asked: str, args: Any, modules: Modules) -> Any:
@@ -115,14 +120,27 @@ class Calls:
         """Make a call, and wait for it. Returns: its answer in the form that the worker expects."""
         return await self._now(self._call(function, args, kwargs))
 
-    async def _call(self, function: str, args: Any, kwargs: Any) -> Any:
+    async def _call(self, function: str, args: Any, kwargs: Any, place: Any = None) -> Any:
         assert self._door is not None
         if self._repeats is not None and self._repeats.unread:
             self.tell()
         try:
-            return {"return_value": await self._door.call(function, args, kwargs)}
+            answer = await self._door.call(function, args, kwargs)
         except DoorwardError as error:
             return self.errors.raised(error)
+        if self.unread is not None and holds_unknown(answer):
+            self._without(answer, function, place, self.unread)
+            answer = None
+        return {"return_value": answer}
+
+    def _without(self, answer: Any, function: str, place: Any, unread: Unread) -> None:
+        """Go on without an answer that a plan withholds. Raises: PlanStopped if the program uses it."""
+        if place is None or not unread.has(place):
+            raise PlanStopped(function, unread.line(place) if place else None)
+        if unread.is_last(place):
+            if not isinstance(answer, Planned):
+                raise PlanStopped(function, unread.line(place))
+            self.last = answer
 
     async def _now(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Do the work in this task, which `drop` then cancels; anybody else only with the whole loop, when the process

@@ -8,6 +8,7 @@ from doorward import Failure, Frame, LimitExceeded, Limits, ProgramResult, Unsup
 from doorward_sandbox_monty import api_errors
 from doorward_sandbox_monty.missing_features import missing_feature
 from doorward_sandbox_monty.modules import LIBRARY
+from doorward_sandbox_monty.plans import PlanStopped
 
 _NO_FILE = "Permission denied: '"
 """How a program fails that uses files, if its text did not show that beforehand."""
@@ -33,6 +34,14 @@ def too_often(limits: Limits) -> LimitExceeded:
     return LimitExceeded(
         f"the program turned to its host more than {asked} times, far beyond its limit of {calls} calls", hint=hint
     )
+
+
+def stopped(error: PlanStopped) -> ProgramResult:
+    hint = (
+        "Call it without using its answer, or plan the program up to here. In full CPython (nsjail, docker) a plan "
+        "hands answers on: the operator can add one to `executor`."
+    )
+    return ProgramResult(error=Failure("program", "PlanStopped", str(error), error.line, hint=hint))
 
 
 def result_of(error: monty.MontyError, code: str, limits: Limits, *, made: bool) -> ProgramResult:

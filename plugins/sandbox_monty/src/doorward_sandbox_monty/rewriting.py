@@ -39,7 +39,7 @@ def rewritten(code: str, members: Members) -> str:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return code  # Monty reports the syntax error
     text = code.encode()
-    places = _Places(text)
+    places = Places(text)
     fields = (*FIELDS, *OF_REPLIES) if _REPLY.search(code) else FIELDS
     for start, end, new in sorted(_edits(tree, places, members, fields), reverse=True):
         text = text[:start] + new + text[end:]
@@ -51,7 +51,7 @@ def needed(code: str) -> bool:
     return OURS in code
 
 
-class _Places:
+class Places:
     """The positions of nodes in the text, in bytes."""
 
     def __init__(self, text: bytes) -> None:
@@ -66,7 +66,7 @@ class _Places:
         return self._starts[node.lineno - 1] + node.col_offset, self._starts[node.end_lineno - 1] + node.end_col_offset
 
 
-def _edits(tree: ast.Module, places: _Places, members: Members, fields: Sequence[str]) -> Iterator[Edit]:
+def _edits(tree: ast.Module, places: Places, members: Members, fields: Sequence[str]) -> Iterator[Edit]:
     imported = [alias for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
     modules = {"doorward", *(alias.asname for alias in imported if alias.name == "doorward" and alias.asname)}
     others = {alias.asname or alias.name for alias in imported}
@@ -115,7 +115,7 @@ def _edits(tree: ast.Module, places: _Places, members: Members, fields: Sequence
         todo += ast.iter_child_nodes(node)
 
 
-def _iterated(node: ast.GeneratorExp, places: _Places, within: int = -1) -> Iterator[Edit]:
+def _iterated(node: ast.GeneratorExp, places: Places, within: int = -1) -> Iterator[Edit]:
     """Make a generator expression, which is a list in Monty, an iterator for `next`. If it is a call's only argument,
     the call's brackets are its own."""
     start, end = places.of(node)
@@ -124,7 +124,7 @@ def _iterated(node: ast.GeneratorExp, places: _Places, within: int = -1) -> Iter
         yield end, end, b")"
 
 
-def _read(node: ast.Attribute, places: _Places) -> Iterator[Edit]:
+def _read(node: ast.Attribute, places: Places) -> Iterator[Edit]:
     """Turn `X.status` into a call with X and the name, on the same lines."""
     (start, end), behind = places.of(node), places.of(node.value)[1]
     if match := _READ.fullmatch(places.text[behind:end]):
@@ -139,7 +139,7 @@ def _plain_loop(text: bytes, target: int) -> Iterator[Edit]:
 
 
 def _in_text(
-    node: ast.JoinedStr, modules: set[str], others: set[str], places: _Places, fields: Sequence[str]
+    node: ast.JoinedStr, modules: set[str], others: set[str], places: Places, fields: Sequence[str]
 ) -> Iterator[Edit]:
     """Attributes read within an f-string: Python before 3.12 does not know the positions of such nodes. They are found
     by their text, unless the literal part of the string contains it too."""

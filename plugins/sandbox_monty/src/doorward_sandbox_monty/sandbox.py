@@ -18,6 +18,7 @@ from doorward import Door, DoorwardError, Program, ProgramResult, SandboxDied, a
 from doorward_sandbox_monty import api_errors, failures, files, rewriting
 from doorward_sandbox_monty.calls import Calls
 from doorward_sandbox_monty.modules import stand_in
+from doorward_sandbox_monty.plans import PlanStopped, Unread, sent
 from doorward_sandbox_monty.repeats import Repeats
 from doorward_sandbox_monty.steps import Steps
 from doorward_sandbox_monty.workers import Worker, Workers
@@ -89,8 +90,11 @@ class MontySandbox:
                 self._worker.prepared = True
             if before:
                 await self._drive(before, {}, calls)
-            self._awaited[f"<python-input-{self._fed}>"] = _awaited(code)
+            file = f"<python-input-{self._fed}>"
+            self._awaited[file] = _awaited(code)
+            calls.unread = Unread.of(code, file) if program.plan else None
             value = await self._drive(code, inputs, calls)
+            value = sent(calls.last) if value is None and calls.last else value
             if sets_result(code):
                 value = await self._drive("result", {}, calls, unless=(value,))
             calls.tell()
@@ -110,6 +114,8 @@ class MontySandbox:
         except monty.MontyError as error:
             calls.tell()
             return failures.result_of(error, code, program.limits, made=calls.called)
+        except PlanStopped as error:
+            return failures.stopped(error)
         finally:
             calls.cancel()
 

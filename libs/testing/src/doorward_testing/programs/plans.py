@@ -26,6 +26,41 @@ HANDING_ON: dict[str, tuple[str, Any]] = {
 }
 """What may be done with what is not known: the code, and its value."""
 
+UNREAD: dict[str, tuple[str, Any]] = {
+    "a statement": ("import calc\ncalc.withhold()\n1", 1),
+    "in a loop": ("import calc\nfor n in range(3):\n    calc.withhold()\nn", 2),
+    "in a function": ("import calc\ndef change(n):\n    calc.withhold()\n    return n\nchange(1)", 1),
+    "awaited": ("import calc\nawait calc.withhold()\n1", 1),
+    "gathered": (
+        "import asyncio, calc\nawait asyncio.gather(calc.withhold(), *[calc.withhold() for _ in range(2)])\n1", 1,
+    ),
+    "gathered by its name": (
+        "from asyncio import gather\nimport calc\nawait gather(*[calc.withhold() for _ in range(2)])\n1", 1,
+    ),
+    "a name that is never read": ("import calc\nmade = calc.withhold()\n1", 1),
+    "in a branch": ("import calc\nif calc.add(1, 2) == 3:\n    calc.withhold()\n1", 1),
+    "after one that was caught": ("import calc\ntry:\n    calc.fail()\nexcept Exception:\n    calc.withhold()\n1", 1),
+    "the last": ("import calc\ncalc.withhold()", {"\0planned": [1]}),
+    "the last, awaited": ("import calc\nawait calc.withhold()", {"\0planned": [1]}),
+}  # fmt: skip
+"""Programs that use no answer which is not known, and their values."""
+
+READ = {
+    "a name that is read elsewhere": "import calc\ndef f():\n    return made\nmade = calc.withhold()\nif f(): 1",
+    "a name that is counted up": "import calc\nmade = calc.withhold()\ntry:\n    made += 1\nexcept TypeError:\n    1",
+    "a field of a class": "import calc\nclass A:\n    made = calc.withhold()\n1 if A.made is None else 2",
+    "a gather of its own": "import calc\ndef gather(made):\n    if made: calc.echo(1)\ngather(calc.withhold())",
+    "the result": "import calc\nresult = calc.withhold()\nif result: 1",
+    "a default": "import calc\ndef f(made=calc.withhold()):\n    return made is None\nif f(): 1",
+    "a return": "import calc\ndef f():\n    return calc.withhold()\n1 if f() else 2",
+    "a lambda": "import calc\nf = lambda: calc.withhold()\n1 if f() else 2",
+    "a walrus": "import calc\n(made := calc.withhold())\nif made: 1",
+    "a loop": "import calc\nwhile calc.withhold():\n    break",
+    "with": "import calc\nwith calc.withhold() as made:\n    1",
+    "evaluated": "import calc\nmade = calc.withhold()\nif eval('made'): 1",
+}
+"""Programs that look at an answer which is not known, in ways that a text does not show at once."""
+
 STOPPED = {
     "a branch": "if made: 1",
     "a field in a branch": "if made['state'] == 'open': 1",

@@ -1,0 +1,100 @@
+"""Finds out, while a call is made, by which call it can be undone later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from doorward.model.errors import DoorwardError
+from doorward.undo.inverse import inverse_of
+
+if TYPE_CHECKING:
+    from doorward.calls.call_context import CallContext
+    from doorward.calls.function_lookup import FunctionLookup
+    from doorward.config.undo_settings import InverseSettings
+    from doorward.model.calls import Call, Reply
+    from doorward.undo.inverse import KeepsInverses
+
+
+class Calls(Protocol):
+    """What makes calls: `Broker`."""
+
+    functions: FunctionLookup
+
+    async def call(
+        self,
+        run: CallContext,
+        name: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        place: int = 0,
+        *,
+        large: bool,
+    ) -> Reply: ...
+
+
+class _Beside:
+    """A run, for a read that is no call of its program: it is no part of a plan that the run makes or commits."""
+
+    changes = None
+
+    def __init__(self, run: CallContext) -> None:
+        self._run = run
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._run, name)
+
+
+class Undoable:
+    """A call for whose function the operator declared an inverse."""
+
+    __slots__ = ("_call", "_inverse", "_keeps", "_known", "_why_not")
+
+    def __init__(self, call: Call, inverse: InverseSettings, keeps: KeepsInverses) -> None:
+        self._call, self._inverse, self._keeps = call, inverse, keeps
+        self._known: dict[str, Any] = {"args": call.arguments}
+        self._why_not = ""
+
+    async def read_before(self, calls: Calls, run: CallContext) -> None:
+        """Read what is there before the call, as the program itself could; where that fails, the call is made and
+        cannot be undone. Raises: StateError."""
+        call, name = self._call, f"{self._call.function.server}.{self._inverse.before}"
+        kept = self._keeps.before(call.place)
+        try:
+            if kept is None:
+                function = calls.functions.find(name, call.principal, near=False)
+                if not function.read_only:
+                    self._why_not = f"{name}, which was to read what is there before, does not only read"
+                    return
+                taken = function.parameters.get("properties", {})
+                theirs = {key: value for key, value in call.arguments.items() if key in taken}
+                kept = (
+                    (
+                        await calls.call(cast("CallContext", _Beside(run)), name, (), theirs, call.place, large=False)
+                    ).value,
+                )
+        except DoorwardError as error:
+            self._why_not = f"what was there before could not be read: {error}"
+            return
+        self._keeps.read_before(call.place, kept[0])
+        self._known["before"] = kept[0]
+
+    def answered(self, value: Any) -> None:
+        """The call was made: keep what undoes it."""
+        self._known["answer"] = value
+        said = {"why": self._why_not} if self._why_not else None
+        server = self._call.function.server
+        self._keeps.undone_by(self._call.place, said or inverse_of(self._inverse, server, self._known))
+
+
+async def undoable(
+    calls: Calls, inverses: Mapping[str, InverseSettings], run: CallContext, call: Call
+) -> Undoable | None:
+    """A call that goes out now, if there is an inverse of its function and its run is recorded."""
+    inverse, keeps = inverses.get(call.function.qualified), run.keeps_inverses
+    if inverse is None or keeps is None:
+        return None
+    found = Undoable(call, inverse, keeps)
+    if inverse.before:
+        await found.read_before(calls, run)
+    return found
