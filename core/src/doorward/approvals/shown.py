@@ -46,7 +46,8 @@ def lines_naming(code: str, function: str, scrub: Callable[[str], str]) -> tuple
 def as_text(request: ApprovalRequest, most: int = MAX_STORED_CHARACTERS) -> str:
     """A request as a person reads it. `most`: characters of its arguments."""
     left = f"`doorward approvals show {request.id}` shows all of them"
-    parts = [f"{request.principal} wants to call {request.function} ({request.effect})."]
+    wants = "make all calls of a plan, at once" if request.kind == "plan" else f"call {request.function}"
+    parts = [f"{request.principal} wants to {wants} ({request.effect})."]
     if request.rule or request.reason:
         parts.append(f"A person is asked because of {': '.join(filter(None, (request.rule, request.reason)))}")
     parts.append(f"Arguments:\n{_indented(_cut(request.arguments, most, left))}")

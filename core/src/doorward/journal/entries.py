@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import anyio
 
     from doorward.model.errors import DoorwardError
+    from doorward.plans.change_set import Change
 
 PATIENCE_SECONDS = 10.0
 """How long a recorded answer waits for calls that the program made before it the first time."""
@@ -25,11 +26,12 @@ SHOWN_CHARACTERS = 500
 class Entry:
     """One call of a run. `place` counts from 0, as calls begin. `sent`: it went out, and may have had effects; `ended`:
     its reply or error is known. `begun` is how many calls had begun when it ended. `again` is what a person said of one
-    that was sent and has not ended: whether it is sent once more."""
+    that was sent and has not ended: whether it is sent once more. A plan keeps of its calls what they were `made` with,
+    and of those that it withholds the `change`."""
 
     __slots__ = (
-        "again", "args", "begun", "claimed", "ended", "error", "function", "key", "kwargs", "more", "ms", "place",
-        "reply", "sent", "text", "turn", "used",
+        "again", "args", "begun", "change", "claimed", "ended", "error", "function", "key", "kwargs", "made", "more",
+        "ms", "place", "reply", "sent", "text", "turn", "used",
     )  # fmt: skip
 
     def __init__(
@@ -45,6 +47,8 @@ class Entry:
         self.error: DoorwardError | None = None
         self.used: Mapping[str, float] = {}
         self.again: bool | None = None
+        self.made: list[Any] | None = None
+        self.change: Change | None = None
         self.turn: anyio.Event | None = None
 
     def read(self) -> None:

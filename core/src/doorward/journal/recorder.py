@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any
 
 from doorward.data.offload import done, is_large
+from doorward.data.planned import Planned
 from doorward.host.logs import log
 from doorward.journal.entries import Entry, Recorded
 from doorward.journal.given import Given
@@ -15,10 +16,13 @@ from doorward.model.calls import Reply
 from doorward.model.errors import DoorwardError, OutcomeUnknown, ProgramDiverged, ServerError, StateError
 
 if TYPE_CHECKING:
+    from doorward.journal.journaled_run import JournaledRun, Suspends
     from doorward.journal.replay import StoredJournal
     from doorward.journal.store import RunFile, RunStore
     from doorward.model.calls import Call
     from doorward.model.outcomes import Artefact, Awaited
+    from doorward.plans.change_set import Change
+    from doorward.plans.changes import Changes
 
 Event = tuple[bytes, Any, int]
 """What will be a frame: its kind, what it is about, and how many calls had begun then."""
@@ -27,37 +31,13 @@ Event = tuple[bytes, Any, int]
 _TOO_MUCH = "its answers are more than is stored of one run ([runs] max_bytes)"
 
 
-class JournaledRun(Protocol):
-    """A run, as its journal knows it."""
-
-    @property
-    def suspension(self) -> Suspends: ...
-
-    def replayed(self, entry: Entry) -> None:
-        """A recorded call was made again, and is answered from the journal."""
-
-    def used(self, function: str) -> Mapping[str, float]:
-        """What the run has used of the server of a function."""
-
-
-class Suspends(Protocol):
-    """How a run waits, or ends."""
-
-    @property
-    def possible(self) -> bool: ...
-
-    async def wait(self, for_: Awaited, what: str) -> NoReturn: ...
-
-    def fail(self, error: DoorwardError) -> None: ...
-
-
 class Journal:
     """Records a run: in memory, with references only, until the run has to wait; or, if it is `always` durable, in its
     file before and after each call. A run that goes on after a wait is always durable."""
 
     __slots__ = (
         "_always", "_begun", "_bytes", "_events", "_file", "_files", "_given", "_most", "_offline", "_places",
-        "_recorded", "_shut", "_store", "_under_way", "times", "why_not",
+        "_recorded", "_shut", "_store", "_under_way", "changes", "times", "why_not",
     )  # fmt: skip
 
     def __init__(self, given: Given, store: RunStore, *, always: bool, most: int) -> None:
@@ -73,6 +53,8 @@ class Journal:
         """What the program read from its clocks before it was resumed."""
         self.why_not = ""
         """Why this run cannot be resumed; empty if it can."""
+        self.changes: Changes | None = None
+        """What has its calls made as a plan says, if it commits one."""
 
     def go_on(self, file: RunFile, stored: StoredJournal) -> None:
         """Answer the calls of a program that runs again with those of a stored run. Raises: StateError."""
@@ -127,12 +109,14 @@ class Journal:
     ) -> Entry:
         self._begun += 1
         entry = Entry(0, function, args, kwargs, more)
+        if self._given.plan:
+            entry.made = [args, kwargs, *more]
         if self._always or large or self._offline:
             await done(entry.read, large=large)
         if self._recorded.left or self._offline:
             found = self._recorded.claim(entry.key)
             self._recorded.advance(self._begun)
-            if self._offline and (found is None or not found.ended):
+            if self._offline and (found is None or not (found.ended or found.change)):
                 hint = "A replay sends nothing. What was recorded: doorward runs show ID"
                 raise ServerError(f"the run has no answer to this call: {entry.text}", hint=hint)
             if found is None:
@@ -146,8 +130,12 @@ class Journal:
                 self._flush()
         return entry
 
-    async def _again(self, run: JournaledRun, entry: Entry) -> Reply:
+    async def _turn(self, entry: Entry) -> None:
+        """Wait until it is the turn of a recorded call to end."""
         await self._recorded.turn(entry)
+
+    async def _again(self, run: JournaledRun, entry: Entry) -> Reply:
+        await self._turn(entry)
         run.replayed(entry)
         if entry.error is not None:
             raise entry.error
@@ -190,6 +178,9 @@ class Journal:
         self._under_way.pop(entry.place, None)
         self.holds(200)
         if self.why_not:
+            return
+        if reply is not None and isinstance(reply.value, Planned):  # it is withheld again when the plan is resumed
+            self._events.append((b"Q", entry, self._begun))
             return
         if not self._always:
             entry.begun = self._begun
@@ -242,6 +233,14 @@ class Journal:
             self._flush()
         finally:
             self.close()
+
+    def plan(self, changes: Sequence[Change]) -> None:
+        """Store a plan that is complete, and let go of it. Raises: StateError, and then it cannot be committed."""
+        if self.why_not:
+            raise StateError(f"this plan cannot be committed: {self.why_not}")
+        self._events += [(b"P", change, 0) for change in changes]
+        writes = sum(change.number > 0 for change in changes)
+        self.suspend([("plan", f"a plan of {writes} {'write' if writes == 1 else 'writes'}")])
 
     def over(self, *, ok: bool) -> None:
         """The run has ended: what is stored of it is kept for those who ask what happened."""

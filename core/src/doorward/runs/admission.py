@@ -83,6 +83,7 @@ class Admission:
         functions: Sequence[str] | None = None,
         timeout: float | None = None,
         language: str = PYTHON,
+        plan: bool = False,
     ) -> Program:
         """A program whose time begins now. Raises: InvalidArguments."""
         if timeout is not None and not 0 < timeout <= self._limits.max_timeout:
@@ -101,6 +102,7 @@ class Admission:
             run,
             deadline,
             language,
+            plan=plan,
             seed=secrets.token_bytes(32),
             began=time.time(),
         )
