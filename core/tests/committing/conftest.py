@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -22,7 +23,8 @@ class PlansInProcess(InProcess):
 
 class _Planning(Running):
     async def run(self, program: Program, door: Door) -> ProgramResult:
-        return await super().run(program, _Known(door))  # type: ignore[arg-type]
+        ended = await super().run(program, _Known(door))  # type: ignore[arg-type]
+        return replace(ended, value=_sent(ended.value))
 
 
 class _Known:
@@ -35,8 +37,12 @@ class _Known:
         return getattr(self._door, name)
 
     async def call(self, function: str, args: Any, kwargs: Any) -> Any:
-        found = await self._door.call(function, args, kwargs)
+        found = await self._door.call(function, _sent(args), _sent(kwargs))
         return _Unknown(found.call, found.path) if isinstance(found, Planned) else found
+
+
+def _sent(value: Any) -> Any:
+    return json.loads(json.dumps(value))
 
 
 class _Unknown(dict[str, Any]):
@@ -70,7 +76,9 @@ class Stations(Weather):
         functions += [
             Function(self.name, "tag", "tag", "Tags", parameters=tag, idempotent=True, route="PUT /stations/{id}/tag"),
             Function(self.name, "remove", "remove", "Removes", parameters=tag, destructive=True),
-            Function(self.name, "station", "station", "A station", parameters={**tag, "required": ["id"]}, read_only=True),
+            Function(
+                self.name, "station", "station", "A station", parameters={**tag, "required": ["id"]}, read_only=True
+            ),
         ]
         return replace(compiled, functions=functions)
 

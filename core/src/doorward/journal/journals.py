@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from doorward.config.plan_settings import PlanSettings
 from doorward.journal.commit_journal import CommitJournal
 from doorward.journal.entries import PATIENCE_SECONDS
 from doorward.journal.given import Given
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from doorward.config.config import Loaded
-    from doorward.config.plan_settings import PlanSettings
     from doorward.config.run_settings import RunSettings
     from doorward.journal.store import RunFile, RunStore, StoredRun
     from doorward.model.programs import Program
@@ -32,8 +32,8 @@ _SHOWN_RUNS = 5
 class Journals:
     """Makes journals as `[runs]` says."""
 
-    def __init__(self, store: RunStore, settings: RunSettings, plans: PlanSettings) -> None:
-        self.store, self.plans, self._settings = store, plans, settings
+    def __init__(self, store: RunStore, settings: RunSettings, plans: PlanSettings | None = None) -> None:
+        self.store, self.plans, self._settings = store, plans or PlanSettings(), settings
 
     @classmethod
     def of(cls, loaded: Loaded, state: Path, store: RunStore | None = None) -> Journals:

@@ -97,6 +97,8 @@ class Runs:
             else:
                 self._plugins.hook.run_started(program=program)
                 ended = await self._execute(program, run, session)
+                if run.suspension.failed:  # its program may have caught that, and come to an end first
+                    raise run.suspension.failed
         except DoorwardError as error:
             ended = ProgramResult(error=failure(error))
         except Exception as error:
