@@ -65,7 +65,7 @@ async def test_a_yes_is_worth_nothing_for_another_plan(doorward_host: Any, write
         say(gate, request)
         for other in (second, third):
             assert (await gate.plans.commit(other)).waiting
-        say(gate, [each for each in requests(gate) if each.run == second][0], approve=False)
+        say(gate, next(each for each in requests(gate) if each.run == second), approve=False)
         denied = await gate.plans.commit(second)
         assert denied.error.message == "doorward.commit_plan was denied by ops: no"
         assert (await gate.plans.commit(second)).error.message == denied.error.message

@@ -263,3 +263,24 @@ for n in [1, 2]:
         done = await gate.plans.commit(plan)
         assert (done.error.kind, done.error.type) == ("server", "ApiError")
         assert done.notes == ("1 of the planned writes was not made; the plan is over",)
+
+
+async def test_plans_and_commits_are_played_again(doorward_host: Any, writes: Any) -> None:
+    """On what was recorded alone: nothing is sent, and another program gets the same answers. A write that a commit did
+    not make has none."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        plan = await planned(gate)
+        again = await gate.runs.replay(plan)
+        assert (again.value, again.plan, again.error) == (["answer of 1: .id", "answer of 3: .id"], None, None)
+        await gate.plans.commit(plan)
+        assert (await gate.runs.replay(plan)).value == [101, 103]
+        changed = await gate.runs.replay(plan, code=CODE + "result = len(found)")
+        assert changed.value == 2
+        more = await gate.runs.replay(plan, code=CODE + "await weather.add_station(city='Lima')")
+        assert "has no answer to this call" in more.error.message
+        assert writes() == WRITTEN
+        failed = await planned(gate, "await weather.fail()\nawait weather.tag(id=5, tag='x')")
+        await gate.plans.commit(failed)
+        other = "try:\n    await weather.fail()\nexcept Exception:\n    pass\nawait weather.tag(id=5, tag='x')"
+        assert "has no answer to this call" in (await gate.runs.replay(failed, code=other)).error.message
+    assert writes() == [*WRITTEN, ("fail", {})]

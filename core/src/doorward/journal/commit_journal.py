@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from doorward.data.offload import done
 from doorward.data.planned import resolved
 from doorward.journal.entries import Entry, Recorded
-from doorward.journal.plan_order import PlanOrder
+from doorward.journal.plan_order import PATIENCE_SECONDS, PlanOrder
 from doorward.journal.recorder import Journal
 from doorward.model.errors import DoorwardError, ProgramDiverged
 from doorward.plans.change_set import fits, is_as_planned
@@ -32,16 +32,25 @@ class CommitJournal(Journal):
         """Commit a plan, or go on with that. Raises: StateError."""
         if not stored.committed:
             file.append([(b"C", {"at": time.time()})])
+        self._begins(stored)
+        super().go_on(file, stored)
+        self._recorded = Recorded(stored.entries, ())
+
+    def play(self, stored: StoredJournal, patience: float) -> None:
+        """Play a commit again, on its recorded answers alone."""
+        self._begins(stored, patience)
+        super().play(stored, patience)
+        self._recorded = Recorded(stored.entries, ())
+
+    def _begins(self, stored: StoredJournal, patience: float = PATIENCE_SECONDS) -> None:
         self.changes, self._approved = self, stored.approved
-        self._order = PlanOrder(stored.order.values())
+        self._order = PlanOrder(stored.order.values(), patience)
         self._withheld = [entry for entry in stored.entries if entry.change is not None]
         self._answers = {
             entry.change.number: entry.reply.value
             for entry in self._withheld
             if entry.change is not None and entry.reply is not None
         }
-        super().go_on(file, stored)
-        self._recorded = Recorded(stored.entries, ())
 
     @property
     def unmade(self) -> int:
@@ -56,6 +65,8 @@ class CommitJournal(Journal):
         await done(entry.read, large=large)
         self._order.begun(self._begun)
         found = self._recorded.claim(entry.key) or self._fitting(function, [args, kwargs, *more])
+        if self._offline:
+            return self._answered(found if found and found.ended else None, entry)
         if found is None:
             raise self._unplanned(f"the plan has no such call: {entry.text}")
         return found

@@ -113,7 +113,8 @@ class Journals:
         StateError."""
         stored = self.store.show(run)
         given = stored.given if code is None else replace(stored.given, code=code)
-        said, journal = StoredJournal.read(stored), self._of(given)
+        said = StoredJournal.read(stored)
+        journal = self._of(given, CommitJournal if said.committed else Journal)
         journal.play(said, PATIENCE_SECONDS if code is None else _PATIENCE_WITH_OTHER_CODE)
         return journal, given, said
 

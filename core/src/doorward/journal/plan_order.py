@@ -19,14 +19,14 @@ class PlanOrder:
     """The calls of one commit. Each has its turn once all before it are over, and as many calls have begun as had
     then."""
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
+    def __init__(self, entries: Iterable[Entry], patience: float = PATIENCE_SECONDS) -> None:
         self._entries = [*entries]
         self._at = {entry.place: number for number, entry in enumerate(self._entries)}
         self._begun_then = [entry.begun for entry in self._entries]
         self._over: set[int] = set()
         self._next = self._begun = 0
         self._under_way: set[int] = set()
-        self._patience = PATIENCE_SECONDS
+        self._patience = patience
         self._moved = anyio.Event()
 
     def begun(self, calls: int) -> None:

@@ -67,8 +67,13 @@ class Journal:
 
     def play(self, stored: StoredJournal, patience: float) -> None:
         """Answer the calls of a program from a stored run, and no others: nothing is sent, and nothing stored."""
-        self._recorded, self.times = Recorded(stored.entries, stored.ends, patience), stored.times
+        self._recorded, self.times = Recorded(stored.entries, [*stored.order.values()], patience), stored.times
         self._offline, self.why_not = True, "it is a replay"
+
+    @property
+    def offline(self) -> bool:
+        """Whether it is played again, and nothing is sent."""
+        return self._offline
 
     # A call
 
@@ -116,9 +121,8 @@ class Journal:
         if self._recorded.left or self._offline:
             found = self._recorded.claim(entry.key)
             self._recorded.advance(self._begun)
-            if self._offline and (found is None or not (found.ended or found.change)):
-                hint = "A replay sends nothing. What was recorded: doorward runs show ID"
-                raise ServerError(f"the run has no answer to this call: {entry.text}", hint=hint)
+            if self._offline:
+                return self._answered(found, entry)
             if found is None:
                 raise self._diverged(entry)
             return found
@@ -129,6 +133,15 @@ class Journal:
             if self._always and self._file is None:
                 self._flush()
         return entry
+
+    def _answered(self, found: Entry | None, entry: Entry) -> Entry:
+        """The recorded call, if it has an answer or was withheld. Raises: ServerError."""
+        if found is not None and found.change is not None and not found.ended and self._given.plan:
+            found.reply, found.ended = Reply(Planned(found.change.number)), True
+        if found is None or not found.ended:
+            hint = "A replay sends nothing. What was recorded: doorward runs show ID"
+            raise ServerError(f"the run has no answer to this call: {entry.text}", hint=hint)
+        return found
 
     async def _turn(self, entry: Entry) -> None:
         """Wait until it is the turn of a recorded call to end."""

@@ -21,6 +21,8 @@ async def planned(outcome: Outcome, run: RunContext, journal: Journal | None) ->
     """Store a plan that is complete, so that it can be committed. Returns: the outcome, with its id."""
     if journal is None or outcome.waiting is not None:
         return outcome
+    if journal.offline:
+        return replace(outcome, plan=None)
     plan, found = outcome.plan, run.changes
     if not outcome.ok or plan is None or not plan.counts or not isinstance(found, ChangeSet):
         journal.over(ok=outcome.ok)
