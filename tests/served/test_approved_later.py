@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from doorward.journal import frames
+from doorward.secrets.sealing import Box
 
 from .conftest import LIMITS, SHELF
 from .product import Api, Project, connected, needs_proc
@@ -41,7 +42,7 @@ EXECUTORS = [
 
 def an_hour_passes(state: Path) -> None:
     """All that is stored of runs and requests becomes an hour older."""
-    plain = frames.Box(None)
+    plain = Box(None, b"", "")
     for path in (state / "runs").glob("*.run"):
         aged = [_aged(frame) for frame, _ in frames.read(path.read_bytes(), plain) if frame is not None]
         written = [frames.written(kind, said, place, plain) for place, (kind, said) in enumerate(aged)]

@@ -22,6 +22,7 @@ from doorward.calls.broker import Broker
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.function_codec import Report
 from doorward.catalog.observed_graph import renew_graphs
+from doorward.committing.plans import Plans
 from doorward.compat.aliases import RUNTIME
 from doorward.compat.runtime import Runtime
 from doorward.config import config
@@ -111,6 +112,10 @@ class Gateway:
         self.runs = StoredRuns(
             journals, self.config.runs, self.limits, admission, self._execution, self._artefacts, self.ready,
             asks=policy.decides or self.config.approvals.login,
+        )  # fmt: skip
+        self.plans = Plans(
+            self.runs, admission, self._execution, self.broker, self.catalog, asked, self._artefacts, self.executors,
+            self.ready,
         )  # fmt: skip
 
     @classmethod
@@ -224,24 +229,19 @@ class Gateway:
         principal: str = LOCAL,
         client: Client | None = None,
         language: str = "",
+        mode: str = "run",
     ) -> Outcome:
         """Run a program. An error is in the outcome, never raised.
 
         `params` are values for its parameters, files by their handles; `functions` limits what it may call;
         `session_id` is the id of an open session, or `"new"`; `client` gets progress and requests from its calls;
-        `language` is that of the program: Python if it is empty, where any executor runs Python.
+        `language` is that of the program: Python if it is empty, where any executor runs Python. In the `mode` "plan"
+        its writes are withheld, and `plans.commit` makes them later.
         """
         return await self._execution.execute(
-            code,
-            params=params,
-            functions=functions,
-            description=description,
-            session_id=session_id,
-            timeout=timeout,
-            principal=principal,
-            client=client,
-            language=language,
-        )
+            code, params=params, functions=functions, description=description, session_id=session_id, timeout=timeout,
+            principal=principal, client=client, language=language, mode=mode,
+        )  # fmt: skip
 
     async def run_cached(
         self,

@@ -17,6 +17,7 @@ from doorward.journal.given import Given
 from doorward.journal.journals import Journals
 from doorward.journal.store import FileRuns
 from doorward.model.errors import DoorwardError, StateError, UnknownName
+from doorward.secrets.sealing import Box
 
 RUN = "0123456789abcdef"
 
@@ -191,7 +192,7 @@ def test_a_journal_with_another_head_belongs_to_nobody(tmp_path: Path, head: Any
     store = runs(tmp_path)
     store.create(given()).close()
     (path,) = (tmp_path / "runs").glob("*.run")
-    path.write_bytes(frames.MAGIC + frames.written(b"H", head, 0, frames.Box(None)))
+    path.write_bytes(frames.MAGIC + frames.written(b"H", head, 0, Box(None, b"", "")))
     with pytest.raises((StateError, UnknownName)):
         store.claim(RUN, "ada")
     assert store.all("ada") == []

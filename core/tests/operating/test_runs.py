@@ -90,7 +90,7 @@ def test_a_bundle_holds_a_run_without_credentials(died: tuple[Cli, str]) -> None
     text = Path("bundle.json").read_text()
     bundle = json.loads(text)
     assert bundle["given"]["run"] == run
-    assert [frame["kind"] for frame in bundle["frames"]] == ["B", "S", "E", "B", "S"]
+    assert [frame["kind"] for frame in bundle["frames"]] == ["B", "D", "S", "E", "B", "S"]
     assert "ghp_" not in text
     assert "local" not in text
 

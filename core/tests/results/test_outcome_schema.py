@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import jsonschema_rs
 import pytest
-from doorward.model.outcomes import Artefact, Outcome, Waiting
+from doorward.model.outcomes import Artefact, Outcome, Plan, PlannedCalls, Waiting
 from doorward.model.programs import Failure, Frame, Kind
 from doorward.results.outcome_schema import outcome_names, outcome_schema
 from doorward.results.outcome_text import as_dict
@@ -26,6 +26,17 @@ FULL = Outcome(
     truncated={"shape": "list", "bytes": 5, "rest": "doorward://results/b", "read": "doorward.read(…)"},
     error=Failure("program", "KeyError", "'x'", 3, (Frame(3, "<module>"),), "Look."),
     waiting=Waiting("approval", "r1", ("github.repos_delete: ask",), 'resume_run("r1")'),
+    plan=Plan(
+        "r2",
+        (
+            PlannedCalls(
+                "github.repos_delete", "destructive", ({"n": 1, "arguments": {"repo": "a"}},), "[[policy.rules]] 1"
+            ),
+        ),
+        {"github.repos_delete": 1},
+        ("github.repos_get: it is gone",),
+        'commit_plan("r2")',
+    ),
     notes=("it is odd",),
     executor="monty",
     ms=1.5,

@@ -17,7 +17,7 @@ from doorward.approvals.logins import Logins
 from doorward.approvals.narrow_rules import narrow_rule
 from doorward.approvals.shown import arguments_shown, lines_naming
 from doorward.host.logs import log
-from doorward.model.approvals import APPROVAL_SCOPES, ApprovalRequest, ApprovalScope
+from doorward.model.approvals import APPROVAL_SCOPES, ApprovalKind, ApprovalRequest, ApprovalScope
 from doorward.model.decisions import effect
 from doorward.model.errors import DoorwardError, LimitExceeded, Refused
 
@@ -75,8 +75,10 @@ class Approvals:
         self._waited: set[str] = set()
         self._turns: dict[str, _Turns] = {}
 
-    async def confirm(self, run: AskingRun, call: Call, decision: Decision, schema_hash: str) -> None:
-        """Return once a person has approved of the call; else the run is suspended.
+    async def confirm(
+        self, run: AskingRun, call: Call, decision: Decision, schema_hash: str, *, kind: ApprovalKind = "call"
+    ) -> None:
+        """Return once a person has approved of the call, or of the plan that it commits; else the run is suspended.
 
         Raises: Refused if a person denied it, or if nobody can be asked, or answered a run that cannot be suspended;
         StateError.
@@ -89,7 +91,7 @@ class Approvals:
             found = await self._settled(binding)
             if found is None:
                 async with turns.opening:  # the same call at the same time has a request of its own
-                    request = await self._opened(run, call, decision, binding)
+                    request = await self._opened(run, call, decision, binding, kind)
                     self._waited.add(request.id)
                 try:
                     found = await self._awaited(run, request, binding, turns, resumable=resumable)
@@ -117,7 +119,9 @@ class Approvals:
             if not turns.calls:
                 self._turns.pop(run.program.run, None)
 
-    async def _opened(self, run: AskingRun, call: Call, decision: Decision, binding: Binding) -> ApprovalRequest:
+    async def _opened(
+        self, run: AskingRun, call: Call, decision: Decision, binding: Binding, kind: ApprovalKind
+    ) -> ApprovalRequest:
         """The request for this call: a new one, unless it waits already since the run was suspended."""
         assert self._store is not None
         now, scrub, most = self._now(), self._scrub(call.function.server), self._settings.open
@@ -131,8 +135,9 @@ class Approvals:
             decision.rule,
             decision.reason,
             lines_naming(run.program.code, call.function.qualified, scrub),
-            APPROVAL_SCOPES if run.session else APPROVAL_SCOPES[:2] if run.program.code else APPROVAL_SCOPES[:1],
-            always=narrow_rule(call, decision.rule, scrub),
+            _scopes(run, kind),
+            always=narrow_rule(call, decision.rule, scrub) if kind == "call" else {},
+            kind=kind,
             created=now,
             expires=now + self._settings.keep * 3600,
         )
@@ -230,6 +235,13 @@ class Approvals:
                 await _apart(partial(answer, self._store, request.id, approve, by=by, scope=scope, now=now))
             return scope
         return None
+
+
+def _scopes(run: AskingRun, kind: ApprovalKind) -> tuple[ApprovalScope, ...]:
+    """How far a yes may reach."""
+    if run.session:
+        return APPROVAL_SCOPES
+    return APPROVAL_SCOPES[:2] if run.program.code and kind == "call" else APPROVAL_SCOPES[:1]
 
 
 async def _unanswered(run: AskingRun, request: ApprovalRequest, *, resumable: bool) -> None:

@@ -53,7 +53,8 @@ def as_text(request: ApprovalRequest, most: int = MAX_STORED_CHARACTERS) -> str:
     """A request as a person reads it. `most`: characters of its arguments."""
     left = f"`doorward approvals show {request.id}` shows all of them"
     who = visible(request.principal).replace("\n", r"\n")
-    parts = [f"{who} wants to call {request.function} ({request.effect})."]
+    wants = "make all calls of a plan, at once" if request.kind == "plan" else f"call {request.function}"
+    parts = [f"{who} wants to {wants} ({request.effect})."]
     if request.rule or request.reason:
         parts.append(f"A person is asked because of {': '.join(filter(None, (request.rule, request.reason)))}")
     parts.append(f"Arguments:\n{_indented(_brief(request.arguments, most, left))}")

@@ -57,7 +57,7 @@ def _table(db: Database) -> None:
 
 LAYOUT = SqliteLayout((_table,), "SELECT count(*) FROM (SELECT 1 FROM requests LIMIT 1)", made=_MADE)
 
-_SHOWN = ("function", "effect", "arguments", "rule", "reason", "lines", "scopes", "always")
+_SHOWN = ("function", "effect", "arguments", "rule", "reason", "lines", "scopes", "always", "kind")
 """The fields of a request that people read only: no statement looks for them."""
 
 _THIS_CALL = "principal = :principal AND place = :place AND exact = :exact"

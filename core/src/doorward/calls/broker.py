@@ -33,6 +33,7 @@ from doorward.model.errors import (
     UnknownName,
 )
 from doorward.model.functions import Function
+from doorward.plans.answers import Answers
 from doorward.results.type_mismatches import type_mismatch
 from doorward.secrets.redaction import NO_SECRETS
 from doorward.secrets.scrubber import answers_of, redact_error
@@ -78,6 +79,7 @@ class Broker:
         self._checks = AnswerChecks(catalog, servers, plugins, secrets, self.withholding)
         self._performing = Performing(servers, plugins, self._checks, approvals.logins, budgets)
         self.observed = SchemaInference(catalog)
+        self.lacks = Answers(catalog, self.observed).lacks
 
     async def call(
         self,
@@ -118,8 +120,7 @@ class Broker:
         made: Call | None = None
         error: BaseException | None = None
         said: DoorwardError | None = None
-        sent = received = 0
-        decision = ALLOWED
+        sent, received, decision, planned = 0, 0, ALLOWED, None
         try:
             if run.withheld:
                 raise run.withheld
@@ -136,11 +137,11 @@ class Broker:
             except (Refused, GuardRefused) as refused:
                 decision = Decision("deny", (isinstance(refused, Refused) and refused.rule) or refused.kind)
                 raise
-            if run.changes is not None and (planned := run.changes.withhold(function, bound)) is not None:
+            if (plan := run.changes) is not None and (planned := await plan.meet(run, call, decision)) is not None:
                 return Reply(planned)
             repeated.check(call)
             made, call = call, with_files(call, run)
-            if decision.then == "confirm":
+            if decision.then == "confirm" and not (plan and plan.covers(call)):
                 await self._confirm(run, call, made, decision, sent)
             if self.budgets.any:
                 await self.budgets.call(made, sent)
@@ -179,7 +180,7 @@ class Broker:
             waits = isinstance(error, asyncio.CancelledError) and run.suspension.awaited  # it was not made
             ms = (time.perf_counter() - started) * 1000
             call = call or self._made(run, function, {}, link, place)
-            if not waits:
+            if not waits and planned is None:
                 self._ended(run, call, made, error, (ms, sent, received), decision)
 
     def _ended(

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from doorward.approvals.asking_run import Suspends
     from doorward.calls.client_requests import RunClient
     from doorward.calls.repeated_failures import RepeatedFailures
+    from doorward.journal.suspension import Suspension
     from doorward.learning.run_record import RunRecord
     from doorward.model.calls import Call, File
     from doorward.model.clock import Clock
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from doorward.model.outcomes import Artefact
     from doorward.model.programs import Program
     from doorward.model.usage import Usage
-    from doorward.plans.change_set import ChangeSet
+    from doorward.plans.changes import Changes
     from doorward.undo.inverse import KeepsInverses
 
 
@@ -38,7 +38,7 @@ class CallContext(Protocol):
         ...
 
     @property
-    def suspension(self) -> Suspends:
+    def suspension(self) -> Suspension:
         """How it is suspended."""
         ...
 
@@ -68,8 +68,8 @@ class CallContext(Protocol):
         ...
 
     @property
-    def changes(self) -> ChangeSet | None:
-        """Where a plan keeps the writes that it withholds; `None` if calls are made."""
+    def changes(self) -> Changes | None:
+        """What withholds the writes of a plan, or has them made as they were planned; `None` if there is no plan."""
         ...
 
     @property

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     help="The language of the program; by default that of FILE's name (.py, .ts, .mts, .js, .mjs), else Python.",
 )
 @click.option("--timeout", type=float, metavar="SECONDS", help="The most that it may take.")
+@click.option("--plan", is_flag=True, help="Withhold what it writes, and show it: `doorward runs commit` writes it.")
 @click.option(
     "--artefacts",
     metavar="FOLDER",
@@ -74,6 +75,7 @@ async def _run(
     functions: tuple[str, ...],
     timeout: float | None,
     language: str,
+    plan: bool,
 ) -> int:
     loaded = project.load()
     limits = loaded.config.limits
@@ -82,8 +84,9 @@ async def _run(
         loaded = replace(loaded, config=loaded.config.model_copy(update={"limits": whole}))
     async with project.gateway(loaded) as gate:
         values = _values(code, params, language or gate.languages.default)
+        mode, may_call = "plan" if plan else "run", functions or None
         outcome = await gate.execute(
-            code, params=values, functions=functions or None, timeout=timeout, language=language
+            code, params=values, functions=may_call, timeout=timeout, language=language, mode=mode
         )
         outcome = replace(outcome, notes=(*outcome.notes, *saved(gate, outcome.artefacts, folder)))
     return tell(project, outcome)

@@ -21,6 +21,7 @@ from doorward.config import limit_keys
 from doorward.config.approval_settings import ApprovalSettings
 from doorward.config.budget_settings import BudgetSettings
 from doorward.config.http_settings import HttpSettings
+from doorward.config.plan_settings import PlanSettings
 from doorward.config.rule_settings import RuleSettings
 from doorward.config.run_settings import RunSettings
 from doorward.config.undo_settings import InverseSettings
@@ -205,6 +206,7 @@ class Config(Settings):
     budgets: list[BudgetSettings] = []
     policy: PolicySettings = PolicySettings()
     approvals: ApprovalSettings = ApprovalSettings()
+    plans: PlanSettings = PlanSettings()
     runs: RunSettings = RunSettings()
     search: SearchSettings = SearchSettings()
     http: HttpSettings = HttpSettings()

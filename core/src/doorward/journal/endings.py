@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from doorward.model.outcomes import Artefact, Outcome
+from doorward.model.outcomes import Artefact, Outcome, Plan, PlannedCalls
 from doorward.model.programs import Failure, Frame
 
 if TYPE_CHECKING:
@@ -34,7 +34,13 @@ def _outcome(said: Mapping[str, Any]) -> Outcome:
     return replace(
         found,
         error=error,
+        plan=_plan(planned) if (planned := said.get("plan")) else None,
         artefacts=tuple(Artefact(**file) for file in said["artefacts"]),
         calls=tuple(said["calls"]),
         notes=tuple(said["notes"]),
     )
+
+
+def _plan(said: Mapping[str, Any]) -> Plan:
+    changes = tuple(PlannedCalls(**{**each, "calls": tuple(each["calls"])}) for each in said["changes"])
+    return Plan(**{**said, "changes": changes, "differs": tuple(said["differs"])})

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import anyio
 
     from doorward.model.errors import DoorwardError
+    from doorward.plans.change_set import Change
 
 PATIENCE_SECONDS = 10.0
 """How long a recorded answer waits for calls that the program made before it the first time."""
@@ -26,11 +27,12 @@ class Entry:
     """One call of a run. `place` counts from 0, as calls begin. `sent`: it went out, and may have had effects; `ended`:
     its reply or error is known. `begun` is how many calls had begun when it ended. `again` is what a person said of one
     that was sent and has not ended: whether it is sent once more. `before` is what was there before it, if that was
-    read; `undo` what undoes it."""
+    read; `undo` what undoes it. A plan keeps of its calls what they were `made` with, and of those that it withholds
+    the `change`."""
 
     __slots__ = (
-        "again", "args", "before", "begun", "claimed", "ended", "error", "function", "key", "kwargs", "more", "ms",
-        "place", "reply", "sent", "text", "turn", "undo", "used",
+        "again", "args", "before", "begun", "change", "claimed", "ended", "error", "function", "key", "kwargs", "made",
+        "more", "ms", "place", "reply", "sent", "text", "turn", "undo", "used",
     )  # fmt: skip
 
     def __init__(
@@ -48,6 +50,8 @@ class Entry:
         self.again: bool | None = None
         self.before: tuple[Any] | None = None
         self.undo: Mapping[str, Any] = {}
+        self.made: list[Any] | None = None
+        self.change: Change | None = None
         self.turn: anyio.Event | None = None
 
     def read(self) -> None:

@@ -28,6 +28,7 @@ class Given:
     expires: float = 0.0
     seed: str = ""
     began: float = 0.0
+    plan: bool = False
 
     @classmethod
     def of(cls, program: Program, keep: float) -> Given:
@@ -36,6 +37,7 @@ class Given:
         return cls(
             *(program.run, program.principal, program.code, program.language, program.params, program.functions),
             *(program.description, program.limits.timeout, now, now + keep, program.seed.hex(), program.began),
+            program.plan,
         )
 
     def program(self, limits: Limits) -> Program:
@@ -45,6 +47,7 @@ class Given:
             code=self.code, params=self.params, description=self.description, functions=self.functions,
             principal=self.principal, limits=limits, run=self.run, deadline=time.monotonic() + limits.timeout,
             language=self.language, seed=bytes.fromhex(self.seed), began=self.began,
+            plan=self.plan,
         )  # fmt: skip
 
     @classmethod

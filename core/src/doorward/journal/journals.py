@@ -6,20 +6,22 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from doorward.config.plan_settings import PlanSettings
 from doorward.journal import endings
+from doorward.journal.commit_journal import CommitJournal
 from doorward.journal.entries import PATIENCE_SECONDS
 from doorward.journal.given import Given
 from doorward.journal.recorder import Journal
 from doorward.journal.replay import StoredJournal
 from doorward.journal.store import FileRuns
-from doorward.model.errors import StateError, UnknownName
+from doorward.model.errors import InvalidArguments, Refused, StateError, UnknownName
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from doorward.config.config import Loaded
     from doorward.config.run_settings import RunSettings
-    from doorward.journal.store import RunStore, StoredRun
+    from doorward.journal.store import RunFile, RunStore, StoredRun
     from doorward.model.outcomes import Outcome
     from doorward.model.programs import Program
 
@@ -40,14 +42,15 @@ class TooEarly(StateError):
 class Journals:
     """Makes journals as `[runs]` says."""
 
-    def __init__(self, store: RunStore, settings: RunSettings) -> None:
-        self.store, self._settings = store, settings
+    def __init__(self, store: RunStore, settings: RunSettings, plans: PlanSettings | None = None) -> None:
+        self.store, self.plans, self._settings = store, plans or PlanSettings(), settings
 
     @classmethod
     def of(cls, loaded: Loaded, state: Path, store: RunStore | None = None) -> Journals:
         """Those of a configuration: in its state folder, if no other store is given."""
         settings, key = loaded.config.runs, loaded.config.vault_key
-        return cls(store or FileRuns(state / "runs", settings, key.reveal if key else None), settings)
+        store = store or FileRuns(state / "runs", settings, key.reveal if key else None)
+        return cls(store, settings, loaded.config.plans)
 
     def new(self, program: Program) -> Journal | None:
         """The journal of a run that begins; `None` if nothing is stored of runs."""
@@ -70,7 +73,7 @@ class Journals:
             if stored.state == "waiting" and stored.until > time.time():
                 raise TooEarly(stored)
             said = StoredJournal.read(stored)
-            journal = self._of(stored.given)
+            journal = self._of(stored.given, CommitJournal if said.committed else Journal)
             journal.go_on(file, said)
         except BaseException:
             file.close()
@@ -85,12 +88,54 @@ class Journals:
             return None
         return endings.read(stored) if stored.state == "ended" else None
 
+    def planning(self, mode: str, session: str) -> bool:
+        """Whether a run is to be planned. Raises: InvalidArguments, Refused if it cannot be."""
+        if mode not in ("run", "plan"):
+            raise InvalidArguments(f"there is no mode {mode[:40]!r}", hint='mode is "run" or "plan".')
+        if mode == "run":
+            return False
+        if not self.plans.enabled or self._settings.durable == "never":
+            raise Refused(
+                "programs cannot be planned here: the operator stores no plans",
+                hint="Run it without a plan. ([plans] enabled and [runs] durable of the configuration say so.)",
+            )
+        if session:
+            raise InvalidArguments(
+                "a run in a session cannot be planned", hint="Plan a program that needs no session, without session_id."
+            )
+        return True
+
+    @property
+    def stores_plans(self) -> bool:
+        """Whether plans can be stored at all."""
+        return self.plans.enabled and self._settings.durable != "never"
+
+    def plan(self, stored: StoredRun) -> StoredJournal:
+        """What is stored of a plan that can be committed. Raises: StateError if it cannot be."""
+        run = stored.given.run
+        if stored.state == "ended":
+            raise StateError(f"the plan {run} is over: it was committed", hint=f"What it did: doorward runs show {run}")
+        if stored.given.expires <= time.time():
+            raise StateError(f"the plan {run} is older than plans are kept", hint="Plan the program anew.")
+        said = StoredJournal.read(stored)
+        if said.committed or stored.for_ != "plan":
+            was = "is committed in part" if said.committed else "is not complete"
+            raise StateError(f"the plan {run} {was}", hint=f'resume_run("{run}") lets it go on.')
+        return said
+
+    def commit(self, file: RunFile, given: Given, said: StoredJournal) -> Journal:
+        """The journal of a run that commits a stored plan, whose file is held. Raises: StateError."""
+        journal = self._of(given, CommitJournal)
+        journal.go_on(file, said)
+        return journal
+
     def replay(self, run: str, code: str | None) -> tuple[Journal, Given, StoredJournal]:
         """A stored run to be played again on its recorded answers alone, perhaps with other code. Raises: UnknownName,
         StateError."""
         stored = self.store.show(run)
         given = stored.given if code is None else replace(stored.given, code=code)
-        said, journal = StoredJournal.read(stored), self._of(given)
+        said = StoredJournal.read(stored)
+        journal = self._of(given, CommitJournal if said.committed else Journal)
         journal.play(said, PATIENCE_SECONDS if code is None else _PATIENCE_WITH_OTHER_CODE)
         return journal, given, said
 
@@ -109,9 +154,9 @@ class Journals:
             file.close()
         return len(unknown)
 
-    def _of(self, given: Given) -> Journal:
-        always = self._settings.durable == "always"
-        return Journal(given, self.store, always=always, most=self._settings.max_bytes)
+    def _of(self, given: Given, kind: type[Journal] = Journal) -> Journal:
+        always = self._settings.durable == "always" and not given.plan  # a plan that dies is simply made again
+        return kind(given, self.store, always=always, most=self._settings.max_bytes)
 
 
 def _check(stored: StoredRun) -> None:
@@ -119,6 +164,8 @@ def _check(stored: StoredRun) -> None:
     run = stored.given.run
     if stored.state == "ended":
         raise StateError(f"the run {run} is over", hint=f"What it did: doorward runs show {run}")
+    if stored.for_ == "plan":
+        raise StateError(f"the run {run} is a plan, and complete", hint=f'commit_plan("{run}") carries it out.')
     if stored.lost:
         raise StateError(f"the run {run} cannot be resumed: {stored.lost}", hint="Run the program anew.")
     if stored.given.expires <= time.time():

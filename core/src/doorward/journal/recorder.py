@@ -4,87 +4,49 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any
 
 from doorward.data.offload import done, is_large, off_loop
+from doorward.data.planned import Planned
 from doorward.host.logs import log
 from doorward.journal import endings
 from doorward.journal.entries import Entry, Recorded
+from doorward.journal.events import Events
 from doorward.journal.given import Given
-from doorward.journal.inverses import KeptInverses
-from doorward.journal.writing import ended, frame
+from doorward.journal.writing import ended
 from doorward.model.calls import Reply
 from doorward.model.errors import DoorwardError, OutcomeUnknown, ProgramDiverged, ServerError, StateError
 
 if TYPE_CHECKING:
+    from doorward.journal.journaled_run import JournaledRun, Suspends
     from doorward.journal.replay import StoredJournal
     from doorward.journal.store import RunFile, RunStore
     from doorward.model.calls import Call
-    from doorward.model.outcomes import Artefact, Awaited, Outcome
-
-Event = tuple[bytes, Any, int]
-"""What will be a frame: its kind, what it is about, and how many calls had begun then."""
-
+    from doorward.model.outcomes import Awaited, Outcome
+    from doorward.plans.change_set import Change
+    from doorward.plans.changes import Changes
 
 _END_BYTES = 200
 """What is stored of a call besides its answer, about."""
 
-_TOO_MUCH = "its answers are more than is stored of one run ([runs] max_bytes)"
 
-
-class JournaledRun(Protocol):
-    """A run, as its journal knows it."""
-
-    @property
-    def suspension(self) -> Suspends: ...
-
-    def replayed(self, entry: Entry) -> None:
-        """A recorded call was made again, and is answered from the journal."""
-
-    def used(self, function: str) -> Mapping[str, float]:
-        """What the run has used of the server of a function."""
-
-
-class Suspends(Protocol):
-    """How a run waits, or ends."""
-
-    @property
-    def possible(self) -> bool: ...
-
-    async def wait(self, for_: Awaited, what: str) -> NoReturn: ...
-
-    def fail(self, error: DoorwardError) -> None: ...
-
-
-class Journal(KeptInverses):
+class Journal(Events):
     """Records a run: in memory, with references only, until the run has to wait; or, if it is `always` durable, in its
     file before and after each call. A run that goes on after a wait is always durable."""
 
-    __slots__ = (
-        "_always", "_begun", "_bytes", "_events", "_file", "_files", "_given", "_most", "_offline", "_places",
-        "_recorded", "_shut", "_store", "_under_way", "schemas", "times", "why_not",
-    )  # fmt: skip
+    __slots__ = ("_begun", "_offline", "_places", "_recorded", "changes", "schemas", "times")
 
     def __init__(self, given: Given, store: RunStore, *, always: bool, most: int) -> None:
-        self._given, self._store, self._always, self._most = given, store, always, most
-        self._file: RunFile | None = None
-        self._files: set[str] = set()
+        super().__init__(given, store, always=always, most=most)
         self._recorded = Recorded((), ())
-        self._events: list[Event] = []
-        self._under_way: dict[int, Entry] = {}
-        self._places = self._begun = self._bytes = 0
-        self._shut = self._offline = False
+        self._places = self._begun = 0
+        self._offline = False
         self.times: list[float] = []
         """What the program read from its clocks before it was resumed."""
         self.schemas: Mapping[str, str] = {}
         """The functions that it had called before it was resumed, each as it was then: the hash of its schema."""
-        self.why_not = ""
-        """Why this run cannot be resumed; empty if it can."""
-
-    @property
-    def expires(self) -> float:
-        """When what is stored of this run is forgotten, in seconds since the epoch."""
-        return self._given.expires
+        self.changes: Changes | None = None
+        """What has its calls made as a plan says, if it commits one."""
 
     def go_on(self, file: RunFile, stored: StoredJournal) -> None:
         """Answer the calls of a program that runs again with those of a stored run. Raises: StateError."""
@@ -98,8 +60,13 @@ class Journal(KeptInverses):
 
     def play(self, stored: StoredJournal, patience: float) -> None:
         """Answer the calls of a program from a stored run, and no others: nothing is sent, and nothing stored."""
-        self._recorded, self.times = Recorded(stored.entries, stored.ends, patience), stored.times
+        self._recorded, self.times = Recorded(stored.entries, [*stored.order.values()], patience), stored.times
         self._offline, self.why_not = True, "it is a replay"
+
+    @property
+    def offline(self) -> bool:
+        """Whether it is played again, and nothing is sent."""
+        return self._offline
 
     # A call
 
@@ -140,6 +107,8 @@ class Journal(KeptInverses):
     ) -> Entry:
         self._begun += 1
         entry = Entry(0, function, args, kwargs, more)
+        if self._given.plan:
+            entry.made = [args, kwargs, *more]
         if large:
             await off_loop(entry.read)
         elif self._always or self._offline:
@@ -147,9 +116,8 @@ class Journal(KeptInverses):
         if self._recorded.left or self._offline:
             found = self._recorded.claim(entry.key)
             self._recorded.advance(self._begun)
-            if self._offline and (found is None or not found.ended):
-                hint = "A replay sends nothing. What was recorded: doorward runs show ID"
-                raise ServerError(f"the run has no answer to this call: {entry.text}", hint=hint)
+            if self._offline:
+                return self._answered(found, entry)
             if found is None:
                 raise self._diverged(entry)
             return found
@@ -162,8 +130,21 @@ class Journal(KeptInverses):
                 self._flush()
         return entry
 
-    async def _again(self, run: JournaledRun, entry: Entry) -> Reply:
+    def _answered(self, found: Entry | None, entry: Entry) -> Entry:
+        """The recorded call, if it has an answer or was withheld. Raises: ServerError."""
+        if found is not None and found.change is not None and not found.ended and self._given.plan:
+            found.reply, found.ended = Reply(Planned(found.change.number)), True
+        if found is None or not found.ended:
+            hint = "A replay sends nothing. What was recorded: doorward runs show ID"
+            raise ServerError(f"the run has no answer to this call: {entry.text}", hint=hint)
+        return found
+
+    async def _turn(self, entry: Entry) -> None:
+        """Wait until it is the turn of a recorded call to end."""
         await self._recorded.turn(entry)
+
+    async def _again(self, run: JournaledRun, entry: Entry) -> Reply:
+        await self._turn(entry)
         run.replayed(entry)
         if entry.error is not None:
             raise entry.error
@@ -184,12 +165,6 @@ class Journal(KeptInverses):
             raise StateError(f"nothing more is sent: {self.why_not}", hint="Run the program anew, later.")
         if not self.why_not:
             self._events.append((b"S", entry, 0))
-            if self._always:
-                self._flush()
-
-    def _keep_before(self, entry: Entry) -> None:
-        if not self.why_not:
-            self._events.append((b"V", entry, 0))
             if self._always:
                 self._flush()
 
@@ -215,6 +190,9 @@ class Journal(KeptInverses):
             self.holds(0)
         if self.why_not:
             return
+        if reply is not None and isinstance(reply.value, Planned):  # it is withheld again when the plan is resumed
+            self._events.append((b"Q", entry, self._begun))
+            return
         if not self._always:
             entry.begun = self._begun
             self._events.append((b"E", entry, self._begun))
@@ -225,37 +203,6 @@ class Journal(KeptInverses):
             self._flush()
         except StateError as error:
             self.lose(error.message)
-
-    # What else is in it
-
-    def holds(self, size: int) -> None:
-        """So many bytes more would be stored."""
-        self._bytes += size
-        if self._bytes > self._most and not self.why_not:
-            self.lose(_TOO_MUCH)
-
-    def file(self, kept: Artefact, content: str | bytes, *, is_text: bool) -> None:
-        """A file that an answer or the program has left, or that the program opens."""
-        if kept.uri in self._files:
-            return
-        self._files.add(kept.uri)
-        self.holds(kept.bytes * 4 // 3)
-        if not self.why_not:
-            self._events.append((b"F", (kept, content, is_text), 0))
-
-    def schema(self, function: str, schema_hash: str) -> None:
-        """The program calls a function for the first time, which is such a one now."""
-        if not self.why_not:
-            self._events.append((b"V", {"f": function, "h": schema_hash}, 0))
-
-    def seen(self, times: Sequence[float]) -> None:
-        """What the program newly read from its clocks."""
-        if times and not self.why_not:
-            self._events.append((b"T", {"v": [*times]}, 0))
-
-    def forget_times(self) -> None:
-        """The program starts from the beginning, in another executor; it has made no call yet."""
-        self._events = [event for event in self._events if event[0] != b"T"]
 
     # The run
 
@@ -274,6 +221,14 @@ class Journal(KeptInverses):
         finally:
             self.close()
 
+    def plan(self, changes: Sequence[Change]) -> None:
+        """Store a plan that is complete, and let go of it. Raises: StateError, and then it cannot be committed."""
+        if self.why_not:
+            raise StateError(f"this plan cannot be committed: {self.why_not}")
+        self._events += [(b"P", change, 0) for change in changes]
+        writes = sum(change.number > 0 for change in changes)
+        self.suspend([("plan", f"a plan of {writes} {'write' if writes == 1 else 'writes'}")], 0)
+
     def over(self, outcome: Outcome) -> None:
         """The run has ended: what is stored of it, its outcome too, is kept for those who ask what happened."""
         if self._file is not None:
@@ -284,32 +239,6 @@ class Journal(KeptInverses):
             except StateError as error:
                 log.warning("journal_not_written", run=self._given.run, why=error.message)
         self.close()
-
-    def close(self) -> None:
-        """Let go of the file: without an end in it, the run can be resumed."""
-        self._events.clear()
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-    def _flush(self) -> None:
-        if self._file is None:
-            self._file = self._store.create(self._given)
-        events, self._events = self._events, []
-        self._file.append([frame(*event) for event in events])
-
-    def lose(self, why: str) -> None:
-        """The run cannot be resumed from here on. What is stored says so; else nothing more that may not be repeated is
-        sent, because whoever resumes the run would send it again."""
-        if self.why_not:
-            return
-        self.why_not = why
-        self._events.clear()
-        if self._file is not None:
-            try:
-                self._file.append([(b"L", {"why": why})])
-            except StateError:
-                self._shut = True
 
     def _diverged(self, entry: Entry) -> ProgramDiverged:
         return ProgramDiverged(

@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING, Any
 from doorward.journal import errors
 from doorward.journal.entries import Entry
 from doorward.journal.frames import understood
+from doorward.journal.writing import change_of
 from doorward.model.calls import Reply
 from doorward.model.outcomes import Artefact
 
 if TYPE_CHECKING:
     from doorward.journal.store import StoredRun
+    from doorward.plans.change_set import Change
 
 
 @dataclass(slots=True)
 class StoredJournal:
     """The calls of a stored run in the order in which they began, those that ended in the order of their ends, the
     times that its program read, its files, each with its content, and whether that is text, and the hashes of the
-    schemas of the functions that it called."""
+    `schemas` of the functions that it called. Of a plan also the `order` in which its calls were answered, withheld
+    ones included; whether a person `approved` of it, and whether its writes may have begun (`committed`)."""
 
     entries: Sequence[Entry] = ()
     ends: list[Entry] = field(default_factory=list)
@@ -29,6 +32,9 @@ class StoredJournal:
     files: list[tuple[Artefact, bytes, bool]] = field(default_factory=list)
     schemas: dict[str, str] = field(default_factory=dict)
     bytes: int = 0
+    order: dict[int, Entry] = field(default_factory=dict)
+    committed: bool = False
+    approved: bool = False
 
     @classmethod
     @understood()
@@ -40,7 +46,7 @@ class StoredJournal:
             match kind:
                 case b"B":
                     entry = calls[said["n"]] = Entry(said["n"], said["f"])
-                    entry.key, entry.text = said["k"], said["a"]
+                    entry.key, entry.text, entry.made = said["k"], said["a"], said.get("m")
                 case b"S" | b"U":
                     calls[said["n"]].sent, calls[said["n"]].again = kind == b"S", None
                     calls[said["n"]].before = calls[said["n"]].before if kind == b"S" else None
@@ -51,9 +57,18 @@ class StoredJournal:
                 case b"E":
                     _end(entry := calls[said["n"]], said)
                     found.ends.append(entry)
+                    found._answered(entry, entry.begun)
+                case b"Q":
+                    found._answered(calls[said["n"]], said["b"])
+                case b"P":
+                    calls[said["place"]].change = change_of(said)
+                case b"Y":
+                    found.approved = True
+                case b"C":
+                    found.committed = True
                 case b"T":
                     found.times += said["v"]
-                case b"V":
+                case b"D":
                     found.schemas[said["f"]] = said["h"]
                 case b"F":
                     content = base64.b64decode(said["content"])
@@ -61,6 +76,17 @@ class StoredJournal:
                     found.files.append((kept, content, said["text"]))
         found.entries = [*calls.values()]
         return found
+
+    def _answered(self, entry: Entry, begun: int) -> None:
+        if not self.committed and entry.place not in self.order:
+            entry.begun = begun
+            self.order[entry.place] = entry
+
+    @property
+    def changes(self) -> list[Change]:
+        """The calls that a plan withheld, those of reads included, in the order of the writes."""
+        found = [entry.change for entry in self.entries if entry.change is not None]
+        return sorted(found, key=lambda change: (change.number < 0, abs(change.number)))
 
     @property
     def unknown(self) -> list[Entry]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from doorward.journal import errors
 from doorward.journal.entries import Entry
 from doorward.journal.frames import as_json
+from doorward.model.decisions import Decision
+from doorward.plans.change_set import Change
 
 if TYPE_CHECKING:
     from doorward.journal.frames import Frame
@@ -21,15 +25,20 @@ def frame(kind: bytes, what: Any, begun: int) -> Frame:
     match kind:
         case b"B":
             what.read()
-            return kind, {"n": what.place, "k": what.key, "f": what.function, "a": what.text}
+            said = {"n": what.place, "k": what.key, "f": what.function, "a": what.text}
+            return kind, said if what.made is None else {**said, "m": what.made}
+        case b"Q":
+            return kind, {"n": what.place, "b": begun}
+        case b"P":
+            return kind, asdict(what)
         case b"E":
             payload = ended(what) if isinstance(what, Entry) else what
             return kind, payload[:-1] + b',"b":%d}' % begun
         case b"F":
             kept, content, is_text = what
             encoded = base64.b64encode(content.encode(errors="replace") if isinstance(content, str) else content)
-            said = {"uri": kept.uri, "type": kept.type, "name": kept.name, "text": is_text}
-            return kind, {**said, "content": encoded.decode()}
+            told = {"uri": kept.uri, "type": kept.type, "name": kept.name, "text": is_text}
+            return kind, {**told, "content": encoded.decode()}
         case b"V":
             return kind, b'{"n":%d,"v":%b}' % (what.place, as_json(what.before[0]))
         case b"S" | b"U":
@@ -52,3 +61,8 @@ def ended(entry: Entry) -> bytes:
     more |= {"items": [*reply.items]} if reply.items else {}
     more |= {"headers": dict(reply.headers)} if reply.headers else {}
     return as_json({**said, "r": {"value": reply.value, **more}})
+
+
+def change_of(said: Mapping[str, Any]) -> Change:
+    """The change that a frame says."""
+    return Change(**{**said, "decision": Decision(**said["decision"])})

@@ -13,6 +13,9 @@ ApprovalScope = Literal["once", "run", "session"]
 
 APPROVAL_SCOPES: tuple[ApprovalScope, ...] = ("once", "run", "session")
 
+ApprovalKind = Literal["call", "plan"]
+"""What a person approves of: one call, or all that a plan would write."""
+
 ApprovalState = Literal["open", "approved", "denied", "used"]
 """A request waits for an answer, has one, or let its call through, which it does once."""
 
@@ -45,3 +48,4 @@ class ApprovalRequest:
     scope: ApprovalScope = "once"
     by: str = ""
     said: str = ""
+    kind: ApprovalKind = "call"

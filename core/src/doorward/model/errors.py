@@ -155,6 +155,10 @@ class ProgramDiverged(DoorwardError):
     """A program that ran again, on the recorded answers of its run, made other calls than the first time."""
 
 
+class PlanOutdated(DoorwardError):
+    """What a plan had read has changed since, so nothing of it was written."""
+
+
 class ToolError(ServerError):
     """A tool of an upstream MCP server says that it failed (`isError`); the message is its text."""
 

@@ -41,9 +41,9 @@ class Truncated(TypedDict):
     read: str
 
 
-Awaited = Literal["approval", "login", "limit", "unknown", "stop"]
+Awaited = Literal["approval", "login", "limit", "unknown", "stop", "plan"]
 """What a suspended run waits for: a person's yes, a person's login, the limit of an upstream, a person who knows
-whether a call was made, or the next start of `serve`."""
+whether a call was made, or the next start of `serve`; a `plan` waits to be committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,35 @@ class Waiting:
     what: tuple[str, ...] = ()
     next: str = ""
     until: int = 0
+
+
+class PlannedCall(TypedDict):
+    """A withheld call: its number in the plan, and its arguments. What is not known yet reads `answer of 2: .id`."""
+
+    n: int
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCalls:
+    """Withheld calls of one function, the first of them if they are many. `rule` says by which a person is asked."""
+
+    function: str
+    effect: str
+    calls: tuple[PlannedCall, ...]
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a program would change, and how many calls of each function that are. `id` is empty if it cannot be
+    committed. `differs`: what was read for it has changed since, a line each."""
+
+    id: str = ""
+    changes: tuple[PlannedCalls, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    differs: tuple[str, ...] = ()
+    next: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +105,7 @@ class Outcome:
     truncated: Truncated | None = None
     error: Failure | None = None
     waiting: Waiting | None = None
+    plan: Plan | None = None
     notes: tuple[str, ...] = ()
     executor: str = ""
     ms: float = 0.0

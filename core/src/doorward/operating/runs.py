@@ -82,6 +82,17 @@ def resume(project: Project, run: str, unknown: Literal["repeat", "fail"] | None
 @runs.command()
 @common
 @click.argument("run")
+def commit(project: Project, run: str) -> int:
+    """Carry out RUN, which is a plan, as its principal: what it withheld is written, each call once and in order.
+
+    Nothing is written if a person has to approve and has not (`doorward approvals`), or if what was read has changed.
+    """
+    return anyio.run(partial(_commit, project, run))
+
+
+@runs.command()
+@common
+@click.argument("run")
 def cancel(project: Project, run: str) -> None:
     """Forget RUN: it cannot be resumed any more."""
     _store(project).remove(run)
@@ -112,6 +123,11 @@ def replay(project: Project, run: str, code: Path | None, bundle: Path | None) -
     return 0
 
 
+async def _commit(project: Project, run: str) -> int:
+    async with project.gateway(project.load()) as gate:
+        return tell(project, await gate.plans.commit(run, principal=None))
+
+
 async def _run(project: Project, run: str, code: str | None, offline: bool = False) -> int:
     async with project.gateway(project.load()) as gate:
         outcome: Outcome = await (
@@ -137,6 +153,8 @@ def _store(project: Project) -> RunStore:
 
 
 def _state(stored: StoredRun) -> str:
+    if stored.for_ == "plan":
+        return "it is a plan, and not committed"
     if stored.state == "ended":
         return "it succeeded" if stored.ok else "it failed"
     until = f", until {_time(stored.until)}" if stored.until else ""
@@ -170,6 +188,8 @@ def _calls(stored: StoredRun) -> list[dict[str, Any]]:
     made = []
     for entry in StoredJournal.read(stored).entries:
         ended = "not made" if not entry.sent else "unknown: its answer is lost"
+        if entry.change is not None and not entry.sent:
+            ended = "withheld" if entry.change.number > 0 else "not made: it needs answers of what is withheld"
         if entry.ended:
             ended = f"{type(entry.error).__name__}: {entry.error}" if entry.error else "ok"
         call = {"call": entry.place, "made": entry.text, "ended": ended}

@@ -3,75 +3,139 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from doorward.data.planned import Planned, in_text, planned, planned_in
-from doorward.model.decisions import Effect, effect
+from doorward.data.planned import Planned, in_text, planned, planned_in, resolved, told
+from doorward.model.decisions import ALLOWED, Decision, Effect, effect
 from doorward.model.errors import InvalidArguments, LimitExceeded
 from doorward.model.functions import Function
+
+if TYPE_CHECKING:
+    from doorward.model.calls import Call
+    from doorward.plans.changes import PlannedRun
 
 MAX_CHANGES = 1000
 """Writes of one plan: more than a person can agree to."""
 
 
+Lacks = Callable[[Function, Sequence[str | int]], str]
+"""What is wrong with a path into the answers of a function, by all that is known of them; "" if nothing is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """One withheld call. Where an argument is an answer that is not known yet, it holds what stands for that (see
-    `data/planned.py`)."""
+    `data/planned.py`). `number` is that of its answer; it is below zero for a read that needs such an answer. `place`
+    is which call of its run it is, `decision` what policy said of it, and `schema_hash` that of its function."""
 
     function: str
     effect: Effect
     arguments: Mapping[str, Any]
+    number: int = 0
+    place: int = 0
+    decision: Decision = ALLOWED
+    schema_hash: str = ""
+
+
+@dataclass(slots=True)
+class _Withheld:
+    """Functions whose calls are withheld, by the numbers of their answers."""
+
+    functions: dict[int, Function] = field(default_factory=dict)
+    reads: list[Change] = field(default_factory=list)
+    writes: list[Change] = field(default_factory=list)
 
 
 class ChangeSet:
-    """What a program would change, as far as it has come."""
+    """What a program would change, as far as it has come. `lacks` knows what answers look like. `approved`: its reads
+    are those of a plan that were let through once, and need nobody's yes again."""
 
-    def __init__(self) -> None:
-        self._changes: list[Change] = []
-        self._dependent = 0
+    def __init__(self, lacks: Lacks = lambda function, path: "", *, approved: bool = False) -> None:
+        self._found, self._lacks, self._approved = _Withheld(), lacks, approved
 
     @property
     def changes(self) -> Sequence[Change]:
-        return self._changes
+        """The writes, in their order."""
+        return self._found.writes
+
+    @property
+    def withheld(self) -> Sequence[Change]:
+        """The writes, and the reads that need answers of writes."""
+        return [*self._found.writes, *self._found.reads]
+
+    def covers(self, call: Call) -> bool:
+        """See `Changes.covers`."""
+        return self._approved
+
+    async def meet(self, run: PlannedRun, call: Call, decision: Decision) -> Planned | None:
+        """See `Changes.meet`."""
+        schema_hash = run.same_schema(call.function.qualified, "")
+        return self.withhold(call.function, call.arguments, call.place, decision, schema_hash)
 
     def counts(self) -> dict[str, int]:
         """How many calls of each function there are."""
-        return dict(Counter(change.function for change in self._changes))
+        return dict(Counter(change.function for change in self.changes))
 
-    def withhold(self, function: Function, arguments: Mapping[str, Any]) -> Planned | None:
+    def withhold(
+        self,
+        function: Function,
+        arguments: Mapping[str, Any],
+        place: int = 0,
+        decision: Decision = ALLOWED,
+        schema_hash: str = "",
+    ) -> Planned | None:
         """Withhold a call that writes, or whose arguments are not known yet. Returns: what stands for its answer;
         `None` if the call can be made now.
 
-        Raises: LimitExceeded if there are too many; InvalidArguments for a text that was made of an unknown value.
+        Raises: LimitExceeded if there are too many; InvalidArguments for a text that was made of an unknown value, for
+        an answer that there is not, or for a part that an answer has not.
         """
         if in_text(dict(arguments)):
             raise InvalidArguments(
                 f"{function.qualified} got a text that was made of an answer which is not known yet",
                 hint="Hand the answer, or a part of it, on as it is; or run the program without a plan.",
             )
-        unknown = any(planned_in(dict(arguments)))
+        unknown = [*planned_in(dict(arguments))]
+        for each in unknown:
+            self._check(function, each)
         if function.read_only and not unknown:
             return None
-        if len(self._changes) >= MAX_CHANGES:
+        reads, writes = self._found.reads, self._found.writes
+        if len(writes) + len(reads) >= MAX_CHANGES:
             raise LimitExceeded(
                 f"a plan may have {MAX_CHANGES} writes", hint="Split the work into several plans, by a parameter."
             )
-        if function.read_only:  # it is made when the plan is committed, and changes nothing
-            self._dependent += 1
-            return Planned(-self._dependent)
-        self._changes.append(Change(function.qualified, effect(function), arguments))
-        return Planned(len(self._changes))
+        number = -len(reads) - 1 if function.read_only else len(writes) + 1
+        change = Change(function.qualified, effect(function), arguments, number, place, decision, schema_hash)
+        (reads if function.read_only else writes).append(change)  # such a read is made when the plan is committed
+        self._found.functions[number] = function
+        return Planned(number)
+
+    def _check(self, function: Function, unknown: Planned) -> None:
+        """Raises: InvalidArguments for what is no part of an answer that was withheld: a program made it up."""
+        of = self._found.functions.get(unknown.call)
+        why = "there is no such call in this plan" if of is None else self._lacks(of, unknown.path)
+        if why:
+            raise InvalidArguments(f"{function.qualified} got the {told(unknown)}, and {why}")
 
 
-def is_as_planned(change: Change, function: str, arguments: Any) -> bool:
-    """Whether a call is the one that was planned: what was known then is the same, what was not may be anything."""
-    return change.function == function and _fits(dict(change.arguments), arguments)
+def is_as_planned(change: Change, function: str, arguments: Any, answers: Mapping[int, Any] | None = None) -> bool:
+    """Whether a call is the one that was planned: what was known then is the same, and what was not is the part of the
+    `answers` that was to stand there; without these it may be anything."""
+    if change.function != function:
+        return False
+    if answers is None:
+        return fits(dict(change.arguments), arguments)
+    try:
+        return fits(resolved(dict(change.arguments), answers), arguments)
+    except LookupError:
+        return False
 
 
-def _fits(wanted: Any, given: Any) -> bool:
+def fits(wanted: Any, given: Any) -> bool:
+    """Whether a value is the wanted one, where that is known."""
     if planned(wanted) is not None:
         return True
     match wanted:
@@ -79,12 +143,12 @@ def _fits(wanted: Any, given: Any) -> bool:
             return (
                 isinstance(given, Mapping)
                 and wanted.keys() == given.keys()
-                and all(_fits(part, given[key]) for key, part in wanted.items())
+                and all(fits(part, given[key]) for key, part in wanted.items())
             )
-        case list():
+        case list() | tuple():
             return (
                 isinstance(given, (list, tuple))
                 and len(wanted) == len(given)
-                and all(_fits(part, other) for part, other in zip(wanted, given, strict=True))
+                and all(fits(part, other) for part, other in zip(wanted, given, strict=True))
             )
     return type(wanted) is type(given) and bool(wanted == given)

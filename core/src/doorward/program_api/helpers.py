@@ -16,6 +16,7 @@ from doorward.config.config import module_name
 from doorward.data.json_writing import MAX_PARTS, exceeds
 from doorward.data.offload import aside
 from doorward.model.errors import InvalidArguments, LimitExceeded, UnknownName
+from doorward.program_api.known_replies import known
 from doorward.program_api.pagination import MAX_PAGES, items, pages
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ class Helpers:
         headers, and None for its status.
         """
         run.helper_makes_calls()
-        reply = await run.reply(function, (), {**(arguments or {}), **kwargs}, headers=True)
+        reply = known(await run.reply(function, (), {**(arguments or {}), **kwargs}, headers=True), "reply")
         return {"value": reply.value, "status": reply.status, "headers": dict(reply.headers)}
 
     async def read(self, run: HelperContext, file: Any) -> Any:

@@ -12,6 +12,7 @@ from doorward.calls.items import at, items_of, lists_in
 from doorward.data.json_writing import dump
 from doorward.data.offload import done, is_large
 from doorward.model.errors import InvalidArguments
+from doorward.program_api.known_replies import known
 from doorward.results.value_text import described
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ async def _replies(
             run.note(f"doorward.{helper} stopped after {_so_many(count)} of {name}; there are more (most={most}).")
             break
         seen.add(asked)
-        reply = await run.reply(function, (), following, link=link)
+        reply = known(await run.reply(function, (), following, link=link), helper)
         before, last = last, await done(dump, reply.value, large=is_large(reply.value))
         if count and last == before:
             break  # an API that ignores the parameter would answer the same for ever

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from doorward.data.quoting import apart, in_one_line, indented
-from doorward.model.outcomes import Outcome, Waiting
+from doorward.model.outcomes import Outcome, Plan, Waiting
 from doorward.programs.languages import JSON, is_script
 
 
@@ -18,6 +18,7 @@ def as_dict(outcome: Outcome) -> dict[str, Any]:
     fields["artefacts"] = [_filled(asdict(a)) for a in outcome.artefacts]
     fields["error"] = _filled(asdict(outcome.error)) if outcome.error else None
     fields["waiting"] = _waiting(outcome.waiting) if outcome.waiting else None
+    fields["plan"] = _plan(outcome.plan) if outcome.plan else None
     return {
         k: v
         for k, v in fields.items()
@@ -32,6 +33,25 @@ def _filled(fields: Mapping[str, Any]) -> dict[str, Any]:
 def _waiting(waiting: Waiting) -> dict[str, Any]:
     told = {"for": waiting.for_, "run": waiting.run, "what": [*waiting.what], "next": waiting.next}
     return _filled(told) | ({"until": waiting.until} if waiting.until else {})
+
+
+def _plan(plan: Plan) -> dict[str, Any]:
+    """A plan without empty fields; that there is nothing to write is said, too."""
+    counts = {"counts": dict(plan.counts)}
+    return _filled({**asdict(plan), "changes": [_filled(asdict(each)) for each in plan.changes], "counts": {}}) | counts
+
+
+def _planned(plan: Plan) -> list[str]:
+    """The lines of a plan."""
+    lines = [f"  {differs}" for differs in plan.differs]
+    if plan.changes or not lines:
+        told = ", ".join(f"{function} ×{count}" for function, count in plan.counts.items())
+        lines.append(f"plan{f' {plan.id}' if plan.id else ''}: {told or 'it writes nothing'}")
+    for of in plan.changes:
+        rule = f"; a person is asked: {in_one_line(of.rule)}" if of.rule else ""
+        lines += [f"- {of.function} ({of.effect}{rule})"]
+        lines += [f"  {call['n']}. {in_one_line(call['arguments'])}" for call in of.calls]
+    return [*lines, *([f"then: {plan.next}"] if plan.next else [])]
 
 
 def reading(uri: str, language: str) -> str:
@@ -84,6 +104,7 @@ def as_text(outcome: Outcome, written: Callable[[Any], str] = in_one_line) -> st
     if cut := outcome.truncated:
         where = ", in a program" if "doorward.read(" in cut["read"] else ""
         parts.append(f"[cut: {cut['shape']}, {cut['bytes']} bytes; all of it{where}: {cut['read']}]")
+    parts += _planned(outcome.plan) if outcome.plan else []
     if outcome.printed:
         parts.append(f"printed:\n{apart(outcome.printed.rstrip())}")
     named = in_one_line(outcome.value) if outcome.artefacts else ""

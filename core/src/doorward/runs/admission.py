@@ -85,6 +85,7 @@ class Admission:
         timeout: float | None = None,
         language: str = PYTHON,
         cached: bool = False,
+        plan: bool = False,
     ) -> Program:
         """A program whose time begins now. Raises: InvalidArguments."""
         if timeout is not None and not 0 < timeout <= self._limits.max_timeout:
@@ -103,6 +104,7 @@ class Admission:
             run,
             deadline,
             language,
+            plan=plan,
             seed=secrets.token_bytes(32),
             began=time.time(),
             cached=cached,

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.model.errors import DoorwardError
 from doorward.model.outcomes import Outcome
+from doorward.plans.change_set import ChangeSet
 from doorward.programs import program_text
 from doorward.runs.outcomes import failure
+from doorward.runs.planning import committed, planned
 from doorward.runs.program_cache import repeated
 from doorward.runs.run_context import RunContext
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from doorward.model.interaction import Client
     from doorward.model.limits import Limits
     from doorward.model.programs import Program
+    from doorward.plans.changes import Changes
     from doorward.program_api.modules import Modules
     from doorward.runs.admission import Admission
     from doorward.runs.program_cache import ProgramCache
@@ -72,6 +75,7 @@ class Execution:
         principal: str,
         client: Client | None,
         language: str,
+        mode: str,
     ) -> Outcome:
         """See `Gateway.execute`."""
         try:
@@ -88,6 +92,7 @@ class Execution:
                 functions=functions,
                 timeout=timeout,
                 language=language,
+                plan=self._journals.planning(mode, session_id),
             )
             session = await self._sessions.get(session_id, principal, language) if session_id else None
         except DoorwardError as error:
@@ -141,9 +146,12 @@ class Execution:
         session: Session | None = None,
         client: Client | None = None,
         journal: Journal | None = None,
+        changes: Changes | None = None,
     ) -> RunContext:
         """The record of a run that begins."""
-        return RunContext(program, self._broker, self._modules, self._artefacts, session, client, journal)
+        if changes is None:
+            changes = ChangeSet(self._broker.lacks) if program.plan else journal.changes if journal else None
+        return RunContext(program, self._broker, self._modules, self._artefacts, session, client, journal, changes)
 
     def of_call(self, principal: str, client: Client | None = None) -> RunContext:
         """The record of a run that is one call, without a program."""
@@ -175,7 +183,10 @@ class Execution:
         with self._recorded(self.context(program, session, client, journal)) as run:
             try:
                 outcome = await self._runs.run(program, run, session)
-                if journal is not None and outcome.waiting is None:
+                if program.plan:
+                    outcome = await planned(outcome, run, journal)
+                elif journal is not None and outcome.waiting is None:
+                    outcome = committed(outcome, journal)
                     journal.over(outcome)
             finally:
                 if journal is not None:
@@ -183,6 +194,6 @@ class Execution:
         if session is not None:
             await self._sessions.leave(session)
             outcome = replace(outcome, session_id="" if session.dead else session.id)
-        elif outcome.ok and known is not None:
+        elif outcome.ok and known is not None and not program.plan:
             outcome = await self._kept.keep(program, known, outcome)
         return outcome

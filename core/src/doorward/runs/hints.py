@@ -33,6 +33,10 @@ _NETWORK_ERRORS = {
 """Error types of the standard library, requests, httpx and aiohttp."""
 
 _STARTS_PROCESS = re.compile(r"\bsubprocess\b|\bos\.(?:exec|spawn|posix_spawn)")
+_PLAN_STOPPED = (
+    "Hand the answer on as it is, or its fields, to other calls. What must be known first takes two plans: end the "
+    "program before this line and commit that; then plan the rest with what it answered."
+)
 _WHERE_TO_WRITE = (
     "Write files to the folder that the program starts in, those to be kept to ./out; nothing else may be changed."
 )
@@ -49,6 +53,8 @@ def complete(error: Failure, run: RunContext, program: Program, executors: Execu
     if error.kind == "program" and error.type.endswith("MemoryError"):  # NumPy has one of its own
         told = f"the program needed more memory than its limit of {program.limits.memory_bytes // 2**20} MiB"
         return replace(error, kind="limit", type="LimitExceeded", message=told, hint="Work on smaller pieces.")
+    if error.type == "PlanStopped":
+        return replace(error, hint=_PLAN_STOPPED)
     if error.hint:
         return error
     if is_script(program.language):

@@ -15,7 +15,6 @@ from doorward.model.clock import Clock
 from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded
 from doorward.model.outcomes import Artefact
 from doorward.model.programs import Failure, Program
-from doorward.plans.change_set import ChangeSet
 from doorward.results.last_answers import LastAnswers
 from doorward.runs.run_files import RunFiles
 from doorward.runs.run_journal import RunJournal
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from doorward.journal.recorder import Journal
     from doorward.learning.run_record import RunRecord
     from doorward.model.interaction import Client
+    from doorward.plans.changes import Changes
     from doorward.program_api.modules import Modules
     from doorward.sandboxes.sessions import Session
 
@@ -78,13 +78,14 @@ class RunContext(RunJournal):
         session: Session | None = None,
         client: Client | None = None,
         journal: Journal | None = None,
+        changes: Changes | None = None,
     ) -> None:
         import anyio
 
         from doorward.calls.client_requests import RunClient
 
         super().__init__(program, broker, modules, journal)
-        self._changes = ChangeSet() if program.plan else None
+        self._changes = changes
         self._files = RunFiles(program, artefacts, journal)
         self._session = session
         self._clock = Clock()
@@ -113,8 +114,8 @@ class RunContext(RunJournal):
         return self._client
 
     @property
-    def changes(self) -> ChangeSet | None:
-        """The writes that a plan withholds; `None` if calls are made."""
+    def changes(self) -> Changes | None:
+        """See `CallContext.changes`."""
         return self._changes
 
     # Its calls
@@ -144,8 +145,9 @@ class RunContext(RunJournal):
             async with self._slots:
                 with self._suspension:
                     await self._suspension.turn()
+                    shown = headers or self._program.plan  # an ETag tells whether an answer has changed
                     make = partial(
-                        self._broker.call, self, function, args, kwargs, large=large, link=link, headers=headers
+                        self._broker.call, self, function, args, kwargs, large=large, link=link, headers=shown
                     )
                     if self._journal is None:
                         return await make(0)

@@ -13,11 +13,15 @@ import anyio
 
 from doorward.calls.embedded import shortened
 from doorward.data import values
+from doorward.data.json_writing import dump
 from doorward.data.offload import done, is_large
+from doorward.data.planned import readable as told_of
 from doorward.host.logs import log
 from doorward.model.errors import DoorwardError, ExecutorError, LimitExceeded, SandboxDied, Unsupported
 from doorward.model.outcomes import Outcome, Waiting
 from doorward.model.programs import Failure, Finding, Kind, Program, ProgramResult
+from doorward.plans.change_set import ChangeSet
+from doorward.plans.shown import shown
 from doorward.plugins.failures import kind_of
 from doorward.results import outcome_text
 from doorward.runs import hints
@@ -93,6 +97,8 @@ class Runs:
             else:
                 self._plugins.hook.run_started(program=program)
                 ended = await self._execute(program, run, session)
+                if run.suspension.failed:  # its program may have caught that, and come to an end first
+                    raise run.suspension.failed
         except DoorwardError as error:
             ended = ProgramResult(error=failure(error))
         except Exception as error:
@@ -193,11 +199,14 @@ class Runs:
         readable = _READABLE_SHARE * program.limits.inline_bytes
         printed, error, read = run.printed, ended.error, ProgramValue()
         said = f"{error.message[:_SEARCHED_ERROR_CHARS]} {error.hint or ''}" if error else ""
+        plan = shown(run.changes) if isinstance(run.changes, ChangeSet) else None
+        said += dump([plan.changes, plan.counts]).decode(errors="replace") if plan else ""
         found = await done(redactor.found, as_bytes(f"{printed} {said}"), large=is_large(printed, said))
         if error is None:
             try:
                 with run.clock.until(program.deadline) as scope:
-                    read = await done(read_value, ended.value, redactor, readable, large=is_large(ended.value))
+                    value = told_of(ended.value) if plan else ended.value
+                    read = await done(read_value, value, redactor, readable, large=is_large(value))
                 if scope.cancelled_caught:
                     error = failure(_late(program), type="TimeoutError")
             except LimitExceeded as exceeded:
@@ -212,6 +221,7 @@ class Runs:
             printed = f"{values.beginning(short, program.limits.inline_bytes)}\n{end}"
         common |= {
             "printed": printed,
+            "plan": plan if plan and not ended.suspended and (plan.counts or not error) else None,
             "notes": (*notes, *run.notes, *filter(None, [read.note, run.note_on(read.value)])),
         }
         if ended.suspended:

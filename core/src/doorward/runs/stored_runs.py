@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from anyio import to_thread
@@ -71,7 +72,7 @@ class StoredRuns:
             return Outcome(False, waiting=waiting(run, "limit", early.stored.what, early.stored.until))
         except DoorwardError as error:
             return self._admission.refused(error, "", principal or LOCAL)
-        program = self._again(given, stored)
+        program = self.again(given, stored)
         known = {**parameters_if_readable(program.code, program.language), **program.params}
         return await self._execution.run(program, known, None, client, journal)
 
@@ -82,15 +83,16 @@ class StoredRuns:
         """
         await self._ready()
         journal, given, stored = await to_thread.run_sync(self.journals.replay, run, code)
-        return await self._execution.run(self._again(given, stored), None, None, None, journal)
+        return await self._execution.run(self.again(given, stored), None, None, None, journal)
 
     def suspend(self, why: str) -> int:
         """Suspend the runs under way, once their calls in flight have ended: what they wait for is the next start.
         Returns: how many cannot be suspended."""
         return sum(not run.suspension.stop(why) for run in self._execution.under_way)
 
-    def _again(self, given: Given, stored: StoredJournal) -> Program:
-        """The program of a stored run, whose files are there again."""
+    def again(self, given: Given, stored: StoredJournal) -> Program:
+        """The program of a stored run, whose files are there again. One that commits a plan writes."""
         for kept, content, is_text in stored.files:
             self._artefacts.restore(kept.uri, content, kept.type, given.principal, kept.name, is_text=is_text)
-        return given.program(self._limits)
+        program = given.program(self._limits)
+        return replace(program, plan=False) if stored.committed else program

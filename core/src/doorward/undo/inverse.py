@@ -9,7 +9,7 @@ from doorward.config.undo_settings import InverseSettings
 
 
 class KeepsInverses(Protocol):
-    """Where a run keeps by which calls its own are undone. See `journal/inverses.py`."""
+    """Where a run keeps by which calls its own are undone. See `journal/events.py`."""
 
     def before(self, place: int) -> tuple[Any] | None: ...
 

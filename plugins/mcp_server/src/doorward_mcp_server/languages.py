@@ -21,7 +21,10 @@ def declaring(gate: Gateway, tool: t.Tool) -> t.Tool:
 
 
 def running(gate: Gateway, tool: t.Tool) -> t.Tool:
-    """`execute_code`: the languages that the executors run, and how a program looks that is no Python."""
+    """`execute_code`: the languages that the executors run, and how a program looks that is no Python; and the mode,
+    where plans can be committed."""
+    if gate.config.surface != "standard" or not gate.plans.offered:
+        tool = without(tool, "mode")
     served = gate.languages.served
     if PYTHON in served or not served:
         return _with(tool, {"enum": served, "description": _HOW} if len(served) > 1 else None)
@@ -29,8 +32,15 @@ def running(gate: Gateway, tool: t.Tool) -> t.Tool:
     return _with(tool.model_copy(update={"description": description}), {"enum": served} if len(served) > 1 else None)
 
 
+def without(tool: t.Tool, argument: str) -> t.Tool:
+    """The tool without an argument."""
+    arguments = {name: schema for name, schema in tool.input_schema["properties"].items() if name != argument}
+    return tool.model_copy(update={"input_schema": tool.input_schema | {"properties": arguments}})
+
+
 def _with(tool: t.Tool, language: dict[str, Any] | None) -> t.Tool:
     """The tool whose argument `language` has this schema, or that has none."""
-    arguments = {name: schema for name, schema in tool.input_schema["properties"].items() if name != "language"}
-    arguments |= {"language": {"type": "string", **language}} if language else {}
-    return tool.model_copy(update={"input_schema": tool.input_schema | {"properties": arguments}})
+    tool = without(tool, "language")
+    if language:
+        tool.input_schema["properties"]["language"] = {"type": "string", **language}
+    return tool

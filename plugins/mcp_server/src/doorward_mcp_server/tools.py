@@ -93,10 +93,11 @@ async def execute_code(
     session_id: Annotated[str, '"new" keeps variables for further runs'] = "",
     timeout: _Seconds = None,
     language: str = "",
+    mode: Annotated[str, {"enum": ["run", "plan"]}, "plan: withholds writes and shows them"] = "run",
 ) -> Answer:
     outcome = await caller.gate.execute(
         code, description=description, params=params, functions=functions, session_id=session_id, timeout=timeout,
-        principal=caller.principal, client=caller.client, language=language,
+        principal=caller.principal, client=caller.client, language=language, mode=mode,
     )  # fmt: skip
     return answered(caller, outcome)
 
@@ -112,6 +113,10 @@ async def run_cached_code(
 
 async def resume_run(caller: Caller, run: Annotated[str, "Its id"]) -> Answer:
     return answered(caller, await caller.gate.runs.resume(run, principal=caller.principal, client=caller.client))
+
+
+async def commit_plan(caller: Caller, plan: Annotated[str, "Its id"]) -> Answer:
+    return answered(caller, await caller.gate.plans.commit(plan, principal=caller.principal, client=caller.client))
 
 
 async def call_function(
@@ -155,6 +160,10 @@ def _has_waiting_runs(gate: Gateway) -> bool:
     return gate.runs.can_wait
 
 
+def _has_plans(gate: Gateway) -> bool:
+    return gate.plans.offered
+
+
 TOOLS = (
     OwnTool(
         list_servers, "List servers", "The servers whose functions can be called, and what the sandbox can do.",
@@ -186,6 +195,11 @@ TOOLS = (
     OwnTool(
         resume_run, "Resume run",
         _RESUME, _OUTCOME, _RUNS, minimal=_RESUME, offered=_has_waiting_runs,
+    ),
+    OwnTool(
+        commit_plan, "Commit plan",
+        "Write what a plan withheld, after a person's yes if one is needed; nothing if what it read has changed.",
+        _OUTCOME, _RUNS, offered=_has_plans,
     ),
     OwnTool(
         call_function, "Call function", "",

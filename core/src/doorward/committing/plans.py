@@ -1,0 +1,141 @@
+"""The plans of a gateway: each is committed at most once, whole, and only while what it read is still so."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from anyio import to_thread
+
+from doorward.committing.approving import Approving, Waits, is_to_be_asked
+from doorward.committing.reading import Reading
+from doorward.data.json_writing import dump
+from doorward.model.calls import Call
+from doorward.model.decisions import Decision
+from doorward.model.errors import DoorwardError, PlanOutdated, StateError, UnknownName
+from doorward.model.outcomes import Outcome, Plan, Waiting
+from doorward.model.principals import LOCAL
+from doorward.plans.change_set import Change
+from doorward.programs.parameters import parameters_if_readable
+
+if TYPE_CHECKING:
+    from doorward.approvals.approvals import Approvals
+    from doorward.calls.artefacts import Artefacts
+    from doorward.calls.broker import Broker
+    from doorward.catalog.catalog import Catalog
+    from doorward.journal.replay import StoredJournal
+    from doorward.journal.store import RunFile, StoredRun
+    from doorward.model.interaction import Client
+    from doorward.model.programs import Program
+    from doorward.runs.admission import Admission
+    from doorward.runs.execution import Execution
+    from doorward.runs.stored_runs import StoredRuns
+    from doorward.sandboxes.executors import Executors
+
+
+class Plans:
+    """See above. `runs` has what is stored of plans: each is a run that waits to be committed."""
+
+    def __init__(
+        self,
+        runs: StoredRuns,
+        admission: Admission,
+        execution: Execution,
+        broker: Broker,
+        catalog: Catalog,
+        approvals: Approvals,
+        artefacts: Artefacts,
+        executors: Executors,
+        ready: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._runs, self._journals = runs, runs.journals
+        self._admission, self._execution, self._broker = admission, execution, broker
+        self._catalog, self._approvals, self._executors, self._ready = catalog, approvals, executors, ready
+        self._reading = Reading(execution, broker, artefacts, self._journals.plans.ignore)
+
+    @property
+    def offered(self) -> bool:
+        """Whether programs can be planned here: agents are told how only then."""
+        return self._journals.stores_plans and any(map(self._executors.may_plan, self._executors.names))
+
+    async def commit(self, plan: str, *, principal: str | None = LOCAL, client: Client | None = None) -> Outcome:
+        """Carry out a plan: its program runs again on what it had read, and each write that was withheld goes out once,
+        in order. Nothing is written if a person has to approve and has not, or if what was read has changed.
+
+        `principal`: whose plan it must be; `None` is the operator.
+        """
+        held: RunFile | None = None
+        try:
+            if principal is not None:
+                self._admission.admit(principal)
+            await self._ready()
+            file, stored = await to_thread.run_sync(self._claimed, plan, principal)
+            held = file
+            program, said = await to_thread.run_sync(self._read, stored)
+            await self._broker.budgets.run(program.principal)
+            await self._let_through(program, said, file, client)
+            differs = await self._reading.differences(program, said, client)
+            if differs:
+                return self._outdated(program, differs)
+            journal = await to_thread.run_sync(self._journals.commit, file, stored.given, said)
+            held = None
+        except Waits as waits:
+            waiting = Waiting("approval", plan, (waits.what,), next=f'commit_plan("{plan}")')
+            return Outcome(False, waiting=waiting)
+        except DoorwardError as error:
+            return self._admission.refused(error, "", principal or LOCAL)
+        finally:
+            if held is not None:
+                held.close()
+        said.committed = True
+        program = self._runs.again(stored.given, said)  # its time begins now
+        known = {**parameters_if_readable(program.code, program.language), **program.params}
+        return await self._execution.run(program, known, None, client, journal)
+
+    def _claimed(self, plan: str, principal: str | None) -> tuple[RunFile, StoredRun]:
+        """Hold a stored plan. Raises: UnknownName, StateError."""
+        try:
+            return self._journals.store.claim(plan, principal)
+        except UnknownName:
+            raise UnknownName(
+                f"there is no plan {plan[:40]!r}",
+                hint="Plans are kept for a while only, and belong to one principal. Plan the program anew.",
+            ) from None
+
+    def _read(self, stored: StoredRun) -> tuple[Program, StoredJournal]:
+        """A plan that can be committed now. Raises: StateError."""
+        run, given = stored.given.run, stored.given
+        if not given.plan:
+            raise StateError(f"{run} is a run, and no plan", hint=f'resume_run("{run}") lets it go on, if it waits.')
+        said = self._journals.plan(stored)
+        for change in said.changes:
+            function = self._broker.functions.find(change.function, given.principal)
+            if self._catalog.schema_hash(function.server, function.name) != change.schema_hash:
+                raise StateError(f"{change.function} has changed since it was planned", hint="Plan the program anew.")
+        return self._runs.again(given, said), said
+
+    async def _let_through(self, program: Program, said: StoredJournal, file: RunFile, client: Client | None) -> None:
+        """Decide again of all writes, and have a person approve of the whole if one of them, or the operator, says so.
+
+        Raises: Refused; Waits if nobody has answered yet.
+        """
+        decisions = [self._decided(program, change, made) for made, change in enumerate(said.changes)]
+        ask = is_to_be_asked(self._journals.plans, said.changes, decisions)
+        if ask is not None and not said.approved:
+            await Approving(self._approvals, program, client).approve(said.changes, ask)
+            file.append([(b"Y", {})])  # else a commit that found differences would use the yes up
+            said.approved = True
+
+    def _decided(self, program: Program, change: Change, made: int) -> Decision:
+        """What policy says of a change now, as far as its arguments are known. Raises: DoorwardError."""
+        function = self._broker.functions.find(change.function, program.principal)
+        call = Call(function, change.arguments, program.run, program.principal)
+        return self._broker.permissions.decide(program, call, made, len(dump(change.arguments)))
+
+    def _outdated(self, program: Program, differs: tuple[str, ...]) -> Outcome:
+        error = PlanOutdated(
+            "what the plan had read has changed since, so nothing was written",
+            hint="Look at the differences, and plan the program anew.",
+        )
+        return replace(self._admission.refused(error, "", program.principal), plan=Plan(program.run, differs=differs))

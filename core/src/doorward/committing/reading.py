@@ -1,0 +1,163 @@
+"""Whether what a plan has read is still so: each of its reads is made again, and compared."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from anyio import CapacityLimiter, create_task_group
+
+from doorward.calls.artefacts import PREFIX
+from doorward.data.quoting import in_one_line
+from doorward.data.values import cut
+from doorward.model.calls import Reply
+from doorward.model.errors import ApiError, DoorwardError, LimitExceeded, UnknownName
+from doorward.plans.change_set import ChangeSet
+from doorward.runs.run_context import MODULE
+
+if TYPE_CHECKING:
+    from doorward.calls.artefacts import Artefacts
+    from doorward.calls.broker import Broker
+    from doorward.journal.entries import Entry
+    from doorward.journal.replay import StoredJournal
+    from doorward.model.interaction import Client
+    from doorward.model.programs import Program
+    from doorward.runs.execution import Execution
+    from doorward.runs.run_context import RunContext
+
+_AT_ONCE = 8
+"""Reads that are made at the same time."""
+
+_SHOWN_READS, _SHOWN_PLACES, _SHOWN_BYTES = 10, 10, 200
+"""Of what differs: reads, places in an answer, and bytes of a value."""
+
+
+class Reading:
+    """Makes the reads of plans again. `ignore` are patterns of fields whose changes do not count."""
+
+    def __init__(self, execution: Execution, broker: Broker, artefacts: Artefacts, ignore: Sequence[str]) -> None:
+        self._execution, self._broker, self._artefacts, self._ignore = execution, broker, artefacts, ignore
+
+    async def differences(self, program: Program, said: StoredJournal, client: Client | None) -> tuple[str, ...]:
+        """What has changed of what a plan has read, a line each; empty if nothing has. The calls are checked and
+        counted like all; those that a person let through for the plan are let through again.
+
+        Raises: LimitExceeded if there is no time for all of them.
+        """
+        reads = [each for each in said.entries if each.ended and each.change is None and _is_of_server(each)]
+        changes = ChangeSet(self._broker.lacks, approved=True)
+        run = self._execution.context(program, client=client, changes=changes)
+        found: dict[int, str] = {}
+        at_once = CapacityLimiter(_AT_ONCE)
+
+        async def make(entry: Entry) -> None:
+            async with at_once:
+                if len(found) < _SHOWN_READS and (differs := await self._difference(run, entry)):
+                    found[entry.place] = differs
+
+        with run.clock.until(program.deadline) as scope:
+            async with create_task_group() as group:
+                for entry in reads:
+                    group.start_soon(make, entry)
+        if scope.cancelled_caught:
+            raise LimitExceeded(
+                "what the plan had read could not be read again within the run's time, so nothing was written",
+                hint="Commit it again, or plan less at once.",
+            )
+        return tuple(line for _, line in sorted(found.items()))
+
+    async def _difference(self, run: RunContext, entry: Entry) -> str:
+        assert entry.made is not None
+        args, kwargs, link, headers = entry.made
+        now, error = Reply(None), ""
+        try:
+            now = await run.reply(entry.function, args, kwargs, link=link, headers=headers)
+        except DoorwardError as raised:
+            error = _told(raised)
+        was_error = "" if entry.error is None else _told(entry.error)
+        then = entry.reply or Reply(None)
+        if error != was_error:
+            parts = [f"it {f'failed: {was_error}' if was_error else 'succeeded'}, and now {error or 'succeeds'}"]
+        elif error or _same_etag(then, now):
+            return ""
+        else:
+            principal = run.program.principal
+            first, second = (self._canonical(each.value, principal) for each in (then, now))
+            parts = [*_changes(first, second)] if _hash(first) != _hash(second) else []
+            if not parts and then.status != now.status:
+                parts = [f"its status was {then.status} and is {now.status}"]
+        if not parts:
+            return ""
+        more = [f"and {len(parts) - _SHOWN_PLACES} more"] if len(parts) > _SHOWN_PLACES else []
+        return f"{entry.text}: {'; '.join([*parts[:_SHOWN_PLACES], *more])}"
+
+    def _canonical(self, value: Any, principal: str) -> Any:
+        """An answer without the fields that do not count, and with the content of its files in place of their
+        handles."""
+        match value:
+            case dict():
+                uri = value.get("artefact")
+                if isinstance(uri, str) and uri.startswith(PREFIX):
+                    return {**value, "artefact": self._content(uri, principal)}
+                kept = ((key, part) for key, part in value.items() if not self._is_ignored(str(key)))
+                return {key: self._canonical(part, principal) for key, part in kept}
+            case list():
+                return [self._canonical(part, principal) for part in value]
+        return value
+
+    def _content(self, uri: str, principal: str) -> str:
+        try:
+            return hashlib.sha256(self._artefacts.open(uri, principal).content).hexdigest()
+        except UnknownName:
+            return uri
+
+    def _is_ignored(self, name: str) -> bool:
+        return any(fnmatchcase(name, pattern) for pattern in self._ignore)
+
+
+def _is_of_server(entry: Entry) -> bool:
+    """Whether a call went to a server: what helpers say of the catalog is no state of the world."""
+    return entry.made is not None and not entry.function.startswith(f"{MODULE}.")
+
+
+def _same_etag(then: Reply, now: Reply) -> bool:
+    """Whether the source says itself that nothing has changed (RFC 9110 section 8.8.3)."""
+    etag = then.headers.get("etag")
+    return bool(etag) and etag == now.headers.get("etag")
+
+
+def _told(error: DoorwardError) -> str:
+    status = f" {error.status}" if isinstance(error, ApiError) else ""
+    return f"{type(error).__name__}{status}: {error.message[:_SHOWN_BYTES]}"
+
+
+def _hash(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _changes(then: Any, now: Any, where: str = "") -> Iterator[str]:
+    """The places at which two answers differ."""
+    if isinstance(then, dict) and isinstance(now, Mapping):
+        for key in dict.fromkeys([*then, *now]):
+            place = f"{where}.{key}" if where else str(key)
+            if key not in now:
+                yield f"{place} was {_short(then[key])} and is gone"
+            elif key not in then:
+                yield f"{place} is new: {_short(now[key])}"
+            else:
+                yield from _changes(then[key], now[key], place)
+    elif isinstance(then, list) and isinstance(now, list):
+        for number, (old, new) in enumerate(zip(then, now, strict=False)):
+            yield from _changes(old, new, f"{where}[{number}]")
+        if len(then) != len(now):
+            yield f"{where or 'it'} had {len(then)} items and has {len(now)}"
+    elif type(then) is not type(now) or then != now:
+        yield f"{where or 'it'} was {_short(then)} and is {_short(now)}"
+
+
+def _short(value: Any) -> str:
+    return in_one_line(cut(value, _SHOWN_BYTES))

@@ -1,0 +1,124 @@
+"""The journal of a run that commits a plan: what was read is answered from the plan, and each call that it withheld
+goes out once, in its turn, if it is the one that was planned."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from doorward.data.offload import done
+from doorward.data.planned import resolved
+from doorward.journal.entries import Entry, Recorded
+from doorward.journal.plan_order import PATIENCE_SECONDS, PlanOrder
+from doorward.journal.recorder import Journal
+from doorward.model.errors import DoorwardError, ProgramDiverged
+from doorward.plans.change_set import fits, is_as_planned
+
+if TYPE_CHECKING:
+    from doorward.journal.replay import StoredJournal
+    from doorward.journal.store import RunFile
+    from doorward.model.calls import Call, Reply
+    from doorward.model.decisions import Decision
+    from doorward.plans.changes import PlannedRun
+
+
+class CommitJournal(Journal):
+    """See above. It is also what meets the calls of its run (`Changes`)."""
+
+    __slots__ = ("_answers", "_approved", "_order", "_withheld")
+
+    def go_on(self, file: RunFile, stored: StoredJournal) -> None:
+        """Commit a plan, or go on with that. Raises: StateError."""
+        if not stored.committed:
+            file.append([(b"C", {"at": time.time()})])
+        self._begins(stored)
+        super().go_on(file, stored)
+        self._recorded = Recorded(stored.entries, ())
+
+    def play(self, stored: StoredJournal, patience: float) -> None:
+        """Play a commit again, on its recorded answers alone."""
+        self._begins(stored, patience)
+        super().play(stored, patience)
+        self._recorded = Recorded(stored.entries, ())
+
+    def _begins(self, stored: StoredJournal, patience: float = PATIENCE_SECONDS) -> None:
+        self.changes, self._approved = self, stored.approved
+        self._order = PlanOrder(stored.order.values(), patience)
+        self._withheld = [entry for entry in stored.entries if entry.change is not None]
+        self._answers = {
+            entry.change.number: entry.reply.value
+            for entry in self._withheld
+            if entry.change is not None and entry.reply is not None
+        }
+
+    @property
+    def unmade(self) -> int:
+        """The writes of the plan that the program has not made."""
+        return sum(not entry.claimed for entry in self._withheld if entry.change and entry.change.number > 0)
+
+    async def _begin(
+        self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any], more: tuple[str, bool], *, large: bool
+    ) -> Entry:
+        self._begun += 1
+        entry = Entry(0, function, args, kwargs, more)
+        await done(entry.read, large=large)
+        self._order.begun(self._begun)
+        found = self._recorded.claim(entry.key) or self._fitting(function, [args, kwargs, *more])
+        if self._offline:
+            return self._answered(found if found and found.ended else None, entry)
+        if found is None:
+            raise self._unplanned(f"the plan has no such call: {entry.text}")
+        return found
+
+    def _fitting(self, function: str, made: list[Any]) -> Entry | None:
+        """The first planned call with these arguments, of which some were not known then."""
+        for entry in self._withheld:
+            if entry.claimed or entry.function != function or entry.made is None:
+                continue
+            try:
+                if fits(resolved(entry.made, self._answers), made):
+                    return self._recorded.claim(entry.key)
+            except LookupError:
+                continue
+        return None
+
+    async def _turn(self, entry: Entry) -> None:
+        await self._order.turn(entry)
+        self._order.over(entry)
+
+    async def _end(
+        self, entry: Entry, reply: Reply | None, error: DoorwardError | None, started: float, used: Mapping[str, float]
+    ) -> None:
+        await super()._end(entry, reply, error, started, used)
+        if entry.change is not None and reply is not None:
+            self._answers[entry.change.number] = reply.value
+        self._order.over(entry, failed=error is not None)
+
+    # As `Changes`
+
+    async def meet(self, run: PlannedRun, call: Call, decision: Decision) -> None:
+        """Return when it is the turn of a call, if it was planned. Raises: ProgramDiverged, which ends the run."""
+        entry = self._under_way[call.place]
+        change, name = entry.change, call.function.qualified
+        error: ProgramDiverged | None = None
+        if change is None:
+            error = None if call.function.read_only else self._unplanned(f"{name} was no write when it was planned")
+        elif not await self._order.turn(entry):
+            error = self._unplanned(f"{name} comes before other writes, which came first in the plan")
+        elif not is_as_planned(change, name, call.arguments, self._answers):
+            error = self._unplanned(f"{name} was planned with other arguments; it is now {entry.text}")
+        if error is not None:
+            run.suspension.fail(error)
+            raise error
+
+    def covers(self, call: Call) -> bool:
+        """A yes to the plan is one to its writes; it says nothing of reads whose arguments nobody had seen."""
+        change = self._under_way[call.place].change
+        return self._approved and change is not None and change.number > 0
+
+    def _unplanned(self, why: str) -> ProgramDiverged:
+        return ProgramDiverged(
+            f"the program behaves otherwise than in its plan: {why}",
+            hint="Nothing more was sent. Plan it anew; what it does must not hang on the time, on chance or on a file.",
+        )

@@ -1,0 +1,124 @@
+"""What a journal has to store of a run: kept in memory with references only, written when it is to be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from doorward.journal.entries import Entry
+from doorward.journal.frames import as_json
+from doorward.journal.given import Given
+from doorward.journal.writing import frame
+from doorward.model.errors import StateError
+
+if TYPE_CHECKING:
+    from doorward.journal.store import RunFile, RunStore
+    from doorward.model.outcomes import Artefact
+
+Event = tuple[bytes, Any, int]
+"""What will be a frame: its kind, what it is about, and how many calls had begun then."""
+
+_TOO_MUCH = "its answers are more than is stored of one run ([runs] max_bytes)"
+
+
+class Events:
+    """The part of `Journal` that stores what happens. `always`: nothing waits until the run does."""
+
+    __slots__ = (
+        "_always", "_bytes", "_events", "_file", "_files", "_given", "_most", "_shut", "_store", "_under_way",
+        "why_not",
+    )  # fmt: skip
+
+    def __init__(self, given: Given, store: RunStore, *, always: bool, most: int) -> None:
+        self._given, self._store, self._always, self._most = given, store, always, most
+        self._file: RunFile | None = None
+        self._files: set[str] = set()
+        self._events: list[Event] = []
+        self._under_way: dict[int, Entry] = {}
+        self._bytes = 0
+        self._shut = False
+        self.why_not = ""
+        """Why this run cannot be resumed; empty if it can."""
+
+    @property
+    def expires(self) -> float:
+        """When what is stored of this run is forgotten, in seconds since the epoch."""
+        return self._given.expires
+
+    def holds(self, size: int) -> None:
+        """So many bytes more would be stored."""
+        self._bytes += size
+        if self._bytes > self._most and not self.why_not:
+            self.lose(_TOO_MUCH)
+
+    def file(self, kept: Artefact, content: str | bytes, *, is_text: bool) -> None:
+        """A file that an answer or the program has left, or that the program opens."""
+        if kept.uri in self._files:
+            return
+        self._files.add(kept.uri)
+        self.holds(kept.bytes * 4 // 3)
+        if not self.why_not:
+            self._events.append((b"F", (kept, content, is_text), 0))
+
+    def schema(self, function: str, schema_hash: str) -> None:
+        """The program calls a function for the first time, which is such a one now."""
+        if not self.why_not:
+            self._events.append((b"D", {"f": function, "h": schema_hash}, 0))
+
+    def seen(self, times: Sequence[float]) -> None:
+        """What the program newly read from its clocks."""
+        if times and not self.why_not:
+            self._events.append((b"T", {"v": [*times]}, 0))
+
+    def forget_times(self) -> None:
+        """The program starts from the beginning, in another executor; it has made no call yet."""
+        self._events = [event for event in self._events if event[0] != b"T"]
+
+    # What undoes its calls
+
+    def before(self, place: int) -> tuple[Any] | None:
+        """What was there before a call, if that was read before its run was resumed: afterwards the call may have been
+        made, and what is there now is no longer what was there before."""
+        return self._under_way[place].before
+
+    def read_before(self, place: int, value: Any) -> None:
+        """Keep what is there before a call, which goes out next. Raises: StateError."""
+        entry = self._under_way[place]
+        entry.before = (value,)
+        if not self.why_not:
+            self._events.append((b"V", entry, 0))
+            if self._always:
+                self._flush()
+
+    def undone_by(self, place: int, said: Mapping[str, Any]) -> None:
+        """Keep what undoes a call: it is stored with its answer."""
+        self._under_way[place].undo = said
+        self.holds(len(as_json(said)))
+
+    # Its file
+
+    def close(self) -> None:
+        """Let go of the file: without an end in it, the run can be resumed."""
+        self._events.clear()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _flush(self) -> None:
+        if self._file is None:
+            self._file = self._store.create(self._given)
+        events, self._events = self._events, []
+        self._file.append([frame(*event) for event in events])
+
+    def lose(self, why: str) -> None:
+        """The run cannot be resumed from here on. What is stored says so; else nothing more that may not be repeated is
+        sent, because whoever resumes the run would send it again."""
+        if self.why_not:
+            return
+        self.why_not = why
+        self._events.clear()
+        if self._file is not None:
+            try:
+                self._file.append([(b"L", {"why": why})])
+            except StateError:
+                self._shut = True

@@ -1,0 +1,41 @@
+"""What stands between the calls of a run and the world, where it is planned, or commits a plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from doorward.data.planned import Planned
+    from doorward.model.calls import Call
+    from doorward.model.decisions import Decision
+    from doorward.model.errors import DoorwardError
+
+
+class Fails(Protocol):
+    """How a run is stopped, whatever its program does about it."""
+
+    def fail(self, error: DoorwardError) -> None: ...
+
+
+class PlannedRun(Protocol):
+    """The run of a call. `RunContext` in the room `runs` is one."""
+
+    @property
+    def suspension(self) -> Fails: ...
+
+    def same_schema(self, function: str, schema_hash: str) -> str: ...
+
+
+class Changes(Protocol):
+    """Meets each call of a run once it is allowed, before it is made."""
+
+    async def meet(self, run: PlannedRun, call: Call, decision: Decision) -> Planned | None:
+        """Return once the call may be made: `None`; or what stands for its answer, if it is not to be made now.
+
+        Raises: DoorwardError if it must not be made.
+        """
+        ...
+
+    def covers(self, call: Call) -> bool:
+        """Whether a person has approved of this call already, with the plan that it belongs to."""
+        ...

@@ -1,0 +1,34 @@
+"""A change set as an agent reads it: grouped, counted and bounded."""
+
+from __future__ import annotations
+
+from doorward.data.planned import readable
+from doorward.data.values import cut, plain
+from doorward.model.outcomes import Plan, PlannedCall, PlannedCalls
+from doorward.plans.change_set import ChangeSet
+
+MOST_SHOWN = 50
+"""Calls of a plan that are shown."""
+
+_BYTES_SHOWN = 600
+"""Of the arguments of one call, about."""
+
+
+def shown(found: ChangeSet) -> Plan:
+    """What a program would change. Of many calls the first of each function are shown."""
+    groups: dict[tuple[str, str, str], list[PlannedCall]] = {}
+    for change in found.changes:
+        rule = ""
+        if change.decision.then == "confirm":
+            rule = ": ".join(filter(None, (change.decision.rule, change.decision.reason))) or "policy"
+        arguments = cut(readable(plain(dict(change.arguments))), _BYTES_SHOWN)
+        groups.setdefault((change.function, change.effect, rule), []).append(
+            {"n": change.number, "arguments": arguments}
+        )
+    left, changes = MOST_SHOWN, []
+    for number, ((function, effect, rule), calls) in enumerate(groups.items()):
+        calls = calls[: max(1, left // (len(groups) - number))] if left > 0 else []
+        left -= len(calls)
+        if calls:
+            changes.append(PlannedCalls(function, effect, tuple(calls), rule))
+    return Plan(changes=tuple(changes), counts=found.counts())

@@ -1,0 +1,44 @@
+"""The end of a run that was planned, or that committed a plan."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from anyio import to_thread
+
+from doorward.journal.commit_journal import CommitJournal
+from doorward.model.errors import StateError
+from doorward.plans.change_set import ChangeSet
+
+if TYPE_CHECKING:
+    from doorward.journal.recorder import Journal
+    from doorward.model.outcomes import Outcome
+    from doorward.runs.run_context import RunContext
+
+
+async def planned(outcome: Outcome, run: RunContext, journal: Journal | None) -> Outcome:
+    """Store a plan that is complete, so that it can be committed. Returns: the outcome, with its id."""
+    if journal is None or outcome.waiting is not None:
+        return outcome
+    if journal.offline:
+        return replace(outcome, plan=None)
+    plan, found = outcome.plan, run.changes
+    if not outcome.ok or plan is None or not plan.counts or not isinstance(found, ChangeSet):
+        journal.over(outcome)
+        return outcome
+    try:
+        await to_thread.run_sync(journal.plan, found.withheld)
+    except StateError as error:
+        return replace(outcome, notes=(*outcome.notes, error.message))
+    id = run.program.run
+    return replace(outcome, plan=replace(plan, id=id, next=f'commit_plan("{id}")'))
+
+
+def committed(outcome: Outcome, journal: Journal) -> Outcome:
+    """Say of the outcome of a run that committed a plan how much of it was not made."""
+    left = journal.unmade if isinstance(journal, CommitJournal) else 0
+    if not left:
+        return outcome
+    told = f"{left} of the planned writes {'was' if left == 1 else 'were'} not made; the plan is over"
+    return replace(outcome, notes=(*outcome.notes, told))

@@ -1,0 +1,130 @@
+"""Plans of which a person has to approve, once, as a whole."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from doorward.approvals.answering import answer
+from doorward.approvals.shown import as_text
+from doorward.approvals.sqlite_approvals import SqliteApprovals
+
+from .conftest import CONFIG, WORLD
+from .test_commits import CODE, WRITTEN, planned
+
+pytestmark = pytest.mark.anyio
+
+RULE = '[[policy.rules]]\nmatch = "{match}"\nthen = "{then}"\nreason = "a person reads it"\n'
+ASKS = CONFIG + RULE.format(match="weather.tag", then="confirm")
+OTHER = "made = await weather.add_station(city='Rome')\nawait weather.tag(id=made['id'], tag='cold')"
+
+
+def requests(gate: Any) -> list[Any]:
+    return [each for each in SqliteApprovals(gate.state / "approvals.db").all(time.time()) if each.state == "open"]
+
+
+def say(gate: Any, request: Any, approve: bool = True) -> None:
+    answer(SqliteApprovals(gate.state / "approvals.db"), request.id, approve, by="ops", said="" if approve else "no")
+
+
+async def test_one_yes_is_one_to_all_writes(doorward_host: Any, writes: Any) -> None:
+    """It is asked for when the plan is committed, shows all of it, and covers each call of which a rule says
+    `confirm`."""
+    async with doorward_host.gateway(ASKS) as gate:
+        outcome = await gate.execute(CODE, mode="plan")
+        assert outcome.plan.changes[1].rule == "[[policy.rules]] 1: a person reads it"
+        plan = outcome.plan.id
+        waiting = (await gate.plans.commit(plan)).waiting
+        assert (waiting.for_, waiting.run, waiting.next) == ("approval", plan, f'commit_plan("{plan}")')
+        (request,) = requests(gate)
+        assert (request.kind, request.effect, request.scopes, request.always) == ("plan", "write", ("once",), {})
+        told = as_text(request)
+        assert "wants to make all calls of a plan, at once" in told
+        assert '"weather.add_station": 2' in told
+        assert '"id": "answer of 1: .id"' in told
+        assert (await gate.plans.commit(plan)).waiting
+        assert requests(gate) == [request]
+    async with doorward_host.gateway(ASKS) as gate:
+        say(gate, request)
+        WORLD["forecast"] = {"high": 21}
+        assert (await gate.plans.commit(plan)).error.type == "PlanOutdated"
+        WORLD["forecast"] = {"high": 20}
+        done = await gate.plans.commit(plan)
+        assert (done.value, done.waiting) == ([101, 103], None)
+        assert requests(gate) == []
+    assert writes() == WRITTEN
+
+
+async def test_a_yes_is_worth_nothing_for_another_plan(doorward_host: Any, writes: Any) -> None:
+    """Not even for the same program, planned again; nor is a no one to another plan."""
+    async with doorward_host.gateway(ASKS) as gate:
+        first, second, third = [await planned(gate, code) for code in (CODE, CODE, OTHER)]
+        await gate.plans.commit(first)
+        (request,) = requests(gate)
+        say(gate, request)
+        for other in (second, third):
+            assert (await gate.plans.commit(other)).waiting
+        say(gate, next(each for each in requests(gate) if each.run == second), approve=False)
+        denied = await gate.plans.commit(second)
+        assert denied.error.message == "doorward.commit_plan was denied by ops: no"
+        assert (await gate.plans.commit(second)).error.message == denied.error.message
+        assert writes() == []
+        assert (await gate.plans.commit(first)).ok
+        assert (await gate.plans.commit(third)).waiting
+    assert writes() == WRITTEN
+
+
+async def test_what_is_denied_is_refused_in_the_plan_and_again_at_the_commit(doorward_host: Any, writes: Any) -> None:
+    denies = CONFIG + RULE.format(match="weather.tag", then="deny") + "when = \"args.tag == 'warm'\"\n"
+    async with doorward_host.gateway(denies) as gate:
+        refused = await gate.execute(CODE, mode="plan")
+        assert "weather.tag is not allowed by the operator's policy" in refused.error.message
+        assert refused.plan.counts == {"weather.add_station": 1}
+    async with doorward_host.gateway(CONFIG) as gate:
+        plan = await planned(gate)
+    async with doorward_host.gateway(denies) as gate:
+        assert (await gate.plans.commit(plan)).error is not None
+    async with doorward_host.gateway(ASKS) as gate:  # a rule of today counts, too
+        assert (await gate.plans.commit(plan)).waiting
+    assert writes() == []
+
+
+async def test_an_operator_may_have_every_plan_approved(doorward_host: Any, writes: Any) -> None:
+    async with doorward_host.gateway(CONFIG + '[plans]\napprove = "always"\n') as gate:
+        plan = await planned(gate)
+        waiting = (await gate.plans.commit(plan)).waiting
+        assert "every plan needs a person" in waiting.what[0]
+        say(gate, *requests(gate))
+        assert (await gate.plans.commit(plan)).ok
+    assert writes() == WRITTEN
+
+
+async def test_a_read_that_needs_a_yes_asks_while_it_is_planned(doorward_host: Any, writes: Any) -> None:
+    """The plan is suspended, and goes on as a plan: it writes nothing either. Its commit reads again without asking."""
+    async with doorward_host.gateway(CONFIG + RULE.format(match="weather.get_forecast", then="confirm")) as gate:
+        outcome = await gate.execute(CODE.replace('"Oslo", "Rome"', '"Oslo"'), mode="plan")
+        assert (outcome.waiting.for_, outcome.plan) == ("approval", None)
+        assert "is not complete" in (await gate.plans.commit(outcome.waiting.run)).error.message
+        say(gate, *requests(gate))
+        resumed = await gate.runs.resume(outcome.waiting.run)
+        assert resumed.plan.counts == {"weather.add_station": 1, "weather.tag": 1}
+        assert writes() == []
+        assert (await gate.plans.commit(resumed.plan.id)).value == [101]
+    assert writes() == WRITTEN[:2]
+
+
+async def test_a_rule_for_what_was_not_known_asks_at_the_commit(doorward_host: Any, writes: Any) -> None:
+    """Nobody approved of the plan, for no rule asked; the run waits at that call, and goes on as any run does."""
+    rule = RULE.format(match="weather.tag", then="confirm") + 'when = "args.id == 101"\n'
+    async with doorward_host.gateway(CONFIG + rule) as gate:
+        plan = await planned(gate)
+        done = await gate.plans.commit(plan)
+        assert (done.waiting.for_, done.waiting.next) == ("approval", f'resume_run("{plan}")')
+        assert writes() == WRITTEN[:1]
+        assert "is committed in part" in (await gate.plans.commit(plan)).error.message
+        say(gate, *requests(gate))
+    async with doorward_host.gateway(CONFIG + rule) as gate:
+        resumed = await gate.runs.resume(plan)
+        assert (resumed.error, resumed.ok) == (None, True)
+    assert [name for name, _ in writes()] == ["add_station", "tag", "add_station", "tag"]

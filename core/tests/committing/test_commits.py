@@ -1,0 +1,286 @@
+"""Programs that are planned, and plans that are committed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .conftest import CONFIG, WORLD
+
+pytestmark = pytest.mark.anyio
+
+CODE = """
+found = []
+for city in ["Oslo", "Rome"]:
+    if (await weather.get_forecast(city=city))["high"] > 10:
+        made = await weather.add_station(city=city)
+        await weather.tag(id=made["id"], tag="warm")
+        found.append(made["id"])
+result = found
+"""
+WRITTEN = [
+    ("add_station", {"city": "Oslo"}),
+    ("tag", {"id": 101, "tag": "warm"}),
+    ("add_station", {"city": "Rome"}),
+    ("tag", {"id": 103, "tag": "warm"}),
+]
+
+
+async def test_a_plan_writes_nothing_and_its_commit_all(doorward_host: Any, writes: Any) -> None:
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.execute(CODE, mode="plan")
+        assert outcome.ok, outcome.error
+        assert writes() == []
+        assert outcome.value == ["answer of 1: .id", "answer of 3: .id"]
+        assert outcome.plan.counts == {"weather.add_station": 2, "weather.tag": 2}
+        assert [(each.function, each.effect) for each in outcome.plan.changes] == [
+            ("weather.add_station", "write"),
+            ("weather.tag", "write"),
+        ]
+        assert outcome.plan.changes[1].calls[0] == {"n": 2, "arguments": {"id": "answer of 1: .id", "tag": "warm"}}
+        assert outcome.plan.next == f'commit_plan("{outcome.plan.id}")'
+        assert [(c["function"], c["count"]) for c in outcome.calls] == [("weather.get_forecast", 2)]
+    async with doorward_host.gateway(CONFIG) as gate:
+        done = await gate.plans.commit(outcome.plan.id)
+        assert (done.value, done.error, done.notes) == ([101, 103], None, ())
+        again = await gate.plans.commit(outcome.plan.id)
+        assert "is over: it was committed" in again.error.message
+    assert writes() == WRITTEN
+
+
+async def planned(gate: Any, code: str = CODE, **more: Any) -> str:
+    outcome = await gate.execute(code, mode="plan", **more)
+    assert outcome.ok, outcome.error
+    return str(outcome.plan.id)
+
+
+async def test_what_was_read_has_changed(doorward_host: Any, writes: Any) -> None:
+    """Nothing is written, and the difference is shown; once it is as it was, the plan can be committed. Fields that the
+    operator ignores do not count, and an ETag says that nothing has changed whatever else the answer says."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        plan = await planned(gate)
+        WORLD["forecast"] = {"high": 30}
+        refused = await gate.plans.commit(plan)
+        assert refused.error.type == "PlanOutdated"
+        assert len(refused.plan.differs) == 2
+        assert refused.plan.differs[0].endswith("high was 20 and is 30")
+        assert '"city": "Oslo"' in refused.plan.differs[0]
+        assert writes() == []
+        WORLD["forecast"] = {"high": 20}
+        assert (await gate.plans.commit(plan)).ok
+    assert writes() == WRITTEN
+    async with doorward_host.gateway(CONFIG + '[plans]\nignore = ["hi*"]\n') as gate:
+        plan = await planned(gate)
+        WORLD["forecast"] = {"high": 30}
+        assert (await gate.plans.commit(plan)).ok
+        WORLD["etag"] = '"7"'
+        plan = await planned(gate, CODE.replace("Oslo", "Bergen"))
+        WORLD["forecast"] = {"high": 40, "more": 1}
+        assert (await gate.plans.commit(plan)).ok
+        plan = await planned(gate, CODE.replace("Oslo", "Bergen"))
+        WORLD.update(forecast={"high": 40}, etag='"8"')
+        assert "more was 1 and is gone" in (await gate.plans.commit(plan)).plan.differs[0]
+
+
+async def test_a_read_that_fails_now_has_changed(doorward_host: Any, writes: Any, monkeypatch: Any) -> None:
+    async with doorward_host.gateway(CONFIG) as gate:
+        plan = await planned(gate, "await weather.get_forecast(city='Oslo')\nawait weather.add_station(city='Oslo')")
+        WORLD["forecast"] = None
+        refused = await gate.plans.commit(plan)
+        assert "succeeded, and now" in refused.plan.differs[0]
+    assert writes() == []
+
+
+async def test_a_plan_without_writes_gives_its_value(doorward_host: Any, writes: Any) -> None:
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.execute("(await weather.get_forecast(city='Oslo'))['high']", mode="plan")
+        assert (outcome.value, outcome.plan.id, outcome.plan.counts, outcome.plan.next) == (20, "", {}, "")
+        assert gate.runs.journals.store.all() == []
+
+
+async def test_a_plan_that_fails_shows_its_changes_so_far(doorward_host: Any, writes: Any) -> None:
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.execute(CODE + "1 / 0", mode="plan")
+        assert (outcome.ok, outcome.error.type, outcome.plan.id) == (False, "ZeroDivisionError", "")
+        assert outcome.plan.counts == {"weather.add_station": 2, "weather.tag": 2}
+        assert gate.runs.journals.store.all() == []
+    assert writes() == []
+
+
+async def test_reads_that_need_unknown_answers_are_made_at_the_commit(doorward_host: Any, writes: Any) -> None:
+    code = """
+made = await weather.add_station(city="Oslo")
+seen = await weather.station(id=made["id"])
+await weather.tag(id=seen["seen"], tag="first")
+result = seen
+"""
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.execute(code, mode="plan")
+        assert outcome.value == "answer of dependent read 1"
+        assert outcome.plan.changes[1].calls[0]["arguments"]["id"] == "answer of dependent read 1: .seen"
+        done = await gate.plans.commit(outcome.plan.id)
+        assert (done.value, done.error) == ({"id": 101, "seen": 1}, None)
+    assert writes() == [("add_station", {"city": "Oslo"}), ("tag", {"id": 1, "tag": "first"})]
+
+
+@pytest.mark.parametrize(
+    ("argument", "why"),
+    [
+        ('{"\\0planned": [7, "id"]}', "got the answer of 7: .id, and there is no such call in this plan"),
+        ('{"\\0planned": [-1]}', "got the answer of dependent read 1, and there is no such call in this plan"),
+        ('made["identity"]', "there is no 'identity' in it"),
+        ('made["ide"]', "did you mean 'id'?"),
+        ('f"{made}, known once the plan is committed>"', "got a text that was made of an answer"),
+    ],
+)
+async def test_no_unknown_answer_is_made_up(doorward_host: Any, writes: Any, argument: str, why: str) -> None:
+    """A program forges what stands for an answer, or names a part that the answers of the function do not have."""
+    code = f"made = await weather.add_station(city='Oslo')\nawait weather.tag(id=1, tag={argument})"
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.execute(code, mode="plan")
+        assert why in outcome.error.message, outcome.error
+        assert outcome.plan.id == ""
+
+
+async def test_plans_are_refused_where_there_can_be_none(doorward_host: Any, writes: Any) -> None:
+    async with doorward_host.gateway(CONFIG) as gate:
+        assert gate.plans.offered
+        told = await gate.execute("1", mode="plan", session_id="new")
+        assert "a run in a session cannot be planned" in told.error.message
+        assert "there is no mode" in (await gate.execute("1", mode="dry")).error.message
+        resumed = await gate.runs.resume(plan := await planned(gate))
+        assert (resumed.error.type, resumed.error.hint) == ("StateError", f'commit_plan("{plan}") carries it out.')
+        assert "there is no plan 'ffff" in (await gate.plans.commit("f" * 16)).error.message
+    for config in ('[runs]\ndurable = "never"\n', "[plans]\nenabled = false\n"):
+        async with doorward_host.gateway(CONFIG + config) as gate:
+            assert not gate.plans.offered
+            assert (await gate.execute("1", mode="plan")).error.type == "Refused"
+    assert writes() == []
+
+
+async def test_plans_belong_to_one_principal_and_expire(doorward_host: Any, writes: Any, monkeypatch: Any) -> None:
+    async with doorward_host.gateway(CONFIG) as gate:
+        plan = await planned(gate, principal="ada")
+        eve = await gate.plans.commit(plan, principal="eve")
+        assert eve.error.message == f"there is no plan '{plan}'"
+        monkeypatch.setattr("doorward.journal.journals.time.time", lambda: 4e9)
+        assert "older than plans are kept" in (await gate.plans.commit(plan, principal="ada")).error.message
+    assert writes() == []
+
+
+async def test_a_program_that_behaves_otherwise_is_stopped(doorward_host: Any, writes: Any) -> None:
+    """Whatever it hangs on that Doorward does not record: another write, other arguments, an answer that was to stand
+    in another place, a write too much, a read too much. What came before it was written, and nothing after it."""
+    code = """
+made = await weather.add_station(city="Oslo")
+await weather.tag(id=made["id"], tag="a")
+await weather.tag(id=8, tag="b")
+"""
+    others = {
+        'tag="a"': 'tag="A"',
+        'id=made["id"], tag="a"': 'id=999, tag="a"',
+        'await weather.tag(id=8, tag="b")': 'await weather.remove(id=8, tag="b")',
+        'await weather.tag(id=made["id"], tag="a")': "await weather.get_forecast(city='Oslo')",
+    }
+    for old, new in others.items():
+        async with doorward_host.gateway(CONFIG) as gate:
+            plan = await planned(gate, code)
+            before = len(writes())
+            given = gate.runs.again
+
+            def again(*asked: Any, old: str = old, new: str = new, given: Any = given) -> Any:
+                from dataclasses import replace
+
+                program = given(*asked)
+                return replace(program, code=program.code.replace(old, new))
+
+            gate.runs.again = again
+            done = await gate.plans.commit(plan)
+            assert done.error.type == "ProgramDiverged", (old, done.error)
+            assert len(writes()) - before == (2 if "remove" in new else 1), (old, writes())
+            gate.runs.again = given
+            assert "is over" in (await gate.plans.commit(plan)).error.message
+
+
+async def test_two_commits_at_once_write_once(doorward_host: Any, writes: Any) -> None:
+    import anyio
+
+    async with doorward_host.gateway(CONFIG) as gate:
+        plan = await planned(gate)
+        outcomes: list[Any] = []
+
+        async def commit() -> None:
+            outcomes.append(await gate.plans.commit(plan))
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(commit)
+    assert sorted(outcome.ok for outcome in outcomes) == [False, False, True]
+    assert writes() == WRITTEN
+
+
+async def test_calls_made_at_once_are_written_in_the_order_of_the_plan(doorward_host: Any, writes: Any) -> None:
+    code = """
+import asyncio
+async def one(city):
+    high = (await weather.get_forecast(city=city))["high"]
+    made = await weather.add_station(city=city)
+    await asyncio.gather(weather.tag(id=made["id"], tag=city), weather.tag(id=made["id"], tag=f"{city} too"))
+    return made["id"]
+result = await asyncio.gather(*[one(city) for city in ["Oslo", "Rome", "Lima"]])
+"""
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.execute(code, mode="plan")
+        made = [call["n"] for group in outcome.plan.changes for call in group.calls]
+        assert sorted(made) == [*range(1, 10)]
+        done = await gate.plans.commit(outcome.plan.id)
+        assert (done.error, done.notes, len(done.value)) == (None, (), 3)
+    shown = {call["n"]: (group.function, call["arguments"]) for group in outcome.plan.changes for call in group.calls}
+    for number, (name, arguments) in enumerate(writes(), 1):
+        function, planned_for = shown[number]
+        assert function == f"weather.{name}"
+        assert {k: v for k, v in arguments.items() if k != "id"} == {k: v for k, v in planned_for.items() if k != "id"}
+
+
+async def test_a_write_that_fails_ends_the_commit(doorward_host: Any, writes: Any) -> None:
+    """The program gets its error; if it goes on otherwise than planned, it is stopped. How much was not made is said."""
+    code = """
+for n in [1, 2]:
+    try:
+        made = await weather.fail()
+        await weather.tag(id=made["id"], tag=str(n))
+    except Exception:
+        pass
+"""
+    async with doorward_host.gateway(CONFIG) as gate:
+        plan = await planned(gate, code)
+        done = await gate.plans.commit(plan)
+        assert done.error.type == "ProgramDiverged"
+        assert "comes before other writes" in done.error.message
+        assert [name for name, _ in writes()] == ["fail"]
+        plan = await planned(gate, "await weather.fail()\nawait weather.add_station(city='Oslo')")
+        done = await gate.plans.commit(plan)
+        assert (done.error.kind, done.error.type) == ("server", "ApiError")
+        assert done.notes == ("1 of the planned writes was not made; the plan is over",)
+
+
+async def test_plans_and_commits_are_played_again(doorward_host: Any, writes: Any) -> None:
+    """On what was recorded alone: nothing is sent, and another program gets the same answers. A write that a commit did
+    not make has none."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        plan = await planned(gate)
+        again = await gate.runs.replay(plan)
+        assert (again.value, again.plan, again.error) == (["answer of 1: .id", "answer of 3: .id"], None, None)
+        await gate.plans.commit(plan)
+        assert (await gate.runs.replay(plan)).value == [101, 103]
+        changed = await gate.runs.replay(plan, code=CODE + "result = len(found)")
+        assert changed.value == 2
+        more = await gate.runs.replay(plan, code=CODE + "await weather.add_station(city='Lima')")
+        assert "has no answer to this call" in more.error.message
+        assert writes() == WRITTEN
+        failed = await planned(gate, "await weather.fail()\nawait weather.tag(id=5, tag='x')")
+        await gate.plans.commit(failed)
+        other = "try:\n    await weather.fail()\nexcept Exception:\n    pass\nawait weather.tag(id=5, tag='x')"
+        assert "has no answer to this call" in (await gate.runs.replay(failed, code=other)).error.message
+    assert writes() == [*WRITTEN, ("fail", {})]

@@ -1,0 +1,282 @@
+"""Plans through the served product: nothing is written before they are committed, and then exactly what was planned."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import mcp_types as t
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from .conftest import WAYS
+from .planning import HEAD, PROGRAMS, Desk, made
+from .product import Agent, Project, Wire, connected, needs_proc, web
+
+pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="nsjail needs Linux"), needs_proc, pytest.mark.anyio]
+
+EXAMPLES = int(os.environ.get("DOORWARD_PLANNED_PROGRAMS", "12"))
+"""Programs made by chance."""
+
+CODE = """
+import desk
+found = desk.get_issue(n=7)
+made = desk.add_issue(title="one", about=found["users"][0]["id"])
+desk.add_note(issue=made["number"], text="by " + found["labels"][0], user=made.user.id)
+desk.set_issue(number=8, title="two")
+result = {"made": made.number, "open": found["state"]["open"]}
+"""
+WRITTEN = [
+    ("POST /issues", {"title": "one", "about": 70}),
+    ("POST /notes", {"issue": 101, "text": "by label 7", "user": 1}),
+    ("PUT /issues", {"number": 8, "title": "two"}),
+]
+RULE = '[[policy.rules]]\nmatch = "desk.set_issue"\nthen = "confirm"\nreason = "ask me"\n'
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with web(Desk) as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    Desk.begin()
+
+
+@pytest.fixture(scope="module")
+def desk(url: str, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return made(tmp_path_factory.mktemp("desk"), url)
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_client_plans_and_commits(desk: Project, way: str) -> None:
+    """In both eras, by stdio and HTTP; from the plan on, another client could commit it."""
+    transport, era = way.split("-")
+
+    async def told(agent: Agent) -> None:
+        tools = {tool.name: tool for tool in (await agent.client.list_tools()).tools}
+        assert "mode" in tools["execute_code"].input_schema["properties"]
+        answer = await agent.run(CODE, mode="plan")
+        assert answer["value"] == {"made": "answer of 1: .number", "open": 3}
+        plan = answer["plan"]
+        assert plan["counts"] == {"desk.add_issue": 1, "desk.add_note": 1, "desk.set_issue": 1}
+        note = plan["changes"][1]
+        assert (note["function"], note["effect"]) == ("desk.add_note", "write")
+        arguments = {"issue": "answer of 1: .number", "text": "by label 7", "user": "answer of 1: .user.id"}
+        assert note["calls"] == [{"n": 2, "arguments": arguments}]
+        assert f'then: commit_plan("{plan["id"]}")' in agent.text
+        assert Desk.written == []
+        done = await agent.call("commit_plan", plan=plan["id"])
+        assert done["value"] == {"made": 101, "open": 3}, done
+        assert Desk.written == WRITTEN
+        assert "is over" in (await agent.call("commit_plan", plan=plan["id"]))["error"]["message"]
+
+    if transport == "stdio":
+        async with desk.stdio(era) as agent:
+            await told(agent)
+    else:
+        with desk.http() as (address, _):
+            async with connected(address, era) as agent:
+                await told(agent)
+    assert Desk.written == WRITTEN
+
+
+async def test_a_program_that_looks_at_an_unknown_answer_is_told_where(desk: Project) -> None:
+    async with desk.stdio() as agent:
+        answer = await agent.run(
+            "import desk\nmade = desk.add_issue(title='a')\nif made.number > 5:\n    1", mode="plan"
+        )
+        assert (answer["ok"], answer["error"]["type"], answer["error"]["line"]) == (False, "PlanStopped", 3)
+        assert "takes two plans" in answer["error"]["hint"]
+        assert answer["plan"] == {
+            "changes": [
+                {"function": "desk.add_issue", "effect": "write", "calls": [{"n": 1, "arguments": {"title": "a"}}]}
+            ],
+            "counts": {"desk.add_issue": 1},
+        }
+        told = await agent.run("import desk\ndesk.add_note(issue=desk.add_issue(title='a').id, text='x')", mode="plan")
+        assert "there is no 'id' in it" in told["error"]["message"]
+        reply = await agent.run("import desk, doorward\ndoorward.reply(desk.add_issue, title='a').status", mode="plan")
+        assert not reply["ok"]
+        assert "plan" in reply["error"]["message"], reply
+    assert Desk.written == []
+
+
+async def test_a_client_without_plans_pays_nothing(url: str, tmp_path: Path) -> None:
+    project = made(tmp_path, url, "[plans]\nenabled = false\n")
+    async with project.stdio() as agent:
+        tools = {tool.name: tool for tool in (await agent.client.list_tools()).tools}
+        assert "commit_plan" not in tools
+        assert "mode" not in tools["execute_code"].input_schema["properties"]
+
+
+async def test_what_changed_meanwhile_is_shown(desk: Project) -> None:
+    async with desk.stdio() as agent:
+        plan = (await agent.run(CODE, mode="plan"))["plan"]["id"]
+        Desk.state.update(open=4)
+        refused = await agent.call("commit_plan", plan=plan)
+        assert refused["error"]["type"] == "PlanOutdated"
+        assert "state.open was 3 and is 4" in refused["plan"]["differs"][0]
+        assert "state.open was 3 and is 4" in agent.text
+    assert Desk.written == []
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+async def test_the_person_at_the_client_approves_of_all_at_once(url: str, tmp_path: Path, era: str) -> None:
+    asked: list[str] = []
+
+    async def person(context: Any, params: Any) -> t.ElicitResult:
+        asked.append(params.message)
+        return t.ElicitResult(action="accept", content={"answer": "approve once"})
+
+    project = made(tmp_path, url, RULE)
+    async with project.stdio(era, elicitation_callback=person) as agent:
+        plan = (await agent.run(CODE, mode="plan"))["plan"]
+        assert plan["changes"][2]["rule"] == "[[policy.rules]] 1: ask me"
+        assert asked == []
+        assert (await agent.call("commit_plan", plan=plan["id"]))["ok"]
+    assert len(asked) == 1
+    assert "desk.add_note" in asked[0]
+    assert Desk.written == WRITTEN
+
+
+async def test_an_operator_approves_and_commits_by_commands(url: str, tmp_path: Path) -> None:
+    """The plan was made by one process; it is shown, approved of and committed by others, and encrypted between."""
+    project = made(tmp_path, url, RULE)
+    project.change(first='vault_key = "a key of at least thirty-two characters"\n')
+    (tmp_path / "plan.py").write_text(CODE)
+    ran = project.run("run", "--plan", "--json", str(tmp_path / "plan.py"))
+    plan = json.loads(ran.stdout)["plan"]["id"]
+    (file,) = (project.state / "runs").glob("*.run")
+    assert b"set_issue" not in file.read_bytes()
+    assert "it is a plan, and not committed" in project.run("runs", "list").stdout
+    assert project.run("runs", "show", plan).stdout.count("withheld") == 3
+    waiting = json.loads(project.run("runs", "commit", plan, "--json").stdout)["waiting"]
+    assert waiting["for"] == "approval"
+    (request,) = json.loads(project.run("approvals", "list", "--json").stdout)["requests"]
+    assert request["kind"] == "plan"
+    assert project.run("approvals", "approve", request["id"]).returncode == 0
+    done = project.run("runs", "commit", plan, "--json")
+    assert json.loads(done.stdout)["value"] == {"made": 101, "open": 3}, done.stderr
+    assert Desk.written == WRITTEN
+    assert json.loads(project.run("runs", "replay", plan, "--json").stdout)["value"] == {"made": 101, "open": 3}
+    assert Desk.written == WRITTEN
+
+
+def shown(answer: Any) -> list[str]:
+    """The writes of a plan in their order: the function, and what is known of its arguments."""
+    calls = {
+        call["n"]: (each["function"], call["arguments"]) for each in answer["plan"]["changes"] for call in each["calls"]
+    }
+    return [_said(*calls[number]) for number in sorted(calls)]
+
+
+def _said(function: str, arguments: dict[str, Any]) -> str:
+    known = {k: v for k, v in arguments.items() if k not in ("number", "issue", "user")}
+    return f"{function} {json.dumps(known, sort_keys=True)}"
+
+
+_NAMES = {"POST /issues": "desk.add_issue", "PUT /issues": "desk.set_issue", "POST /notes": "desk.add_note"}
+
+
+def sent() -> list[str]:
+    """The writes that the API got."""
+    return [_said(_NAMES[what], arguments) for what, arguments in Desk.written]
+
+
+@pytest.fixture(scope="module")
+def wire(desk: Project) -> Iterator[Wire]:
+    with Wire(desk) as wire:
+        yield wire.connect()
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(code=PROGRAMS)
+def test_the_writes_committed_are_the_writes_planned(wire: Wire, code: str) -> None:
+    """Of programs made by chance: a plan writes nothing; if a read has changed in between, its commit does not either;
+    else it writes what was planned, in that order, and says what the program says when it simply runs."""
+    Desk.begin()
+    plain = wire.run(code)
+    expected, simply = {k: plain.get(k) for k in ("ok", "printed")}, sorted(sent())
+    Desk.begin()
+    answer = wire.run(code, mode="plan")
+    assert answer["ok"], (code, answer)
+    assert Desk.written == []
+    if not answer["plan"]["counts"]:
+        return
+    wanted = shown(answer)
+    assert len(wanted) == sum(answer["plan"]["counts"].values())
+    if "get_issue(n=1)" in code or "issue(" in code.removeprefix(HEAD):
+        Desk.state.update(open=5)
+        refused = wire.call("commit_plan", plan=answer["plan"]["id"])
+        if refused["ok"]:  # nothing that it had read has changed
+            assert sent() == wanted
+            return
+        assert refused["error"]["type"] == "PlanOutdated"
+        assert Desk.written == []
+        Desk.state.update(open=3)
+    done = wire.call("commit_plan", plan=answer["plan"]["id"])
+    assert {k: done.get(k) for k in ("ok", "printed")} == expected, (code, done)
+    assert sent() == wanted
+    assert sorted(wanted) == simply
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_commit_that_is_killed_goes_on_and_writes_nothing_twice(url: str, tmp_path: Path, when: str) -> None:
+    """At each of its writes: those that may be repeated are; of others the outcome is unknown, and a person says
+    whether they are made again."""
+    project = made(tmp_path, url)
+    for number in range(1, len(WRITTEN) + 1):
+        Desk.begin()
+        with Wire(project) as wire:
+            plan = wire.connect().run(CODE, mode="plan")["plan"]["id"]
+            Desk.victim, Desk.pid = (number, when), wire.process.pid
+            wire.send("tools/call", {"name": "commit_plan", "arguments": {"plan": plan}})
+            assert wire.process.wait(60) == -9
+        Desk.victim = (0, "")
+        with Wire(project) as wire:
+            refused = wire.connect().call("commit_plan", plan=plan)
+            assert refused["error"]["hint"] == f'resume_run("{plan}") lets it go on.'
+            resumed = wire.call("resume_run", run=plan)
+            if number < len(WRITTEN):
+                assert resumed["waiting"]["for"] == "unknown", resumed
+                words = ("--call", str(number), "--unknown", "repeat") if when == "before" else ("--unknown", "fail")
+                told = project.run("runs", "resume", plan, *words, "--json")
+                resumed = json.loads(told.stdout)
+        if number == len(WRITTEN):  # PUT may be repeated
+            assert Desk.written[: len(WRITTEN)] == WRITTEN
+            assert resumed["value"]["made"] == 101
+        elif when == "before":
+            assert resumed["value"]["made"] == 101, resumed
+            assert Desk.written == WRITTEN
+        else:
+            assert resumed["error"]["type"] == "OutcomeUnknown"
+            assert Desk.written == WRITTEN[:number]
+
+
+async def test_plans_of_other_principals_are_as_if_they_were_not_there(url: str, tmp_path: Path) -> None:
+    import httpx2
+    from mcp.client import Client
+    from mcp.client.streamable_http import streamable_http_client
+
+    project = made(tmp_path, url)
+    (tmp_path / "plan.py").write_text(CODE)
+    plan = json.loads(project.run("run", "--plan", "--json", str(tmp_path / "plan.py")).stdout)["plan"]["id"]
+    eve = json.loads(project.run("token", "new", "eve", "--json").stdout)["token"]
+    with project.http() as (address, _):
+        bearer = {"Authorization": f"Bearer {eve}"}
+        async with (
+            httpx2.AsyncClient(headers=bearer) as http,
+            Client(streamable_http_client(address, http_client=http)) as client,
+        ):
+            agent = Agent(client)
+            for asked in (plan, f"../{plan}", "f" * 16):
+                told = (await agent.call("commit_plan", plan=asked))["error"]
+                assert (told["type"], told["message"]) == ("UnknownName", f"there is no plan {asked[:40]!r}")
+    assert Desk.written == []
