@@ -323,6 +323,23 @@ except Exception:
     assert shelf.calls == ["add one", "read", "rename eins", "send mail"]
 
 
+def test_a_read_has_no_inverse(cli: Cli, doorward_host: Any, shelf: Shelf) -> None:
+    """It is not read before it is read, whatever is declared."""
+    declared = '[servers.weather.undo.read]\nbefore = "read"\ncall = "read"\n'
+    shelf.things[1] = {"name": "one"}
+    ran = run(cli, doorward_host, "await weather.read(id=1)", declared)
+    assert shelf.calls == ["read"]
+    assert cli("runs", "undo", ran, "--dry-run", "--json").json == {"run": ran, "undo": [], "kept": []}
+
+
+def test_a_before_that_writes_is_never_called(cli: Cli, doorward_host: Any, shelf: Shelf) -> None:
+    declared = '[servers.weather.undo.send]\nbefore = "add"\ncall = "remove"\narguments = { id = "before.item.id" }\n'
+    ran = run(cli, doorward_host, 'await weather.send(name="x")', declared)
+    assert shelf.calls == ["send x"]
+    (kept,) = cli("runs", "undo", ran, "--dry-run", "--json").json["kept"]
+    assert kept["why"] == "what was there before could not be read: weather.add does not only read"
+
+
 def test_wrong_inverses_are_told_when_they_are_compiled(cli: Cli, doorward_host: Any, shelf: Shelf) -> None:
     """With their place: a name that no function has, an argument that is missing or not taken."""
     wrong = """
