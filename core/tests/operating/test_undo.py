@@ -144,6 +144,7 @@ def test_writes_are_undone_once_and_the_last_one_first(cli: Cli, ran: str, shelf
     assert shelf.calls == ["add two", "rename eins", "rename one", "remove"]
     assert [each["name"] for each in shelf.things.values()] == ["one", "two"]
     assert (failed.code, failed.json["done"], failed.json["left"]) == (1, [4, 3, 2], [1, 0])
+    assert [each["stands"] for each in failed.json["undo"]] == ["undone"] * 3 + ["open"] * 2
     assert "404: it is gone" in failed.json["failed"]["error"]["message"]
     again = cli("runs", "undo", ran, "--yes", "--done", "1", "--json")
     assert (again.code, again.json["done"]) == (0, [0])
@@ -158,6 +159,7 @@ def test_nothing_is_undone_without_a_yes(cli: Cli, ran: str, shelf: Shelf) -> No
     del shelf.calls[:]
     assert cli("runs", "undo", ran).code == 1
     assert cli("runs", "undo", ran, "--json").code == 2
+    assert cli("runs", "undo", ran, "--dry-run", "--done", "1").code == 2
     assert shelf.calls == []
 
 
