@@ -144,6 +144,7 @@ def test_writes_are_undone_once_and_the_last_one_first(cli: Cli, ran: str, shelf
     assert shelf.calls == ["add two", "rename eins", "rename one", "remove"]
     assert [each["name"] for each in shelf.things.values()] == ["one", "two"]
     assert (failed.code, failed.json["done"], failed.json["left"]) == (1, [4, 3, 2], [1, 0])
+    assert [each["stands"] for each in failed.json["undo"]] == ["undone"] * 3 + ["open"] * 2
     assert "404: it is gone" in failed.json["failed"]["error"]["message"]
     again = cli("runs", "undo", ran, "--yes", "--done", "1", "--json")
     assert (again.code, again.json["done"]) == (0, [0])
@@ -158,6 +159,7 @@ def test_nothing_is_undone_without_a_yes(cli: Cli, ran: str, shelf: Shelf) -> No
     del shelf.calls[:]
     assert cli("runs", "undo", ran).code == 1
     assert cli("runs", "undo", ran, "--json").code == 2
+    assert cli("runs", "undo", ran, "--dry-run", "--done", "1").code == 2
     assert shelf.calls == []
 
 
@@ -321,6 +323,23 @@ except Exception:
         "what was there before could not be read: it cannot be read now",
     ]
     assert shelf.calls == ["add one", "read", "rename eins", "send mail"]
+
+
+def test_a_read_has_no_inverse(cli: Cli, doorward_host: Any, shelf: Shelf) -> None:
+    """It is not read before it is read, whatever is declared."""
+    declared = '[servers.weather.undo.read]\nbefore = "read"\ncall = "read"\n'
+    shelf.things[1] = {"name": "one"}
+    ran = run(cli, doorward_host, "await weather.read(id=1)", declared)
+    assert shelf.calls == ["read"]
+    assert cli("runs", "undo", ran, "--dry-run", "--json").json == {"run": ran, "undo": [], "kept": []}
+
+
+def test_a_before_that_writes_is_never_called(cli: Cli, doorward_host: Any, shelf: Shelf) -> None:
+    declared = '[servers.weather.undo.send]\nbefore = "add"\ncall = "remove"\narguments = { id = "before.item.id" }\n'
+    ran = run(cli, doorward_host, 'await weather.send(name="x")', declared)
+    assert shelf.calls == ["send x"]
+    (kept,) = cli("runs", "undo", ran, "--dry-run", "--json").json["kept"]
+    assert kept["why"] == "what was there before could not be read: weather.add does not only read"
 
 
 def test_wrong_inverses_are_told_when_they_are_compiled(cli: Cli, doorward_host: Any, shelf: Shelf) -> None:

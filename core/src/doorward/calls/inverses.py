@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from doorward.model.errors import DoorwardError
+from doorward.model.errors import DoorwardError, Refused
 from doorward.undo.inverse import inverse_of
 
 if TYPE_CHECKING:
@@ -58,26 +58,23 @@ class Undoable:
     async def read_before(self, calls: Calls, run: CallContext) -> None:
         """Read what is there before the call, as the program itself could; where that fails, the call is made and
         cannot be undone. Raises: StateError."""
-        call, name = self._call, f"{self._call.function.server}.{self._inverse.before}"
-        kept = self._keeps.before(call.place)
+        kept = self._keeps.before(self._call.place)
         try:
-            if kept is None:
-                function = calls.functions.find(name, call.principal, near=False)
-                if not function.read_only:
-                    self._why_not = f"{name}, which was to read what is there before, does not only read"
-                    return
-                taken = function.parameters.get("properties", {})
-                theirs = {key: value for key, value in call.arguments.items() if key in taken}
-                kept = (
-                    (
-                        await calls.call(cast("CallContext", _Beside(run)), name, (), theirs, call.place, large=False)
-                    ).value,
-                )
+            value = await self._read(calls, cast("CallContext", _Beside(run))) if kept is None else kept[0]
         except DoorwardError as error:
             self._why_not = f"what was there before could not be read: {error}"
             return
-        self._keeps.read_before(call.place, kept[0])
-        self._known["before"] = kept[0]
+        self._keeps.read_before(self._call.place, value)
+        self._known["before"] = value
+
+    async def _read(self, calls: Calls, run: CallContext) -> Any:
+        call, name = self._call, f"{self._call.function.server}.{self._inverse.before}"
+        function = calls.functions.find(name, call.principal, near=False)
+        if not function.read_only:
+            raise Refused(f"{name} does not only read")
+        taken = function.parameters.get("properties", {})
+        arguments = {key: value for key, value in call.arguments.items() if key in taken}
+        return (await calls.call(run, name, (), arguments, call.place, large=False)).value
 
     def answered(self, value: Any) -> None:
         """The call was made: keep what undoes it."""
@@ -90,9 +87,9 @@ class Undoable:
 async def undoable(
     calls: Calls, inverses: Mapping[str, InverseSettings], run: CallContext, call: Call
 ) -> Undoable | None:
-    """A call that goes out now, if there is an inverse of its function and its run is recorded."""
+    """A call that goes out now, if it writes, its function has an inverse, and its run is recorded."""
     inverse, keeps = inverses.get(call.function.qualified), run.keeps_inverses
-    if inverse is None or keeps is None:
+    if inverse is None or keeps is None or call.function.read_only:
         return None
     found = Undoable(call, inverse, keeps)
     if inverse.before:

@@ -46,6 +46,8 @@ def undo(
     if project.json and not (yes or dry_run):
         raise click.UsageError("--json does not ask: add --yes or --dry-run")
     looked = {**dict.fromkeys(done, True), **dict.fromkeys(again, False)}
+    if dry_run and looked:
+        raise click.UsageError("--dry-run keeps nothing: leave --done and --again out")
     return anyio.run(_undo, project, run, dry_run, yes, principal, looked)
 
 
@@ -110,10 +112,12 @@ def _tell(project: Project, run: str, steps: Steps, found: Undone) -> int:
 
 
 def _as_dict(run: str, steps: Steps, found: Undone | None = None) -> dict[str, Any]:
+    done = found.done if found else ()
     told: dict[str, Any] = {
         "run": run,
         "undo": [
-            {"call": each.place, "made": each.made, "by": each.call, "arguments": each.arguments, "stands": each.stands}
+            {"call": each.place, "made": each.made, "by": each.call, "arguments": each.arguments}
+            | {"stands": "undone" if each in done else each.stands}
             for each in steps.steps
         ],
         "kept": [{"call": each.place, "made": each.made, "why": each.why} for each in steps.kept],

@@ -41,7 +41,11 @@ class Undoing:
         """Raises: UnknownName; StateError if it runs."""
         self._file, self._stored = store.claim(run, None)
         self._known = known
-        self.all = Steps.of(self._stored, known)
+        try:
+            self.all = Steps.of(self._stored, known)
+        except BaseException:
+            self.close()
+            raise
 
     def answer(self, place: int, *, made: bool) -> None:
         """A person has looked: whether the write of a call is undone. Raises: InvalidArguments if there is none."""
