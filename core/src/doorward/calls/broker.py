@@ -141,14 +141,16 @@ class Broker:
                 return Reply(planned)
             run.repeated.check(call)
             made, call = call, with_files(call, run)
+            if not (repeats := may_repeat(function)):
+                await run.settle(call, partial(self._servers.knows_repeats, function.server, call.principal))
             if decision.then == "confirm":
                 await self._confirm(run, call, decision, sent)
             if self.budgets.any:
                 await self.budgets.call(made, sent)
             self.reaches(call.principal, function.server)
             scope = answers_of(function.server, call.principal)
-            if not may_repeat(function):
-                await run.sending(call, partial(self._servers.knows_repeats, function.server, call.principal))
+            if not repeats:
+                run.sending(call)
             try:
                 result = await self._performing.perform(run, call)
                 reply = result if isinstance(result, Reply) else Reply(result)
@@ -222,8 +224,7 @@ class Broker:
             run.record.called(function, bound, value, size)
 
     def _check_unchanged(self, function: Function, run: CallContext) -> None:
-        """Refuse a function that has changed since the program called it first: the program was written for the old
-        one.
+        """Refuse a function that has changed since the program, written for the old one, called it first.
 
         Raises: ServerError.
         """

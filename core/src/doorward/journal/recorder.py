@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any
 
 from doorward.data.offload import done, is_large
 from doorward.host.logs import log
@@ -16,6 +16,7 @@ from doorward.model.calls import Reply
 from doorward.model.errors import DoorwardError, OutcomeUnknown, ProgramDiverged, ServerError, StateError
 
 if TYPE_CHECKING:
+    from doorward.journal.journaled_run import JournaledRun, Suspends
     from doorward.journal.replay import StoredJournal
     from doorward.journal.store import RunFile, RunStore
     from doorward.model.calls import Call
@@ -26,30 +27,6 @@ Event = tuple[bytes, Any, int]
 
 
 _TOO_MUCH = "its answers are more than is stored of one run ([runs] max_bytes)"
-
-
-class JournaledRun(Protocol):
-    """A run, as its journal knows it."""
-
-    @property
-    def suspension(self) -> Suspends: ...
-
-    def replayed(self, entry: Entry) -> None:
-        """A recorded call was made again, and is answered from the journal."""
-
-    def used(self, function: str) -> Mapping[str, float]:
-        """What the run has used of the server of a function."""
-
-
-class Suspends(Protocol):
-    """How a run waits, or ends."""
-
-    @property
-    def possible(self) -> bool: ...
-
-    async def wait(self, for_: Awaited, what: str) -> NoReturn: ...
-
-    def fail(self, error: DoorwardError) -> None: ...
 
 
 class Journal:
@@ -158,16 +135,22 @@ class Journal:
         assert entry.reply is not None
         return entry.reply
 
-    async def sending(self, call: Call, suspends: Suspends, known: Callable[[], bool]) -> None:
-        """A call goes out that may not be repeated: in a durable run, not before that is stored.
+    async def settle(self, call: Call, suspends: Suspends, known: Callable[[], bool]) -> None:
+        """Make sure that a call may go out which may not be repeated. `known`: whether its server knows it if it comes
+        again.
 
-        Raises: StateError if it cannot be; OutcomeUnknown, LimitExceeded for a call that went out before the run was
-        resumed, and may have been made.
+        Raises: OutcomeUnknown, LimitExceeded for a call that went out before the run was resumed, and may have been
+        made.
         """
         entry = self._under_way[call.place]
-        if entry.sent and entry.again is not True and not known():
+        if entry.sent and not entry.out and entry.again is not True and not known():
             await self._unknown(entry, suspends)
-        entry.sent, entry.again = True, None
+
+    def sending(self, call: Call) -> None:
+        """A call goes out that may not be repeated: in a durable run, not before that is stored. Raises: StateError if
+        it cannot be."""
+        entry = self._under_way[call.place]
+        entry.sent, entry.again, entry.out = True, None, True
         if self._shut:
             raise StateError(f"nothing more is sent: {self.why_not}", hint="Run the program anew, later.")
         if not self.why_not:
@@ -244,7 +227,7 @@ class Journal:
         waits = {"for": awaited[0][0], "what": [*dict.fromkeys(line for _, line in awaited)], "at": time.time()}
         unknown = any(for_ == "unknown" for for_, _ in awaited)
         for entry in self._under_way.values():
-            if entry.sent and not (unknown and entry.claimed):
+            if entry.out and not (unknown and entry.claimed):
                 self._events.append((b"U", entry, 0))  # it waits, and was not made
         self._events.append((b"W", waits, 0))
         try:

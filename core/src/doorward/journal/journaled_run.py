@@ -1,0 +1,35 @@
+"""What the journal of a run needs of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NoReturn, Protocol
+
+if TYPE_CHECKING:
+    from doorward.journal.entries import Entry
+    from doorward.model.errors import DoorwardError
+    from doorward.model.outcomes import Awaited
+
+
+class JournaledRun(Protocol):
+    """A run, as its journal knows it."""
+
+    @property
+    def suspension(self) -> Suspends: ...
+
+    def replayed(self, entry: Entry) -> None:
+        """A recorded call was made again, and is answered from the journal."""
+
+    def used(self, function: str) -> Mapping[str, float]:
+        """What the run has used of the server of a function."""
+
+
+class Suspends(Protocol):
+    """How a run waits, or ends."""
+
+    @property
+    def possible(self) -> bool: ...
+
+    async def wait(self, for_: Awaited, what: str) -> NoReturn: ...
+
+    def fail(self, error: DoorwardError) -> None: ...
