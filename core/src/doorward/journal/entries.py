@@ -23,7 +23,7 @@ SHOWN_CHARACTERS = 500
 
 
 class Entry:
-    """One call of a run. `place` counts from 0, as calls begin. `sent`: it went out, and may have had effects (`out`: in
+    """One call of a run. `place` counts from 0, as calls begin. `sent`: it went out and may have had effects (`out`: in
     this process); `ended`: its reply or error is known. `begun` is how many calls had begun when it ended. `again` is
     what a person said of one that was sent and has not ended: whether it is sent once more."""
 
