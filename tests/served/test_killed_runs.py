@@ -25,7 +25,7 @@ MANY = {"DOORWARD_KILLED_PROGRAMS", "DOORWARD_KILLED_IN_JAILS"} & {*os.environ}
 
 pytestmark = [needs_proc, pytest.mark.timeout(0 if MANY else 300)]
 
-PROGRAMS = range(*map(int, os.environ.get("DOORWARD_KILLED_PROGRAMS", "0:6").split(":")))
+PROGRAMS = range(*map(int, os.environ.get("DOORWARD_KILLED_PROGRAMS", "0:8").split(":")))
 """The numbers of the programs that are killed at each boundary. They were 0:1000 once: see docs/runs.md."""
 
 KEYED = "keyed.add_item"
