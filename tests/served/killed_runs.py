@@ -135,6 +135,9 @@ class Counting(Answering):
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answered
 
 
+_TIME_WAIT = "06"
+
+
 class _Upstream(ThreadingHTTPServer):
     """Knows how many requests it has not done yet."""
 
@@ -154,7 +157,16 @@ class _Upstream(ThreadingHTTPServer):
         """Until all is done that was asked: also what a process asked for that was killed then."""
         with urlopen(f"http://127.0.0.1:{self.server_port}/quiet") as answer:  # it comes after those
             answer.read()
-        assert until(lambda: not self.open)
+        assert until(lambda: not self.open and not self._underway())
+
+    def _underway(self) -> bool:
+        """Whether the system has a connection to us that no process holds, of one that was killed."""
+        port = f":{self.server_port:04X}"
+        sockets = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        return any(
+            port in local + remote and inode == "0" and state != _TIME_WAIT
+            for _, local, remote, state, _, _, _, _, _, inode, *_ in sockets
+        )
 
 
 @contextlib.contextmanager
@@ -168,6 +180,11 @@ def counting() -> Iterator[tuple[str, Callable[[], None]]]:
         finally:
             server.shutdown()
             thread.join()
+
+
+def is_written(text: str) -> bool:
+    """Whether the API has done what a call says."""
+    return any(f'"name": "{key.partition(" ")[2]}"' in text for key in Counting.written)
 
 
 def document(url: str) -> dict[str, Any]:

@@ -5,13 +5,19 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from doorward.approvals.answering import answer
+from doorward.approvals.sqlite_approvals import SqliteApprovals
+from doorward.config.run_settings import RunSettings
+from doorward.journal.replay import StoredJournal
+from doorward.journal.store import FileRuns
 
-from .killed_runs import Asked, Counting, configured, counting, document
+from .killed_runs import Asked, Counting, configured, counting, document, is_written
 from .product import Project, end, needs_proc
 
 pytestmark = needs_proc
@@ -34,8 +40,8 @@ BOTH = {"POST first": 1, "POST second": 1}
 class Changing:
     """A gateway that is killed, and another one with another configuration."""
 
-    def __init__(self, folder: Path, url: str) -> None:
-        self.folder, self.url = folder, url
+    def __init__(self, folder: Path, url: str, quiet: Callable[[], None]) -> None:
+        self.folder, self.url, self.quiet = folder, url, quiet
         self.file = configured(folder, url)
         self.project = Project(folder / "commands", "", {"CALLER": "0"})
         self.project.file = self.file
@@ -46,8 +52,18 @@ class Changing:
         Counting.begin((request, when))
         assert self.process.ask(code=code, **options) == {"killed": -9}
         Counting.victim = 0, ""
+        return self.run()
+
+    def run(self) -> str:
+        """The stored run."""
         (file,) = (self.folder / "state" / "runs").glob("*.run")
         return file.stem.rpartition("-")[2]
+
+    def looked(self, run: str) -> list[tuple[int, bool]]:
+        """What a person says of calls whose outcome is unknown, who has looked what is there."""
+        stored = FileRuns(self.folder / "state" / "runs", RunSettings(), None).show(run)
+        self.quiet()
+        return [(call.place, not is_written(call.text)) for call in StoredJournal.read(stored).unknown]
 
     def resumed(self, run: str, **options: Any) -> dict[str, Any]:
         return self.process.ask(resume=run, **options)
@@ -63,8 +79,8 @@ class Changing:
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[Changing]:
-    with counting() as (url, _):
-        made = Changing(tmp_path, url)
+    with counting() as (url, quiet):
+        made = Changing(tmp_path, url, quiet)
         try:
             yield made
         finally:
@@ -88,11 +104,74 @@ def test_a_rule_that_denies_now_counts(world: Changing) -> None:
     assert Counting.written == {}
 
 
-def test_a_rule_that_asks_a_person_now_counts(world: Changing) -> None:
-    """A call that may be made again needs a yes, as any. It is made once."""
-    run = world.killed(2, "before")
-    world.change(last='[[policy.rules]]\nclass = "write"\nthen = "confirm"\n')
-    assert world.resumed(run)["waiting"] in ("approval", "unknown")
+CONFIRM = '[[policy.rules]]\nclass = "write"\nthen = "confirm"\n'
+
+
+def approve(world: Changing) -> None:
+    store = SqliteApprovals(world.folder / "state" / "approvals.db")
+    waiting = [request for request in store.all(time.time()) if request.state == "open"]
+    assert waiting
+    for request in waiting:
+        answer(store, request.id, True, by="ops")
+
+
+@pytest.mark.parametrize(("when", "again"), [("before", True), ("after", False)])
+def test_a_rule_that_asks_a_person_now_counts(world: Changing, when: str, again: bool) -> None:
+    """A yes does not settle whether a call was made that went out before the kill: that is asked first."""
+    run = world.killed(2, when)
+    world.change(last=CONFIRM)
+    got = world.resumed(run)
+    assert got["waiting"] == "unknown", got
+    got = world.resumed(run, said=[[1, again]])
+    if not again:
+        assert got["error"][0] == "OutcomeUnknown", got
+        assert Counting.written == FIRST
+        return
+    for _ in range(2):
+        assert got["waiting"] == "approval", got
+        approve(world)
+        got = world.resumed(run)
+    assert got["value"] == WHOLE, got
+    assert Counting.written == BOTH
+
+
+GATHERED = """
+import asyncio
+import api
+[each["n"] for each in await asyncio.gather(*[api.add_item(name=name) for name in ("a", "b", "c")])]
+"""
+
+
+@pytest.mark.parametrize("kill", [("request", "before"), ("request", "after"), ("write", "torn"), ("write", "after")])
+def test_what_a_person_approved_of_is_made_once_whenever_it_is_killed(world: Changing, kill: tuple[str, str]) -> None:
+    """Calls made at once, each of which needs a yes, in a process that is killed at its first boundary again and
+    again."""
+    world.change(last=CONFIRM)
+    what, when = kill
+    Counting.begin()
+    got: dict[str, Any] = world.process.ask(code=GATHERED)
+    assert got["waiting"] == "approval", got
+    run, kills = world.run(), 0
+    for turn in range(40):
+        if got.get("ok"):
+            break
+        if got.get("waiting") == "approval":
+            approve(world)
+        said = world.looked(run)
+        Counting.victim = (len(Counting.methods) + 1, when) if what == "request" and turn % 2 == 0 else (0, "")
+        dies = [2 + turn % 3, when] if what == "write" and turn % 2 == 0 else []
+        got = world.resumed(run, said=said, victim=dies)
+        kills += "killed" in got
+        Counting.victim = 0, ""
+        if got.get("error"):
+            assert got["error"][0] == "OutcomeUnknown", got
+            break
+    else:
+        raise AssertionError(got)
+    assert kills
+    assert {*Counting.written.values()} <= {1}
+    if got["ok"]:
+        assert (got["value"], Counting.written) == (["a", "b", "c"], {"POST a": 1, "POST b": 1, "POST c": 1})
 
 
 def test_a_function_that_is_gone_is_not_called(world: Changing) -> None:
@@ -168,8 +247,7 @@ def test_a_run_that_took_too_long_is_over(world: Changing) -> None:
     Counting.begin()
     late = world.process.ask(code=LATE, timeout=1)
     assert late["error"][0] == "TimeoutError"
-    (file,) = (world.folder / "state" / "runs").glob("*.run")
-    again = world.resumed(file.stem.rpartition("-")[2])
+    again = world.resumed(world.run())
     assert again["error"] == late["error"]
     assert Counting.written == FIRST
 

@@ -44,11 +44,11 @@ def asks(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Cities whose stations wait for a person's yes: nobody is asked about others."""
     waiting = {"Bergen"}
 
-    async def sending(run: Any, call: Call, known: Any) -> None:
+    async def settle(run: Any, call: Call, known: Any) -> None:
         if call.arguments.get("city") in waiting:
             await run.suspension.wait("approval", f"may {call.function.qualified} be called?")
 
-    monkeypatch.setattr("doorward.runs.run_context.RunContext.sending", sending)
+    monkeypatch.setattr("doorward.runs.run_context.RunContext.settle", settle)
     return waiting
 
 

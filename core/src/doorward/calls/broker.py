@@ -141,6 +141,8 @@ class Broker:
                 return Reply(planned)
             repeated.check(call)
             made, call = call, with_files(call, run)
+            if not (repeats := function.read_only or may_repeat(function)):
+                await run.settle(call, partial(self._servers.knows_repeats, function.server, call.principal))
             if decision.then == "confirm" and not (plan and plan.covers(call)):
                 await self._confirm(run, call, made, decision, sent)
             if self.budgets.any:
@@ -148,8 +150,8 @@ class Broker:
             self.reaches(call.principal, function.server)
             scope = answers_of(function.server, call.principal)
             undo = await undoable(self, inverses, run, made) if (inverses := self._servers.inverses) else None
-            if not (function.read_only or may_repeat(function)):
-                await run.sending(call, partial(self._servers.knows_repeats, function.server, call.principal))
+            if not repeats:
+                run.sending(call)
             try:
                 result = await self._performing.perform(run, call, sent)
                 reply = result if isinstance(result, Reply) else Reply(result)
@@ -225,8 +227,7 @@ class Broker:
             run.record.called(function, bound, value, size)
 
     def _check_unchanged(self, function: Function, run: CallContext) -> None:
-        """Refuse a function that has changed since the program called it first: the program was written for the old
-        one.
+        """Refuse a function that has changed since the program, written for the old one, called it first.
 
         Raises: ServerError.
         """

@@ -77,11 +77,13 @@ class CallContext(Protocol):
         """Where calls that succeeded are recorded, to learn from them after the run."""
         ...
 
-    async def sending(self, call: Call, known: Callable[[], bool]) -> None:
-        """A call goes out now that may not be repeated, unless its server has `known` of it.
+    async def settle(self, call: Call, known: Callable[[], bool]) -> None:
+        """Make sure that a call may go out which may not be repeated, unless its server has `known` of it. Raises:
+        OutcomeUnknown if it may have been made."""
+        ...
 
-        Raises: StateError, OutcomeUnknown if it must not go out.
-        """
+    def sending(self, call: Call) -> None:
+        """A call goes out now that may not be repeated. Raises: StateError if it must not go out."""
         ...
 
     def withhold(self, why: SecretWithheld) -> None:

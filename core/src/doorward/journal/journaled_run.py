@@ -1,4 +1,4 @@
-"""A run, as its journal knows it. `RunContext` in the room `runs` is one."""
+"""What the journal of a run needs of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class JournaledRun(Protocol):
-    """See above."""
+    """A run, as its journal knows it."""
 
     @property
     def suspension(self) -> Suspends: ...

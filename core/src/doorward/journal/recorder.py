@@ -151,16 +151,22 @@ class Journal(Events):
         assert entry.reply is not None
         return entry.reply
 
-    async def sending(self, call: Call, suspends: Suspends, known: Callable[[], bool]) -> None:
-        """A call goes out that may not be repeated: in a durable run, not before that is stored.
+    async def settle(self, call: Call, suspends: Suspends, known: Callable[[], bool]) -> None:
+        """Make sure that a call may go out which may not be repeated. `known`: whether its server knows it if it comes
+        again.
 
-        Raises: StateError if it cannot be; OutcomeUnknown, LimitExceeded for a call that went out before the run was
-        resumed, and may have been made.
+        Raises: OutcomeUnknown, LimitExceeded for a call that went out before the run was resumed, and may have been
+        made.
         """
         entry = self._under_way[call.place]
-        if entry.sent and entry.again is not True and not known():
+        if entry.sent and not entry.out and entry.again is not True and not known():
             await self._unknown(entry, suspends)
-        entry.sent, entry.again = True, None
+
+    def sending(self, call: Call) -> None:
+        """A call goes out that may not be repeated: in a durable run, not before that is stored. Raises: StateError if
+        it cannot be."""
+        entry = self._under_way[call.place]
+        entry.sent, entry.again, entry.out = True, None, True
         if self._shut:
             raise StateError(f"nothing more is sent: {self.why_not}", hint="Run the program anew, later.")
         if not self.why_not:
@@ -213,7 +219,7 @@ class Journal(Events):
         waits |= {"until": until} if until else {}
         unknown = any(for_ == "unknown" for for_, _ in awaited)
         for entry in self._under_way.values():
-            if (entry.sent or entry.before) and not (unknown and entry.claimed):
+            if (entry.out or (entry.before and not entry.sent)) and not (unknown and entry.claimed):
                 self._events.append((b"U", entry, 0))  # it waits, and was not made
         self._events.append((b"W", waits, 0))
         try:

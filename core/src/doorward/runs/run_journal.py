@@ -72,10 +72,15 @@ class RunJournal(RunModules):
                 self._journal.schema(function, schema_hash)
         return first
 
-    async def sending(self, call: Call, known: Callable[[], bool]) -> None:
-        """A call goes out now that may not be repeated, unless its server has `known` of it."""
+    async def settle(self, call: Call, known: Callable[[], bool]) -> None:
+        """Make sure that a call may go out which may not be repeated, unless its server has `known` of it."""
         if self._journal is not None:
-            await self._journal.sending(call, self._suspension, known)
+            await self._journal.settle(call, self._suspension, known)
+
+    def sending(self, call: Call) -> None:
+        """A call goes out now that may not be repeated."""
+        if self._journal is not None:
+            self._journal.sending(call)
 
     @property
     def keeps_inverses(self) -> KeepsInverses | None:
