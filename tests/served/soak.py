@@ -18,7 +18,7 @@ from typing import Any
 
 import anyio
 
-from .product import Agent, Process, Project, alive, descendants, process, until
+from .product import PATIENCE, Agent, Process, Project, alive, descendants, process, until
 from .test_http_auth import connected
 
 INSIDE = """\
@@ -222,10 +222,12 @@ class Soak:
     async def progress(self, answers: int) -> None:
         """Wait for so many more answers."""
         more = len(self.book.answered) + answers
-        with anyio.move_on_after(60):
-            while len(self.book.answered) < more:
-                await anyio.sleep(0.02)
-        assert len(self.book.answered) >= more, (self.failed, self.book.lost, self.project.said()[-3000:])
+        while len(self.book.answered) < more:
+            before = len(self.book.answered)
+            with anyio.move_on_after(PATIENCE):
+                while len(self.book.answered) == before:
+                    await anyio.sleep(0.02)
+            assert len(self.book.answered) > before, (self.failed, self.project.said()[-3000:])
         self.sample()
 
     @contextlib.asynccontextmanager
@@ -260,7 +262,7 @@ class Soak:
     async def quiet(self) -> AsyncIterator[None]:
         """A block in which no client is connected."""
         self._paused = True
-        with anyio.fail_after(90):
+        with anyio.fail_after(2 * PATIENCE):
             while self._busy:
                 await anyio.sleep(0.02)
         yield

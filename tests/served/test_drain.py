@@ -3,6 +3,7 @@ and over stdio."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -201,8 +202,9 @@ async def test_stdio_what_was_suspended_is_resumed_by_the_next(api: Api, project
 
 @pytest.mark.parametrize("told", [False, True], ids=["alone", "after SIGTERM"])
 def test_stdio_nothing_waits_for_a_client_that_is_gone(api: Api, project: Project, told: bool) -> None:
-    """The end of the input ends what runs, however long the grace time is, and the audit log says so."""
-    project.env["DOORWARD_HTTP__GRACE"] = "3600"
+    """The end of the input ends what runs, however long the grace time is, and the audit log says so. What is stored
+    of it can be resumed."""
+    project.env |= {"DOORWARD_HTTP__GRACE": "3600", "DOORWARD_RUNS__DURABLE": "always"}
     name = f"stdio-gone-{told}"
     with Wire(project) as wire:
         wire.connect().start(SLOW.format(name=name, ms=29000))
@@ -215,3 +217,5 @@ def test_stdio_nothing_waits_for_a_client_that_is_gone(api: Api, project: Projec
     assert "Traceback" not in project.said()
     last = [line for line in project.audit() if line["event"] == "run_finished"][-1]
     assert last["error"] == "limit:Cancelled"
+    (stored,) = json.loads(project.run("runs", "list", "--json").stdout)["runs"]
+    assert (stored["state"], "cannot" in stored) == ("died", False)

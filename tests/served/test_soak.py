@@ -83,7 +83,8 @@ async def restart(soak: Soak, how: int, durable: str, fail: str) -> None:
 
 @pytest.mark.parametrize("small_disk", [100], indirect=True)
 async def test_a_soak(tmp_path: Path, small_disk: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """A soak."""
+    """Each answer is right, or a fault explains it; afterwards nothing is left, memory is flat, and the chain of the
+    audit log is whole and has every run."""
     with Api() as api:
         config = f"{LIMITS}{SHELF.format(url=api.url)}\n[executors.nsjail]\npool = 2\nmost = 6\n"
         project = Project(tmp_path / "project", config)
