@@ -61,6 +61,7 @@ CALLED = {
     "cyclonedx-python-lib": "cyclonedx",
     "packageurl-python": "packageurl",
     "graphql-core": "graphql",
+    "opentelemetry-api": "opentelemetry",
     "opentelemetry-exporter-otlp-proto-http": "opentelemetry",
     "opentelemetry-exporter-prometheus": "opentelemetry",
     "opentelemetry-sdk": "opentelemetry",

@@ -17,9 +17,9 @@ _EXPORTS = {
     "packages.index": ("GROUPS", "Entry", "Index", "installed"),
     "model.abilities": (
         "Enhances", "HasBaseUrl", "HasIdempotencyKey", "HasOrigins", "HasPackages", "HasPaths", "HasSettings",
-        "HasSlots", "HasUrl", "HasWait", "HasWorkingFolder", "OffersFunctions", "SupportsBuild", "SupportsClose",
-        "SupportsLogin", "SupportsLoginCheck", "SupportsFlush", "SupportsLogout", "SupportsMachineCheck",
-        "SupportsOpen", "TellsChanges", "TellsUpstreams",
+        "HasReady", "HasSlots", "HasUrl", "HasWait", "HasWorkingFolder", "OffersFunctions", "SupportsBuild",
+        "SupportsClose", "SupportsLogin", "SupportsLoginCheck", "SupportsFlush", "SupportsLogout",
+        "SupportsMachineCheck", "SupportsOpen", "TellsChanges", "TellsUpstreams",
     ),
     "model.approvals": ("ApprovalRequest",),
     "model.contexts": ("PluginContext", "ServerContext"),

@@ -39,7 +39,7 @@ from doorward.model.principals import LOCAL
 from doorward.observers.observers import Observers
 from doorward.packages.index import Index
 from doorward.plugins.manager import Plugins
-from doorward.policy.decisions import policy_of
+from doorward.policy.choice import policy_of
 from doorward.program_api.discovery import Discovery
 from doorward.program_api.helper_cards import MODULE, HelperCards
 from doorward.program_api.helpers import HELPERS, Helpers

@@ -8,7 +8,6 @@ from doorward.access.policy import wanted
 from doorward.model.decisions import ALLOWED, Decision
 from doorward.model.errors import Refused
 from doorward.model.functions import Function
-from doorward.policy.tables import denied
 
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
@@ -41,6 +40,8 @@ class Permissions:
         self.check(program, call.function)
         decision = self.policy.decide(call, made, size) if self.policy.decides else ALLOWED
         if decision.then == "deny":
+            from doorward.policy.tables import denied
+
             raise _refused(denied(call.function, decision), decision.rule)
         return decision
 

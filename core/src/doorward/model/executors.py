@@ -140,7 +140,7 @@ class Sandbox(Protocol):
 class Executor(Protocol):
     """Runs programs in isolation: it opens sandboxes. Never runs anything unisolated.
 
-    It may have the abilities `HasSlots`, `HasWait`, `SupportsBuild` and `SupportsMachineCheck` as well.
+    It may have the abilities `HasSlots`, `HasWait`, `HasReady`, `SupportsBuild` and `SupportsMachineCheck` as well.
     """
 
     Settings: ClassVar[type[Settings]]

@@ -31,23 +31,6 @@ if TYPE_CHECKING:
 RULES = "[[policy.rules]]"
 
 
-def policy_of(
-    loaded: Loaded,
-    principals: Principals,
-    upstreams: Callable[[Function, str], Sequence[Upstream]],
-    plugins: Plugins,
-) -> Policy:
-    """The policy of a configuration: one that decides single calls only if there is anything to decide them by. Raises:
-    ConfigError for a rule that is wrong, with its place."""
-    own, active = loaded.config.policy, loaded.distribution
-    given = active.policy if active else None
-    ruled = own.rules or own.default != "allow" or own.new != "allow"
-    ruled = ruled or (given is not None and (given.rules or given.default != "allow"))
-    if not ruled and not plugins.manager.hook.decide.get_hookimpls():
-        return Policy(loaded, principals, upstreams)
-    return Decisions(loaded, principals, upstreams, plugins)
-
-
 class Decisions(Policy):
     """A policy with rules, or with plugins that decide."""
 
