@@ -190,6 +190,24 @@ async def test_a_run_waits_for_the_limit_to_be_renewed(tmp_path: Path) -> None:
     assert windows >= 2
 
 
+@pytest.mark.slow
+async def test_a_queue_that_is_longer_than_a_run_has_time(tmp_path: Path) -> None:
+    """Each window comes in time, but others are before: what has not had its turn when time is nearly up waits with the
+    run, and nothing under way is lost."""
+    limits = Limited(4, 2.0, former)
+    with limits.served() as url:
+        async with opened(tmp_path, url) as gate:
+            outcome, resumed = await gate.execute(GATHERED.replace("9", "20"), timeout=5), 0
+            while (waiting := outcome.waiting) is not None:
+                assert waiting.for_ == "limit", outcome
+                resumed += 1
+                await anyio.sleep(max(0.0, waiting.until - time.time()))
+                outcome = await gate.runs.resume(waiting.run)
+    assert outcome.value == 20, outcome
+    assert (len(limits.asked), limits.refused) == (20, 0)
+    assert resumed >= 1
+
+
 async def test_a_refusal_that_says_when_suspends_a_run(tmp_path: Path) -> None:
     """A server that tells nothing but `Retry-After` with 429: the call was not made, and waits with its run."""
     limits = Limited(1, 3600.0, lambda limit, left, end: {"Retry-After": "3000"})

@@ -71,6 +71,10 @@ class CallContext(Protocol):
         """Where calls that succeeded are recorded, to learn from them after the run."""
         ...
 
+    def waits(self, call: Call, waits: bool) -> None:
+        """A call that went out was not made, and waits with its run; or it goes on."""
+        ...
+
     async def sending(self, call: Call, known: Callable[[], bool]) -> None:
         """A call goes out now that may not be repeated, unless its server has `known` of it.
 

@@ -24,12 +24,13 @@ SHOWN_CHARACTERS = 500
 
 class Entry:
     """One call of a run. `place` counts from 0, as calls begin. `sent`: it went out, and may have had effects; `ended`:
-    its reply or error is known. `begun` is how many calls had begun when it ended. `again` is what a person said of one
-    that was sent and has not ended: whether it is sent once more."""
+    its reply or error is known; `waits`: it was not made, and waits with its run. `begun` is how many calls had begun
+    when it ended. `again` is what a person said of one that was sent and has not ended: whether it is sent once more.
+    """
 
     __slots__ = (
         "again", "args", "begun", "claimed", "ended", "error", "function", "key", "kwargs", "more", "ms", "place",
-        "reply", "sent", "text", "turn", "used",
+        "reply", "sent", "text", "turn", "used", "waits",
     )  # fmt: skip
 
     def __init__(
@@ -38,7 +39,7 @@ class Entry:
     ) -> None:  # fmt: skip
         self.place, self.function, self.args, self.kwargs, self.more = place, function, args, kwargs, more
         self.key = self.text = ""
-        self.sent = self.ended = self.claimed = False
+        self.sent = self.ended = self.claimed = self.waits = False
         self.begun = 0
         self.ms = 0.0
         self.reply: Reply | None = None
