@@ -14,7 +14,7 @@ from doorward.model.approvals import ApprovalRequest
 from doorward.model.errors import CannotAsk, InvalidArguments, Refused
 from doorward.plugins.hookspecs import hookimpl
 
-from ..conftest import CONFIG
+from ..conftest import CONFIG, Weather
 from .conftest import Person, says
 
 pytestmark = pytest.mark.anyio
@@ -372,3 +372,30 @@ async def test_a_file_that_is_locked_is_no_yes(doorward_host: Any, monkeypatch: 
         holder.execute("ROLLBACK")
         holder.close()
     assert "locked" in outcome.error.message
+
+
+async def test_a_write_in_flight_when_time_is_up_is_not_made_again(
+    doorward_host: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another call waits for a person just then, so that the run is suspended: whether the write was made nobody knows,
+    and a person is asked before it is sent again."""
+    sent: list[str] = []
+    made = Weather.call
+
+    async def slow(self: Weather, call: Any) -> Any:
+        sent.append(call.arguments["city"])
+        await anyio.sleep(30 if call.arguments["city"] == "Rome" else 0)
+        return await made(self, call)
+
+    monkeypatch.setattr(Weather, "call", slow)
+    code = "import asyncio\nresult = await asyncio.gather(weather.add_station(city='Rome'), weather.add_station(city='Oslo'))"
+    async with doorward_host.gateway(CONFIG + "[limits]\ntimeout = 1\n") as gate:
+        outcome, rounds = await gate.execute(code), 0
+        while outcome.waiting.for_ == "approval":  # first for both, then for Oslo, when time is up for Rome
+            for request in requests(gate):
+                if request.state == "open" and ("Rome" in request.arguments or rounds):
+                    answer(store(gate), request.id, True, by="ops")
+            rounds += 1
+            outcome = await gate.runs.resume(outcome.waiting.run)
+    assert outcome.waiting.for_ == "unknown", outcome
+    assert sorted(sent) == ["Oslo", "Rome"]

@@ -77,6 +77,10 @@ class CallContext(Protocol):
         """Where calls that succeeded are recorded, to learn from them after the run."""
         ...
 
+    def waits(self, call: Call, waits: bool) -> None:
+        """A call that went out was not made, and waits with its run; or it goes on."""
+        ...
+
     async def settle(self, call: Call, known: Callable[[], bool]) -> None:
         """Make sure that a call may go out which may not be repeated, unless its server has `known` of it. Raises:
         OutcomeUnknown if it may have been made."""

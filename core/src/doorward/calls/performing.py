@@ -41,7 +41,9 @@ class Performing:
         try:
             return await self._performed(call)
         except LoginRefused as refused:
+            run.waits(call, True)
             await self._logins.came(run, call, refused)
+            run.waits(call, False)
             return await self._performed(call)
         except (RateLimited, ApiError) as refused:
             await self._renewed(run, call, refused, sent)
@@ -55,6 +57,7 @@ class Performing:
         until = time.time() + seconds
         if run.suspension.possible_until(until):
             self._budgets.not_made(call, sent)
+            run.waits(call, True)
             then = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(math.ceil(until)))
             said = f"{call.function.server} takes no more requests until {then} UTC"
             await run.suspension.wait("limit", said, math.ceil(until))

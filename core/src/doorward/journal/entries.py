@@ -25,14 +25,14 @@ SHOWN_CHARACTERS = 500
 
 class Entry:
     """One call of a run. `place` counts from 0, as calls begin. `sent`: it went out and may have had effects (`out`: in
-    this process); `ended`: its reply or error is known. `begun` is how many calls had begun when it ended. `again` is
-    what a person said of one that was sent and has not ended: whether it is sent once more. `before` is what was there
-    before it, if that was read; `undo` what undoes it. A plan keeps of its calls what they were `made` with, and of
-    those that it withholds the `change`."""
+    this process); `ended`: its reply or error is known; `waits`: it was not made, and waits with its run. `begun` is how
+    many calls had begun when it ended. `again` is what a person said of one that was sent and has not ended: whether it
+    is sent once more. `before` is what was there before it, if that was read; `undo` what undoes it. A plan keeps of its
+    calls what they were `made` with, and of those that it withholds the `change`."""
 
     __slots__ = (
         "again", "args", "before", "begun", "change", "claimed", "ended", "error", "function", "key", "kwargs", "made",
-        "more", "ms", "out", "place", "reply", "sent", "text", "turn", "undo", "used",
+        "more", "ms", "out", "place", "reply", "sent", "text", "turn", "undo", "used", "waits",
     )  # fmt: skip
 
     def __init__(
@@ -41,7 +41,7 @@ class Entry:
     ) -> None:  # fmt: skip
         self.place, self.function, self.args, self.kwargs, self.more = place, function, args, kwargs, more
         self.key = self.text = ""
-        self.sent = self.out = self.ended = self.claimed = False
+        self.sent = self.out = self.ended = self.claimed = self.waits = False
         self.begun = 0
         self.ms = 0.0
         self.reply: Reply | None = None

@@ -174,6 +174,11 @@ class Journal(Events):
             if self._always:
                 self._flush()
 
+    def waits(self, place: int, waits: bool) -> None:
+        """A call that went out was not made: it waits with its run; or it goes on. Of any other that is under way when
+        the run is suspended nobody knows whether it was made."""
+        self._under_way[place].waits = waits
+
     async def _unknown(self, entry: Entry, suspends: Suspends) -> None:
         if entry.again is None and suspends.possible:
             lost = f"call {entry.place} was sent and its answer lost, so it may have been made: {entry.text}"
@@ -217,10 +222,9 @@ class Journal(Events):
         cannot be resumed."""
         waits = {"for": awaited[0][0], "what": [*dict.fromkeys(line for _, line in awaited)], "at": time.time()}
         waits |= {"until": until} if until else {}
-        unknown = any(for_ == "unknown" for for_, _ in awaited)
         for entry in self._under_way.values():
-            if (entry.out or (entry.before and not entry.sent)) and not (unknown and entry.claimed):
-                self._events.append((b"U", entry, 0))  # it waits, and was not made
+            if entry.waits or (entry.before and not entry.sent):
+                self._events.append((b"U", entry, 0))
         self._events.append((b"W", waits, 0))
         try:
             self._flush()

@@ -25,6 +25,9 @@ FIRST_PATIENCE_SECONDS = 1.0
 MAX_WAIT_SECONDS = 120.0
 """The longest wait of a request that no call makes: of a compile, or of a connection."""
 
+_SPARE_SECONDS = 0.5
+"""Before a run's time is over, a call whose turn has not come gives up: the run may then wait for another time."""
+
 _MAX_WINDOWS = 64
 _MAX_ROUTES = 1000
 _ID = re.compile(r"/(?:[^/]*\d[^/]*)(?=/|$)")
@@ -164,13 +167,25 @@ class _Window:
         queue.append(one)
         self._admit()
         try:
-            await one.future
+            await self._turn_of(one)
         except asyncio.CancelledError:
             if one.future.done() and not one.future.cancelled() and one.future.exception() is None:
                 self.leave()  # it was admitted at the very moment
             elif one in queue:
                 queue.remove(one)
             raise
+
+    async def _turn_of(self, one: _Waiting) -> None:
+        """Raises: RateLimited if others are before this one for longer than its run has time."""
+        if one.call is None:
+            return await one.future
+        spare = min(_SPARE_SECONDS, one.call.time_left / 10)
+        while not one.future.done() and (left := one.call.time_left - spare) > 0:
+            await asyncio.wait([one.future], timeout=left)  # the clock of a run may stand still meanwhile
+        if not one.future.done():
+            wait = max(0.0, (self._renewed or 0.0) - self.clock()) + one.call.time_left + 1
+            one.future.set_exception(self._refused(wait, one.call.time_left))
+        return one.future.result()
 
     def leave(self) -> None:
         """A request is over."""
@@ -214,6 +229,9 @@ class _Window:
         wait, left = self._renewed - self.clock(), one.time_left
         if wait <= left:
             return None
+        return self._refused(wait, left)
+
+    def _refused(self, wait: float, left: float) -> RateLimited:
         return RateLimited(
             f"{self._server} takes no more requests for {wait:.0f} s, and this run has {left:.0f} s left",
             retry_after=wait,

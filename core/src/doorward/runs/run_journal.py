@@ -87,6 +87,11 @@ class RunJournal(RunModules):
         """Its journal, in which the calls are kept that undo its own."""
         return self._journal
 
+    def waits(self, call: Call, waits: bool) -> None:
+        """A call that went out was not made, and waits; or it goes on."""
+        if self._journal is not None:
+            self._journal.waits(call.place, waits)
+
     def replayed(self, entry: Entry) -> None:
         """Count a call that was made before the run was resumed, as it was counted then."""
         with suppress(DoorwardError):
