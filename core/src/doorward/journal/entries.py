@@ -25,10 +25,10 @@ SHOWN_CHARACTERS = 500
 
 class Entry:
     """One call of a run. `place` counts from 0, as calls begin. `sent`: it went out and may have had effects (`out`: in
-    this process); `ended`: its reply or error is known; `waits`: it was not made, and waits with its run. `begun` is how
-    many calls had begun when it ended. `again` is what a person said of one that was sent and has not ended: whether it
-    is sent once more. `before` is what was there before it, if that was read; `undo` what undoes it. A plan keeps of its
-    calls what they were `made` with, and of those that it withholds the `change`."""
+    this process); `ended`: its reply or error is known; `waits`: it was not made, and waits with its run. `begun` is
+    how many calls had begun when it ended. `again` is what a person said of one that was sent and has not ended:
+    whether it is sent once more. `before` is what was there before it, if that was read; `undo` what undoes it. A plan
+    keeps of its calls what they were `made` with, and of those that it withholds the `change`."""
 
     __slots__ = (
         "again", "args", "before", "begun", "change", "claimed", "ended", "error", "function", "key", "kwargs", "made",
