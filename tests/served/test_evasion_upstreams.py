@@ -12,7 +12,7 @@ import pytest
 
 from .conftest import LIMITS
 from .evasion import Bank, banking
-from .product import Agent, Project, connected, web
+from .product import PATIENCE, Agent, Project, connected, web
 from .test_evasion_approvals import approve
 from .test_mcp_functions import WIRE
 
@@ -53,7 +53,7 @@ class World(Project):
 
 async def noticed(agent: Agent, name: str) -> None:
     """The server has said that its tools are others, and `name` is one of them."""
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENCE):
         while "text" not in (await agent.call("get_functions", functions=[f"data.{name}"]))["functions"][0]:
             await anyio.sleep(0.1)
 
