@@ -399,3 +399,17 @@ async def test_a_write_in_flight_when_time_is_up_is_not_made_again(
             outcome = await gate.runs.resume(outcome.waiting.run)
     assert outcome.waiting.for_ == "unknown", outcome
     assert sorted(sent) == ["Oslo", "Rome"]
+
+
+async def test_rules_know_a_call_with_a_file_as_it_was_written(doorward_host: Any) -> None:
+    """Before and after the yes, by its handle: conditions have no word for the file itself, and would all count."""
+    rules = "[[policy.rules]]\nwhen = \"has(args.days) && args.days > 3\"\nthen = 'deny'\n"
+    add = "result = await weather.echo_token(file=file)"
+    async with doorward_host.gateway(CONFIG + rules) as gate:
+        made = (await gate.execute("result = await weather.raw()")).artefacts[0]
+        file = {"artefact": made.uri}
+        outcome = await gate.execute(f"file = {file!r}\n{add}", client=(person := says(ONCE)))
+        assert outcome.ok, outcome.error
+        assert "a file of" in person.asked[0]["message"]
+        denied = await gate.execute(f"file = {file!r}\n{add.replace('(', '(days=4, ')}", client=says(ONCE))
+        assert "[[policy.rules]] 1" in denied.error.message
