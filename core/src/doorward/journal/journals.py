@@ -16,7 +16,6 @@ from doorward.journal.replay import StoredJournal
 from doorward.journal.store import FileRuns
 from doorward.model.decisions import Effect, effect
 from doorward.model.errors import InvalidArguments, Refused, StateError, UnknownName
-
 from doorward.policy.effects import Effects
 
 if TYPE_CHECKING:
