@@ -28,6 +28,7 @@ from doorward.config import config
 from doorward.config import settings as models
 from doorward.config.approval_settings import ApprovalSettings
 from doorward.config.http_settings import HttpSettings, OAuthSettings
+from doorward.config.plan_settings import PlanSettings
 from doorward.config.run_settings import RunSettings
 from doorward.packages.index import GROUPS, installed
 from doorward.plugins import hookspecs
@@ -370,6 +371,7 @@ SECTIONS = {
     "## `[principals.NAME]`": (models.PrincipalSettings, "DOORWARD_PRINCIPALS__NAME__"),
     "## `[clients.NAME]`": (models.ClientSettings, "DOORWARD_CLIENTS__NAME__"),
     "## `[limits]`": (models.LimitSettings, "DOORWARD_LIMITS__"),
+    "## `[plans]`": (PlanSettings, "DOORWARD_PLANS__"),
     "## `[runs]`": (RunSettings, "DOORWARD_RUNS__"),
     "## `[http]`": (HttpSettings, "DOORWARD_HTTP__"),
     "## `[http.oauth]`": (OAuthSettings, "DOORWARD_HTTP__OAUTH__"),

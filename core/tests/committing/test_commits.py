@@ -284,3 +284,15 @@ async def test_plans_and_commits_are_played_again(doorward_host: Any, writes: An
         other = "try:\n    await weather.fail()\nexcept Exception:\n    pass\nawait weather.tag(id=5, tag='x')"
         assert "has no answer to this call" in (await gate.runs.replay(failed, code=other)).error.message
     assert writes() == [*WRITTEN, ("fail", {})]
+
+
+async def test_the_operator_says_what_only_reads(doorward_host: Any, writes: Any) -> None:
+    """`[policy.classes]` counts: such a call is made at once, read again, and no write; or withheld, though it reads."""
+    classes = '[policy.classes]\nread = ["weather.tag"]\nwrite = ["weather.get_forecast"]\n'
+    code = "await weather.tag(id=1, tag='x')\nawait weather.get_forecast(city='Oslo')\nawait weather.add_station(city='Oslo')"
+    async with doorward_host.gateway(CONFIG + classes) as gate:
+        outcome = await gate.execute(code, mode="plan")
+        assert outcome.plan.counts == {"weather.get_forecast": 1, "weather.add_station": 1}
+        assert writes() == [("tag", {"id": 1, "tag": "x"})]
+        assert (await gate.plans.commit(outcome.plan.id)).ok
+    assert writes() == [("tag", {"id": 1, "tag": "x"})] * 2 + [("add_station", {"city": "Oslo"})]

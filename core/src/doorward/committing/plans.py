@@ -52,7 +52,7 @@ class Plans:
         self._runs, self._journals = runs, runs.journals
         self._admission, self._execution, self._broker = admission, execution, broker
         self._catalog, self._approvals, self._executors, self._ready = catalog, approvals, executors, ready
-        self._reading = Reading(execution, broker, artefacts, self._journals.plans.ignore)
+        self._reading = Reading(execution, artefacts, self._journals.plans.ignore)
 
     @property
     def offered(self) -> bool:

@@ -15,12 +15,10 @@ from doorward.data.quoting import in_one_line
 from doorward.data.values import cut
 from doorward.model.calls import Reply
 from doorward.model.errors import ApiError, DoorwardError, LimitExceeded, UnknownName
-from doorward.plans.change_set import ChangeSet
 from doorward.runs.run_context import MODULE
 
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
-    from doorward.calls.broker import Broker
     from doorward.journal.entries import Entry
     from doorward.journal.replay import StoredJournal
     from doorward.model.interaction import Client
@@ -38,8 +36,8 @@ _SHOWN_READS, _SHOWN_PLACES, _SHOWN_BYTES = 10, 10, 200
 class Reading:
     """Makes the reads of plans again. `ignore` are patterns of fields whose changes do not count."""
 
-    def __init__(self, execution: Execution, broker: Broker, artefacts: Artefacts, ignore: Sequence[str]) -> None:
-        self._execution, self._broker, self._artefacts, self._ignore = execution, broker, artefacts, ignore
+    def __init__(self, execution: Execution, artefacts: Artefacts, ignore: Sequence[str]) -> None:
+        self._execution, self._artefacts, self._ignore = execution, artefacts, ignore
 
     async def differences(self, program: Program, said: StoredJournal, client: Client | None) -> tuple[str, ...]:
         """What has changed of what a plan has read, a line each; empty if nothing has. The calls are checked and
@@ -48,8 +46,7 @@ class Reading:
         Raises: LimitExceeded if there is no time for all of them.
         """
         reads = [each for each in said.entries if each.ended and each.change is None and _is_of_server(each)]
-        changes = ChangeSet(self._broker.lacks, approved=True)
-        run = self._execution.context(program, client=client, changes=changes)
+        run = self._execution.context(program, client=client, changes=self._execution.change_set(approved=True))
         found: dict[int, str] = {}
         at_once = CapacityLimiter(_AT_ONCE)
 

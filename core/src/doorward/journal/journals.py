@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,9 @@ from doorward.journal.given import Given
 from doorward.journal.recorder import Journal
 from doorward.journal.replay import StoredJournal
 from doorward.journal.store import FileRuns
+from doorward.model.decisions import Effect, effect
 from doorward.model.errors import InvalidArguments, Refused, StateError, UnknownName
+from doorward.policy.effects import Effects
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from doorward.config.config import Loaded
     from doorward.config.run_settings import RunSettings
     from doorward.journal.store import RunFile, RunStore, StoredRun
+    from doorward.model.functions import Function
     from doorward.model.outcomes import Outcome
     from doorward.model.programs import Program
 
@@ -42,15 +46,23 @@ class TooEarly(StateError):
 class Journals:
     """Makes journals as `[runs]` says."""
 
-    def __init__(self, store: RunStore, settings: RunSettings, plans: PlanSettings | None = None) -> None:
+    def __init__(
+        self,
+        store: RunStore,
+        settings: RunSettings,
+        plans: PlanSettings | None = None,
+        effect_of: Callable[[Function], Effect] = effect,
+    ) -> None:
         self.store, self.plans, self._settings = store, plans or PlanSettings(), settings
+        self.effect_of = effect_of
+        """What calls of a function do, as far as plans are concerned."""
 
     @classmethod
     def of(cls, loaded: Loaded, state: Path, store: RunStore | None = None) -> Journals:
         """Those of a configuration: in its state folder, if no other store is given."""
         settings, key = loaded.config.runs, loaded.config.vault_key
         store = store or FileRuns(state / "runs", settings, key.reveal if key else None)
-        return cls(store, settings, loaded.config.plans)
+        return cls(store, settings, loaded.config.plans, Effects(loaded.config.policy.classes).of)
 
     def new(self, program: Program) -> Journal | None:
         """The journal of a run that begins; `None` if nothing is stored of runs."""

@@ -49,11 +49,17 @@ class _Withheld:
 
 
 class ChangeSet:
-    """What a program would change, as far as it has come. `lacks` knows what answers look like. `approved`: its reads
-    are those of a plan that were let through once, and need nobody's yes again."""
+    """What a program would change, as far as it has come. `effect_of` says which calls are reads, `lacks` what answers
+    look like. `approved`: its reads are those of a plan that were let through once, and need nobody's yes again."""
 
-    def __init__(self, lacks: Lacks = lambda function, path: "", *, approved: bool = False) -> None:
-        self._found, self._lacks, self._approved = _Withheld(), lacks, approved
+    def __init__(
+        self,
+        lacks: Lacks = lambda function, path: "",
+        effect_of: Callable[[Function], Effect] = effect,
+        *,
+        approved: bool = False,
+    ) -> None:
+        self._found, self._lacks, self._effect_of, self._approved = _Withheld(), lacks, effect_of, approved
 
     @property
     def changes(self) -> Sequence[Change]:
@@ -100,16 +106,17 @@ class ChangeSet:
         unknown = [*planned_in(dict(arguments))]
         for each in unknown:
             self._check(function, each)
-        if function.read_only and not unknown:
+        reads_only = (does := self._effect_of(function)) == "read"
+        if reads_only and not unknown:
             return None
         reads, writes = self._found.reads, self._found.writes
         if len(writes) + len(reads) >= MAX_CHANGES:
             raise LimitExceeded(
                 f"a plan may have {MAX_CHANGES} writes", hint="Split the work into several plans, by a parameter."
             )
-        number = -len(reads) - 1 if function.read_only else len(writes) + 1
-        change = Change(function.qualified, effect(function), arguments, number, place, decision, schema_hash)
-        (reads if function.read_only else writes).append(change)  # such a read is made when the plan is committed
+        number = -len(reads) - 1 if reads_only else len(writes) + 1
+        change = Change(function.qualified, does, arguments, number, place, decision, schema_hash)
+        (reads if reads_only else writes).append(change)  # such a read is made when the plan is committed
         self._found.functions[number] = function
         return Planned(number)
 

@@ -150,8 +150,12 @@ class Execution:
     ) -> RunContext:
         """The record of a run that begins."""
         if changes is None:
-            changes = ChangeSet(self._broker.lacks) if program.plan else journal.changes if journal else None
+            changes = self.change_set() if program.plan else journal.changes if journal else None
         return RunContext(program, self._broker, self._modules, self._artefacts, session, client, journal, changes)
+
+    def change_set(self, *, approved: bool = False) -> ChangeSet:
+        """What withholds the writes of a plan."""
+        return ChangeSet(self._broker.lacks, self._journals.effect_of, approved=approved)
 
     def of_call(self, principal: str, client: Client | None = None) -> RunContext:
         """The record of a run that is one call, without a program."""

@@ -131,9 +131,8 @@ class RunContext(RunJournal):
         self._made += 1
         try:
             if self._made > 10 * self._program.limits.calls:
-                raise LimitExceeded(
-                    "the run makes nothing but calls that are refused", hint="End the program when calls are refused."
-                )
+                hint = "End the program when calls are refused."
+                raise LimitExceeded("the run makes nothing but calls that are refused", hint=hint)
             large = is_large(args, kwargs)
             if not isinstance(function, str) or (large and exceeds([args, kwargs], MAX_ARGUMENT_PARTS)):
                 raise LimitExceeded(
