@@ -78,8 +78,7 @@ class Gateway:
         self.secrets.resolve = plugins.resolve_secret
         plugins.load_configured(loaded, self.state)
         self.observers = Observers(loaded, plugins, self.state)
-        key = self.config.vault_key
-        stores = stores or Stores.in_folder(self.state, key.reveal if key else None)
+        stores = stores or Stores.in_folder(self.state, self.config.vault_key)
         self.catalog = Catalog(stores.catalog)
         self.principals = Principals(loaded)
         self.skills = Skills(loaded, self.principals, self.state)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from doorward.catalog.store import CatalogStore
 from doorward.journal.store import RunStore
 from doorward.learning.lessons import LessonStore
 from doorward.learning.sqlite_lessons import SqliteLessons
+from doorward.secrets.store import Secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,11 @@ class Stores:
     runs: RunStore | None = None
 
     @classmethod
-    def in_folder(cls, state: Path, key: Callable[[], str] | None = None) -> Stores:
-        """Files of the state folder, and artefacts in memory. `key` reveals the `vault_key`."""
+    def in_folder(cls, state: Path, key: Secret | None = None) -> Stores:
+        """Files of the state folder, and artefacts in memory. `key` is the `vault_key`."""
         return cls(
             SqliteCatalog(state / "catalog.db"),
             MemoryArtefacts(),
             SqliteLessons(state / "learned.db"),
-            SqliteApprovals(state / "approvals.db", key),
+            SqliteApprovals(state / "approvals.db", key.reveal if key else None),
         )

@@ -166,8 +166,7 @@ def _store(project: Project) -> ApprovalStore:
     from doorward.stores import Stores
 
     loaded = project.load()
-    key = loaded.config.vault_key
-    store = Stores.in_folder(loaded.state_folder(), key.reveal if key else None).approvals
+    store = Stores.in_folder(loaded.state_folder(), loaded.config.vault_key).approvals
     assert store is not None  # there is one in each state folder
     return store
 
