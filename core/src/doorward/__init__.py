@@ -76,7 +76,7 @@ _EXPORTS = {
     "model.outcomes": ("ARTEFACT_URI", "Artefact", "Outcome"),
     "model.principals": ("LOCAL",),
     "model.programs": ("CachedProgram", "Failure", "Finding", "Frame", "Program", "ProgramResult"),
-    "model.tracing": ("CallTrace", "RequestTrace"),
+    "http.call_trace": ("CallTrace", "RequestTrace"),
     "model.usage": ("Usage",),
     "host.watchdog": ("Watchdog",),
 }  # fmt: skip
@@ -142,6 +142,8 @@ if TYPE_CHECKING:
     from doorward.host.sqlite_layout import SqliteLayout as SqliteLayout
     from doorward.host.watchdog import Watchdog as Watchdog
     from doorward.http.answer import HttpAnswer as HttpAnswer
+    from doorward.http.call_trace import CallTrace as CallTrace
+    from doorward.http.call_trace import RequestTrace as RequestTrace
     from doorward.http.engine import HttpEngine as HttpEngine
     from doorward.http.guarded_transport import AnswerStream as AnswerStream
     from doorward.http.guarded_transport import GuardedTransport as GuardedTransport
@@ -198,8 +200,6 @@ if TYPE_CHECKING:
     from doorward.model.programs import ProgramResult as Ended  # noqa: F401
     from doorward.model.programs import ProgramResult as ProgramResult
     from doorward.model.settings import Settings as Settings
-    from doorward.model.tracing import CallTrace as CallTrace
-    from doorward.model.tracing import RequestTrace as RequestTrace
     from doorward.model.usage import Usage as Usage
     from doorward.model.version import PLUGIN_API as PLUGIN_API
     from doorward.model.version import __version__ as __version__

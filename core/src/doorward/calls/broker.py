@@ -30,7 +30,6 @@ from doorward.model.errors import (
     Refused,
     SecretWithheld,
     ServerError,
-    UnknownName,
 )
 from doorward.model.functions import Function
 from doorward.plans.answers import Answers
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from doorward.calls.call_context import CallContext
     from doorward.catalog.catalog import Catalog
     from doorward.learning.learning import Learning
-    from doorward.model.programs import Program
     from doorward.plugins.manager import Plugins
     from doorward.secrets.store import Secrets
     from doorward.servers.registry import Servers
@@ -267,16 +265,6 @@ class Broker:
         await self._approvals.confirm(run, call, decision, schema_hash)
         self._check_unchanged(function, run)
         self.permissions.decide(run.program, made, run.made - 1, size)
-
-    def near(self, name: str, program: Program) -> str:
-        """The hint for a function that a program does not find: why it is denied, if it is, or similar names."""
-        try:
-            self.permissions.check(program, self.functions.find(name, program.principal, near=False))
-        except UnknownName:
-            pass
-        except DoorwardError as error:
-            return str(error)
-        return self.functions.near(name, program.principal)
 
     def _note_unlike(self, run: CallContext, function: Function, value: Any) -> None:
         """Note that a function answers another type than it declares, once: in a loop, each answer would give a

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from doorward.budgets.budgets import Budgets
     from doorward.calls.answer_checks import AnswerChecks
     from doorward.calls.call_context import CallContext
+    from doorward.http.call_trace import CallTrace
     from doorward.model.calls import Call
     from doorward.model.drivers import Source
-    from doorward.model.tracing import CallTrace
     from doorward.plugins.manager import Plugins
     from doorward.servers.registry import Servers
 

@@ -21,7 +21,7 @@ from doorward.http.tracing import trace, traced_by
 
 if TYPE_CHECKING:
     from doorward.http.by_httpcore import ByHttpcore
-    from doorward.model.tracing import CallTrace
+    from doorward.http.call_trace import CallTrace
 
 ENGINE_VARIABLE = "DOORWARD_HTTP_ENGINE"
 """`httpcore2` in this variable of the environment has httpcore2 send everything."""

@@ -13,13 +13,13 @@ from typing import Any
 
 import pluggy
 
+from doorward.http.call_trace import CallTrace
 from doorward.model.approvals import ApprovalRequest
 from doorward.model.calls import Call, CallRecord
 from doorward.model.decisions import Decision
 from doorward.model.functions import Function
 from doorward.model.outcomes import Outcome
 from doorward.model.programs import Finding, Program
-from doorward.model.tracing import CallTrace
 from doorward.plugins.mcp_additions import RawPage, RawPrompt, RawResource, RawTool, VerifiesTokens
 
 hookspec = pluggy.HookspecMarker("doorward")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from doorward.compat.languages import aliases_in
+from doorward.model.errors import DoorwardError, UnknownName
 
 if TYPE_CHECKING:
     from doorward.calls.broker import Broker
@@ -37,5 +38,12 @@ class RunModules:
         return self._modules.absent(server, self._program.principal)
 
     def near(self, server: str, name: str) -> str:
-        """The hint for a function that a server does not have, with similar names, or that is denied."""
-        return self._broker.near(f"{server}.{name}", self._program)
+        """The hint for a function that the program does not find: why it is denied, if it is, or similar names."""
+        functions, name, principal = self._broker.functions, f"{server}.{name}", self._program.principal
+        try:
+            self._broker.permissions.check(self._program, functions.find(name, principal, near=False))
+        except UnknownName:
+            pass
+        except DoorwardError as error:
+            return str(error)
+        return functions.near(name, principal)
