@@ -53,10 +53,10 @@ def complete(error: Failure, run: RunContext, program: Program, executors: Execu
     if error.kind == "program" and error.type.endswith("MemoryError"):  # NumPy has one of its own
         told = f"the program needed more memory than its limit of {program.limits.memory_bytes // 2**20} MiB"
         return replace(error, kind="limit", type="LimitExceeded", message=told, hint="Work on smaller pieces.")
-    if error.type == "PlanStopped":
-        return replace(error, hint=_PLAN_STOPPED)
     if error.hint:
         return error
+    if error.type == "PlanStopped":
+        return replace(error, hint=_PLAN_STOPPED)
     if is_script(program.language):
         from doorward.runs.script_hints import script_hint  # the start does not wait for it
 
