@@ -35,7 +35,8 @@ class Waits(Exception):
 def is_to_be_asked(settings: PlanSettings, changes: Sequence[Change], decisions: Sequence[Decision]) -> Decision | None:
     """Why a person has to approve of a plan; `None` if nobody has to. What was decided when it was planned counts, and
     what is decided now."""
-    asking = [d for d in [*decisions, *(change.decision for change in changes)] if d.then == "confirm"]
+    of_writes = [(change.decision, now) for change, now in zip(changes, decisions, strict=True) if change.number > 0]
+    asking = [decision for both in of_writes for decision in both if decision.then == "confirm"]
     if asking:
         return asking[0]
     return Decision("confirm", "[plans] approve", "every plan needs a person") if settings.approve == "always" else None

@@ -72,7 +72,9 @@ class Plans:
             await self._ready()
             file, stored = await to_thread.run_sync(self._claimed, plan, principal)
             held = file
-            program, said = await to_thread.run_sync(self._read, stored)
+            said = await to_thread.run_sync(self._read, stored)
+            self._check_unchanged(said, stored.given.principal)
+            program = self._runs.again(stored.given, said)
             await self._broker.budgets.run(program.principal)
             await self._let_through(program, said, file, client)
             differs = await self._reading.differences(program, said, client)
@@ -103,17 +105,19 @@ class Plans:
                 hint="Plans are kept for a while only, and belong to one principal. Plan the program anew.",
             ) from None
 
-    def _read(self, stored: StoredRun) -> tuple[Program, StoredJournal]:
+    def _read(self, stored: StoredRun) -> StoredJournal:
         """A plan that can be committed now. Raises: StateError."""
-        run, given = stored.given.run, stored.given
-        if not given.plan:
+        if not stored.given.plan:
+            run = stored.given.run
             raise StateError(f"{run} is a run, and no plan", hint=f'resume_run("{run}") lets it go on, if it waits.')
-        said = self._journals.plan(stored)
+        return self._journals.plan(stored)
+
+    def _check_unchanged(self, said: StoredJournal, principal: str) -> None:
+        """Raises: StateError for a function that has changed; UnknownName for one that is not there any more."""
         for change in said.changes:
-            function = self._broker.functions.find(change.function, given.principal)
+            function = self._broker.functions.find(change.function, principal)
             if self._catalog.schema_hash(function.server, function.name) != change.schema_hash:
                 raise StateError(f"{change.function} has changed since it was planned", hint="Plan the program anew.")
-        return self._runs.again(given, said), said
 
     async def _let_through(self, program: Program, said: StoredJournal, file: RunFile, client: Client | None) -> None:
         """Decide again of all writes, and have a person approve of the whole if one of them, or the operator, says so.
