@@ -18,13 +18,14 @@ class Suspension:
     """What the calls of one run wait for. Once all calls in flight wait, the run is suspended: the block around its
     sandbox is cancelled. `why_not` says why the run cannot be resumed, if it cannot."""
 
-    __slots__ = ("_awaited", "_failed", "_in_flight", "_scope", "_stopping", "_waiting", "_why_not")
+    __slots__ = ("_awaited", "_failed", "_in_flight", "_over", "_scope", "_stopping", "_waiting", "_why_not")
 
     def __init__(self, why_not: Callable[[], str]) -> None:
         self._why_not = why_not
         self._in_flight = self._waiting = 0
         self._awaited: list[tuple[Awaited, str]] = []
         self._stopping = ""
+        self._over = False
         self._failed: DoorwardError | None = None
         self._scope: anyio.CancelScope | None = None
 
@@ -74,7 +75,12 @@ class Suspension:
         raise AssertionError("cancelled with its sandbox")
 
     async def turn(self) -> None:
-        """Begin a call, unless the run is to stop."""
+        """Begin a call, unless the run is to stop, or is being suspended: what begins while its sandbox ends must not
+        go out, for the journal says of calls under way then that they were not made."""
+        if self._over:
+            import anyio
+
+            await anyio.sleep_forever()
         if self._stopping:
             await self.wait("stop", self._stopping)
 
@@ -101,6 +107,7 @@ class Suspension:
 
     def _look(self) -> None:
         if self._scope is not None and self._in_flight == self._waiting:
+            self._over = True
             self._scope.cancel()
 
 
