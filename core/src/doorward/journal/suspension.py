@@ -26,7 +26,7 @@ class Suspension:
     can be until it `expires`, in seconds since the epoch."""
 
     __slots__ = (
-        "_awaited", "_expires", "_failed", "_in_flight", "_scope", "_stopping", "_timer", "_until", "_waiting",
+        "_awaited", "_expires", "_failed", "_in_flight", "_over", "_scope", "_stopping", "_timer", "_until", "_waiting",
         "_why_not",
     )  # fmt: skip
 
@@ -36,6 +36,7 @@ class Suspension:
         self._in_flight = self._waiting = 0
         self._awaited: list[tuple[Awaited, str]] = []
         self._stopping = ""
+        self._over = False
         self._failed: DoorwardError | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._scope: anyio.CancelScope | None = None
@@ -104,7 +105,12 @@ class Suspension:
         raise AssertionError("cancelled with its sandbox")
 
     async def turn(self) -> None:
-        """Begin a call, unless the run is to stop."""
+        """Begin a call, unless the run is to stop, or is being suspended: what begins while its sandbox ends must not
+        go out, for the journal says of calls under way then that they were not made."""
+        if self._over:
+            import anyio
+
+            await anyio.sleep_forever()
         if self._stopping:
             await self.wait("stop", self._stopping)
 
@@ -128,7 +134,7 @@ class Suspension:
         if self._scope is None or self._in_flight > self._waiting:
             self._set_timer(None)
         elif self._stopping:  # no further call is made
-            self._scope.cancel()
+            self._end(self._scope)
         else:
             self._set_timer(self._scope)
 
@@ -136,4 +142,8 @@ class Suspension:
         """Let a scope end in a moment, or none."""
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = None if ends is None else asyncio.get_running_loop().call_later(GATHER_SECONDS, ends.cancel)
+        self._timer = None if ends is None else asyncio.get_running_loop().call_later(GATHER_SECONDS, self._end, ends)
+
+    def _end(self, scope: anyio.CancelScope) -> None:
+        self._over = True
+        scope.cancel()
