@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -38,6 +39,10 @@ class Few(InProcess):
 
 class Fewer(Few):
     slots = 1
+
+
+class Patient(Fewer):
+    wait = 600.0
 
 
 WAIT = "await weather.sleep()"
@@ -165,6 +170,37 @@ async def test_who_is_cancelled_while_waiting_takes_nothing() -> None:
         await slots.take("dave", 0)
     slots.give_back("carol")
     assert (slots._held, slots._waiting) == ({}, {})
+
+
+async def test_a_thousand_wait_in_little_memory(few: Any) -> None:
+    """Executions that wait for the only sandbox are some kilobytes each, and their principals take turns."""
+    few.install("executor", "patient", Patient)
+    order: list[str] = []
+    limits = "\n[limits]\nrate = 100000\nmax_timeout = 600\n"
+
+    async def one(gate: Any, who: str) -> None:
+        assert (await gate.execute("1", principal=who, timeout=600)).ok
+        order.append(who)
+
+    async with few.gateway(CONFIG.replace('"inprocess"', '"patient"') + limits) as gate:
+        holding = asyncio.ensure_future(gate.execute(WAIT, principal="holder", timeout=600))
+        await until(lambda: len(Few.opened) == 1)
+        slots = gate.executors._slots["patient"]
+        tracemalloc.start()
+        try:
+            waiting = [asyncio.ensure_future(one(gate, f"p{n // 125}")) for n in range(1000)]
+            while sum(map(len, slots._waiting.values())) < 1000:
+                await asyncio.sleep(0.01)
+            used, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        await ended(holding)
+        await asyncio.gather(*waiting)
+        assert not slots._waiting
+    assert used < 1000 * 32 * 1024, used
+    for begun in range(8, 1001, 8):
+        assert len(set(Counter(order[:begun]).values())) <= 2, "nobody is ahead by more than a turn"
+        assert max(Counter(order[:begun]).values()) <= begun // 8 + 1
 
 
 async def test_so_many_wait_and_no_more() -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from doorward.model.programs import Program
 
 
-MAX_WAITING = 1024
+MAX_WAITING = 2048
 """Runs that wait for a sandbox of one executor. Principals share these places as they share the sandboxes."""
 
 NOTICE_SECONDS = 0.05
