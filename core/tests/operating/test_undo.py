@@ -146,6 +146,8 @@ def test_writes_are_undone_once_and_the_last_one_first(cli: Cli, ran: str, shelf
     assert (failed.code, failed.json["done"], failed.json["left"]) == (1, [4, 3, 2], [1, 0])
     assert [each["stands"] for each in failed.json["undo"]] == ["undone"] * 3 + ["open"] * 2
     assert "404: it is gone" in failed.json["failed"]["error"]["message"]
+    shown = {call["call"]: call["ended"] for call in cli("runs", "show", ran, "--json").json["calls"]}
+    assert [place for place, ended in shown.items() if ended.endswith("; undone")] == [2, 3, 4]
     again = cli("runs", "undo", ran, "--yes", "--done", "1", "--json")
     assert (again.code, again.json["done"]) == (0, [0])
     assert [each["name"] for each in shelf.things.values()] == ["two"]

@@ -184,14 +184,18 @@ def _time(seconds: float) -> str:
 def _calls(stored: StoredRun) -> list[dict[str, Any]]:
     """The calls of a run, as a person reads them."""
     from doorward.journal.replay import StoredJournal
+    from doorward.undo.steps import ENDED
 
     made = []
+    undone = {said["n"] for kind, said in stored.frames if kind == ENDED and said["ok"]}
     for entry in StoredJournal.read(stored).entries:
         ended = "not made" if not entry.sent else "unknown: its answer is lost"
         if entry.change is not None and not entry.sent:
             ended = "withheld" if entry.change.number > 0 else "not made: it needs answers of what is withheld"
         if entry.ended:
             ended = f"{type(entry.error).__name__}: {entry.error}" if entry.error else "ok"
+        if entry.place in undone:
+            ended += "; undone"
         call = {"call": entry.place, "made": entry.text, "ended": ended}
         made.append(call | ({"ms": round(entry.ms, 1)} if entry.ended else {}))
     return made

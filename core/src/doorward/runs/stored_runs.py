@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -77,13 +78,15 @@ class StoredRuns:
         return await self._execution.run(program, known, None, client, journal)
 
     async def replay(self, run: str, *, code: str | None = None) -> Outcome:
-        """Run the program of a stored run again, or other `code`, on its recorded answers alone: nothing is sent.
+        """Run the program of a stored run again, or other `code`, on its recorded answers alone: nothing is sent. It is
+        a run of its own to observers.
 
         Raises: UnknownName, StateError.
         """
         await self._ready()
         journal, given, stored = await to_thread.run_sync(self.journals.replay, run, code)
-        return await self._execution.run(self.again(given, stored), None, None, None, journal)
+        program = replace(self.again(given, stored), run=secrets.token_hex(8))
+        return await self._execution.run(program, None, None, None, journal)
 
     def suspend(self, why: str) -> int:
         """Suspend the runs under way, once their calls in flight have ended: what they wait for is the next start.

@@ -1,0 +1,34 @@
+"""How a run is suspended, apart from any sandbox."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+from doorward.journal.suspension import Suspension
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_call_that_begins_while_the_sandbox_ends_does_not_go_out() -> None:
+    """A sandbox takes a while to end. Nothing that a run calls by then is made: it is made when the run goes on."""
+    suspension, made = Suspension(lambda: ""), []
+
+    async def call(name: str) -> None:
+        with suspension:
+            await suspension.turn()
+            made.append(name)
+            await suspension.wait("approval", name)
+
+    async def sandbox() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(call, "first")
+            try:
+                await anyio.sleep_forever()
+            finally:
+                with anyio.CancelScope(shield=True), anyio.move_on_after(0.2):
+                    await call("too late")
+
+    with anyio.fail_after(10), anyio.CancelScope() as scope, suspension.ends(scope):
+        await sandbox()
+    assert made == ["first"]
+    assert suspension.awaited == [("approval", "first")]
