@@ -10,12 +10,8 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
-from doorward.approvals import asking
-from doorward.approvals.answering import answer
 from doorward.approvals.binding import Binding, bound
 from doorward.approvals.logins import Logins
-from doorward.approvals.narrow_rules import narrow_rule
-from doorward.approvals.shown import arguments_shown, lines_naming
 from doorward.host.logs import log
 from doorward.model.approvals import APPROVAL_SCOPES, ApprovalKind, ApprovalRequest, ApprovalScope
 from doorward.model.decisions import effect
@@ -123,6 +119,10 @@ class Approvals:
         self, run: AskingRun, call: Call, decision: Decision, binding: Binding, kind: ApprovalKind
     ) -> ApprovalRequest:
         """The request for this call: a new one, unless it waits already since the run was suspended."""
+        from doorward.approvals.answering import answer  # for those who have somebody asked
+        from doorward.approvals.narrow_rules import narrow_rule
+        from doorward.approvals.shown import arguments_shown, lines_naming
+
         assert self._store is not None
         now, scrub, most = self._now(), self._scrub(call.function.server), self._settings.open
         new = ApprovalRequest(
@@ -218,6 +218,9 @@ class Approvals:
     async def _asked(self, client: Asks, request: ApprovalRequest) -> ApprovalScope | None:
         """How far the yes or no of the person at the client reaches; `None` if they said neither in time."""
         import anyio
+
+        from doorward.approvals import asking
+        from doorward.approvals.answering import answer
 
         assert self._store is not None
         with anyio.move_on_after(self._settings.patience):

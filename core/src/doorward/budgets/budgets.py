@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from doorward.access.groups import Groups
-from doorward.budgets.account import Account
-from doorward.budgets.usage_file import UsageFile
 from doorward.config.settings import Config
 from doorward.model.calls import Call
 from doorward.model.errors import ConfigError, DoorwardError
+
+if TYPE_CHECKING:
+    from doorward.budgets.account import Account
+    from doorward.budgets.usage_file import UsageFile
 
 _LEAST_COST = 1e-9
 _MAX_ACCOUNTS = 10_000
@@ -31,8 +35,14 @@ class Budgets:
                 raise ConfigError("another budget counts the same", place=place, hint="Give one of them, the smaller.")
         self._whose = [groups.members([budget.principal], place) for budget, place in self._budgets]
         self._price = price
-        self._file = UsageFile(state / "usage.db")
+        self._state = state
         self._accounts: dict[tuple[int, str], Account] = {}
+
+    @cached_property
+    def _file(self) -> UsageFile:
+        from doorward.budgets.usage_file import UsageFile  # where there are no budgets, the start does not wait for it
+
+        return UsageFile(self._state / "usage.db")
 
     async def run(self, principal: str) -> None:
         """Count a run. Raises: LimitExceeded if the principal has no more of them."""
@@ -70,6 +80,8 @@ class Budgets:
 
     def _of(self, principal: str, server: str, *, runs: bool = False) -> list[Account]:
         """The accounts that pay for a call, or for a run."""
+        from doorward.budgets.account import Account
+
         found = []
         for number, (budget, place) in enumerate(self._budgets):
             if not self._whose[number].fit(principal):

@@ -12,7 +12,6 @@ from doorward.arguments import binding
 from doorward.calls.answer_checks import AnswerChecks
 from doorward.calls.files_of_calls import with_files
 from doorward.calls.function_lookup import FunctionLookup
-from doorward.calls.inverses import undoable
 from doorward.calls.next_page import following
 from doorward.calls.performing import Performing
 from doorward.calls.permissions import Permissions
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from doorward.approvals.approvals import Approvals
     from doorward.budgets.budgets import Budgets
     from doorward.calls.call_context import CallContext
+    from doorward.calls.inverses import Undoable
     from doorward.catalog.catalog import Catalog
     from doorward.learning.learning import Learning
     from doorward.plugins.manager import Plugins
@@ -147,7 +147,7 @@ class Broker:
                 await self.budgets.call(made, sent)
             self.reaches(call.principal, function.server)
             scope = answers_of(function.server, call.principal)
-            undo = await undoable(self, inverses, run, made) if (inverses := self._servers.inverses) else None
+            undo = await self._undoable(run, made) if self._servers.inverses else None
             if not repeats:
                 run.sending(call)
             try:
@@ -265,6 +265,11 @@ class Broker:
         await self._approvals.confirm(run, call, decision, schema_hash)
         self._check_unchanged(function, run)
         self.permissions.decide(run.program, made, run.made - 1, size)
+
+    async def _undoable(self, run: CallContext, call: Call) -> Undoable | None:
+        from doorward.calls.inverses import undoable  # for those who declare inverses
+
+        return await undoable(self, self._servers.inverses, run, call)
 
     def _note_unlike(self, run: CallContext, function: Function, value: Any) -> None:
         """Note that a function answers another type than it declares, once: in a loop, each answer would give a

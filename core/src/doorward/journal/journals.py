@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 
 from doorward.config.plan_settings import PlanSettings
 from doorward.journal import endings
-from doorward.journal.commit_journal import CommitJournal
 from doorward.journal.entries import PATIENCE_SECONDS
 from doorward.journal.given import Given
 from doorward.journal.recorder import Journal
-from doorward.journal.replay import StoredJournal
 from doorward.journal.store import FileRuns
 from doorward.model.decisions import Effect, effect
 from doorward.model.errors import InvalidArguments, Refused, StateError, UnknownName
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
 
     from doorward.config.config import Loaded
     from doorward.config.run_settings import RunSettings
+    from doorward.journal.replay import StoredJournal
     from doorward.journal.store import RunFile, RunStore, StoredRun
     from doorward.model.functions import Function
     from doorward.model.outcomes import Outcome
@@ -84,8 +83,8 @@ class Journals:
             _check(stored)
             if stored.state == "waiting" and stored.until > time.time():
                 raise TooEarly(stored)
-            said = StoredJournal.read(stored)
-            journal = self._of(stored.given, CommitJournal if said.committed else Journal)
+            said = _read(stored)
+            journal = self._of(stored.given, commits=said.committed)
             journal.go_on(file, said)
         except BaseException:
             file.close()
@@ -129,7 +128,7 @@ class Journals:
             raise StateError(f"the plan {run} is over: it was committed", hint=f"What it did: doorward runs show {run}")
         if stored.given.expires <= time.time():
             raise StateError(f"the plan {run} is older than plans are kept", hint="Plan the program anew.")
-        said = StoredJournal.read(stored)
+        said = _read(stored)
         if said.committed or stored.for_ != "plan":
             was = "is committed in part" if said.committed else "is not complete"
             raise StateError(f"the plan {run} {was}", hint=f'resume_run("{run}") lets it go on.')
@@ -137,7 +136,7 @@ class Journals:
 
     def commit(self, file: RunFile, given: Given, said: StoredJournal) -> Journal:
         """The journal of a run that commits a stored plan, whose file is held. Raises: StateError."""
-        journal = self._of(given, CommitJournal)
+        journal = self._of(given, commits=True)
         journal.go_on(file, said)
         return journal
 
@@ -146,8 +145,8 @@ class Journals:
         StateError."""
         stored = self.store.show(run)
         given = stored.given if code is None else replace(stored.given, code=code)
-        said = StoredJournal.read(stored)
-        journal = self._of(given, CommitJournal if said.committed else Journal)
+        said = _read(stored)
+        journal = self._of(given, commits=said.committed)
         journal.play(said, PATIENCE_SECONDS if code is None else _PATIENCE_WITH_OTHER_CODE)
         return journal, given, said
 
@@ -159,16 +158,27 @@ class Journals:
         file, stored = self.store.claim(run, None)
         try:
             _check(stored)
-            unknown = [each for each in StoredJournal.read(stored).unknown if place in (None, each.place)]
+            unknown = [each for each in _read(stored).unknown if place in (None, each.place)]
             if unknown:
                 file.append([(b"A", {"n": entry.place, "again": again}) for entry in unknown])
         finally:
             file.close()
         return len(unknown)
 
-    def _of(self, given: Given, kind: type[Journal] = Journal) -> Journal:
+    def _of(self, given: Given, *, commits: bool = False) -> Journal:
+        kind: type[Journal] = Journal
+        if commits:
+            from doorward.journal.commit_journal import CommitJournal  # most runs commit no plan
+
+            kind = CommitJournal
         always = self._settings.durable == "always" and not given.plan  # a plan that dies is simply made again
         return kind(given, self.store, always=always, most=self._settings.max_bytes)
+
+
+def _read(stored: StoredRun) -> StoredJournal:
+    from doorward.journal.replay import StoredJournal  # most runs never go on
+
+    return StoredJournal.read(stored)
 
 
 def _check(stored: StoredRun) -> None:

@@ -68,6 +68,11 @@ class Journal(Events):
         """Whether it is played again, and nothing is sent."""
         return self._offline
 
+    @property
+    def unmade(self) -> int:
+        """The writes of a plan that its commit has not made; none for a run that commits no plan."""
+        return 0
+
     # A call
 
     async def call(

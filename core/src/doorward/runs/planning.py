@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
-from doorward.journal.commit_journal import CommitJournal
 from doorward.model.errors import StateError
 from doorward.plans.change_set import ChangeSet
 
@@ -37,7 +36,7 @@ async def planned(outcome: Outcome, run: RunContext, journal: Journal | None) ->
 
 def committed(outcome: Outcome, journal: Journal) -> Outcome:
     """Say of the outcome of a run that committed a plan how much of it was not made."""
-    left = journal.unmade if isinstance(journal, CommitJournal) else 0
+    left = journal.unmade
     if not left:
         return outcome
     told = f"{left} of the planned writes {'was' if left == 1 else 'were'} not made; the plan is over"

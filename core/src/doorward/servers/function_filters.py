@@ -12,7 +12,6 @@ from doorward.config.settings import ServerSettings
 from doorward.model.functions import Compiled, Function, Skipped
 from doorward.model.names import Named, brief_names, kept_names, other_names
 from doorward.servers.corrections import corrected
-from doorward.servers.undo_checks import wrong_inverses
 
 MAX_ADVISED_TOOLS = 3
 """If more functions of one server become tools, `compile` warns: each takes room in every client's context."""
@@ -37,7 +36,10 @@ def narrowed(compiled: Compiled, settings: ServerSettings) -> Compiled:
     unique: dict[str, Function] = {}
     for function in kept:
         unique.setdefault(function.name, function)
-    warnings += wrong_inverses(settings.undo, unique)
+    if settings.undo:
+        from doorward.servers.undo_checks import wrong_inverses
+
+        warnings += wrong_inverses(settings.undo, unique)
     skipped = [Skipped(f.id, f"the name {f.name} is taken") for f in kept if unique[f.name] is not f]
     return replace(compiled, functions=[*unique.values()], warnings=warnings, skipped=[*compiled.skipped, *skipped])
 
