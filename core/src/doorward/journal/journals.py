@@ -15,7 +15,6 @@ from doorward.journal.recorder import Journal
 from doorward.journal.store import FileRuns
 from doorward.model.decisions import Effect, effect
 from doorward.model.errors import InvalidArguments, Refused, StateError, UnknownName
-from doorward.policy.effects import Effects
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,7 +60,12 @@ class Journals:
         """Those of a configuration: in its state folder, if no other store is given."""
         settings, key = loaded.config.runs, loaded.config.vault_key
         store = store or FileRuns(state / "runs", settings, key.reveal if key else None)
-        return cls(store, settings, loaded.config.plans, Effects(loaded.config.policy.classes).of)
+        effect_of = effect
+        if classes := loaded.config.policy.classes:
+            from doorward.policy.effects import Effects
+
+            effect_of = Effects(classes).of
+        return cls(store, settings, loaded.config.plans, effect_of)
 
     def new(self, program: Program) -> Journal | None:
         """The journal of a run that begins; `None` if nothing is stored of runs."""
