@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import anyio
 import pytest
 from doorward.approvals.answering import answer
 from doorward.approvals.shown import as_text
 from doorward.approvals.sqlite_approvals import SqliteApprovals
 
+from ..approvals.conftest import Person
 from .conftest import CONFIG, WORLD
 from .test_commits import CODE, WRITTEN, planned
 
@@ -53,6 +55,20 @@ async def test_one_yes_is_one_to_all_writes(doorward_host: Any, writes: Any) -> 
         done = await gate.plans.commit(plan)
         assert (done.value, done.waiting) == ([101, 103], None)
         assert requests(gate) == []
+    assert writes() == WRITTEN
+
+
+async def test_a_person_may_take_longer_than_a_run(doorward_host: Any, writes: Any) -> None:
+    """The time of the run that commits begins once they have answered."""
+
+    async def says(question: Any) -> Any:
+        await anyio.sleep(1.2)
+        return {"action": "accept", "content": {"answer": "approve once"}}
+
+    async with doorward_host.gateway(f"{ASKS}\n[limits]\ntimeout = 1\n") as gate:
+        plan = await planned(gate, CODE)
+        done = await gate.plans.commit(plan, client=Person(says))
+        assert (done.error, done.value) == (None, [101, 103])
     assert writes() == WRITTEN
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 from doorward import Call
+from doorward.journal.store import _File
 from doorward.model.errors import ApiError, GuardRefused, SecretWithheld, StateError
 
 from ..conftest import CONFIG, Weather
@@ -240,6 +241,34 @@ async def test_nothing_is_sent_that_could_not_be_stored_before(
         outcome = await gate.execute("await weather.add_station(city='Oslo')")
         assert outcome.error.message == "the disk is full"
         assert calls == []
+
+
+async def test_a_run_of_which_only_the_beginning_was_stored_is_not_resumed(
+    doorward_host: Any, calls: list[str], asks: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk was full, or its process died just then: else its writes went out twice."""
+    append = _File.append
+
+    def full(self: _File, said: Any) -> int:
+        if said[0][0] == b"H":
+            return append(self, said)
+        raise StateError("the disk is full")
+
+    async with doorward_host.gateway(CONFIG) as gate:
+        monkeypatch.setattr(_File, "append", full)
+        outcome = await gate.execute(PROGRAM)
+        assert outcome.error.message == "the disk is full"
+        monkeypatch.setattr(_File, "append", append)
+        asks.clear()
+        before = [*calls]
+        for stored in gate.runs.journals.store.all("local"):
+            again = await gate.runs.resume(stored.given.run)
+            assert "cannot be resumed" in again.error.message
+        assert (
+            await gate.runs.resume("0" * 16)
+        ).error.hint == "Runs are kept for a while only, and belong to one principal."
+        assert "add_station Oslo" in before
+        assert calls == before
 
 
 def test_errors_stay_what_they_are() -> None:

@@ -223,3 +223,15 @@ def test_a_link_in_place_of_a_journal_is_not_followed(tmp_path: Path) -> None:
     before = (tmp_path / "elsewhere").read_bytes()
     store.sweep()
     assert (store.all(), (tmp_path / "elsewhere").read_bytes()) == ([], before)
+
+
+def test_a_journal_that_could_not_be_begun_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next try begins it anew."""
+    store = runs(tmp_path)
+    with monkeypatch.context() as full:
+        full.setattr("os.write", lambda number, content: 0)
+        with pytest.raises(StateError, match="No space left"):
+            store.create(given())
+    assert not store.any()
+    store.create(given()).close()
+    assert len(store.all()) == 1

@@ -14,7 +14,7 @@ from typing import Any
 
 import anyio
 import pytest
-from doorward import Call, CallRecord, ConfigError, Function, PluginContext
+from doorward import Call, CallRecord, ConfigError, Function, Outcome, PluginContext, Program
 from doorward_telemetry import Telemetry
 from doorward_testing import check_driver, check_light_import
 
@@ -306,6 +306,23 @@ async def test_a_refused_call_has_a_span_and_no_request(receiver: Receiver, tmp_
     assert attributes(span)["doorward.rule"] == "[[policy.rules]] 3"
     assert attributes(span)["doorward.decision"] == "deny"
     assert span.status.code == 2
+
+
+async def test_a_call_that_waits_with_its_run_has_a_span(receiver: Receiver, tmp_path: Path) -> None:
+    """Its server was asked, and it was not made: nobody tells of its end. Another call that happens to lie in the same
+    place of memory has a span of its own."""
+    made = Telemetry.Settings.model_validate({"endpoint": receiver.url}, context={"secrets": None, "place": ""})
+    telemetry = Telemetry(PluginContext("telemetry", made, tmp_path))
+    await telemetry.open()
+    program = Program("1", run="run-1", principal="ann")
+    telemetry.run_started(program)
+    call = Call(Function("shop", "add"), {}, "run-1", "ann")
+    telemetry.trace_call(call)  # without a login, which came
+    telemetry.trace_call(call)
+    telemetry.run_finished(program, Outcome(False))
+    telemetry.call_finished(call, CallRecord(True, 1.0))
+    await telemetry.close()
+    assert sorted(span.name for span in receiver.spans()) == ["run", "shop.add", "shop.add", "shop.add"]
 
 
 def test_nothing_is_imported_before_it_is_opened() -> None:

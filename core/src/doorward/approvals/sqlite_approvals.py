@@ -147,7 +147,7 @@ class SqliteApprovals:
         return next((each for each in self.all(now) if each.id == id), None)
 
     def all(self, now: float) -> Sequence[ApprovalRequest]:
-        with self._errors():
+        with self._file.errors():
             db = self._file.found(WAIT_SECONDS)
             if db is None:
                 return []
@@ -163,30 +163,10 @@ class SqliteApprovals:
     @contextlib.contextmanager
     def _writing(self, now: float) -> Iterator[sqlite3.Connection]:
         """A connection within a transaction, in which nothing is left that has expired."""
-        with self._errors(), contextlib.closing(self._file.opened(WAIT_SECONDS)) as db:
+        with self._file.errors(), self._file.transaction(WAIT_SECONDS, "secure_delete = ON") as db:
             db.row_factory = sqlite3.Row
-            db.execute("PRAGMA secure_delete = ON")
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                db.execute("DELETE FROM requests WHERE expires <= ?", [now])
-                yield db
-                db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
-
-    @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Errors of SQLite and of the disk as a `StateError`; a file that turns out to be broken is put aside."""
-        which = self._file.place()
-        try:
-            yield
-        except (sqlite3.Error, OSError) as error:
-            if self._file.is_broken(error):
-                with contextlib.suppress(OSError):
-                    self._file.put_aside(error, which, 0)
-            raise self._file.said(error) from None
+            db.execute("DELETE FROM requests WHERE expires <= ?", [now])
+            yield db
 
 
 def _bound(binding: Binding, box: Box) -> dict[str, Any]:

@@ -99,11 +99,8 @@ class UsageFile:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        with self._told(), self._turns, contextlib.closing(self._file.opened(WAIT_SECONDS)) as db:
-            db.execute("PRAGMA synchronous = NORMAL")
-            db.execute("BEGIN IMMEDIATE")
+        with self._told(), self._turns, self._file.transaction(WAIT_SECONDS, "synchronous = NORMAL") as db:
             yield db
-            db.execute("COMMIT")
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:

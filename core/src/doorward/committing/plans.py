@@ -77,6 +77,7 @@ class Plans:
             program = self._runs.again(stored.given, said)
             await self._broker.budgets.run(program.principal)
             await self._let_through(program, said, file, client)
+            program = self._runs.again(stored.given, said)  # its time begins once a person has answered
             differs = await self._reading.differences(program, said, client)
             if differs:
                 return self._outdated(program, differs)

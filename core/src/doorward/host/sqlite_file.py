@@ -85,6 +85,31 @@ class SqliteFile:
             f"{self._uri}?mode=rw", uri=True, timeout=wait, isolation_level=None, check_same_thread=False
         )
 
+    @contextlib.contextmanager
+    def transaction(self, wait: float, *pragmas: str) -> Iterator[sqlite3.Connection]:
+        """A connection within a transaction, which is nothing if the block fails. Raises: as `opened`."""
+        with contextlib.closing(self.opened(wait)) as db:
+            for pragma in pragmas:
+                db.execute(f"PRAGMA {pragma}")
+            db.execute("BEGIN IMMEDIATE")
+            yield db
+            if db.in_transaction:
+                db.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def errors(self, release: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """Errors of SQLite and of the disk as a `StateError`; a file that turns out to be broken is put aside, once
+        `release` has closed what is open of it."""
+        which = self.place()
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            if self.is_broken(error):
+                release()
+                with contextlib.suppress(OSError):
+                    self.put_aside(error, which, 0)
+            raise self.said(error) from None
+
     def as_it_was(self) -> sqlite3.Connection | None:
         """What the file holds without its log, if that can be read: for while the file itself cannot be had."""
         try:

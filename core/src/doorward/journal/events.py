@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from doorward.journal.entries import Entry
@@ -106,7 +107,7 @@ class Events:
 
     def _flush(self) -> None:
         if self._file is None:
-            self._file = self._store.create(self._given)
+            self._file = self._store.create(replace(self._given, at_once=not self._always))
         events, self._events = self._events, []
         self._file.append([frame(*event) for event in events])
 

@@ -14,7 +14,7 @@ from doorward.model.programs import Program
 @dataclass(frozen=True, slots=True)
 class Given:
     """The head of a journal. Times are seconds since the epoch; `seed` is hexadecimal, and what random numbers that the
-    program sees are made of."""
+    program sees are made of. `at_once`: all of it is stored when it first waits, and nothing before."""
 
     run: str
     principal: str
@@ -29,6 +29,7 @@ class Given:
     seed: str = ""
     began: float = 0.0
     plan: bool = False
+    at_once: bool = False
 
     @classmethod
     def of(cls, program: Program, keep: float) -> Given:

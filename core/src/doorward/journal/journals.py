@@ -79,8 +79,8 @@ class Journals:
         try:
             file, stored = self.store.claim(run, principal)
         except UnknownName as error:
-            theirs = [each for each in self.store.all(principal) if each.state in ("waiting", "died")][:_SHOWN_RUNS]
-            listed = ", ".join(f"{each.given.run} ({each.for_ or 'its process died'})" for each in theirs)
+            theirs = [each for each in self.store.all(principal) if each.state in ("waiting", "died") and not each.lost]
+            listed = ", ".join(f"{each.given.run} ({each.for_ or 'its process died'})" for each in theirs[:_SHOWN_RUNS])
             error.hint = f"These can be resumed: {listed}." if listed else error.hint
             raise
         try:

@@ -104,7 +104,12 @@ class FileRuns:
             own_folder(self._folder, private=True)
             file = _File(own_file(path, os.O_RDWR | os.O_CREAT | os.O_EXCL), given.run, box, self._settings.sync)
         flocked(file.number)
-        file.append([(b"H", asdict(given))])
+        try:
+            file.append([(b"H", asdict(given))])
+        except BaseException:
+            path.unlink(missing_ok=True)
+            file.close()
+            raise
         return file
 
     def claim(self, run: str, principal: str | None) -> tuple[RunFile, StoredRun]:
@@ -251,12 +256,15 @@ def _read(content: bytes, box: Box, run: str, *, everything: bool = True, runnin
             over = said
     if not kept or kept[0][0] != b"H" or kept[0][1].get("run") != run:
         return None
+    given = Given.read(kept[0][1])
+    if given.at_once and not running and not any(kind == b"W" for kind, _ in kept):
+        lost = "what it had done was not stored to the end"  # to begin anew would repeat what was sent
     if not running and over is not None:
         state = "ended"
     elif not running and waits.get("for"):
         state = "waiting"
     return StoredRun(
-        Given.read(kept[0][1]), state, waits.get("for", ""), tuple(waits.get("what", ())),
+        given, state, waits.get("for", ""), tuple(waits.get("what", ())),
         None if over is None else bool(over.get("ok")), lost, waits.get("until", 0),
         kept if everything else (), len(content),
     )  # fmt: skip

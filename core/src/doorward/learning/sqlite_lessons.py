@@ -72,7 +72,7 @@ class SqliteLessons:
         return (_stamp(self.where), _stamp(self._log)) if self._file.place() else None
 
     def of(self, principal: str) -> list[tuple[Lesson, Amount]]:
-        with self._errors():
+        with self._file.errors(self.close):
             db = self._reading()
             statement = "SELECT kind, subject, object, times, last FROM lessons WHERE principal = ?"
             rows = db.execute(statement, [principal]).fetchall() if db else []
@@ -106,7 +106,7 @@ class SqliteLessons:
 
     def everything(self) -> Iterator[tuple[str, Lesson, Amount]]:
         rows = []
-        with self._errors():
+        with self._file.errors(self.close):
             if db := self._file.found(WRITE_WAIT_SECONDS):
                 with contextlib.closing(db):
                     rows = db.execute(
@@ -130,31 +130,9 @@ class SqliteLessons:
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """A connection within a transaction. What is removed is overwritten: to clear is to forget."""
-        with self._errors(), contextlib.closing(self._file.opened(WRITE_WAIT_SECONDS)) as db:
-            db.execute("PRAGMA secure_delete = ON")
-            db.execute("PRAGMA synchronous = NORMAL")
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                yield db
-                if db.in_transaction:
-                    db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
-
-    @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Errors of SQLite and of the disk as a `StateError`; a file that turns out to be broken is put aside."""
-        which = self._file.place()
-        try:
-            yield
-        except (sqlite3.Error, OSError) as error:
-            if self._file.is_broken(error):
-                self.close()
-                with contextlib.suppress(OSError):
-                    self._file.put_aside(error, which, 0)
-            raise self._file.said(error) from None
+        pragmas = "secure_delete = ON", "synchronous = NORMAL"
+        with self._file.errors(self.close), self._file.transaction(WRITE_WAIT_SECONDS, *pragmas) as db:
+            yield db
 
 
 def _stamp(path: Path) -> object:

@@ -69,7 +69,9 @@ class UpstreamLimits:
         found = self._windows.get((origin, bucket, of_call))
         if found is None:
             if len(self._windows) >= _MAX_WINDOWS:
-                self._windows = {key: window for key, window in self._windows.items() if window.busy}
+                idle = [key for key, window in self._windows.items() if not window.busy]
+                for key in idle[: _MAX_WINDOWS // 2]:  # the oldest: what is forgotten of a limit is told again
+                    del self._windows[key]
             found = self._windows[origin, bucket, of_call] = _Window(self._server, self._clock)
         return found
 
@@ -148,7 +150,7 @@ class _Window:
 
     @property
     def busy(self) -> bool:
-        return bool(self._flying or self._waiting or self._renewed)
+        return bool(self._flying or self._waiting)
 
     def enter(self) -> bool:
         """Count a request, if it may be made at once."""

@@ -84,10 +84,8 @@ class Daily:
 
         try:
             own_folder(self._path.parent)
-            with contextlib.closing(self._file.opened(BUSY_WAIT_SECONDS)) as db:
-                db.execute("BEGIN IMMEDIATE")
+            with self._file.transaction(BUSY_WAIT_SECONDS) as db:
                 yield db
-                db.execute("COMMIT")
         except (sqlite3.Error, OSError) as error:
             hint = "No model is asked as long as nobody can count how often."
             raise ConfigError(f"the quotas cannot be used: {error}", place=str(self._path), hint=hint) from None

@@ -36,7 +36,7 @@ class Spans:
         self._propagate = propagate
         self._root = None if join else Context()
         self._runs: dict[str, Span] = {}
-        self._calls: dict[int, FollowedCall] = {}
+        self._calls: dict[tuple[str, int], FollowedCall] = {}
 
     def run_started(self, program: Program) -> None:
         about = {"doorward.run": program.run, "doorward.principal": program.principal}
@@ -48,6 +48,8 @@ class Spans:
         span = self._runs.pop(program.run, None)
         if span is None:  # it was refused before it began
             return
+        for key in [key for key in self._calls if key[0] == program.run]:  # these wait: nobody tells of their ends
+            self._calls.pop(key).span.end()
         span.set_attribute("doorward.executor", outcome.executor)
         span.set_attribute("doorward.calls", sum(call.get("count", 1) for call in outcome.calls))
         if outcome.waiting is not None:
@@ -55,12 +57,14 @@ class Spans:
         _end(span, f"{outcome.error.kind}:{outcome.error.type}" if outcome.error else "")
 
     def call_started(self, call: Call) -> FollowedCall:
-        span = self._call_span(call)
-        followed = self._calls[id(call)] = FollowedCall(self._tracer, span, propagate=self._propagate)
+        if (earlier := self._calls.pop((call.run, id(call)), None)) is not None:
+            _end(earlier.span, "LoginRefused")  # a person has logged in since
+        followed = FollowedCall(self._tracer, self._call_span(call), propagate=self._propagate)
+        self._calls[call.run, id(call)] = followed
         return followed
 
     def call_finished(self, call: Call, record: CallRecord) -> None:
-        followed = self._calls.pop(id(call), None)
+        followed = self._calls.pop((call.run, id(call)), None)
         began = time.time_ns() - int(record.ms * 1e6)
         span = followed.span if followed else self._call_span(call, began)  # the source was not asked
         span.set_attributes(
