@@ -79,6 +79,7 @@ class Plans:
             await self._let_through(program, said, file, client)
             differs = await self._reading.differences(program, said, client)
             if differs:
+                file.append([(b"G", {})])
                 return self._outdated(program, differs)
             journal = await to_thread.run_sync(self._journals.commit, file, stored.given, said)
             held = None
