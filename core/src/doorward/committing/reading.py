@@ -41,8 +41,8 @@ class Reading:
 
     async def differences(self, program: Program, said: StoredJournal, client: Client | None) -> tuple[str, ...]:
         """What has changed of what a plan has read, a line each; empty if nothing has. The calls are checked and
-        counted like all; those that a person let through for the plan are let through again,
-        until differences were told.
+        counted like all; those that a person let through for the plan are let through again, until differences were
+        told.
 
         Raises: LimitExceeded if there is no time for all of them.
         """

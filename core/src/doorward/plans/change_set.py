@@ -50,8 +50,8 @@ class _Withheld:
 
 class ChangeSet:
     """What a program would change, as far as it has come. `effect_of` says which calls are reads, `lacks` what answers
-    look like. `approved`: its reads are those of a plan that were let through once, and need nobody's yes again; `spent`: they were
-    made again on that yes already, and what had changed was told."""
+    look like. `approved`: its reads are those of a plan that were let through once, and need nobody's yes again;
+    `spent`: they were made again on that yes already, and what had changed was told."""
 
     def __init__(
         self,
