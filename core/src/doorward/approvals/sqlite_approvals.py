@@ -1,6 +1,6 @@
 """Requests and their answers in one SQLite file, which any number of processes share. What people are shown of a call
-is sealed there, if there is a key, with all that a request is bound to and with its answer: a row that somebody changes,
-or makes of others, is no request.
+is sealed there, if there is a key, with all that a request is bound to and its answer: a row that somebody changes, or
+makes of others, is no request.
 
 Whatever goes wrong with the file, nobody is taken to have said yes: a broken one is put aside, what cannot be opened is
 not there, and people are asked anew.
