@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from doorward.approvals.shown import as_text
 
 from .conftest import CONFIG, WORLD, Stations
 from .test_approved_plans import RULE, requests, say
@@ -67,3 +68,19 @@ async def test_a_plan_is_no_way_to_read_again_and_again(doorward_host: Any, writ
         again = await gate.plans.commit(plan)
         assert (again.ok, "22" in str(again)) == (False, False)
     assert writes() == []
+
+
+async def test_what_a_write_depends_on_is_shown(doorward_host: Any, writes: Any) -> None:
+    """A read that is made at the commit says what is written: the person sees which it is, with its arguments."""
+    code = """
+made = await weather.add_station(city="Oslo")
+seen = await weather.station(id=made["id"], tag="the-biggest")
+await weather.remove(id=seen["seen"], tag="x")
+"""
+    async with doorward_host.gateway(CONFIG + RULE.format(match="weather.remove", then="confirm")) as gate:
+        assert (await gate.plans.commit(await planned(gate, code))).waiting
+        (request,) = requests(gate)
+        told = as_text(request)
+    assert '"id": "answer of dependent read 1: .seen"' in told
+    assert '"function": "weather.station"' in told
+    assert "the-biggest" in told
