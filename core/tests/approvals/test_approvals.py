@@ -360,6 +360,49 @@ async def test_with_a_key_nothing_readable_lies_in_the_file(doorward_host: Any) 
     assert not {each for row in hashes for each in row} & {each for row in plain[-1:] for each in row}
 
 
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "UPDATE requests SET state = 'approved', who = 'ops'",
+        "UPDATE requests SET scope = 'run', state = 'approved'",
+        "UPDATE requests SET expires = expires + 1000000",
+        "CREATE TEMP TABLE was AS SELECT * FROM requests; "
+        "UPDATE requests SET exact = (SELECT exact FROM was WHERE was.id != requests.id)",
+        "UPDATE requests SET principal = 'somebody'",
+    ],
+)
+async def test_with_a_key_nobody_without_it_answers(doorward_host: Any, forged: str) -> None:
+    """Who can write the file says yes, has it last longer, or puts another call under what a person reads: such rows
+    are no requests, and people are asked anew."""
+    from doorward.approvals.sqlite_approvals import SqliteApprovals
+
+    async with doorward_host.gateway('vault_key = "a key of many characters"\n' + CONFIG) as gate:
+        runs = [(await gate.execute(ADD.replace("Oslo", city))).waiting.run for city in ("Oslo", "Rome")]
+        store = SqliteApprovals(gate.state / "approvals.db", lambda: "a key of many characters")
+        before = store.all(time.time())
+        with sqlite3.connect(store.path) as db:
+            db.executescript(forged)
+        assert store.all(time.time()) == []
+        assert not any(store.answered(each.id, "approved", "once", "ops", "", time.time()) for each in before)
+        assert all([(await gate.runs.resume(run)).waiting for run in runs])
+
+
+async def test_with_a_key_a_used_yes_stays_used(doorward_host: Any) -> None:
+    from doorward.approvals.sqlite_approvals import SqliteApprovals
+
+    async with doorward_host.gateway('vault_key = "a key of many characters"\n' + CONFIG) as gate:
+        waiting = (await gate.execute(ADD + "\n" + ADD)).waiting
+        store = SqliteApprovals(gate.state / "approvals.db", lambda: "a key of many characters")
+        (request,) = store.all(time.time())
+        answer(store, request.id, True, by="ops")
+        again = await gate.runs.resume(waiting.run)
+        assert again.waiting
+        assert sorted(each.state for each in store.all(time.time())) == ["open", "used"]
+        with sqlite3.connect(store.path) as db:
+            db.execute("UPDATE requests SET state = 'approved' WHERE state = 'used'")
+        assert (await gate.runs.resume(waiting.run)).waiting
+
+
 async def test_a_file_that_is_locked_is_no_yes(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from doorward.approvals import sqlite_approvals
 

@@ -47,6 +47,13 @@ def test_a_refusal_names_its_time() -> None:
     assert told(503, {"retry-after": "12"}) is None
 
 
+def test_a_server_is_asked_again_after_a_day() -> None:
+    """One wrong header does not lock all of a server out until the next start of ours."""
+    assert told(429, {"retry-after": "99999999"}) == Told(0, 86_400.0, None, "", True)
+    assert told(200, {"x-ratelimit-remaining": "0", "x-ratelimit-reset-after": "99999999"}) == Told(0, 86_400.0)
+    assert told(200, {"ratelimit": '"day";r=0;t=999999999999'}) == Told(0, 86_400.0)
+
+
 @pytest.mark.parametrize(
     "headers",
     [

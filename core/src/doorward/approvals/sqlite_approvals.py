@@ -1,5 +1,6 @@
 """Requests and their answers in one SQLite file, which any number of processes share. What people are shown of a call
-is sealed there, if there is a key.
+is sealed there, if there is a key, with all that a request is bound to and its answer: a row that somebody changes, or
+makes of others, is no request.
 
 Whatever goes wrong with the file, nobody is taken to have said yes: a broken one is put aside, what cannot be opened is
 not there, and people are asked anew.
@@ -10,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -61,6 +62,11 @@ _SHOWN = ("function", "effect", "arguments", "rule", "reason", "lines", "scopes"
 """The fields of a request that people read only: no statement looks for them."""
 
 _THIS_CALL = "principal = :principal AND place = :place AND exact = :exact"
+_INSERT = f"INSERT INTO requests VALUES ({', '.join(f':{name}' for name in _COLUMNS)})"  # noqa: S608
+_UPDATE = (
+    "UPDATE requests SET state = :state, place = :place, scope = :scope, who = :who, said = :said, shown = :shown "
+    "WHERE id = :id"
+)
 _ANSWERED = "(state = 'denied' OR (state = 'approved' AND scope = 'once'))"
 _FURTHER = (
     "state = 'approved' AND principal = :principal AND alike = :alike AND "
@@ -95,13 +101,10 @@ class SqliteApprovals:
             ).fetchone()
             if count >= most:
                 return None
-            shown = json.dumps({key: value for key, value in asdict(request).items() if key in _SHOWN})
+            shown = {key: value for key, value in asdict(request).items() if key in _SHOWN}
             values = bound | {key: getattr(request, key) for key in ("id", "created", "expires")}
-            db.execute(
-                "INSERT INTO requests VALUES (:id, 'open', :principal, :run, :place, :exact, :alike, :session, 'once', "
-                "'', '', :created, :expires, :shown)",
-                values | {"shown": box.sealed(shown.encode(), request.id.encode()) if box.seals else shown},
-            )
+            values |= {"state": "open", "scope": "once", "who": "", "said": ""}
+            db.execute(_INSERT, values | {"shown": _sealed(shown, values, box)})
             return request
 
     def settled(
@@ -120,9 +123,9 @@ class SqliteApprovals:
             mine = [row for row in rows if (row["id"] == id if id else row["id"] not in besides)]
             for row in sorted(mine, key=lambda row: str(row["state"])):  # approved ones come first
                 if row["state"] == "approved":
-                    db.execute("UPDATE requests SET state = 'used' WHERE id = ?", [row["id"]])
+                    _change(db, row, box, {"state": "used"})
                 elif not binding.place:  # else a no holds for all of its run, which would ask again and again
-                    db.execute("UPDATE requests SET place = id WHERE id = ?", [row["id"]])
+                    _change(db, row, box, {"place": row["id"]})
                 return _request(row, box)
             denied = [row for row in rows if row["state"] == "denied" and binding.place]
             return _request(denied[0], box) if denied else None
@@ -132,12 +135,13 @@ class SqliteApprovals:
     ) -> bool:
         if not self._file.place():
             return False
+        box = self._box()
         with self._writing(now) as db:
-            cursor = db.execute(
-                "UPDATE requests SET state = ?, scope = ?, who = ?, said = ? WHERE id = ? AND state = 'open'",
-                [state, scope, by, said, id],
-            )
-            return cursor.rowcount == 1
+            row = db.execute("SELECT * FROM requests WHERE id = ? AND state = 'open'", [id]).fetchone()
+            if row is None or _request(row, box) is None:
+                return False
+            _change(db, row, box, {"state": state, "scope": scope, "who": by, "said": said})
+            return True
 
     def withdrawn(self, id: str) -> None:
         with self._writing(0.0) as db:
@@ -175,12 +179,37 @@ def _bound(binding: Binding, box: Box) -> dict[str, Any]:
     return bound | {name: box.keyed(bound[name]) for name in ("exact", "alike")}
 
 
+def _opened(row: sqlite3.Row, box: Box) -> dict[str, Any]:
+    """What people are shown of a row. Raises: StateError, ValueError if it was sealed with another key, or changed."""
+    text = row["shown"]
+    content = box.opened(text if isinstance(text, bytes) else text.encode(), row["id"].encode())
+    shown: dict[str, Any] = json.loads(content)
+    if shown.pop("row", None) != (_proven(row) if box.seals else None):
+        raise ValueError("the row was changed")
+    return shown
+
+
+def _sealed(shown: Mapping[str, Any], row: Mapping[str, Any] | sqlite3.Row, box: Box) -> bytes | str:
+    """The content of the column `shown`, which proves the others where there is a key."""
+    if not box.seals:
+        return json.dumps(shown)
+    return box.sealed(json.dumps({**shown, "row": _proven(row)}).encode(), row["id"].encode())
+
+
+def _proven(row: Mapping[str, Any] | sqlite3.Row) -> dict[str, Any]:
+    return {name: row[name] for name in _COLUMNS if name != "shown"}
+
+
+def _change(db: sqlite3.Connection, row: sqlite3.Row, box: Box, to: Mapping[str, str]) -> None:
+    """Change columns of a row, in a transaction in which it was read."""
+    new = {**_proven(row), **to}
+    db.execute(_UPDATE, new | {"shown": _sealed(_opened(row, box), new, box)})
+
+
 def _request(row: sqlite3.Row, box: Box) -> ApprovalRequest | None:
     """The request of a row; `None` if it was sealed with another key, or changed."""
-    text = row["shown"]
     try:
-        content = box.opened(text if isinstance(text, bytes) else text.encode(), row["id"].encode())
-        shown = json.loads(content)
+        shown = _opened(row, box)
     except (StateError, ValueError):
         return None
     shown |= {"lines": tuple(shown["lines"]), "scopes": tuple(shown["scopes"])}

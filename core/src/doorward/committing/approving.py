@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from doorward.calls.client_requests import RunClient
 from doorward.data.planned import readable
@@ -77,11 +77,17 @@ class Approving:
         writes = [change for change in changes if change.number > 0]
         calls = [
             {"n": each.number, "function": each.function, "effect": each.effect} | _asking(each)
-            | {"arguments": readable(plain(dict(each.arguments)))}
+            | _arguments(each)
             for each in writes
         ]  # fmt: skip
-        counts = dict(Counter(each.function for each in writes))
-        call = Call(function, {"counts": counts, "calls": calls}, self.program.run, self.program.principal)
+        reads = [
+            {"n": f"dependent read {-each.number}", "function": each.function} | _arguments(each)
+            for each in changes
+            if each.number < 0
+        ]
+        shown = {"counts": dict(Counter(each.function for each in writes)), "calls": calls}
+        shown |= {"reads": reads} if reads else {}
+        call = Call(function, shown, self.program.run, self.program.principal)
         exact = repr([asdict(each) for each in changes])
         await self._approvals.confirm(self, call, decision, exact, kind="plan")
 
@@ -89,3 +95,7 @@ class Approving:
 def _asking(change: Change) -> dict[str, str]:
     decision = change.decision
     return {"rule": decision.rule, "reason": decision.reason} if decision.then == "confirm" else {}
+
+
+def _arguments(change: Change) -> dict[str, Any]:
+    return {"arguments": readable(plain(dict(change.arguments)))}

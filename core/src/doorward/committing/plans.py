@@ -80,6 +80,7 @@ class Plans:
             program = self._runs.again(stored.given, said)  # its time begins once a person has answered
             differs = await self._reading.differences(program, said, client)
             if differs:
+                file.append([(b"G", {})])
                 return self._outdated(program, differs)
             journal = await to_thread.run_sync(self._journals.commit, file, stored.given, said)
             held = None

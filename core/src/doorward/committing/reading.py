@@ -41,12 +41,15 @@ class Reading:
 
     async def differences(self, program: Program, said: StoredJournal, client: Client | None) -> tuple[str, ...]:
         """What has changed of what a plan has read, a line each; empty if nothing has. The calls are checked and
-        counted like all; those that a person let through for the plan are let through again.
+        counted like all; those that a person let through for the plan are let through again, until differences were
+        told.
 
         Raises: LimitExceeded if there is no time for all of them.
         """
         reads = [each for each in said.entries if each.ended and each.change is None and _is_of_server(each)]
-        run = self._execution.context(program, client=client, changes=self._execution.change_set(approved=True))
+        run = self._execution.context(
+            program, client=client, changes=self._execution.change_set(approved=True, spent=said.spent)
+        )
         found: dict[int, str] = {}
         at_once = CapacityLimiter(_AT_ONCE)
 

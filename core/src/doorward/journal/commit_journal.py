@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from doorward.data.offload import done
-from doorward.data.planned import resolved
+from doorward.data.planned import planned_in, resolved
 from doorward.journal.entries import Entry, Recorded
 from doorward.journal.plan_order import PATIENCE_SECONDS, PlanOrder
 from doorward.journal.recorder import Journal
@@ -77,7 +77,7 @@ class CommitJournal(Journal):
             if entry.claimed or entry.function != function or entry.made is None:
                 continue
             try:
-                if fits(resolved(entry.made, self._answers), made):
+                if fits(resolved(entry.made, self._answers), made, known=True):
                     return self._recorded.claim(entry.key)
             except LookupError:
                 continue
@@ -112,10 +112,14 @@ class CommitJournal(Journal):
             run.suspension.fail(error)
             raise error
 
-    def covers(self, call: Call) -> bool:
-        """A yes to the plan is one to its writes; it says nothing of reads whose arguments nobody had seen."""
+    def covers(self, call: Call, decision: Decision) -> bool:
+        """A yes to the plan is one to its writes; it says nothing of reads whose arguments nobody had seen, nor of a
+        write for which another rule asks now that all of its arguments are known."""
         change = self._under_way[call.place].change
-        return self._approved and change is not None and change.number > 0
+        if not self._approved or change is None or change.number < 0:
+            return False
+        then = change.decision
+        return (then.then, then.rule) == ("confirm", decision.rule) or not any(planned_in(dict(change.arguments)))
 
     def _unplanned(self, why: str) -> ProgramDiverged:
         return ProgramDiverged(

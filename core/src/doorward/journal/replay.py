@@ -24,7 +24,8 @@ class StoredJournal:
     """The calls of a stored run in the order in which they began, those that ended in the order of their ends, the
     times that its program read, its files, each with its content, and whether that is text, and the hashes of the
     `schemas` of the functions that it called. Of a plan also the `order` in which its calls were answered, withheld
-    ones included; whether a person `approved` of it, and whether its writes may have begun (`committed`)."""
+    ones included; whether a person `approved` of it, whether what had changed was told (`spent`), and whether
+    its writes may have begun (`committed`)."""
 
     entries: Sequence[Entry] = ()
     ends: list[Entry] = field(default_factory=list)
@@ -35,6 +36,7 @@ class StoredJournal:
     order: dict[int, Entry] = field(default_factory=dict)
     committed: bool = False
     approved: bool = False
+    spent: bool = False
 
     @classmethod
     @understood()
@@ -64,6 +66,8 @@ class StoredJournal:
                     calls[said["place"]].change = change_of(said)
                 case b"Y":
                     found.approved = True
+                case b"G":
+                    found.spent = True
                 case b"C":
                     found.committed = True
                 case b"T":

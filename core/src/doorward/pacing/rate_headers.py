@@ -24,6 +24,8 @@ _EPOCH = 1e9
 """A reset above this is a time, not a number of seconds; above a thousand times this, in milliseconds."""
 _PAUSE_SECONDS = 1.0
 """After a refusal that names no time."""
+_MOST_SECONDS = 86_400.0
+"""After a day a server is asked again, whatever it told."""
 _ROUNDED_SECONDS = 1.0
 """A whole number may have been rounded down: to be early by that would provoke a refusal."""
 
@@ -48,7 +50,10 @@ def told(status: int, headers: Mapping[str, str]) -> Told | None:
     remaining, reset, limit = _members(headers["ratelimit"]) if "ratelimit" in headers else _common(headers)
     if status == 429:
         wait = retry_after(headers.get("retry-after", ""))
-        return Told(0, _PAUSE_SECONDS if wait is None and reset is None else wait or reset, limit, bucket, True)
+        reset = _PAUSE_SECONDS if wait is None and reset is None else wait or reset
+    reset = None if reset is None else min(reset, _MOST_SECONDS)
+    if status == 429:
+        return Told(0, reset, limit, bucket, True)
     return None if remaining is None else Told(remaining, reset, limit, bucket)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.data.planned import Planned, in_text, planned, planned_in, resolved, told
 from doorward.model.decisions import ALLOWED, Decision, Effect, effect
-from doorward.model.errors import InvalidArguments, LimitExceeded
+from doorward.model.errors import InvalidArguments, LimitExceeded, Refused
 from doorward.model.functions import Function
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ class _Withheld:
 
 class ChangeSet:
     """What a program would change, as far as it has come. `effect_of` says which calls are reads, `lacks` what answers
-    look like. `approved`: its reads are those of a plan that were let through once, and need nobody's yes again."""
+    look like. `approved`: its reads are those of a plan that were let through once, and need nobody's yes again;
+    `spent`: they were made again on that yes already, and what had changed was told."""
 
     def __init__(
         self,
@@ -58,8 +59,10 @@ class ChangeSet:
         effect_of: Callable[[Function], Effect] = effect,
         *,
         approved: bool = False,
+        spent: bool = False,
     ) -> None:
-        self._found, self._lacks, self._effect_of, self._approved = _Withheld(), lacks, effect_of, approved
+        self._found, self._lacks, self._effect_of = _Withheld(), lacks, effect_of
+        self._approved, self._spent = approved, spent
 
     @property
     def changes(self) -> Sequence[Change]:
@@ -71,8 +74,13 @@ class ChangeSet:
         """The writes, and the reads that need answers of writes."""
         return [*self._found.writes, *self._found.reads]
 
-    def covers(self, call: Call) -> bool:
+    def covers(self, call: Call, decision: Decision) -> bool:
         """See `Changes.covers`."""
+        if self._spent:
+            raise Refused(
+                f"{call.function.qualified} needs a person's yes: the one to this plan let it be read again once",
+                hint="Plan the program anew.",
+            )
         return self._approved
 
     async def meet(self, run: PlannedRun, call: Call, decision: Decision) -> Planned | None:
@@ -136,26 +144,27 @@ def is_as_planned(change: Change, function: str, arguments: Any, answers: Mappin
     if answers is None:
         return fits(dict(change.arguments), arguments)
     try:
-        return fits(resolved(dict(change.arguments), answers), arguments)
+        return fits(resolved(dict(change.arguments), answers), arguments, known=True)
     except LookupError:
         return False
 
 
-def fits(wanted: Any, given: Any) -> bool:
-    """Whether a value is the wanted one, where that is known."""
-    if planned(wanted) is not None:
+def fits(wanted: Any, given: Any, *, known: bool = False) -> bool:
+    """Whether a value is the wanted one, where that is known. `known`: it is everywhere, and what looks unknown is what
+    a server answered."""
+    if not known and planned(wanted) is not None:
         return True
     match wanted:
         case dict():
             return (
                 isinstance(given, Mapping)
                 and wanted.keys() == given.keys()
-                and all(fits(part, given[key]) for key, part in wanted.items())
+                and all(fits(part, given[key], known=known) for key, part in wanted.items())
             )
         case list() | tuple():
             return (
                 isinstance(given, (list, tuple))
                 and len(wanted) == len(given)
-                and all(fits(part, other) for part, other in zip(wanted, given, strict=True))
+                and all(fits(part, other, known=known) for part, other in zip(wanted, given, strict=True))
             )
     return type(wanted) is type(given) and bool(wanted == given)

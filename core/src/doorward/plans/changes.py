@@ -36,6 +36,7 @@ class Changes(Protocol):
         """
         ...
 
-    def covers(self, call: Call) -> bool:
-        """Whether a person has approved of this call already, with the plan that it belongs to."""
+    def covers(self, call: Call, decision: Decision) -> bool:
+        """Whether a person has approved already of this call, of which a rule says `confirm`, with the plan that it
+        belongs to. Raises: Refused if it must not be made, whoever is asked."""
         ...

@@ -1,0 +1,86 @@
+"""Programs and servers that would have more written, or read, than a person agreed to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from doorward.approvals.shown import as_text
+
+from .conftest import CONFIG, WORLD, Stations
+from .test_approved_plans import RULE, requests, say
+from .test_commits import planned
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_an_answer_that_looks_unknown_stands_for_nothing(
+    doorward_host: Any, writes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server answers with what stands for an unknown value in a plan: its program may not put anything there."""
+    code = """
+made = await weather.add_station(city="Oslo")
+plans = list(made) != ["id", "city"]
+await weather.tag(id=7, tag=made["city"] if plans else "everything")
+"""
+    call = Stations.call
+
+    async def lies(self: Stations, made: Any) -> Any:
+        answer = await call(self, made)
+        return {**answer, "city": {"\0planned": [1]}} if made.function.name == "add_station" else answer
+
+    monkeypatch.setattr(Stations, "call", lies)
+    async with doorward_host.gateway(CONFIG) as gate:
+        done = await gate.plans.commit(await planned(gate, code))
+        assert done.error.type == "ProgramDiverged"
+    assert [name for name, _ in writes()] == ["add_station"]
+
+
+async def test_a_yes_to_a_plan_is_none_to_what_nobody_knew(doorward_host: Any, writes: Any) -> None:
+    """A rule asks because of a value that an upstream gave once the plan was agreed to, for another reason."""
+    code = "made = await weather.add_station(city='Oslo')\nawait weather.tag(id=made['id'], tag='first')"
+    rules = RULE.format(match="weather.add_station", then="confirm")
+    rules += RULE.format(match="weather.tag", then="confirm") + 'when = "args.id == 101"\n'
+    async with doorward_host.gateway(CONFIG + rules) as gate:
+        plan = await planned(gate, code)
+        assert (await gate.plans.commit(plan)).waiting
+        say(gate, *requests(gate))
+        done = await gate.plans.commit(plan)
+        assert (done.error, done.waiting.for_) == (None, "approval")
+        assert [name for name, _ in writes()] == ["add_station"]
+        (request,) = requests(gate)
+        assert (request.function, '"id": 101' in request.arguments) == ("weather.tag", True)
+        say(gate, request)
+        assert (await gate.runs.resume(plan)).ok
+    assert [name for name, _ in writes()] == ["add_station", "tag"]
+
+
+async def test_a_plan_is_no_way_to_read_again_and_again(doorward_host: Any, writes: Any) -> None:
+    """A read that needs a yes is made once more for the commit: its differences are told once, on that yes."""
+    code = "seen = await weather.get_forecast(city='Oslo')\nawait weather.add_station(city='Oslo')"
+    async with doorward_host.gateway(CONFIG + RULE.format(match="weather.get_forecast", then="confirm")) as gate:
+        outcome = await gate.execute(code, mode="plan")
+        say(gate, *requests(gate))
+        plan = (await gate.runs.resume(outcome.waiting.run)).plan.id
+        WORLD["forecast"] = {"high": 21}
+        assert "is 21" in str((await gate.plans.commit(plan)).plan.differs)
+        WORLD["forecast"] = {"high": 22}
+        again = await gate.plans.commit(plan)
+        assert (again.ok, "22" in str(again)) == (False, False)
+    assert writes() == []
+
+
+async def test_what_a_write_depends_on_is_shown(doorward_host: Any, writes: Any) -> None:
+    """A read that is made at the commit says what is written: the person sees which it is, with its arguments."""
+    code = """
+made = await weather.add_station(city="Oslo")
+seen = await weather.station(id=made["id"], tag="the-biggest")
+await weather.remove(id=seen["seen"], tag="x")
+"""
+    async with doorward_host.gateway(CONFIG + RULE.format(match="weather.remove", then="confirm")) as gate:
+        assert (await gate.plans.commit(await planned(gate, code))).waiting
+        (request,) = requests(gate)
+        told = as_text(request)
+    assert '"id": "answer of dependent read 1: .seen"' in told
+    assert '"function": "weather.station"' in told
+    assert "the-biggest" in told
