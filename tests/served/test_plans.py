@@ -148,7 +148,10 @@ async def test_an_operator_approves_and_commits_by_commands(url: str, tmp_path: 
     (file,) = (project.state / "runs").glob("*.run")
     assert b"set_issue" not in file.read_bytes()
     assert "it is a plan, and not committed" in project.run("runs", "list").stdout
-    assert project.run("runs", "show", plan).stdout.count("withheld") == 3
+    shown = project.run("runs", "show", plan).stdout
+    assert shown.count("withheld") == 3
+    assert '"answer of 1: .number"' in shown
+    assert "planned" not in shown
     waiting = json.loads(project.run("runs", "commit", plan, "--json").stdout)["waiting"]
     assert waiting["for"] == "approval"
     (request,) = json.loads(project.run("approvals", "list", "--json").stdout)["requests"]

@@ -13,6 +13,7 @@ from ..conftest import function, stored
 NAMES = [
     "issues_create",
     "issues_list",
+    "issues_update",
     "issues_list_for_repo",
     "orgs_create_issue_type",
     "git_create_ref",
@@ -34,6 +35,7 @@ NAMES = [
         ("get_repo", "repos_get"),
         ("getRepo", "repos_get"),
         ("isues_create", "issues_create"),
+        ("issues_upd", "issues_update"),
         ("read_deployment_by_name", "read_deployment_by_name_deployments_name_flow_name_deployment_name_get"),
         ("update_zone", "patch_zone"),
     ],

@@ -46,6 +46,7 @@ async def test_a_plan_writes_nothing_and_its_commit_all(doorward_host: Any, writ
         assert (done.value, done.error, done.notes) == ([101, 103], None, ())
         again = await gate.plans.commit(outcome.plan.id)
         assert "is over: it was committed" in again.error.message
+        assert again.error.hint.startswith(f'resume_run("{outcome.plan.id}") tells what came of it')
     assert writes() == WRITTEN
 
 

@@ -170,6 +170,7 @@ async def test_executors_say_what_they_can(jail: Any) -> None:
             "an operator compiles again by `doorward compile weather`.",
         ),
         ("await doorward.call('weather.get_tides')", "weather was compiled just now"),
+        ("await doorward.call('weather.qqq')", "weather has "),
         ("await doorward.call('weather.get_forcast')", "Near: weather.get_forecast"),
         ("mcp__weather__get_forecast(city='Oslo')", "Write `from weather import get_forecast` and call it so."),
     ],

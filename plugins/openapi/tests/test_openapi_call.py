@@ -423,6 +423,33 @@ async def test_openapi_a_lost_answer_is_told_in_words(api, operation, answer, wh
     assert "Error" not in str(raised.value)
 
 
+@pytest.mark.parametrize(("method", "said"), [("get", "Try again"), ("put", "Try again"), ("post", "look at what is")])
+@pytest.mark.parametrize("lost", [True, False])
+async def test_openapi_a_write_that_may_have_been_made_is_not_to_be_made_again(api, operation, method, said, lost):
+    """Where the answer is lost, or late, nobody is told to try again what may change something twice."""
+
+    async def serve(stream):
+        async with stream:
+            await stream.receive()
+            await anyio.sleep(0 if lost else 30)
+
+    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener, anyio.create_task_group() as tasks:
+        port = listener.extra(anyio.abc.SocketAttribute.local_port)
+        tasks.start_soon(listener.serve, serve)
+        made = await api(operation(method), base_url=f"http://127.0.0.1:{port}", retries=0, timeout=0.3)
+        with pytest.raises(ServerError) as raised:
+            await made.call("op")
+        tasks.cancel_scope.cancel()
+    assert said in raised.value.hint
+
+
+async def test_openapi_a_write_that_was_not_sent_says_what_to_check(api, operation):
+    made = await api(operation("post"), base_url="http://127.0.0.1:9", retries=0)
+    with pytest.raises(ServerError) as raised:
+        await made.call("op")
+    assert "base_url" in raised.value.hint
+
+
 async def test_openapi_timeout(api, operation):
     """A server that accepts and says nothing is given up after `timeout`, or when the run's time is over."""
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1")

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
     from doorward.servers.registry import Servers
 
+_MOST_NAMES = 10
+"""Functions of a server that a hint names where no name is like the one that was asked for."""
 _MAX_NAME_CHARS = 2200
 """An id may be a route."""
 
@@ -73,4 +75,13 @@ class FunctionLookup:
     def _hint(self, name: str, principal: str, likely: Sequence[str]) -> str:
         server, _, bare = name.partition(".")
         report = self._catalog.report(server) if server in self._servers.names(principal) else None
-        return told_near(likely, bare, self._servers.modules.get(server, server), report.compiled if report else 0)
+        told = told_near(likely, bare, self._servers.modules.get(server, server), report.compiled if report else 0)
+        return told if likely or report is None else f"{self._names(server, principal)}{told}"
+
+    def _names(self, server: str, principal: str) -> str:
+        """What a server has, where a name is like nothing of it: all functions, if they are few."""
+        names = self._catalog.names(server)
+        if len(names) > _MOST_NAMES:
+            return f"{server} has {len(names)} functions: search_functions finds them. "
+        allowed = [name for name in names if self._allowed(f"{server}.{name}", principal)]
+        return f"{server} has {', '.join(allowed)}. " if allowed else ""

@@ -156,7 +156,7 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
         if name in gate.servers.broken:
             continue
         report = reports[module_name(name)]
-        count = f"server {name}: {report.functions} functions"
+        count = f"server {name}: {report.functions} function{'s' * (report.functions != 1)}"
         behind = gate.servers.outdated.get(name)
         why = "" if report.functions else " ".join(report.warnings[:1])  # an entry that would start us, for example
         yield Check(count, True, why) if behind is None else _wrong(f"{count} of the last compile", behind)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from doorward.data.words import split_words
 
 _MAX_NAME_CHARACTERS = 100
 """Characters of a name that are compared: the time grows with their square."""
+
+_LEAST_BEGINNING = 3
 
 
 def is_misspelt(name: str, other: str) -> bool:
@@ -34,13 +36,18 @@ def nearest(name: str, known: Iterable[str], most: int = 5, worth: dict[str, flo
     scores = {}
     for each, own in bare.items():
         words = _words(own)
-        shared = len(wanted & words)
+        shared = sum(word in words or any(map(_begins(word), words)) for word in wanted)
         if 0 < len(wanted) <= 2 * shared or own in alike or each in worth:
             letters = difflib.SequenceMatcher(None, name, own).ratio()
             scores[each] = (
                 shared / max(1, len(wanted)) + shared / max(1, len(words)) / 2 + letters / 2 + worth.get(each, 0.0)
             )
     return sorted(scores, key=lambda each: -scores[each])[:most]
+
+
+def _begins(word: str) -> Callable[[str], bool]:
+    """Whether a word is the beginning of another one, as `upd` is of `update`; shorter ones say too little."""
+    return lambda other: len(word) >= _LEAST_BEGINNING and other.startswith(word)
 
 
 def _words(name: str) -> set[str]:

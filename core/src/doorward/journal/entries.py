@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from doorward.data.planned import PLANNED_KEY, readable
 from doorward.model.calls import Reply
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ PATIENCE_SECONDS = 10.0
 
 SHOWN_CHARACTERS = 500
 """Of the arguments of a call, how much the journal shows to a reader."""
+
+_ESCAPED = json.dumps(PLANNED_KEY)
+"""What JSON has of an answer that a plan does not know."""
 
 
 class Entry:
@@ -64,6 +68,8 @@ class Entry:
             said = repr([self.args, self.kwargs])
         content = "\0".join((self.function, said, self.more[0], str(self.more[1])))
         self.key = hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest()[:32]
+        if _ESCAPED in said:  # the text is for a reader, the key above is not
+            said = json.dumps(readable(json.loads(said)), ensure_ascii=False)
         self.text = f"{self.function} {said[:SHOWN_CHARACTERS]}{'…' if len(said) > SHOWN_CHARACTERS else ''}"
         self.args, self.kwargs = (), None
 

@@ -129,7 +129,8 @@ class Journals:
         """What is stored of a plan that can be committed. Raises: StateError if it cannot be."""
         run = stored.given.run
         if stored.state == "ended":
-            raise StateError(f"the plan {run} is over: it was committed", hint=f"What it did: doorward runs show {run}")
+            hint = f'resume_run("{run}") tells what came of it; for an operator: doorward runs show {run}'
+            raise StateError(f"the plan {run} is over: it was committed", hint=hint)
         if stored.given.expires <= time.time():
             raise StateError(f"the plan {run} is older than plans are kept", hint="Plan the program anew.")
         said = _read(stored)

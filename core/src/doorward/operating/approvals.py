@@ -103,7 +103,9 @@ def approve(
     if run is not None and not yes:
         for each in found:
             say(f"{as_text(each)}\n", err=True)
-        click.confirm(f"Approve of these {len(found)} calls?", abort=True, err=True)
+        click.confirm(
+            f"Approve of {'this call' if len(found) == 1 else f'these {len(found)} calls'}?", abort=True, err=True
+        )
     _answer(project, found, run, True, scope=scope, by=by)
 
 

@@ -20,6 +20,7 @@ MAX_RETRY_AFTER_SECONDS = 120.0
 """The longest wait that a server may ask for; if it asks for more, the program is told at once."""
 _FIRST_PAUSE_SECONDS = 0.25
 """The longest first pause; each further one may be twice as long."""
+_MAY_BE_MADE = "It may have been made all the same: look at what is there before you make it again."
 _PASSING = (429, 502, 503, 504)
 _PORTS = {"http": 80, "https": 443}
 
@@ -105,7 +106,7 @@ class Client:
                     turn.answered(answer.status, answer.headers)
             except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, TimeoutError) as error:
                 if attempt == self._retries or not _may_repeat(error, safe) or pause >= until - time.monotonic():
-                    raise _explained(self._server, what, url, room, error) from None
+                    raise _explained(self._server, what, url, room, error, safe=safe) from None
             else:
                 pause = pause if answer.retry_after is None else answer.retry_after
                 if attempt == self._retries or not safe or answer.status not in _PASSING:
@@ -150,12 +151,14 @@ def _untrusted(text: str) -> bool:
     return "SSL" in text or "certificate" in text.lower()
 
 
-def _explained(server: str, what: str, url: str, timeout: float, error: Exception) -> ServerError:
+def _explained(server: str, what: str, url: str, timeout: float, error: Exception, *, safe: bool) -> ServerError:
     parts = urlsplit(url)
     place = f"{parts.scheme}://{parts.netloc}"
     if isinstance(error, (TimeoutError, httpx2.TimeoutException)):
         why = f"{place} did not answer within {timeout:.3g} seconds"
-        return ServerError(f"{what}: {why}", hint="Try again, or raise `timeout` of the server.")
+        sent = not isinstance(error, (httpx2.ConnectTimeout, httpx2.PoolTimeout))
+        hint = _MAY_BE_MADE if sent and not safe else "Try again, or raise `timeout` of the server."
+        return ServerError(f"{what}: {why}", hint=hint)
     if isinstance(error, httpx2.ConnectError):
         text = str(error)[:200]
         if _untrusted(text):
@@ -164,4 +167,4 @@ def _explained(server: str, what: str, url: str, timeout: float, error: Exceptio
         hint = f"Check `url` (or `schema`) of [servers.{server}], the network and the proxy."
         return ServerError(f"{what}: {place} cannot be reached: {text}", hint=hint)
     why = "the answer cannot be unpacked" if isinstance(error, httpx2.DecodingError) else "the connection was lost"
-    return ServerError(f"{what}: the exchange with {place} failed: {why}", hint="Try again.")
+    return ServerError(f"{what}: the exchange with {place} failed: {why}", hint="Try again." if safe else _MAY_BE_MADE)

@@ -149,7 +149,8 @@ def _server_line(server: Mapping[str, Any]) -> str:
     more = ", …" if server["functions"] > len(server["first"]) else ""
     about = f"\n  {server['about']}" if "about" in server else ""
     note = f" ({server['note']})" if "note" in server else ""
-    return f"{server['name']}: {server['functions']} functions: {', '.join(server['first'])}{more}{note}{about}"
+    count = f"{server['functions']} function{'s' * (server['functions'] != 1)}"
+    return f"{server['name']}: {count}: {', '.join(server['first'])}{more}{note}{about}"
 
 
 def _has_guides(gate: Gateway) -> bool:

@@ -146,11 +146,13 @@ class Client:
     ) -> Answer:
         """One exchange, repeated where `retries` says so and the time allows."""
         until = time.monotonic() + left
+        changes = not idempotent and hop.method not in ("GET", "HEAD")
         for attempt in range(self._reach.retries + 1):
             last = attempt == self._reach.retries
             async with self._limits.turn(hop.method, hop.url, call) as turn:
                 room = max(0.0, min(timeout, until - time.monotonic()))
-                with failures.explained(self._server, what, hop.url, room, self._reach.by_socket(hop.url)):
+                socket = self._reach.by_socket(hop.url)
+                with failures.explained(self._server, what, hop.url, room, socket, changes=changes):
                     try:
                         answer = await self._exchange(what, hop, room, auth, max_bytes)
                     except httpx2.TransportError as error:

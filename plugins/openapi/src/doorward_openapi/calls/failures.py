@@ -20,14 +20,19 @@ _WORDS: tuple[tuple[type[Exception], str], ...] = (
 
 
 @contextmanager
-def explained(server: str, what: str, url: str, timeout: float, socket: str | None = None) -> Iterator[None]:
-    """Raises: ServerError for whatever goes wrong in the block. `socket` is the path of the Unix socket in use."""
+def explained(
+    server: str, what: str, url: str, timeout: float, socket: str | None = None, *, changes: bool = False
+) -> Iterator[None]:
+    """Raises: ServerError for whatever goes wrong in the block. `socket` is the path of the Unix socket in use;
+    `changes` says that making the request twice is not the same as making it once."""
     try:
         yield
     except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
         place = f"{urlsplit(url).scheme}://{urlsplit(url).netloc.rpartition('@')[2]}"
         place = f"{place} (by the socket {socket})" if socket else place
         why, hint = _reason(error, server, place, timeout, socket)
+        if changes and _may_have_been_made(error):
+            hint = "It may have been made all the same: look at what is there before you make it again."
         raise ServerError(f"{what}: {why}", hint=hint) from None
 
 
@@ -45,6 +50,13 @@ def _reason(error: Exception, server: str, place: str, timeout: float, socket: s
         return f"{place} cannot be reached: {text[:200]}", hint
     words = next((words for kind, words in _WORDS if isinstance(error, kind)), "the request cannot be made")
     return f"the exchange with {place} failed: {words}", "Try again; if it stays, tell the operator."
+
+
+def _may_have_been_made(error: Exception) -> bool:
+    """Whether the request may have reached the API."""
+    return not isinstance(
+        error, (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError, httpx2.InvalidURL)
+    )
 
 
 def untrusted(text: str) -> bool:
