@@ -75,9 +75,10 @@ class FunctionLookup:
     def _hint(self, name: str, principal: str, likely: Sequence[str]) -> str:
         server, _, bare = name.partition(".")
         report = self._catalog.report(server) if server in self._servers.names(principal) else None
-        if not likely and report is not None and (names := self._names(server, principal)):
-            return names
-        return told_near(likely, bare, self._servers.modules.get(server, server), report.compiled if report else 0)
+        told = told_near(likely, bare, self._servers.modules.get(server, server), report.compiled if report else 0)
+        if not likely and report is not None:
+            return f"{self._names(server, principal)}{told}"
+        return told
 
     def _names(self, server: str, principal: str) -> str:
         """What a server has, where a name is like nothing of it: all functions, if they are few."""
