@@ -14,6 +14,7 @@ from typing import Any
 import anyio
 import mcp_types as t
 import pytest
+from doorward import Gateway
 
 from .product import Agent, Project, module, until
 from .protected import Keeper, protected
@@ -254,3 +255,15 @@ async def test_a_run_is_suspended_for_a_login(tmp_path: Path, provider: Any) -> 
     async with place.stdio(elicitation_callback=person) as agent:
         answer = await agent.run("import mine\nmine.me()")
         assert "nobody is logged in to mine" in answer["error"]["message"]
+
+
+@pytest.mark.parametrize(("own", "whose"), [("", ""), ("per_principal = true\n", " --principal alice")])
+async def test_a_run_that_waits_for_a_login_names_the_command_for_it(
+    tmp_path: Path, provider: Any, own: str, whose: str
+) -> None:
+    """A login that is the same for all is made without a principal: `doorward login --principal` refuses it."""
+    place = project(tmp_path, api(provider) + own + "[approvals]\nlogin = true\n")
+    assert place.run("compile").returncode == 0
+    async with Gateway.open(place.folder / "doorward.toml") as gate:
+        waiting = (await gate.execute("import mine\nmine.me()", principal="alice")).waiting
+    assert waiting.what == (f"nobody is logged in to mine. A person logs in: doorward login mine{whose}",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -50,7 +51,8 @@ class Logins:
                     return
         if resumable:
             name = self._servers.modules.get(server, server)
-            whose = "" if principal == LOCAL else f" --principal {principal}"
+            own = principal != LOCAL and self._servers.per_principal(server)
+            whose = f" --principal {shlex.quote(principal)}" if own else ""
             await run.suspension.wait("login", f"{refused.message}. A person logs in: doorward login {name}{whose}")
         raise refused
 

@@ -76,7 +76,9 @@ class FunctionLookup:
         server, _, bare = name.partition(".")
         report = self._catalog.report(server) if server in self._servers.names(principal) else None
         told = told_near(likely, bare, self._servers.modules.get(server, server), report.compiled if report else 0)
-        return told if likely or report is None else f"{self._names(server, principal)}{told}"
+        if not likely and report is not None:
+            return f"{self._names(server, principal)}{told}"
+        return told
 
     def _names(self, server: str, principal: str) -> str:
         """What a server has, where a name is like nothing of it: all functions, if they are few."""
