@@ -118,7 +118,7 @@ class Broker:
         made: Call | None = None
         error: BaseException | None = None
         said: DoorwardError | None = None
-        sent, received, decision, planned = 0, 0, ALLOWED, None
+        sent, received, decision, planned, out = 0, 0, ALLOWED, None, False
         try:
             if run.withheld:
                 raise run.withheld
@@ -151,6 +151,7 @@ class Broker:
             if not repeats:
                 run.sending(call)
             try:
+                out = True
                 result = await self._performing.perform(run, call, sent)
                 reply = result if isinstance(result, Reply) else Reply(result)
                 reply, size, received = await self._checks.reply(call, reply, run, scope, headers=headers)
@@ -177,9 +178,10 @@ class Broker:
                 redact_error(error, NO_SECRETS)  # these are the program's own words: they are only cut
             raise error from None
         finally:
-            waits = isinstance(error, asyncio.CancelledError) and run.suspension.awaited  # it was not made
+            ends = isinstance(error, asyncio.CancelledError) and run.suspension.awaited
             ms = (time.perf_counter() - started) * 1000
             call = call or self._made(run, function, {}, link, place)
+            waits = ends and not (out and run.is_out(call))  # it was not made
             if not waits and planned is None:
                 self._ended(run, call, made, error, (ms, sent, received), decision)
 

@@ -81,6 +81,10 @@ class CallContext(Protocol):
         """A call that went out was not made, and waits with its run; or it goes on."""
         ...
 
+    def is_out(self, call: Call) -> bool:
+        """Whether a call that went out may have been made: it does not wait with its run."""
+        ...
+
     async def settle(self, call: Call, known: Callable[[], bool]) -> None:
         """Make sure that a call may go out which may not be repeated, unless its server has `known` of it. Raises:
         OutcomeUnknown if it may have been made."""

@@ -184,6 +184,10 @@ class Journal(Events):
         the run is suspended nobody knows whether it was made."""
         self._under_way[place].waits = waits
 
+    def is_waiting(self, place: int) -> bool:
+        """See `waits`."""
+        return self._under_way[place].waits
+
     async def _unknown(self, entry: Entry, suspends: Suspends) -> None:
         if entry.again is None and suspends.possible:
             lost = f"call {entry.place} was sent and its answer lost, so it may have been made: {entry.text}"

@@ -92,6 +92,10 @@ class RunJournal(RunModules):
         if self._journal is not None:
             self._journal.waits(call.place, waits)
 
+    def is_out(self, call: Call) -> bool:
+        """Whether a call that went out may have been made: it does not wait with its run."""
+        return self._journal is None or not self._journal.is_waiting(call.place)
+
     def replayed(self, entry: Entry) -> None:
         """Count a call that was made before the run was resumed, as it was counted then."""
         with suppress(DoorwardError):
