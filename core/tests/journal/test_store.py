@@ -63,6 +63,24 @@ def test_a_frame_that_was_not_written_to_its_end_is_left_out(tmp_path: Path) -> 
         assert runs(tmp_path).show(RUN).frames[-1] == (b"T", {"v": [3.0]})
 
 
+def test_a_frame_that_is_damaged_is_no_end(tmp_path: Path) -> None:
+    """What comes after it may say that a call went out: it is not cut off, and the run does not go on."""
+    file = runs(tmp_path).create(given())
+    file.append([(b"T", {"v": [1.0]})])
+    (path,) = (tmp_path / "runs").glob("*.run")
+    place = path.stat().st_size - 2
+    file.append([(b"S", {"n": 0})])
+    file.close()
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+    store = runs(tmp_path)
+    with pytest.raises(StateError, match="damaged"):
+        store.claim(RUN, "ada")
+    assert path.read_bytes() == content
+    assert (store.all(), store.unread()) == ([], 1)
+
+
 def test_one_process_has_a_run(tmp_path: Path) -> None:
     """The second is told; when the first dies, however, the run is free and known to have died."""
     runs(tmp_path).create(given()).close()

@@ -36,15 +36,20 @@ def written(kind: bytes, said: Any, place: int, box: Box) -> bytes:
 
 
 def read(content: bytes, box: Box, only: bytes = b"") -> Iterator[tuple[Frame | None, int]]:
-    """The frames of a file, and where each ends; `None` for those of a kind that is not wanted. A frame that was not
-    written to its end, and what follows, is left out. Raises: StateError."""
+    """The frames of a file, and where each ends; `None` for those of a kind that is not wanted. A last frame that was
+    not written to its end is left out.
+
+    Raises: StateError if a frame is damaged: what follows it may say that a call went out.
+    """
     at, place = len(MAGIC), 0
     while at + _HEAD.size <= len(content):
         kind, length, crc = _HEAD.unpack_from(content, at)
         start, at = at + _HEAD.size, at + _HEAD.size + length
         payload = content[start:at]
-        if length > _MOST or len(payload) < length or zlib.crc32(payload) != crc:
+        if len(payload) < length <= _MOST:
             return
+        if length > _MOST or zlib.crc32(payload) != crc:
+            raise StateError("a stored run cannot be read: it is damaged", hint="Run the program anew.")
         wanted = not only or kind in only
         try:
             yield ((kind, _value(box.opened(payload, _about(kind, place)))) if wanted else None), at

@@ -99,6 +99,8 @@ def approve(
     if always and run is not None:
         raise click.UsageError("--always is for one request")
     if always:
+        if scope not in found[0].scopes:
+            raise click.UsageError(f"a yes to this request is for {' or '.join(found[0].scopes)}")
         _always(project, found[0], by, ask=not yes)
     if run is not None and not yes:
         for each in found:
