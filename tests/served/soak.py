@@ -188,16 +188,16 @@ class Soak:
                 await self._ask(agent, number, kind, code, "execute_code", code=code, timeout=kind.timeout,
                                 description=kind.name)  # fmt: skip
             if scope.cancelled_caught:
-                self.book.lost.setdefault(_hash(code), "gone" if goes else "no answer in 60 s")
+                self.book.lost[_hash(code)] = "gone" if goes else "no answer in 60 s"
                 return
 
     async def _ask(self, agent: Agent, number: int, kind: Kind, program: str, tool: str, **arguments: Any) -> None:
         epoch, calm = self.epoch, not self.faults
         try:
             outcome = await agent.call(tool, **arguments)
-        except Exception as error:
-            self.book.lost[_hash(program)] = str(error)
-            if calm and epoch == self.epoch and not self.faults:
+        except BaseException as error:  # also a cancellation, by a connection that broke
+            self.book.lost[_hash(program)] = repr(error)
+            if isinstance(error, Exception) and calm and epoch == self.epoch and not self.faults:
                 self.book.wrong.append(f"{kind.name}: {error!r}")
             raise
         assert isinstance(outcome, dict), outcome
