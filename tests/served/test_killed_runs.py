@@ -32,7 +32,7 @@ KEYED = "keyed.add_item"
 """Is made again without a person: its API knows a repeated call by its key."""
 
 IN_JAILS = range(*map(int, os.environ.get("DOORWARD_KILLED_IN_JAILS", "0:1").split(":")))
-"""The same for the executors of CPython, which take longer. They were 0:50 once."""
+"""The same for the executors of CPython, which take longer. See docs/runs.md for how many they were once."""
 
 KEPT = RunSettings(most=100_000)
 
