@@ -124,9 +124,12 @@ async def test_a_journal_costs_a_call_next_to_nothing(doorward_host: Any, tmp_pa
             for name, call in {"read": CALL, "write": WRITE}.items():
                 run = journaled(gate, tmp_path / durable, durable)
                 await run.call(*call)
-                with system_calls() as made, counted() as calls:
-                    await run.call(*call)
-                found[durable, name] = calls["call"] + calls["c_call"]
+                counts = []
+                for _ in range(3):  # what is counted besides, of caches that are filled, is not of a call
+                    with system_calls() as made, counted() as calls:
+                        await run.call(*call)
+                    counts.append(calls["call"] + calls["c_call"])
+                found[durable, name] = min(counts)
                 system[durable, name] = made
     assert found["waits", "read"] <= MOST_FUNCTION_CALLS
     assert found["waits", "read"] - found["never", "read"] <= 20
