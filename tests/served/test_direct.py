@@ -133,7 +133,14 @@ async def test_a_guide_by_http_is_fetched_by_each_compile_and_read_without_netwo
 async def test_without_guides_and_direct_tools_nothing_is_added(project: Project) -> None:
     async with project.stdio() as agent:
         names = [tool.name for tool in (await agent.client.list_tools()).tools]
-        assert names == ["list_servers", "search_functions", "get_functions", "execute_code", "run_cached_code"]
+        assert names == [
+            "list_servers",
+            "search_functions",
+            "get_functions",
+            "execute_code",
+            "run_cached_code",
+            "commit_plan",
+        ]
         assert "Skills" not in (agent.client.instructions or "")
 
 

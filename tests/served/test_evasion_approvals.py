@@ -104,7 +104,8 @@ async def test_a_yes_is_for_one_call_of_one_run(served: Served, ledger: Any, era
         assert (await agent.run(other))["waiting"]["for"] == "approval"
         assert payments(ledger) == []
         assert (await agent.call("resume_run", run=waiting["run"]))["value"] == "POST"
-        assert not (await agent.call("resume_run", run=waiting["run"]))["ok"]
+        assert (await agent.call("resume_run", run=waiting["run"]))["value"] == "POST"  # told once more, and not made
+        assert payments(ledger) == [50]
         assert not (await agent.call("resume_run", run=waiting["run"].upper()))["ok"]
     assert payments(ledger) == [50]
 
