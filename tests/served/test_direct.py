@@ -287,7 +287,7 @@ async def test_no_exposed_function_breaks_the_tools_of_a_client(tmp_path: Path) 
         async with project.stdio() as agent:
             tools = (await agent.client.list_tools()).tools
             names = [tool.name for tool in tools]
-            assert len(names) == len(set(names)) == 10
+            assert len(names) == len(set(names)) == 11
             assert all(
                 re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", key)
                 for tool in tools
