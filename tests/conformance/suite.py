@@ -27,12 +27,13 @@ def command() -> list[str]:
 def run(
     words: Sequence[str], folder: Path, env: Mapping[str, str] | None = None, seconds: float = 300
 ) -> tuple[int, str]:
-    """The exit code, which counts what the revision requires, and what the suite printed."""
+    """The exit code, which counts what the revision requires, and what the suite printed: at the end, how each
+    scenario ended."""
     environment = {**os.environ, **(env or {})}
     ran = subprocess.run(
         [*command(), *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=seconds, check=False
     )
-    return ran.returncode, re.sub(r"\x1b\[[0-9;]*m", "", ran.stdout + ran.stderr)
+    return ran.returncode, re.sub(r"\x1b\[[0-9;]*m", "", ran.stderr + ran.stdout)
 
 
 def failing(said: str) -> set[str]:
