@@ -30,6 +30,9 @@ def told(number, frame):
         tasks = [task.get_coro().__qualname__ for task in asyncio.all_tasks()]
     except RuntimeError:
         return
+    for each in gc.get_objects():  # asyncio keeps cancelled timers until they are due, and with them what was around them
+        if isinstance(each, asyncio.TimerHandle) and each.cancelled():
+            each._context = None
     gc.collect()
     types = [type(each) for each in gc.get_objects()]
     objects = collections.Counter(f"{each.__module__}.{each.__qualname__}" for each in types)
