@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import signal
 import socket
 from collections import Counter
@@ -22,21 +23,34 @@ from .product import PATIENCE, Agent, Process, Project, alive, descendants, proc
 from .test_http_auth import connected
 
 INSIDE = """\
-import asyncio, json, os, signal, sys
+import asyncio, collections, gc, json, os, signal, sys
 
 def told(number, frame):
     try:
         tasks = [task.get_coro().__qualname__ for task in asyncio.all_tasks()]
     except RuntimeError:
         return
+    for each in gc.get_objects():  # asyncio keeps cancelled timers until they are due, and with them what was around them
+        if isinstance(each, asyncio.TimerHandle) and each.cancelled():
+            each._context = None
+    gc.collect()
+    types = [type(each) for each in gc.get_objects()]
+    objects = collections.Counter(f"{each.__module__}.{each.__qualname__}" for each in types)
     with open("inside.new", "w") as file:
-        json.dump(tasks, file)
+        json.dump({"tasks": tasks, "objects": objects}, file)
     os.replace("inside.new", "inside.json")
 
 if "serve" in sys.orig_argv:
     signal.signal(signal.SIGUSR1, told)
 """
-"""A `sitecustomize` by which the gateway tells its tasks."""
+"""A `sitecustomize` by which the gateway tells its tasks, and how many objects it has of each type."""
+
+
+MADE = ("doorward", "mcp.", "uvicorn.", "h11.", "starlette.", "asyncio.", "anyio.", "socket.")
+"""The packages of types whose objects are counted."""
+
+KEPT = {"doorward.calls.artefact_store.StoredArtefact", "asyncio.events.TimerHandle"}
+"""Types of which many may be left: results are kept up to a bound, and asyncio clears its timers when most are over."""
 
 
 @dataclass(frozen=True)
@@ -94,17 +108,17 @@ class Book:
 
 
 class Soak:
-    """A served project whose clients run programs until it is `over`."""
+    """A served project whose clients run programs until it is `over`. `engine`: that of containers, or none."""
 
-    def __init__(self, project: Project, tokens: list[str]) -> None:
-        self.project, self.tokens = project, tokens
+    def __init__(self, project: Project, tokens: list[str], engine: Any) -> None:
+        self.project, self.tokens, self.engine = project, tokens, engine
         self.over = False
         self.book = Book()
         self.seen: set[Process] = set()
         self.memory: list[tuple[int, int, int]] = []
         self.failed = Counter[str]()
         """Why clients had to connect again."""
-        self.epoch = self.faults = 0
+        self.epoch = self.faults = self.killed = self.docked = 0
         self.chance = random.Random(20)
         self._number = self._busy = 0
         self._waiting: list[tuple[int, str, Kind, str]] = []
@@ -122,9 +136,12 @@ class Soak:
 
     # The gateway
 
-    def start(self, *, durable: str, fail: str) -> None:
+    def start(self, *, durable: str, fail: str, full: str) -> None:
+        """`full` is the executor of the programs that Monty cannot run; without an engine, nsjail is."""
         self.closed = fail == "closed"
-        self.project.env |= {"DOORWARD_RUNS__DURABLE": durable, "DOORWARD_HOOKS__AUDIT_JSONL__FAIL": fail}
+        self.full = full if self.engine else "nsjail"
+        self.project.env |= {"DOORWARD_RUNS__DURABLE": durable, "DOORWARD_HOOKS__AUDIT_JSONL__FAIL": fail,
+                             "DOORWARD_EXECUTOR": json.dumps(["monty", self.full])}  # fmt: skip
         self.url, self.serving = self._generation.enter_context(self.project.http("--port", self._port))
         self.gateways.append(process(self.serving.pid))
 
@@ -209,6 +226,7 @@ class Soak:
             await anyio.sleep(0.3)
             return
         self.book.answered[_hash(program)] = outcome
+        self.docked += kind.name == "full" and self.full == "docker"
         answer = outcome["value"] if outcome["ok"] else outcome["error"]["type"]
         if answer == kind.answer:
             return
@@ -247,10 +265,18 @@ class Soak:
         while len(self.book.answered) < more:
             found = descendants(self.serving.pid)
             self.seen |= {*found}
+            found += await anyio.to_thread.run_sync(self.contained)
             if found:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self.chance.choice(found)[0], signal.SIGKILL)
+                    self.killed += 1
             await anyio.sleep(0.3)
+
+    def contained(self) -> list[Process]:
+        """The first processes of the containers."""
+        if self.engine is None:
+            return []
+        return [process(pid) for each in self.engine.containers() if (pid := each["State"]["Pid"])]
 
     # What is left
 
@@ -268,28 +294,28 @@ class Soak:
         yield
         self._paused = False
 
-    def tasks(self) -> Counter[str]:
-        """The tasks of the gateway, as it tells them."""
+    def held(self) -> dict[str, int]:
+        """What the gateway holds, counted: of its objects those of the types that are made for a client or a run."""
         file = self.project.folder / "inside.json"
         file.unlink(missing_ok=True)
         self.serving.send_signal(signal.SIGUSR1)
         until(file.exists)
-        return Counter(json.loads(file.read_text()))
-
-    def held(self) -> dict[str, int]:
-        """What the gateway holds, counted."""
+        inside = json.loads(file.read_text())
         pid = self.serving.pid
-        threads = len(os.listdir(f"/proc/{pid}/task"))
-        return {"descriptors": len(os.listdir(f"/proc/{pid}/fd")), "threads": threads, "tasks": self.tasks().total(),
-                "processes": len(descendants(pid))}  # fmt: skip
+        counted = {"descriptors": len(os.listdir(f"/proc/{pid}/fd")), "threads": len(os.listdir(f"/proc/{pid}/task")),
+                   "tasks": len(inside["tasks"]), "processes": len(descendants(pid))}  # fmt: skip
+        return counted | {
+            name: n for name, n in inside["objects"].items() if name.startswith(MADE) and name not in KEPT
+        }
 
     def leftovers(self) -> dict[str, list[str]]:
         """What the gateways have left after their end."""
         pids = {pid for pid, _ in self.gateways}
-        groups = [str(each) for each in Path("/sys/fs/cgroup").glob("**/doorward-*") if _owner(each.name) in pids]
+        groups = [at for at, *_ in os.walk("/sys/fs/cgroup") if _owner(os.path.basename(at)) in pids]
         return {
             "processes": [str(each) for each in self.seen if alive(each)],
             "control groups": groups,
+            "containers": [each["Id"] for each in self.engine.containers()] if self.engine else [],
             "temporary files": os.listdir(self.project.env["TMPDIR"]),
         }
 
@@ -316,7 +342,8 @@ def _leaves(failed: BaseExceptionGroup[Any]) -> Iterator[BaseException]:
 
 
 def _owner(group: str) -> int:
-    return int(part) if (part := group.split("-")[1]).isdigit() else 0
+    """The process that has made a control group, if it is one of ours."""
+    return int(group.split("-")[1]) if re.match(r"doorward-\d+-", group) else 0
 
 
 def _hash(code: str) -> str:

@@ -4,7 +4,9 @@ that repeat."""
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
+import struct
 from collections.abc import AsyncIterator, Sized
 from contextlib import asynccontextmanager
 from typing import Any
@@ -234,6 +236,20 @@ async def test_sessions_are_bounded_in_all() -> None:
     assert refused.value.status == 503
 
 
+async def test_a_session_that_its_client_ends_takes_no_room() -> None:
+    """Nor memory; and one that lives does not make room instead of it. Nobody ends that of another."""
+    sdk, forgotten = Sdk(), list[str]()
+    behind = Requests(sdk, HttpSettings(sessions=2), forgotten.append)
+    await behind(scope("alice"), nothing, nowhere)
+    await behind({**scope("bob", "1"), "method": "DELETE"}, nothing, nowhere)
+    for closed in range(2, 7):
+        await behind(scope("alice"), nothing, nowhere)
+        await behind({**scope("alice", str(closed)), "method": "DELETE"}, nothing, nowhere)
+    assert forgotten == ["2", "3", "4", "5", "6"]
+    assert sdk.ended == ["1", *forgotten], "each by its client, and that of bob is for the SDK to refuse"
+    assert [session.id for session in behind.sessions._all] == [*behind.sessions._by_id] == ["1"]
+
+
 async def test_an_answer_without_an_id_opens_no_session() -> None:
     """A redirect, say: its client gets it, and nothing is kept."""
     statuses: list[int] = []
@@ -298,6 +314,31 @@ async def test_nothing_is_read_of_a_client_that_is_gone(monkeypatch: pytest.Monk
     for _ in range(5):
         await asyncio.sleep(0)
     assert asked == []
+
+
+async def test_nothing_is_kept_of_connections_that_were_reset() -> None:
+    """Nor the last request of each, until the time is over in which the next one could have come."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    def kept() -> list[Connection]:
+        gc.collect()
+        return [each for each in gc.get_objects() if isinstance(each, Connection)]
+
+    before = len(kept())
+    async with serving(app, HttpSettings()) as (found, address):
+        for _ in range(5):
+            reader, writer = await asyncio.open_connection(*address)
+            writer.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            await reader.readuntil(b"204")
+            linger = struct.pack("ii", 1, 0)  # so it is a reset
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            writer.transport.abort()
+        await count(found, 0)
+        await asyncio.sleep(0)
+        assert len(kept()) <= before + 1, "the one that was accepted last"
 
 
 @pytest.mark.slow

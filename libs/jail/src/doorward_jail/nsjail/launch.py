@@ -51,6 +51,8 @@ class Jail:
                 await asyncio.wait_for(self._process.wait(), _GRACE_SECONDS)
                 break
         await asyncio.wait([self._listening], timeout=_GRACE_SECONDS)
+        # What else holds the pipe of its standard error would keep our end open, for Python to complain of at its exit.
+        self._process._transport.close()  # type: ignore[attr-defined]
 
     async def _listen(self) -> None:
         assert self._process.stderr

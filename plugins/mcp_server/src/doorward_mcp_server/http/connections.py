@@ -50,6 +50,7 @@ class Connection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        self._unset_keepalive_if_required()  # uvicorn leaves the timer of a reset one, which holds its last request
         self._rest = b""
         self.lost.set()
 

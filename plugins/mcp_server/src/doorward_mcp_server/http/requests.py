@@ -96,7 +96,7 @@ class Requests:
         # send nothing at all.
         scope = {**scope, "headers": [(name, value) for name, value in scope["headers"] if name != b"last-event-id"]}
         with self.sessions.used(scope):
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, self.sessions.ending(scope, send) if scope["method"] == "DELETE" else send)
 
     async def _post(self, scope: Scope, receive: Receive, send: Send, places: AsyncExitStack) -> None:
         headers = Headers(scope=scope)

@@ -90,11 +90,22 @@ class HttpSessions:
             if not session.id:
                 self._all.discard(session)
 
+    def ending(self, scope: Scope, send: Send) -> Send:
+        """A `send` for a DELETE: a session that its client has ended is forgotten, and takes nobody's room."""
+        session = self._of(scope)
+
+        async def noted(message: Message) -> None:
+            if session and message["type"] == "http.response.start" and message["status"] < 300:
+                self._drop(session)
+            await send(message)
+
+        return noted
+
     @contextmanager
     def used(self, scope: Scope, *, asked: bool = False) -> Iterator[None]:
         """A block in which a request of this session is under way; `asked` unless it only opens it."""
-        session = self._by_id.get(Headers(scope=scope).get(SESSION_ID, ""))
-        if session is None or session.principal != scope[PRINCIPAL]:
+        session = self._of(scope)
+        if session is None:
             yield
             return
         session.asked = session.asked or asked
@@ -117,6 +128,11 @@ class HttpSessions:
         for session in list(self._all):
             await self._end(session)
 
+    def _of(self, scope: Scope) -> _Session | None:
+        """The session that a request names, if it is its principal's."""
+        session = self._by_id.get(Headers(scope=scope).get(SESSION_ID, ""))
+        return session if session and session.principal == scope[PRINCIPAL] else None
+
     async def _make_room(self, principal: str) -> None:
         crowd = [session for session in self._all if session.principal == principal]
         if len(crowd) < self._most:
@@ -129,14 +145,20 @@ class HttpSessions:
 
     async def _end(self, session: _Session) -> None:
         """End a session as its client would: by a DELETE."""
-        self._all.discard(session)
-        if self._by_id.pop(session.id, None):
-            self._forget(session.id)
+        if self._drop(session):
             await self._app(
                 {**session.scope, "method": "DELETE", "headers": [(SESSION_ID.encode(), session.id.encode())]},
                 _nothing,
                 nowhere,
             )
+
+    def _drop(self, session: _Session) -> bool:
+        """Returns: whether it was still there."""
+        self._all.discard(session)
+        if not self._by_id.pop(session.id, None):
+            return False
+        self._forget(session.id)
+        return True
 
 
 async def _nothing() -> Message:
