@@ -26,13 +26,16 @@ class Usage:
         return self._amounts.get(name, 0)
 
     def add(self, name: str, amount: float) -> None:
-        """Add to an amount; less than nothing takes back."""
+        """Add to an amount; less than nothing takes back. Raises: ValueError if it is no number, which no limit stops."""
+        if amount - amount != 0:
+            raise ValueError(f"{name}: {amount} is no amount")
         if name in self._amounts or len(self._amounts) < MAX_AMOUNTS:
             self._amounts[name] = self._amounts.get(name, 0) + amount
 
     def newly(self, name: str) -> float:
-        """What was added to the amount with this name since this was asked last, for whoever keeps accounts."""
-        amount = self.of(name)
+        """What was added to the amount with this name since this was asked last, for whoever keeps accounts. Nobody is
+        paid for using something: a run takes nothing back that it did not add."""
+        amount = max(self.of(name), 0)
         more = amount - self._counted.get(name, 0)
         if more:
             self._counted[name] = amount
