@@ -119,6 +119,8 @@ class FileRuns:
         try:
             if not flocked(number, _PATIENCE):
                 raise StateError(f"the run {run} is running", hint="Wait until it ends, or waits for something.")
+            if not os.fstat(number).st_nlink:
+                raise _unknown(run)  # whoever had it has just removed it
             content = _content(number)
             found = _read(content, box, run)
             ends = [end for _, end in frames.read(content, box, only=b"-")]
