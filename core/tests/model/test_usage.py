@@ -24,7 +24,7 @@ def test_nobody_is_paid_for_using_something() -> None:
     """Amounts come from answers: one that is no number would pass any limit, one below nothing would fill budgets."""
     usage = Usage()
     for amount in (float("nan"), float("inf"), float("-inf")):
-        with pytest.raises(ValueError, match="cost: .* is no amount"):
+        with pytest.raises(ValueError, match=r"cost: .* is no amount"):
             usage.add("cost", amount)
     usage.add("cost", 2)
     assert usage.newly("cost") == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 
 MAX_AMOUNTS = 20
 """Different amounts that one server can add to a run."""
@@ -26,8 +27,8 @@ class Usage:
         return self._amounts.get(name, 0)
 
     def add(self, name: str, amount: float) -> None:
-        """Add to an amount; less than nothing takes back. Raises: ValueError if it is no number, which no limit stops."""
-        if amount - amount != 0:
+        """Add to an amount; less than nothing takes back. Raises: ValueError if it is no number that has an end."""
+        if not isfinite(amount):
             raise ValueError(f"{name}: {amount} is no amount")
         if name in self._amounts or len(self._amounts) < MAX_AMOUNTS:
             self._amounts[name] = self._amounts.get(name, 0) + amount
