@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from doorward.data.offload import done, is_large, off_loop
@@ -248,9 +249,14 @@ class Journal(Events):
         writes = sum(change.number > 0 for change in changes)
         self.suspend([("plan", f"a plan of {writes} {'write' if writes == 1 else 'writes'}")], 0)
 
-    def over(self, outcome: Outcome) -> None:
-        """The run has ended: what is stored of it, its outcome too, is kept for those who ask what happened."""
-        if self._file is not None:
+    def over(self, outcome: Outcome) -> Outcome:
+        """The run has ended: what is stored of it, its outcome too, is kept for those who ask what happened. Of one
+        that failed before it was where it had stood (a server is not there, no executor runs it) nothing new is known:
+        it can be resumed once more, and its outcome says so."""
+        if self._file is not None and self._fell_short(outcome):
+            again = f'the run is not over: once that is put right, resume_run("{self._given.run}") lets it go on'
+            outcome = replace(outcome, notes=(*outcome.notes, again))
+        elif self._file is not None:
             end = {"ok": outcome.ok, "at": time.time(), "outcome": endings.said(outcome)}
             self._events.append((b"O", end, 0))
             try:
@@ -258,6 +264,11 @@ class Journal(Events):
             except StateError as error:
                 log.warning("journal_not_written", run=self._given.run, why=error.message)
         self.close()
+        return outcome
+
+    def _fell_short(self, outcome: Outcome) -> bool:
+        differs = outcome.error is None or outcome.error.type == ProgramDiverged.__name__
+        return self._recorded.left > 0 and self.changes is None and not differs
 
     def _diverged(self, entry: Entry) -> ProgramDiverged:
         return ProgramDiverged(

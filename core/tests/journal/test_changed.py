@@ -1,0 +1,46 @@
+"""Runs that are resumed where something else is configured by now: that is explained, nothing is sent twice, and once it
+is put right they go on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ..conftest import CONFIG
+from .test_runs import DONE, PROGRAM, asks, calls
+
+__all__ = ["asks", "calls"]
+pytestmark = pytest.mark.anyio
+
+KEY = 'vault_key = "0123456789abcdef0123456789abcdef"\n'
+DENIED = '[[policy.rules]]\nmatch = "weather.add_station"\nthen = "deny"\n'
+OTHER_KEY = "it was encrypted with another `vault_key`"
+CHANGES = {
+    "a key is added": (CONFIG, KEY + CONFIG, f"{OTHER_KEY}, without one, or changed"),
+    "the key is gone": (KEY + CONFIG, CONFIG, "it is encrypted"),
+    "the key is another": (KEY + CONFIG, KEY.replace("0", "f") + CONFIG, OTHER_KEY),
+    "the server has another name": (CONFIG, CONFIG.replace("[servers.weather]", "[servers.climate]"), "'weather'"),
+    "the server is gone": (CONFIG, CONFIG.partition("[servers.weather]")[0], "'weather'"),
+    "the function is denied": (CONFIG, CONFIG + DENIED, "add_station"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_what_is_put_right_lets_it_go_on(
+    doorward_host: Any, calls: list[str], asks: set[str], change: str
+) -> None:
+    before, after, said = CHANGES[change]
+    async with doorward_host.gateway(before) as gate:
+        run = (await gate.execute(PROGRAM)).waiting.run
+    asks.clear()
+    made = [*calls]
+    async with doorward_host.gateway(after) as gate:
+        refused = await gate.runs.resume(run)
+        assert said in refused.error.message
+        if refused.error.kind == "program":
+            assert f'once that is put right, resume_run("{run}") lets it go on' in refused.notes[-1]
+    assert calls == made
+    async with doorward_host.gateway(before) as gate:
+        assert (await gate.runs.resume(run)).value == DONE
+    assert len(calls) == len(set(calls)) == len(DONE)
