@@ -3,6 +3,7 @@ is put right they go on."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -44,3 +45,19 @@ async def test_what_is_put_right_lets_it_go_on(
     async with doorward_host.gateway(before) as gate:
         assert (await gate.runs.resume(run)).value == DONE
     assert len(calls) == len(set(calls)) == len(DONE)
+
+
+async def test_a_distribution_that_came_meanwhile_is_kept_to(
+    doorward_host: Any, distro: Callable[..., None], calls: list[str], asks: set[str]
+) -> None:
+    """Also by a call of which a person had approved; what was answered before stays as it was."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        run = (await gate.execute(PROGRAM)).waiting.run
+    asks.clear()
+    distro("[[policy.rules]]\nmatch = 'weather.add_station'\nwhen = 'args.city != \"Bergen\"'\nthen = 'deny'\n")
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.runs.resume(run)
+        assert "[[policy.rules]] 1 of acme-distro 1.2" in outcome.error.message
+        assert outcome.error.line == 5
+        assert await gate.runs.resume(run) == outcome
+    assert calls[3:] == ["add_station Bergen", "get_forecast Rome"]
