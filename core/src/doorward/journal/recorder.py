@@ -35,13 +35,14 @@ class Journal(Events):
     """Records a run: in memory, with references only, until the run has to wait; or, if it is `always` durable, in its
     file before and after each call. A run that goes on after a wait is always durable."""
 
-    __slots__ = ("_begun", "_offline", "_places", "_recorded", "changes", "schemas", "times")
+    __slots__ = ("_begun", "_known_by", "_offline", "_places", "_recorded", "changes", "schemas", "times")
 
     def __init__(self, given: Given, store: RunStore, *, always: bool, most: int) -> None:
         super().__init__(given, store, always=always, most=most)
         self._recorded = Recorded((), ())
         self._places = self._begun = 0
         self._offline = False
+        self._known_by: dict[str, str] = {}
         self.times: list[float] = []
         """What the program read from its clocks before it was resumed."""
         self.schemas: Mapping[str, str] = {}
@@ -157,16 +158,19 @@ class Journal(Events):
         assert entry.reply is not None
         return entry.reply
 
-    async def settle(self, call: Call, suspends: Suspends, known: Callable[[], bool]) -> None:
-        """Make sure that a call may go out which may not be repeated. `known`: whether its server knows it if it comes
-        again.
+    async def settle(self, call: Call, suspends: Suspends, known_by: Callable[[], str]) -> None:
+        """Make sure that a call may go out which may not be repeated. `known_by` is the header by which its server
+        knows it if it comes again: only one that had it the first time is known.
 
         Raises: OutcomeUnknown, LimitExceeded for a call that went out before the run was resumed, and may have been
         made.
         """
         entry = self._under_way[call.place]
-        if entry.sent and not entry.out and entry.again is not True and not known():
+        if (by := self._known_by.get(call.function.server)) is None:
+            by = self._known_by[call.function.server] = known_by()
+        if entry.sent and not entry.out and entry.again is not True and not (by and by == entry.by):
             await self._unknown(entry, suspends)
+        entry.by = by
 
     def sending(self, call: Call) -> None:
         """A call goes out that may not be repeated: in a durable run, not before that is stored. Raises: StateError if
