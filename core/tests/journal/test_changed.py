@@ -3,12 +3,17 @@ is put right they go on."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from doorward import Compiled
+from doorward.journal import frames
+from doorward.secrets.sealing import Box
 
-from ..conftest import CONFIG
+from ..conftest import CONFIG, Weather
 from .test_runs import DONE, PROGRAM, asks, calls
 
 __all__ = ["asks", "calls"]
@@ -61,3 +66,29 @@ async def test_a_distribution_that_came_meanwhile_is_kept_to(
         assert outcome.error.line == 5
         assert await gate.runs.resume(run) == outcome
     assert calls[3:] == ["add_station Bergen", "get_forecast Rome"]
+
+
+@pytest.mark.parametrize("now", ["idempotent", "read_only"])
+async def test_a_write_is_not_made_again_because_it_is_said_to_be_another_one(
+    doorward_host: Any, monkeypatch: pytest.MonkeyPatch, calls: list[str], now: str
+) -> None:
+    """It was sent as one that may not be repeated; its upstream, or a new version of it, says since that it may be."""
+    always = CONFIG.replace("plugins = []", 'plugins = []\nruns.durable = "always"')
+    async with doorward_host.gateway(always) as gate:
+        assert (await gate.execute("await weather.add_station(city='Oslo')")).ok
+        ((path, run),) = [(path, path.stem[-16:]) for path in (gate.state / "runs").glob("*.run")]
+    ends = [end for frame, end in frames.read(path.read_bytes(), Box(None, b"", "")) if frame and frame[0] == b"S"]
+    os.truncate(path, *ends)  # its process died when the call was sent
+    compile = Weather.compile
+
+    async def told(self: Weather) -> Compiled:
+        found = await compile(self)
+        functions = [replace(each, **({now: True} if each.name == "add_station" else {})) for each in found.functions]
+        return replace(found, functions=functions)
+
+    monkeypatch.setattr(Weather, "compile", told)
+    async with doorward_host.gateway(always) as gate:
+        await gate.compile(force=True)
+        assert getattr(gate.broker.functions.find("weather.add_station", "local"), now)
+        assert (await gate.runs.resume(run)).waiting.for_ == "unknown"
+    assert calls == ["add_station Oslo"]

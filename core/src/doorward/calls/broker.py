@@ -139,7 +139,8 @@ class Broker:
                 return Reply(planned)
             repeated.check(call)
             made, call = call, with_files(call, run)
-            if not (repeats := function.read_only or may_repeat(function)):
+            repeats = function.read_only or may_repeat(function)
+            if not repeats or run.resumed:  # when it went out, it may have been another function
                 await run.settle(call, partial(self._servers.repeats_by, function.server, call.principal))
             if decision.then == "confirm" and not (plan and plan.covers(call, decision)):
                 await self._confirm(run, call, made, decision, sent)

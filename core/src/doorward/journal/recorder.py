@@ -71,6 +71,11 @@ class Journal(Events):
         return self._offline
 
     @property
+    def resumed(self) -> bool:
+        """Whether it goes on with calls that were made before."""
+        return self._recorded.any
+
+    @property
     def unmade(self) -> int:
         """The writes of a plan that its commit has not made; none for a run that commits no plan."""
         return 0

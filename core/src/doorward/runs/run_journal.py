@@ -72,6 +72,11 @@ class RunJournal(RunModules):
                 self._journal.schema(function, schema_hash)
         return first
 
+    @property
+    def resumed(self) -> bool:
+        """Whether it was stored, and goes on."""
+        return self._journal is not None and self._journal.resumed
+
     async def settle(self, call: Call, known_by: Callable[[], str]) -> None:
         """Make sure that a call may go out which may not be repeated, unless its server knows it by a header."""
         if self._journal is not None:
