@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -454,3 +455,25 @@ def test_a_run_is_undone_by_one_at_a_time(cli: Cli, doorward_host: Any, shelf: S
     assert len(anyio.run(at_once)) == 1
     assert shelf.things == {}
     assert cli("runs", "undo", ran, "--yes", "--json").json["done"] == []
+
+
+def test_an_undo_is_not_repeated_because_its_function_is_said_to_be_another(
+    cli: Cli, doorward_host: Any, ran: str, shelf: Shelf
+) -> None:
+    """It was sent as a call that may not be repeated."""
+    shelf.fails["add"] = ServerError("the connection broke")
+    assert "failed" in cli("runs", "undo", ran, "--yes", "--json").json
+    del shelf.fails["add"], shelf.calls[:]
+
+    async def again() -> Any:
+        async with doorward_host.gateway(ALWAYS + UNDO) as gate:
+            find = gate.broker.functions.find
+            store = gate.runs.journals.store
+            undoing = Undoing(store, ran, lambda name: replace(find(name, "local"), idempotent=True))
+            try:
+                return (await undoing.undo(gate.call)).error
+            finally:
+                undoing.close()
+
+    assert "whether weather.add was called is unknown" in str(anyio.run(again))
+    assert shelf.calls == []
