@@ -387,6 +387,15 @@ async def test_with_a_key_nobody_without_it_answers(doorward_host: Any, forged: 
         assert all([(await gate.runs.resume(run)).waiting for run in runs])
 
 
+async def test_requests_of_another_key_take_no_place(doorward_host: Any) -> None:
+    """Nobody can see or answer them: they do not count as waiting."""
+    few = CONFIG + "[approvals]\nopen = 1\n"
+    for key in ("a key of many characters", "another key of many characters"):
+        async with doorward_host.gateway(f'vault_key = "{key}"\n' + few) as gate:
+            assert (await gate.execute(ADD)).waiting
+            assert "1 requests of yours wait already" in str((await gate.execute(ADD.replace("Oslo", "Rome"))).error)
+
+
 async def test_with_a_key_a_used_yes_stays_used(doorward_host: Any) -> None:
     from doorward.approvals.sqlite_approvals import SqliteApprovals
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import anyio
 import pytest
-from doorward import ApiError, ConfigError, LimitExceeded
+from doorward import ApiError, Call, ConfigError, LimitExceeded
 from doorward.budgets.account import Account
 from doorward.budgets.usage_file import LAYOUT, Counter, UsageFile
 from doorward.config.budget_settings import BudgetSettings
 
-from ..conftest import CONFIG
+from ..conftest import CONFIG, Weather
 
 pytestmark = pytest.mark.anyio
 
@@ -124,6 +124,35 @@ async def test_bytes_runs_and_money_are_counted(doorward_host: Any) -> None:
     async with doorward_host.gateway(budget("runs = 2")) as gate:
         for ok in (True, True, False):
             assert (await gate.execute("1 + 1", principal="ann")).ok is ok
+
+
+async def test_a_run_that_is_resumed_pays_once(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its run, its calls and what its source said that they cost, however often it is resumed."""
+    call, asked = Weather.call, {"Bergen"}
+
+    async def priced(self: Weather, made: Call) -> Any:
+        made.usage.add("cost", 1.0)
+        return await call(self, made)
+
+    async def settle(run: Any, call: Call, known: Any) -> None:
+        if call.arguments["city"] in asked:
+            await run.suspension.wait("approval", "may it?")
+
+    monkeypatch.setattr(Weather, "call", priced)
+    monkeypatch.setattr("doorward.runs.run_context.RunContext.settle", settle)
+    code = "for city in ['Oslo', 'Bergen', 'Paris', 'Rome']:\n    await weather.add_station(city=city)"
+    async with doorward_host.gateway(budget("calls = 100\nruns = 100\ncost = 100")) as gate:
+        waits = await gate.execute(code)
+        for _ in range(3):
+            assert (await gate.runs.resume(waits.waiting.run)).waiting
+    asked.clear()
+    async with doorward_host.gateway(budget("calls = 100\nruns = 100\ncost = 100")) as gate:
+        outcome = await gate.runs.resume(waits.waiting.run)
+        assert outcome.ok, outcome
+        state = gate.loaded.state_folder()
+    with sqlite3.connect(state / "usage.db") as db:
+        used = {unit: round(amount, 3) for unit, amount in db.execute("SELECT unit, amount FROM used")}
+    assert used == {"calls": 4, "runs": 1, "cost": 4}
 
 
 async def test_a_failed_call_counts(doorward_host: Any) -> None:

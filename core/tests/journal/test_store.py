@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,38 @@ def test_a_frame_that_is_damaged_is_no_end(tmp_path: Path) -> None:
         store.claim(RUN, "ada")
     assert path.read_bytes() == content
     assert (store.all(), store.unread()) == ([], 1)
+
+
+def test_no_bit_that_changes_is_overlooked(tmp_path: Path) -> None:
+    """One of each byte, in kinds, lengths and checksums too: a frame that looks like another, or like the end, may hide
+    a call that went out."""
+    file = runs(tmp_path).create(given(began=1.0))
+    file.append([(b"S", {"n": 0}), (b"W", {"for": "approval", "what": []})])
+    file.close()
+    (path,) = (tmp_path / "runs").glob("*.run")
+    content, stored = path.read_bytes(), runs(tmp_path).show(RUN)
+    for byte in range(len(content)):
+        damaged = bytearray(content)
+        damaged[byte] ^= 1 << byte % 8
+        path.write_bytes(damaged)
+        with pytest.raises(DoorwardError):
+            runs(tmp_path).claim(RUN, "ada")[0].close()
+        assert path.read_bytes() == damaged
+    path.write_bytes(content)
+    assert runs(tmp_path).show(RUN) == stored
+
+
+def test_who_waited_for_a_run_that_is_removed_does_not_have_it(tmp_path: Path) -> None:
+    """A run that was cancelled goes on nowhere."""
+    store = runs(tmp_path)
+    held = store.create(given())
+    with ThreadPoolExecutor(1) as pool:
+        waits = pool.submit(runs(tmp_path).claim, RUN, "ada")
+        time.sleep(0.1)
+        next((tmp_path / "runs").glob("*.run")).unlink()
+        held.close()
+        with pytest.raises(UnknownName):
+            waits.result()
 
 
 def test_one_process_has_a_run(tmp_path: Path) -> None:

@@ -20,6 +20,20 @@ def test_amounts_are_added_up() -> None:
     assert usage.amounts() == {"tokens": 12, "cost": 0.3}
 
 
+def test_nobody_is_paid_for_using_something() -> None:
+    """Amounts come from answers: one that is no number would pass any limit, one below nothing would fill budgets."""
+    usage = Usage()
+    for amount in (float("nan"), float("inf"), float("-inf")):
+        with pytest.raises(ValueError, match=r"cost: .* is no amount"):
+            usage.add("cost", amount)
+    usage.add("cost", 2)
+    assert usage.newly("cost") == 2
+    usage.add("cost", -1000)
+    assert usage.newly("cost") == -2
+    usage.add("cost", 999)
+    assert usage.newly("cost") == 1
+
+
 def test_amounts_are_bounded() -> None:
     """A source that makes names up fills no memory."""
     usage = Usage()

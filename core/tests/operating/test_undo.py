@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import anyio
 import pytest
 from doorward import ApiError, Call, Compiled, Function, Gateway, ServerError
+from doorward.model.errors import StateError
 from doorward.undo.steps import Steps
 from doorward.undo.undoing import Undoing
 
@@ -423,3 +425,55 @@ await weather.rename(id=one, name="eins")
         steps = Steps.of(stored, lambda name: gate.broker.functions.find(name, "local")).steps
         assert [step.arguments.get("name") for step in steps] == ["one", None]
     assert shelf.calls == ["add one", "read", "rename eins", "rename eins"]
+
+
+def test_nobody_agrees_to_what_they_cannot_see(cli: Cli, doorward_host: Any, shelf: Shelf) -> None:
+    """Direction marks of an answer are written out in the calls that a person is asked about."""
+    shelf.things[1] = {"name": "one\u202e\u200b"}
+    ran = run(cli, doorward_host, 'await weather.rename(id=1, name="uno")')
+    shown = cli("runs", "undo", ran, "--dry-run").out
+    assert r"one\u202e\u200b" in shown
+    assert not {"\u202e", "\u200b"} & set(shown)
+
+
+def test_a_run_is_undone_by_one_at_a_time(cli: Cli, doorward_host: Any, shelf: Shelf) -> None:
+    """The other one is told to ask again; nobody resumes it meanwhile."""
+    ran = run(cli, doorward_host, 'await weather.add(name="one")')
+
+    async def at_once() -> list[Any]:
+        async with doorward_host.gateway(ALWAYS + UNDO) as gate:
+            known = gate.broker.functions.find
+            undoing = Undoing(gate.runs.journals.store, ran, lambda name: known(name, "local"))
+            with pytest.raises(StateError, match="is running"):
+                Undoing(gate.runs.journals.store, ran, lambda name: known(name, "local"))
+            try:
+                done = await undoing.undo(gate.call)
+            finally:
+                undoing.close()
+            return done.done
+
+    assert len(anyio.run(at_once)) == 1
+    assert shelf.things == {}
+    assert cli("runs", "undo", ran, "--yes", "--json").json["done"] == []
+
+
+def test_an_undo_is_not_repeated_because_its_function_is_said_to_be_another(
+    cli: Cli, doorward_host: Any, ran: str, shelf: Shelf
+) -> None:
+    """It was sent as a call that may not be repeated."""
+    shelf.fails["add"] = ServerError("the connection broke")
+    assert "failed" in cli("runs", "undo", ran, "--yes", "--json").json
+    del shelf.fails["add"], shelf.calls[:]
+
+    async def again() -> Any:
+        async with doorward_host.gateway(ALWAYS + UNDO) as gate:
+            find = gate.broker.functions.find
+            store = gate.runs.journals.store
+            undoing = Undoing(store, ran, lambda name: replace(find(name, "local"), idempotent=True))
+            try:
+                return (await undoing.undo(gate.call)).error
+            finally:
+                undoing.close()
+
+    assert "whether weather.add was called is unknown" in str(anyio.run(again))
+    assert shelf.calls == []

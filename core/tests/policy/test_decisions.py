@@ -66,6 +66,10 @@ async def test_the_first_rule_that_fits_decides(doorward_host: Any, given: list[
         ("args.days > 3", {"days": 2**70}),
         ("args.n.all(a, args.n.all(b, args.n.all(c, a >= 0)))", {"n": [1] * 1000}),
         ("args.city.size() > 3", {"city": "x" * 300_000}),
+        ('args.city.contains("secret")', {"city": "a\0 secret"}),
+        ('args.city == "Oslo"', {"city": "Oslo\0 or not"}),
+        ("args.where.days > 3", {"where": {"days\0": 1, "days": 9}}),
+        ("args.where.days > 3", {"where": {"n": [{"x\0": 1}], "days": 1}}),
     ],
 )
 @pytest.mark.parametrize("then", ["deny", "confirm"])

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -294,6 +295,67 @@ def test_a_kill_in_the_middle_breaks_nothing(tmp_path: Path, seconds: float) -> 
     assert found.ok, found.problems
     text = b"".join(file.read_bytes() for file in tmp_path.glob(f"{NAME}*") if file.suffix not in (".key", ".head"))
     assert text.count(b'"server":"lives-') == 100
+
+
+class _Killed(BaseException):
+    """The process has ended, here and now."""
+
+
+class _Kills:
+    """Ends a process at one of the things that it asks of the system: before it, or in the middle of a line."""
+
+    def __init__(self, at: int, half: bool) -> None:
+        self._left, self._half = at, half
+        self.done = False
+
+    def asked(self, name: str, real: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        if not self.done and self._left:
+            self._left -= 1
+            return real(*given, **named)
+        if not self.done and self._half and name == "write":
+            real(given[0], given[1][: len(given[1]) // 2])
+        self.done = True
+        raise _Killed
+
+
+@POSIX
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.anyio
+async def test_a_kill_anywhere_breaks_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, half: bool) -> None:
+    """At each thing that a process asks of the system, also while it rotates: one that has the log open goes on."""
+    for at in range(1000):
+        state = tmp_path / str(at)
+        state.mkdir()
+        lives, dies = audit(state, max_bytes=300, keep=2), audit(state, max_bytes=300, keep=2)
+        lives.auth_chosen("before", "jwt")
+        kills = _Kills(at, half)
+        with monkeypatch.context() as patched:
+            for name in ("write", "pwrite", "rename", "replace", "unlink", "open"):
+                patched.setattr(os, name, partial(kills.asked, name, getattr(os, name)))
+            with suppress(_Killed):
+                for n in range(4):
+                    dies.auth_chosen(str(n), "jwt")
+        assert dies._file is not None
+        dies._file.close()
+        await lives.flush()
+        for n in range(2):
+            lives.auth_chosen(f"after-{n}", "jwt")
+        found = verdict(state)
+        assert found.ok, (at, found.problems)
+        if not kills.done:
+            return
+
+
+def test_a_line_that_nothing_proves_is_told(tmp_path: Path) -> None:
+    """A file that was dropped is put there once more, with a forged line that has the hash of the last one in it."""
+    written(tmp_path, 6, max_bytes=300, keep=3)
+    oldest = tmp_path / f"{NAME}.3"
+    last = oldest.read_bytes().splitlines(keepends=True)[-1]
+    written(tmp_path, 2, max_bytes=300, keep=3)
+    assert not verdict(tmp_path).notes
+    (tmp_path / f"{NAME}.4").write_bytes(last.replace(b"server-", b"forged-"))
+    found = verdict(tmp_path)
+    assert not found.ok or "proves nothing" in found.notes[0], (found.problems, found.notes)
 
 
 @POSIX

@@ -139,8 +139,9 @@ class Broker:
                 return Reply(planned)
             repeated.check(call)
             made, call = call, with_files(call, run)
-            if not (repeats := function.read_only or may_repeat(function)):
-                await run.settle(call, partial(self._servers.knows_repeats, function.server, call.principal))
+            repeats = function.read_only or may_repeat(function)
+            if not repeats or run.resumed:  # when it went out, it may have been another function
+                await run.settle(call, partial(self._servers.repeats_by, function.server, call.principal))
             if decision.then == "confirm" and not (plan and plan.covers(call, decision)):
                 await self._confirm(run, call, made, decision, sent)
             if self.budgets.any:

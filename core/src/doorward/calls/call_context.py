@@ -85,9 +85,14 @@ class CallContext(Protocol):
         """Whether a call that went out may have been made: it does not wait with its run."""
         ...
 
-    async def settle(self, call: Call, known: Callable[[], bool]) -> None:
-        """Make sure that a call may go out which may not be repeated, unless its server has `known` of it. Raises:
-        OutcomeUnknown if it may have been made."""
+    @property
+    def resumed(self) -> bool:
+        """Whether it was stored, and goes on: its calls may have gone out before."""
+        ...
+
+    async def settle(self, call: Call, known_by: Callable[[], str]) -> None:
+        """Make sure that a call may go out which may not be repeated, unless its server knows it if it comes again, by
+        a header. Raises: OutcomeUnknown if it may have been made."""
         ...
 
     def sending(self, call: Call) -> None:

@@ -75,8 +75,8 @@ class Plans:
             said = await to_thread.run_sync(self._read, stored)
             self._check_unchanged(said, stored.given.principal)
             program = self._runs.again(stored.given, said)
-            await self._broker.budgets.run(program.principal)
             await self._let_through(program, said, file, client)
+            await self._broker.budgets.run(program.principal)
             program = self._runs.again(stored.given, said)  # its time begins once a person has answered
             differs = await self._reading.differences(program, said, client)
             if differs:

@@ -29,14 +29,15 @@ _ESCAPED = json.dumps(PLANNED_KEY)
 
 class Entry:
     """One call of a run. `place` counts from 0, as calls begin. `sent`: it went out and may have had effects (`out`: in
-    this process); `ended`: its reply or error is known; `waits`: it was not made, and waits with its run. `begun` is
-    how many calls had begun when it ended. `again` is what a person said of one that was sent and has not ended:
-    whether it is sent once more. `before` is what was there before it, if that was read; `undo` what undoes it. A plan
-    keeps of its calls what they were `made` with, and of those that it withholds the `change`."""
+    this process), with a key in the header `by`, if any; `ended`: its reply or error is known; `waits`: it was not
+    made, and waits with its run. `begun` is how many calls had begun when it ended. `again` is what a person said of
+    one that was sent and has not ended: whether it is sent once more. `before` is what was there before it, if that was
+    read; `undo` what undoes it. A plan keeps of its calls what they were `made` with, and of those that it withholds
+    the `change`."""
 
     __slots__ = (
-        "again", "args", "before", "begun", "change", "claimed", "ended", "error", "function", "key", "kwargs", "made",
-        "more", "ms", "out", "place", "reply", "sent", "text", "turn", "undo", "used", "waits",
+        "again", "args", "before", "begun", "by", "change", "claimed", "ended", "error", "function", "key", "kwargs",
+        "made", "more", "ms", "out", "place", "reply", "sent", "text", "turn", "undo", "used", "waits",
     )  # fmt: skip
 
     def __init__(
@@ -44,7 +45,7 @@ class Entry:
         more: tuple[str, bool] = ("", False),
     ) -> None:  # fmt: skip
         self.place, self.function, self.args, self.kwargs, self.more = place, function, args, kwargs, more
-        self.key = self.text = ""
+        self.key = self.text = self.by = ""
         self.sent = self.out = self.ended = self.claimed = self.waits = False
         self.begun = 0
         self.ms = 0.0

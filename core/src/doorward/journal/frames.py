@@ -22,8 +22,9 @@ MAGIC = b"doorward run 1\n"
 SUMMARIES = b"HWROL"
 """Kinds of frames that say what became of a run; a list of runs reads no others."""
 
-_HEAD = struct.Struct(">cII")
-_MOST = 2**30
+_HEAD, _SUM = struct.Struct(">cII"), struct.Struct(">I")
+"""The kind of a frame, its length and its checksum; and that of these: a wrong length looks like an end."""
+
 
 Frame = tuple[bytes, Any]
 """The kind of a frame, which is one letter, and what it says: a dictionary, or its JSON."""
@@ -32,7 +33,8 @@ Frame = tuple[bytes, Any]
 def written(kind: bytes, said: Any, place: int, box: Box) -> bytes:
     """A frame as bytes. Raises: StateError if a value in it cannot be written."""
     payload = box.sealed(said if isinstance(said, bytes) else as_json(said), _about(kind, place))
-    return _HEAD.pack(kind, len(payload), zlib.crc32(payload)) + payload
+    head = _HEAD.pack(kind, len(payload), zlib.crc32(payload))
+    return head + _SUM.pack(zlib.crc32(head)) + payload
 
 
 def read(content: bytes, box: Box, only: bytes = b"") -> Iterator[tuple[Frame | None, int]]:
@@ -42,13 +44,14 @@ def read(content: bytes, box: Box, only: bytes = b"") -> Iterator[tuple[Frame | 
     Raises: StateError if a frame is damaged: what follows it may say that a call went out.
     """
     at, place = len(MAGIC), 0
-    while at + _HEAD.size <= len(content):
+    while (start := at + _HEAD.size + _SUM.size) <= len(content):
         kind, length, crc = _HEAD.unpack_from(content, at)
-        start, at = at + _HEAD.size, at + _HEAD.size + length
-        payload = content[start:at]
-        if len(payload) < length <= _MOST:
+        whole = _SUM.pack(zlib.crc32(content[at : at + _HEAD.size])) == content[start - _SUM.size : start]
+        payload = content[start : start + length]
+        if whole and len(payload) < length:
             return
-        if length > _MOST or zlib.crc32(payload) != crc:
+        at = start + length
+        if not whole or zlib.crc32(payload) != crc:
             raise StateError("a stored run cannot be read: it is damaged", hint="Run the program anew.")
         wanted = not only or kind in only
         try:

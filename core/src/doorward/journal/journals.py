@@ -95,6 +95,17 @@ class Journals:
             raise
         return journal, stored.given, said
 
+    def claim_or_outcome(self, run: str, principal: str | None) -> tuple[Journal, Given, StoredJournal] | Outcome:
+        """Hold a stored run; or tell how it ended, also if somebody else was quicker. Raises: as `claim`."""
+        if (outcome := self.outcome(run, principal)) is not None:
+            return outcome
+        try:
+            return self.claim(run, principal)
+        except StateError:
+            if (outcome := self.outcome(run, principal)) is None:
+                raise
+            return outcome
+
     def outcome(self, run: str, principal: str | None) -> Outcome | None:
         """How a run ended that is over; `None` if it is not, or if there is none. Raises: StateError."""
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from doorward.data.offload import done, is_large, off_loop
@@ -34,13 +35,14 @@ class Journal(Events):
     """Records a run: in memory, with references only, until the run has to wait; or, if it is `always` durable, in its
     file before and after each call. A run that goes on after a wait is always durable."""
 
-    __slots__ = ("_begun", "_offline", "_places", "_recorded", "changes", "schemas", "times")
+    __slots__ = ("_begun", "_known_by", "_offline", "_places", "_recorded", "changes", "schemas", "times")
 
     def __init__(self, given: Given, store: RunStore, *, always: bool, most: int) -> None:
         super().__init__(given, store, always=always, most=most)
         self._recorded = Recorded((), ())
         self._places = self._begun = 0
         self._offline = False
+        self._known_by: dict[str, str] = {}
         self.times: list[float] = []
         """What the program read from its clocks before it was resumed."""
         self.schemas: Mapping[str, str] = {}
@@ -67,6 +69,11 @@ class Journal(Events):
     def offline(self) -> bool:
         """Whether it is played again, and nothing is sent."""
         return self._offline
+
+    @property
+    def resumed(self) -> bool:
+        """Whether it goes on with calls that were made before."""
+        return self._recorded.any
 
     @property
     def unmade(self) -> int:
@@ -156,16 +163,19 @@ class Journal(Events):
         assert entry.reply is not None
         return entry.reply
 
-    async def settle(self, call: Call, suspends: Suspends, known: Callable[[], bool]) -> None:
-        """Make sure that a call may go out which may not be repeated. `known`: whether its server knows it if it comes
-        again.
+    async def settle(self, call: Call, suspends: Suspends, known_by: Callable[[], str]) -> None:
+        """Make sure that a call may go out which may not be repeated. `known_by` is the header by which its server
+        knows it if it comes again: only one that had it the first time is known.
 
         Raises: OutcomeUnknown, LimitExceeded for a call that went out before the run was resumed, and may have been
         made.
         """
         entry = self._under_way[call.place]
-        if entry.sent and not entry.out and entry.again is not True and not known():
+        if (by := self._known_by.get(call.function.server)) is None:
+            by = self._known_by[call.function.server] = known_by()
+        if entry.sent and not entry.out and entry.again is not True and not (by and by == entry.by):
             await self._unknown(entry, suspends)
+        entry.by = by
 
     def sending(self, call: Call) -> None:
         """A call goes out that may not be repeated: in a durable run, not before that is stored. Raises: StateError if
@@ -248,9 +258,14 @@ class Journal(Events):
         writes = sum(change.number > 0 for change in changes)
         self.suspend([("plan", f"a plan of {writes} {'write' if writes == 1 else 'writes'}")], 0)
 
-    def over(self, outcome: Outcome) -> None:
-        """The run has ended: what is stored of it, its outcome too, is kept for those who ask what happened."""
-        if self._file is not None:
+    def over(self, outcome: Outcome) -> Outcome:
+        """The run has ended: what is stored of it, its outcome too, is kept for those who ask what happened. Of one
+        that failed before it was where it had stood (a server is not there, no executor runs it) nothing new is known:
+        it can be resumed once more, and its outcome says so."""
+        if self._file is not None and self._fell_short(outcome):
+            again = f'the run is not over: once that is put right, resume_run("{self._given.run}") lets it go on'
+            outcome = replace(outcome, notes=(*outcome.notes, again))
+        elif self._file is not None:
             end = {"ok": outcome.ok, "at": time.time(), "outcome": endings.said(outcome)}
             self._events.append((b"O", end, 0))
             try:
@@ -258,6 +273,11 @@ class Journal(Events):
             except StateError as error:
                 log.warning("journal_not_written", run=self._given.run, why=error.message)
         self.close()
+        return outcome
+
+    def _fell_short(self, outcome: Outcome) -> bool:
+        differs = outcome.error is None or outcome.error.type == ProgramDiverged.__name__
+        return self._recorded.left > 0 and self.changes is None and not differs
 
     def _diverged(self, entry: Entry) -> ProgramDiverged:
         return ProgramDiverged(

@@ -51,6 +51,7 @@ class StoredJournal:
                     entry.key, entry.text, entry.made = said["k"], said["a"], said.get("m")
                 case b"S" | b"U":
                     calls[said["n"]].sent, calls[said["n"]].again = kind == b"S", None
+                    calls[said["n"]].by = said.get("by", "")
                     calls[said["n"]].before = calls[said["n"]].before if kind == b"S" else None
                 case b"V":
                     calls[said["n"]].before = (said["v"],)

@@ -118,7 +118,11 @@ class FileRuns:
             number = own_file(path, os.O_RDWR, known=_is_ours)
         try:
             if not flocked(number, _PATIENCE):
-                raise StateError(f"the run {run} is running", hint="Wait until it ends, or waits for something.")
+                raise StateError(
+                    f"the run {run} is running", hint="Ask again in a moment: then it has ended, or waits."
+                )
+            if not os.fstat(number).st_nlink:
+                raise _unknown(run)  # whoever had it has just removed it
             content = _content(number)
             found = _read(content, box, run)
             ends = [end for _, end in frames.read(content, box, only=b"-")]
@@ -259,7 +263,7 @@ def _read(content: bytes, box: Box, run: str, *, everything: bool = True, runnin
     given = Given.read(kept[0][1])
     if given.at_once and not running and not any(kind == b"W" for kind, _ in kept):
         lost = "what it had done was not stored to the end"  # to begin anew would repeat what was sent
-    if not running and over is not None:
+    if over is not None:
         state = "ended"
     elif not running and waits.get("for"):
         state = "waiting"

@@ -42,7 +42,7 @@ def frame(kind: bytes, what: Any, begun: int) -> Frame:
         case b"V":
             return kind, b'{"n":%d,"v":%b}' % (what.place, as_json(what.before[0]))
         case b"S" | b"U":
-            return kind, {"n": what.place}
+            return kind, {"n": what.place} | ({"by": what.by} if what.by else {})
     return kind, what
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 
 MAX_AMOUNTS = 20
 """Different amounts that one server can add to a run."""
@@ -26,13 +27,16 @@ class Usage:
         return self._amounts.get(name, 0)
 
     def add(self, name: str, amount: float) -> None:
-        """Add to an amount; less than nothing takes back."""
+        """Add to an amount; less than nothing takes back. Raises: ValueError if it is no number that has an end."""
+        if not isfinite(amount):
+            raise ValueError(f"{name}: {amount} is no amount")
         if name in self._amounts or len(self._amounts) < MAX_AMOUNTS:
             self._amounts[name] = self._amounts.get(name, 0) + amount
 
     def newly(self, name: str) -> float:
-        """What was added to the amount with this name since this was asked last, for whoever keeps accounts."""
-        amount = self.of(name)
+        """What was added to the amount with this name since this was asked last, for whoever keeps accounts. Nobody is
+        paid for using something: a run takes nothing back that it did not add."""
+        amount = max(self.of(name), 0)
         more = amount - self._counted.get(name, 0)
         if more:
             self._counted[name] = amount

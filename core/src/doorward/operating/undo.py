@@ -11,6 +11,7 @@ import anyio
 import click
 
 from doorward.cli.common import EXIT_CODES, Project, common, described, print_json, say, table
+from doorward.data.clean_text import visible
 from doorward.model.errors import DoorwardError
 from doorward.undo.steps import Steps
 from doorward.undo.undoing import Undoing, Undone
@@ -89,13 +90,13 @@ def _known(gate: Gateway, principal: str, name: str) -> Function | None:
 
 def _show(steps: Steps) -> None:
     if steps.steps:
-        rows = [(step.place, step.stands, step.made, _call(step)) for step in steps.steps]
+        rows = [(step.place, step.stands, visible(step.made), visible(_call(step))) for step in steps.steps]
         table(["call", "stands", "made", "undone by"], rows)
     else:
         say("no call of this run can be undone", err=True)
     if steps.kept:
         say("\nNot undone:")
-        table(["call", "made", "why"], [(each.place, each.made, each.why) for each in steps.kept])
+        table(["call", "made", "why"], [(each.place, visible(each.made), visible(each.why)) for each in steps.kept])
 
 
 def _tell(project: Project, run: str, steps: Steps, found: Undone) -> int:

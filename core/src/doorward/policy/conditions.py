@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from doorward.data.clean_text import visible
 from doorward.data.json_writing import exceeds
+from doorward.data.planned import planned
 from doorward.model.errors import ConfigError
 
 MAX_ARGUMENT_BYTES = 256 * 2**10
@@ -68,6 +69,8 @@ class Condition:
             raise Unanswerable(f"the arguments have more than {MAX_PARTS_IN_LOOPS} parts")
         if not self._reads_arguments:
             known["args"] = {}
+        if _has_nul(known):
+            raise Unanswerable("a text has the character U+0000")
         try:
             answer = self._compiled.eval(data=known).value()
         except RuntimeError as error:
@@ -93,6 +96,24 @@ def _reads_in_loops(text: str) -> bool:
             end += 1
         if "args" in text[loop.end() : end]:
             return True
+    return False
+
+
+def _has_nul(value: Any) -> bool:
+    """Whether a text or a key in a value has a NUL: for the library it ends there, so `prod` and `prod\\0x` are the
+    same. The key of what a plan does not know yet is ours."""
+    todo = [value]
+    while todo:
+        match todo.pop():
+            case str() as text:
+                if "\0" in text:
+                    return True
+            case Mapping() as found:
+                if planned(found) is None:
+                    todo.extend(found)
+                    todo.extend(found.values())
+            case list() | tuple() as found:
+                todo.extend(found)
     return False
 
 

@@ -190,8 +190,7 @@ class Execution:
                 if program.plan:
                     outcome = await planned(outcome, run, journal)
                 elif journal is not None and outcome.waiting is None:
-                    outcome = committed(outcome, journal)
-                    journal.over(outcome)
+                    outcome = journal.over(committed(outcome, journal))
             finally:
                 if journal is not None:
                     journal.close()

@@ -24,8 +24,7 @@ async def planned(outcome: Outcome, run: RunContext, journal: Journal | None) ->
         return replace(outcome, plan=None)
     plan, found = outcome.plan, run.changes
     if not outcome.ok or plan is None or not plan.counts or not isinstance(found, ChangeSet):
-        journal.over(outcome)
-        return outcome
+        return journal.over(outcome)
     try:
         await to_thread.run_sync(journal.plan, found.withheld)
     except StateError as error:

@@ -72,10 +72,15 @@ class RunJournal(RunModules):
                 self._journal.schema(function, schema_hash)
         return first
 
-    async def settle(self, call: Call, known: Callable[[], bool]) -> None:
-        """Make sure that a call may go out which may not be repeated, unless its server has `known` of it."""
+    @property
+    def resumed(self) -> bool:
+        """Whether it was stored, and goes on."""
+        return self._journal is not None and self._journal.resumed
+
+    async def settle(self, call: Call, known_by: Callable[[], str]) -> None:
+        """Make sure that a call may go out which may not be repeated, unless its server knows it by a header."""
         if self._journal is not None:
-            await self._journal.settle(call, self._suspension, known)
+            await self._journal.settle(call, self._suspension, known_by)
 
     def sending(self, call: Call) -> None:
         """A call goes out now that may not be repeated."""

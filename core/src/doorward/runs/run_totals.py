@@ -41,7 +41,8 @@ class RunTotals:
         return usage.amounts() if usage is not None else {}
 
     def used_before(self, server: str, amounts: Mapping[str, float]) -> None:
-        """Count what a run had used of a server before it was resumed."""
+        """Count what a run had used of a server before it was resumed: that is paid for."""
         usage = self.usage_of(server)
         for name, amount in amounts.items():
             usage.add(name, amount - usage.of(name))
+            usage.newly(name)

@@ -66,9 +66,10 @@ class StoredRuns:
             if principal is not None:
                 self._admission.admit(principal)
             await self._ready()
-            if (outcome := await to_thread.run_sync(self.journals.outcome, run, principal)) is not None:
-                return outcome
-            journal, given, stored = await to_thread.run_sync(self.journals.claim, run, principal)
+            found = await to_thread.run_sync(self.journals.claim_or_outcome, run, principal)
+            if isinstance(found, Outcome):
+                return found
+            journal, given, stored = found
         except TooEarly as early:
             return Outcome(False, waiting=waiting(run, "limit", early.stored.what, early.stored.until))
         except DoorwardError as error:

@@ -69,7 +69,8 @@ class Box:
             return bytes(self._cipher.decrypt(content[:12], content[12:], about))
         except (InvalidTag, ValueError):
             raise StateError(
-                f"what is stored of {self._what} cannot be read: it was encrypted with another `vault_key`, or changed",
+                f"what is stored of {self._what} cannot be read: it was encrypted with another `vault_key`, "
+                "without one, or changed",
                 hint="Set vault_key to the key with which it was encrypted.",
             ) from None
 

@@ -172,12 +172,12 @@ class Servers:
         server = self.configured[self.modules[module]]
         return self._makers.cwd(server, principal if server.settings.per_principal else LOCAL)
 
-    def knows_repeats(self, module: str, principal: str) -> bool:
-        """Whether calls to a server have a key by which it knows those that are made again. Raises: ConfigError,
-        PluginError."""
+    def repeats_by(self, module: str, principal: str) -> str:
+        """The header with a key by which a server knows calls that are made again; "" if it has none. Raises:
+        ConfigError, PluginError."""
         server = self.configured[self.modules[module]]
         settings = self._makers.settings(server, principal if server.settings.per_principal else LOCAL)
-        return isinstance(settings, HasIdempotencyKey) and bool(settings.idempotency_key)
+        return settings.idempotency_key if isinstance(settings, HasIdempotencyKey) else ""
 
     def upstreams(self, function: Function, principal: str) -> Sequence[Upstream]:
         """Where a call of a function may go. Raises: ConfigError, PluginError."""

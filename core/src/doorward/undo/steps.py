@@ -38,13 +38,14 @@ Stands = Literal["open", "undone", "unknown"]
 @dataclass(frozen=True, slots=True)
 class Step:
     """A write that can be undone: the `place` of the call that `made` it, and the call that undoes it. `stands`: still
-    to do, done, or begun without an answer."""
+    to do, done, or begun without an answer; then `repeats` says whether it could be repeated when it was begun."""
 
     place: int
     made: str
     call: str
     arguments: Mapping[str, Any]
     stands: Stands
+    repeats: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +69,11 @@ class Steps:
         """Those of a stored run; `known` are the functions of today."""
         found, journal = cls(), StoredJournal.read(stored)
         stands: dict[int, Stands] = {}
+        repeats: set[int] = set()
         for kind, said in stored.frames:
             if kind == BEGUN:
                 stands[said["n"]] = "unknown"
+                (repeats.add if said.get("repeats") else repeats.discard)(said["n"])
             elif kind == ENDED:
                 stands[said["n"]] = "undone" if said["ok"] else "open"
         open_ = [entry for entry in journal.entries if not entry.ended]
@@ -80,7 +83,9 @@ class Steps:
             if entry.undo.get("call"):
                 how = entry.undo
                 stand = stands.get(entry.place, "open")
-                found.steps.append(Step(entry.place, entry.text, how["call"], how["arguments"], stand))
+                found.steps.append(
+                    Step(entry.place, entry.text, how["call"], how["arguments"], stand, entry.place in repeats)
+                )
             elif why := _why_not(entry, known(entry.function), waits=stored.state == "waiting"):
                 found.kept.append(Kept(entry.place, entry.text, why))
         return found

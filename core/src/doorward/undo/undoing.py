@@ -74,12 +74,12 @@ class Undoing:
     async def _step(self, step: Step, call: Calls) -> None:
         function = self._known(step.call)
         again = function is not None and may_repeat(function)
-        if step.stands == "unknown" and not again:
+        if step.stands == "unknown" and not (again and step.repeats):
             raise OutcomeUnknown(
                 f"whether {step.call} was called is unknown: it was sent, and its answer was lost",
                 hint=f"Look what is there, then: --done {step.place} if it was, --again {step.place} if it was not.",
             )
-        self._file.append([(BEGUN, {"n": step.place, "at": time.time()})])
+        self._file.append([(BEGUN, {"n": step.place, "at": time.time(), "repeats": again})])
         try:
             await call(step.call, step.arguments)
         except DoorwardError as error:

@@ -82,6 +82,8 @@ class LogFile:
 
         Raises: OSError; ConfigError if an older file is none of ours: then nothing is moved.
         """
+        if self._file is not None and place_of(self._name)[0] != self._place:
+            self._reopen()  # another process has moved it
         if self._file is None or not (size := self._size()):
             return
         if size < self._max_bytes and not self._is_old():
@@ -92,6 +94,7 @@ class LogFile:
         for file in older:
             check_own(file)  # all are looked at before one is moved
         kept = older if self._keep is None else older[: max(0, self._keep - 1)]
+        self._caught_up(size)  # the lines of a process that was killed before it could say so
         self._drop(reversed(older[len(kept) :]))
         self.close_file()
         for number, file in reversed(list(enumerate(kept, 2))):

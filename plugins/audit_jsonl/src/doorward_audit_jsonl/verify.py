@@ -163,7 +163,9 @@ class _Walk:
             before = Link()
         if n > before.n + 1:
             self._verdict.problem(f"the first lines are missing: {before.n + 1} to {n - 1}")
-        elif n == before.n + 1 and not before.leads_to(self._key, claimed):
+        elif n <= before.n:  # its file was about to be dropped
+            self._verdict.notes.append(f"{place} (line {n}), the first one, proves nothing: the line before it is gone")
+        elif not before.leads_to(self._key, claimed):
             self._verdict.problem(f"{place} (line {n}) was changed, or written with another key")
 
     def _next(self, place: str, claimed: ChainedLine, last: Link) -> None:
