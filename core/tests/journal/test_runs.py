@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from threading import Event
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 from doorward import Call
-from doorward.journal.store import _File
+from doorward.journal.recorder import Journal
+from doorward.journal.store import FileRuns, _File
 from doorward.model.errors import ApiError, GuardRefused, SecretWithheld, StateError
 
 from ..conftest import CONFIG, Weather
@@ -269,6 +275,76 @@ async def test_a_run_of_which_only_the_beginning_was_stored_is_not_resumed(
         ).error.hint == "Runs are kept for a while only, and belong to one principal."
         assert "add_station Oslo" in before
         assert calls == before
+
+
+ALWAYS = CONFIG.replace("plugins = []", 'plugins = []\nruns.durable = "always"')
+
+
+@pytest.mark.parametrize("native", [False, True])
+async def test_a_run_whose_client_left_says_so(
+    doorward_host: Any, calls: list[str], monkeypatch: pytest.MonkeyPatch, native: bool
+) -> None:
+    """It is not taken for one whose process died, and goes on all the same; then it is over."""
+    monkeypatch.setattr("doorward_testing.samples.asyncio.sleep", lambda _: anyio.sleep_forever())
+    async with doorward_host.gateway(ALWAYS) as gate:
+        await _cancelled(partial(gate.execute, "result = await weather.sleep()"), lambda: calls, native)
+        (stored,) = gate.runs.journals.store.all()
+        assert stored.state == "interrupted"
+        unknown = await gate.runs.resume("0" * 16)
+        assert f"{stored.given.run} (it was interrupted: its client left" in unknown.error.hint
+        monkeypatch.setattr("doorward_testing.samples.asyncio.sleep", lambda _: anyio.lowlevel.checkpoint())
+        assert (await gate.runs.resume(stored.given.run)).waiting is None
+        assert gate.runs.journals.store.show(stored.given.run).state == "ended"
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("what", ["claim", "suspend"])
+async def test_who_leaves_in_the_middle_holds_no_run(
+    doorward_host: Any, calls: list[str], asks: set[str], monkeypatch: pytest.MonkeyPatch, what: str, native: bool
+) -> None:
+    """Neither while a stored run is claimed in a thread, nor while it is stored: whoever comes next has it."""
+    begun, go = Event(), Event()
+
+    def slow(work: Any) -> Any:
+        def do(*given: Any) -> Any:
+            begun.set()
+            go.wait()
+            return work(*given)
+
+        return do
+
+    async with doorward_host.gateway(CONFIG) as gate:
+        run = (await gate.execute(PROGRAM)).waiting.run
+        asks |= {"Rome"} if what == "suspend" else set()
+        asks -= {"Bergen"}
+        with monkeypatch.context() as patch:
+            where = FileRuns if what == "claim" else Journal
+            patch.setattr(where, what, slow(getattr(where, what)))
+            await _cancelled(partial(gate.runs.resume, run), begun.is_set, native, go.set)
+        asks.clear()
+        stored = gate.runs.journals.store.show(run)
+        assert stored.state == ("interrupted" if what == "claim" else "waiting")
+        assert (await gate.runs.resume(run)).value == DONE
+    assert [call for call in calls if "station" in call] == [f"add_station {city}" for city in DONE[::2]]
+
+
+async def _cancelled(
+    work: Callable[[], Any], begun: Callable[[], Any], native: bool, after: Callable[[], Any] = lambda: None
+) -> None:
+    """Have work cancelled once it has begun: by a scope of anyio, or as a task of asyncio."""
+
+    async def do() -> None:
+        with scope:
+            await work()
+
+    scope = anyio.CancelScope()
+    task = asyncio.ensure_future(do())
+    while not begun():
+        await anyio.sleep(0.01)
+    task.cancel() if native else scope.cancel()
+    await anyio.sleep(0.01)
+    after()
+    await asyncio.wait([task])
 
 
 def test_errors_stay_what_they_are() -> None:

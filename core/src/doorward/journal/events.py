@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +101,14 @@ class Events:
     # Its file
 
     def close(self) -> None:
-        """Let go of the file: without an end in it, the run can be resumed."""
+        """Let go of the file. If that has no end yet, the run was interrupted: its client left, or Doorward was
+        stopped. It can be resumed, and is not taken for one whose process died."""
+        if self._file is not None:
+            with suppress(StateError):
+                self._file.append([(b"I", {"at": time.time()})])
+        self._let_go()
+
+    def _let_go(self) -> None:
         self._events.clear()
         if self._file is not None:
             self._file.close()

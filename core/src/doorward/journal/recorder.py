@@ -238,7 +238,7 @@ class Journal(Events):
         try:
             self._flush()
         finally:
-            self.close()
+            self._let_go()
 
     def plan(self, changes: Sequence[Change]) -> None:
         """Store a plan that is complete, and let go of it. Raises: StateError, and then it cannot be committed."""
@@ -257,7 +257,7 @@ class Journal(Events):
                 self._flush()
             except StateError as error:
                 log.warning("journal_not_written", run=self._given.run, why=error.message)
-        self.close()
+        self._let_go()
 
     def _diverged(self, entry: Entry) -> ProgramDiverged:
         return ProgramDiverged(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
+from doorward.data.offload import to_its_end
 from doorward.journal.seen_times import MOST_TIMES, SeenTimes
 from doorward.journal.suspension import Suspension
 from doorward.model.errors import DoorwardError, SecretWithheld
@@ -113,7 +114,8 @@ class RunJournal(RunModules):
     async def suspend(self) -> None:
         """Store the run, because it waits. Raises: StateError."""
         if self._journal is not None:
-            await to_thread.run_sync(self._journal.suspend, self._suspension.awaited, self._suspension.until)
+            waits = self._suspension.awaited, self._suspension.until
+            await to_its_end(to_thread.run_sync(self._journal.suspend, *waits))
 
     def _why_not_resumed(self) -> str:
         return "nothing is stored of it" if self._journal is None else self._journal.why_not
