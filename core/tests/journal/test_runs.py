@@ -29,6 +29,7 @@ for city in ["Oslo", "Bergen", "Rome"]:
     print(city)
 result = done
 """
+ALWAYS = CONFIG.replace("plugins = []", 'plugins = []\nruns.durable = "always"')
 DONE = ["Oslo", "Oslo", "Bergen", "Bergen", "Rome", "Rome"]
 
 
@@ -234,19 +235,52 @@ async def test_a_run_whose_answers_are_too_many_goes_on_but_not_again(doorward_h
         assert "this run cannot wait for it: its answers are more than is stored" in outcome.error.message
 
 
+@pytest.mark.parametrize("caught", [False, True])
+@pytest.mark.parametrize("room", [0, 1, 3, 4])
 async def test_nothing_is_sent_that_could_not_be_stored_before(
-    doorward_host: Any, calls: list[str], monkeypatch: pytest.MonkeyPatch
+    doorward_host: Any, calls: list[str], monkeypatch: pytest.MonkeyPatch, room: int, caught: bool
 ) -> None:
-    config = CONFIG.replace("plugins = []", 'plugins = []\nruns.durable = "always"')
-    async with doorward_host.gateway(config) as gate:
+    """The run ends, whatever its program does about that. Its agent is told what was sent, what was not, and how it
+    goes on once there is room; then each write has been made once, or its answer is known to be lost."""
+    append, left = _File.append, [room]
 
-        def full(*_: Any) -> int:
-            raise StateError("the disk is full")
+    def full(self: _File, said: Any) -> int:
+        if said[0][0] == b"H" and room:
+            return append(self, said)
+        left[0] -= 1
+        if left[0] < 0:
+            raise StateError("the disk is full", hint="Tell the operator.")
+        return append(self, said)
 
-        monkeypatch.setattr("doorward.journal.store._File.append", full)
-        outcome = await gate.execute("await weather.add_station(city='Oslo')")
-        assert outcome.error.message == "the disk is full"
-        assert calls == []
+    code = PROGRAM if not caught else "try:\n" + PROGRAM.replace("\n", "\n    ") + "\nexcept Exception:\n    pass"
+    async with doorward_host.gateway(ALWAYS) as gate:
+        with monkeypatch.context() as patch:
+            patch.setattr(_File, "append", full)
+            outcome = await gate.execute(code)
+        before = [*calls]
+        assert outcome.error.type == "StateError"
+        function = "get_forecast" if not room else "add_station"
+        assert (
+            f"weather.{function} was not called, because nothing can be stored before: the disk"
+            in outcome.error.message
+        )
+        if not room:
+            assert (before, outcome.error.hint) == (
+                [], "No call of this run was made. Tell the operator. Then run the program anew."
+            )  # fmt: skip
+            return
+        (stored,) = gate.runs.journals.store.all()
+        run = stored.given.run
+        assert outcome.error.hint.startswith("The calls before it were made, see `calls`. Tell the operator")
+        assert outcome.error.hint.endswith(f'Then resume_run("{run}") goes on from here; no write is made twice.')
+        assert sum(call["count"] for call in outcome.calls if call["ok"]) == len(before)
+        again = await gate.runs.resume(run)
+        if again.waiting is not None:
+            assert again.waiting.for_ == "unknown"
+            assert gate.runs.journals.answer(run, again=False) == 1
+        else:
+            assert again.value == DONE
+            assert [call for call in calls if "station" in call] == [f"add_station {city}" for city in DONE[::2]]
 
 
 async def test_a_run_of_which_only_the_beginning_was_stored_is_not_resumed(
@@ -263,7 +297,8 @@ async def test_a_run_of_which_only_the_beginning_was_stored_is_not_resumed(
     async with doorward_host.gateway(CONFIG) as gate:
         monkeypatch.setattr(_File, "append", full)
         outcome = await gate.execute(PROGRAM)
-        assert outcome.error.message == "the disk is full"
+        assert outcome.error.message == "this run has to wait, and that cannot be stored: the disk is full"
+        assert outcome.error.hint == "It cannot be resumed: what it did, see `calls`, is done."
         monkeypatch.setattr(_File, "append", append)
         asks.clear()
         before = [*calls]
@@ -275,9 +310,6 @@ async def test_a_run_of_which_only_the_beginning_was_stored_is_not_resumed(
         ).error.hint == "Runs are kept for a while only, and belong to one principal."
         assert "add_station Oslo" in before
         assert calls == before
-
-
-ALWAYS = CONFIG.replace("plugins = []", 'plugins = []\nruns.durable = "always"')
 
 
 @pytest.mark.parametrize("native", [False, True])

@@ -13,6 +13,7 @@ from doorward.journal import endings
 from doorward.journal.entries import Entry, Recorded
 from doorward.journal.events import Events
 from doorward.journal.given import Given
+from doorward.journal.store import FULL_HINT
 from doorward.journal.writing import ended
 from doorward.model.calls import Reply
 from doorward.model.errors import DoorwardError, OutcomeUnknown, ProgramDiverged, ServerError, StateError
@@ -92,8 +93,9 @@ class Journal(Events):
         """
         try:
             entry = await self._begin(function, args, kwargs, more, large=large)
-        except ProgramDiverged as error:
-            run.suspension.fail(error)
+        except DoorwardError as error:
+            if self.unstored or isinstance(error, ProgramDiverged):
+                run.suspension.fail(error)
             raise
         if entry.ended:
             return await self._again(run, entry)
@@ -102,6 +104,9 @@ class Journal(Events):
         try:
             reply = await make(entry.place)
         except DoorwardError as error:
+            if self.unstored:
+                run.suspension.fail(error)
+                raise
             await self._end(entry, None, error, started, run.used(function))
             raise
         await self._end(entry, reply, None, started, run.used(function))
@@ -132,7 +137,7 @@ class Journal(Events):
         if not self.why_not:
             self._events.append((b"B", entry, 0))
             if self._always and self._file is None:
-                self._flush()
+                self._flush_before(entry)
         return entry
 
     def _answered(self, found: Entry | None, entry: Entry) -> Entry:
@@ -173,11 +178,11 @@ class Journal(Events):
         entry = self._under_way[call.place]
         entry.sent, entry.again, entry.out = True, None, True
         if self._shut:
-            raise StateError(f"nothing more is sent: {self.why_not}", hint="Run the program anew, later.")
+            raise self._not_made(entry, self.why_not, FULL_HINT)
         if not self.why_not:
             self._events.append((b"S", entry, 0))
             if self._always:
-                self._flush()
+                self._flush_before(entry)
 
     def waits(self, place: int, waits: bool) -> None:
         """A call that went out was not made: it waits with its run; or it goes on. Of any other that is under way when
@@ -208,7 +213,7 @@ class Journal(Events):
         self._bytes += _END_BYTES
         if self._bytes > self._most:
             self.holds(0)
-        if self.why_not:
+        if self.why_not or self.unstored:
             return
         if reply is not None and isinstance(reply.value, Planned):  # it is withheld again when the plan is resumed
             self._events.append((b"Q", entry, self._begun))
@@ -237,8 +242,15 @@ class Journal(Events):
         self._events.append((b"W", waits, 0))
         try:
             self._flush()
-        finally:
-            self._let_go()
+        except StateError as error:
+            self.close()
+            hint = f"{error.hint or ''} It cannot be resumed: what it did, see `calls`, is done.".strip()
+            if self._always:
+                hint = (
+                    f'{error.hint or ""} Then resume_run("{self._given.run}") goes on; no write is made twice.'.strip()
+                )
+            raise StateError(f"this run has to wait, and that cannot be stored: {error.message}", hint=hint) from None
+        self._let_go()
 
     def plan(self, changes: Sequence[Change]) -> None:
         """Store a plan that is complete, and let go of it. Raises: StateError, and then it cannot be committed."""
@@ -250,6 +262,8 @@ class Journal(Events):
 
     def over(self, outcome: Outcome) -> None:
         """The run has ended: what is stored of it, its outcome too, is kept for those who ask what happened."""
+        if self.unstored:
+            self.close()
         if self._file is not None:
             end = {"ok": outcome.ok, "at": time.time(), "outcome": endings.said(outcome)}
             self._events.append((b"O", end, 0))

@@ -28,6 +28,8 @@ State = Literal["running", "waiting", "interrupted", "died", "ended"]
 """What became of a run: a process runs it, it waits for something, its client left or Doorward was stopped, its process
 died, or it is over."""
 
+FULL_HINT = "Tell the operator: is the disk of the state folder full?"
+
 _PATIENCE = 0.5
 """Seconds to wait for the lock of a run, which whoever lists runs holds for a moment."""
 
@@ -220,7 +222,7 @@ class _File:
                 os.ftruncate(self.number, end)
             raise StateError(
                 f"the journal of the run {self._run} cannot be written: {error.strerror}",
-                hint="Tell the operator: is the disk of the state folder full?",
+                hint=FULL_HINT,
             ) from None
         self._count += len(parts)
         return len(content)
@@ -284,6 +286,4 @@ def _told() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StateError(
-            f"the folder of stored runs cannot be used: {error.strerror}", hint="Tell the operator: is the disk full?"
-        ) from None
+        raise StateError(f"the folder of stored runs cannot be used: {error.strerror}", hint=FULL_HINT) from None
