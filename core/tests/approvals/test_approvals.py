@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import pytest
 from doorward.approvals.answering import answer, described
+from doorward.approvals.turns import Turns
 from doorward.journal import suspension
 from doorward.model.approvals import ApprovalRequest
 from doorward.model.errors import CannotAsk, InvalidArguments, Refused
@@ -324,14 +325,24 @@ async def test_a_run_waits_once_for_who_does_not_answer(doorward_host: Any, monk
     assert (len(outcome.waiting.what), len(person.asked)) == (7, 1)
 
 
+async def test_time_in_vain_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever of the calls that waited together is the first to give up."""
+    now = [0.0]
+    monkeypatch.setattr("doorward.approvals.turns.time.monotonic", lambda: now[0])
+    turns = Turns(anyio.Lock(), anyio.Lock())
+    for now[0], since, counted in ((10, 9, 1), (11, 2, 9), (12, 11.5, 9.5), (20, 19, 10.5), (20, 19, 10.5)):
+        turns.nobody_answered(since)
+        assert turns.in_vain == counted
+
+
 async def test_questions_that_are_answered_use_up_no_patience(doorward_host: Any) -> None:
     """A person who answers each in time is asked about each."""
 
     async def think() -> Any:
-        await anyio.sleep(0.4)
+        await anyio.sleep(0.8)
         return {"action": "accept", "content": {"answer": ONCE}}
 
-    async with doorward_host.gateway(CONFIG + "[approvals]\npatience = 1.0\n") as gate:
+    async with doorward_host.gateway(CONFIG + "[approvals]\npatience = 3.0\n") as gate:
         code = "result = [(await weather.add_station(city=c))['city'] for c in 'abcd']"
         outcome = await gate.execute(code, client=(person := Person(lambda question: think())))
     assert (outcome.value, len(person.asked)) == ([*"abcd"], 4)

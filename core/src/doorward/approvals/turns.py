@@ -41,7 +41,7 @@ class Turns:
     covered: set[str] = field(default_factory=set)
     to_ask: list[ToAsk] = field(default_factory=list)
     in_vain: float = 0.0
-    _counted: float = 0.0
+    _counted: tuple[float, float] = (0.0, 0.0)
 
     @contextmanager
     def one(self) -> Iterator[None]:
@@ -56,9 +56,14 @@ class Turns:
 
     def nobody_answered(self, since: float) -> None:
         """A call has waited in vain since a `time.monotonic()`; calls that waited together count once."""
+        begun, ended = self._counted
         now = time.monotonic()
-        self.in_vain += max(0.0, now - max(since, self._counted))
-        self._counted = now
+        if since < ended:  # this one waited beside those that are counted, and perhaps before them
+            self.in_vain += now - ended + max(0.0, begun - since)
+            self._counted = min(begun, since), now
+        else:
+            self.in_vain += now - since
+            self._counted = since, now
 
     async def gathered(self) -> list[ToAsk]:
         """The calls to ask about next, once no further one has come for a moment."""
