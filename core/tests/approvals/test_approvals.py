@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import time
 from typing import Any
@@ -495,6 +496,37 @@ async def test_with_a_key_a_used_yes_stays_used(doorward_host: Any) -> None:
         with sqlite3.connect(store.path) as db:
             db.execute("UPDATE requests SET state = 'approved' WHERE state = 'used'")
         assert (await gate.runs.resume(waiting.run)).waiting
+
+
+@pytest.mark.parametrize("durable", ["waits", "always"])
+async def test_an_older_copy_of_the_file_makes_no_used_yes_fresh(doorward_host: Any, durable: str) -> None:
+    """Not for the run that used it, also after a restart: its journal knows."""
+    code = ADD + "\nawait weather.add_station(city='Rome')\n" + ADD
+    text = CONFIG.replace("plugins = []", f'plugins = []\nruns.durable = "{durable}"')
+    async with doorward_host.gateway(text) as gate:
+        run = (await gate.execute(code)).waiting.run
+        answer(store(gate), (await one_open(gate)).id, True, by="ops")
+        older = backup(gate)
+        assert (await gate.runs.resume(run)).waiting  # for Rome
+    async with doorward_host.gateway(text) as gate:
+        answer(store(gate), (await one_open(gate)).id, True, by="ops")
+        with sqlite3.connect(gate.state / "approvals.db") as db:
+            older.backup(db)
+        assert (await gate.runs.resume(run)).waiting  # for Rome, whose yes was not in the copy
+        answer(store(gate), (await one_open(gate)).id, True, by="ops")
+        outcome = await gate.runs.resume(run)
+    assert outcome.error.type == "Refused"
+    assert (
+        "the yes to weather.add_station has been used in this run: approvals.db is an older copy"
+        in outcome.error.message
+    )
+
+
+def backup(gate: Any) -> sqlite3.Connection:
+    copy = sqlite3.connect(":memory:")
+    with contextlib.closing(sqlite3.connect(gate.state / "approvals.db")) as db:
+        db.backup(copy)
+    return copy
 
 
 async def test_a_file_that_is_locked_is_no_yes(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:

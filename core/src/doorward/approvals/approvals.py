@@ -82,6 +82,11 @@ class Approvals:
                     self._waited.discard(request.id)
         if found is None:
             await _unanswered(run, request, resumable=resumable)
+        elif found.state == "approved" and found.scope == "once" and not run.spends(found.id):
+            raise Refused(
+                f"the yes to {call.function.qualified} has been used in this run: approvals.db is an older copy",
+                hint="Tell the operator. A call that is made again is asked about anew.",
+            )
         elif found.state != "approved":
             why = f": {found.said}" if found.said else ""
             raise Refused(

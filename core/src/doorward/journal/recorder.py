@@ -35,13 +35,13 @@ class Journal(Events):
     """Records a run: in memory, with references only, until the run has to wait; or, if it is `always` durable, in its
     file before and after each call. A run that goes on after a wait is always durable."""
 
-    __slots__ = ("_begun", "_offline", "_places", "_recorded", "changes", "schemas", "times")
+    __slots__ = ("_begun", "_offline", "_places", "_recorded", "_spent", "changes", "schemas", "times")
 
     def __init__(self, given: Given, store: RunStore, *, always: bool, most: int) -> None:
         super().__init__(given, store, always=always, most=most)
         self._recorded = Recorded((), ())
         self._places = self._begun = 0
-        self._offline = False
+        self._offline, self._spent = False, set[str]()
         self.times: list[float] = []
         """What the program read from its clocks before it was resumed."""
         self.schemas: Mapping[str, str] = {}
@@ -53,7 +53,7 @@ class Journal(Events):
         """Answer the calls of a program that runs again with those of a stored run. Raises: StateError."""
         self._file, self._always, self._places = file, True, len(stored.entries)
         self._recorded = Recorded(stored.entries, stored.ends)
-        self.times, self.schemas = stored.times, stored.schemas
+        self.times, self.schemas, self._spent = stored.times, stored.schemas, {*stored.spent_yeses}
         self._files.update(kept.uri for kept, _, _ in stored.files)
         self._bytes = stored.bytes
         self._events.append((b"R", {"at": time.time()}, 0))
@@ -192,6 +192,15 @@ class Journal(Events):
     def is_waiting(self, place: int) -> bool:
         """See `waits`."""
         return self._under_way[place].waits
+
+    def spends(self, yes: str) -> bool:
+        """Use up a person's yes to one call. Returns: whether this run has not done that before."""
+        if yes in self._spent:
+            return False
+        self._spent.add(yes)
+        if not self.why_not:
+            self._events.append((b"J", {"id": yes}, 0))
+        return True
 
     async def _unknown(self, entry: Entry, suspends: Suspends) -> None:
         if entry.again is None and suspends.possible:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
-from doorward.data.offload import to_its_end
+from doorward.data.offload import thread_to_its_end
 from doorward.journal.journals import TooEarly
 from doorward.model.errors import DoorwardError
 from doorward.model.outcomes import Outcome
@@ -69,8 +69,9 @@ class StoredRuns:
             await self._ready()
             if (outcome := await to_thread.run_sync(self.journals.outcome, run, principal)) is not None:
                 return outcome
-            claim = to_thread.run_sync(self.journals.claim, run, principal)
-            journal, given, stored = await to_its_end(claim, lambda claimed: claimed[0].close())
+            journal, given, stored = await thread_to_its_end(
+                self.journals.claim, run, principal, give_up=lambda claimed: claimed[0].close()
+            )
         except TooEarly as early:
             return Outcome(False, waiting=waiting(run, "limit", early.stored.what, early.stored.until))
         except DoorwardError as error:
