@@ -161,7 +161,7 @@ class Soak:
         listed = json.loads(self.project.run("runs", "list", "--json").stdout)["runs"]
         left = []
         for run in listed:
-            if run["state"] != "died" or run["description"] == GONE.name:
+            if run["state"] not in ("died", "interrupted") or run["description"] == GONE.name:
                 continue
             for more in ([], ["--unknown", "repeat"]):
                 resumed = self.project.run("runs", "resume", run["run"], *more, "--json")

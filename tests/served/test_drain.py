@@ -218,4 +218,4 @@ def test_stdio_nothing_waits_for_a_client_that_is_gone(api: Api, project: Projec
     last = [line for line in project.audit() if line["event"] == "run_finished"][-1]
     assert last["error"] == "limit:Cancelled"
     (stored,) = json.loads(project.run("runs", "list", "--json").stdout)["runs"]
-    assert (stored["state"], "cannot" in stored) == ("died", False)
+    assert (stored["state"], "cannot" in stored) == ("interrupted", False)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import mcp_types as t
 import pytest
 
 from .conftest import LIMITS, SHELF
@@ -57,6 +58,37 @@ async def test_one_answer_and_one_resume(gathering: Project, api: Api, era: str,
             done = await agent.call("resume_run", run=waiting["run"])
     assert done["value"] == [str(n) for n in range(COUNT)], done
     assert written(api, before) == COUNT
+
+
+ALL = f"approve these {COUNT} calls, each once"
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+@pytest.mark.parametrize(
+    ("said", "made"), [(ALL, COUNT), (f"deny these {COUNT} calls", 0), ("approve once", 0), (True, 0)]
+)
+async def test_one_question_at_the_client(gathering: Project, api: Api, era: str, said: Any, made: int) -> None:
+    """A person sees all twenty in one dialog: a yes makes each of them once, a no is one to each of them, and whatever
+    else a client says leaves them open."""
+    before, asked = len(api.seen()), []
+
+    async def reply(context: Any, params: Any) -> t.ElicitResult:
+        asked.append(params)
+        return t.ElicitResult(action="accept", content={"answer": said})
+
+    with gathering.http() as (url, _):
+        async with connected(url, era, elicitation_callback=reply) as agent:
+            done = await agent.run(CODE)
+    assert len(asked) == 1
+    assert f"{COUNT} × shelf.create_item (write)" in asked[0].message
+    assert all(f'"itemName": "{n}"' in asked[0].message for n in range(COUNT))
+    assert written(api, before) == made
+    if made:
+        assert done["value"] == [str(n) for n in range(COUNT)], done
+    elif str(said).startswith("deny"):
+        assert "shelf.create_item was denied by" in done["error"]["message"]
+    else:
+        assert len(listed(gathering, done["waiting"]["run"])) == COUNT
 
 
 async def test_nobody_approves_of_what_they_were_not_shown(gathering: Project) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import time
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import anyio
 import pytest
 from doorward.approvals.answering import answer, described
+from doorward.approvals.turns import Turns
 from doorward.journal import suspension
 from doorward.model.approvals import ApprovalRequest
 from doorward.model.errors import CannotAsk, InvalidArguments, Refused
@@ -244,15 +246,107 @@ async def test_a_no_to_a_call_without_a_program_is_told_once(doorward_host: Any)
         assert [described(each) for each in requests(gate)] == ["denied by ops", "open"]
 
 
-async def test_calls_at_once_are_asked_about_one_by_one(doorward_host: Any) -> None:
-    """A yes for the run spares the person the other questions."""
-    code = "import asyncio\nfound = await asyncio.gather(*[weather.add_station(city=c) for c in ('a', 'b', 'c')])\nresult = [f['city'] for f in found]"
+ABC = "import asyncio\nfound = await asyncio.gather(*[weather.add_station(city=c) for c in 'abc'])\nresult = [f['city'] for f in found]"
+
+
+@pytest.mark.parametrize("said", ["approve these 3 calls, each once", RUN])
+async def test_calls_at_once_are_asked_about_at_once(doorward_host: Any, said: str) -> None:
+    """The person sees all of them in one question; each has a request, and its yes, of its own."""
     async with doorward_host.gateway(CONFIG) as gate:
-        one = await gate.execute(code, client=(first := says(ONCE)))
-        all = await gate.execute(code, client=(second := says(RUN)))
-        left = [each.state for each in requests(gate) if each.state == "open"]
-    assert one.value == all.value == ["a", "b", "c"]
-    assert (len(first.asked), len(second.asked), left) == (3, 1, [])
+        outcome = await gate.execute(ABC, client=(person := says(said)))
+        states = [each.state for each in requests(gate)]
+    assert (outcome.value, len(person.asked)) == (["a", "b", "c"], 1)
+    assert states == ["approved" if said == RUN else "used"] * 3
+    message = person.asked[0]["message"]
+    assert message.startswith("Doorward asks for your approval of 3 calls at once: local wants to make 3 × weather.add")
+    assert all(
+        f'{n}. weather.add_station (write):\n    {{\n      "city": "{c}"' in message for n, c in enumerate("abc", 1)
+    )
+
+
+async def test_a_no_to_calls_at_once_is_one_to_each(doorward_host: Any) -> None:
+    async with doorward_host.gateway(CONFIG) as gate:
+        code = (
+            ABC.replace("gather(", "gather(return_exceptions=True, *").replace("f['city']", "str(f)").replace("**", "*")
+        )
+        outcome = await gate.execute(code, client=(person := says("deny these 3 calls")))
+    assert outcome.value == ["weather.add_station was denied by local (at the client)"] * 3
+    assert len(person.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "lie", [ONCE, "deny", "approve these 2 calls, each once", "neither: each is answered by `doorward approvals`", True]
+)
+async def test_what_was_not_offered_of_calls_at_once_is_no_yes(doorward_host: Any, lie: Any) -> None:
+    """Nor a no; the run waits, and nobody is asked about each of them."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.execute(ABC, client=(person := says(lie)))
+        assert [each.state for each in requests(gate)] == ["open"] * 3
+    assert (outcome.waiting.for_, len(person.asked)) == ("approval", 1)
+
+
+async def test_calls_of_several_functions_have_no_yes_for_the_run(doorward_host: Any) -> None:
+    """It would reach calls of functions of which the person has seen one."""
+    code = "import asyncio\nawait asyncio.gather(weather.add_station(city='a'), weather.fail(), weather.add_station(city='b'))"
+    async with doorward_host.gateway(CONFIG) as gate:
+        await gate.execute(code, client=(person := says("?")))
+    assert [len(each["requestedSchema"]["properties"]["answer"]["enum"]) for each in person.asked] == [3]
+
+
+async def test_who_answers_elsewhere_leaves_the_rest_to_the_client(doorward_host: Any) -> None:
+    """The call that was asked about first goes on; the person is asked anew about those that are left."""
+    asked = 0
+
+    async def think() -> Any:
+        nonlocal asked
+        asked += 1
+        if asked > 1:
+            return {"action": "accept", "content": {"answer": "approve these 2 calls, each once"}}
+        answer(store(gate), requests(gate)[0].id, True, by="ops")
+        return await anyio.sleep_forever()
+
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.execute(ABC, client=(person := Person(lambda question: think())))
+        assert [each.by for each in requests(gate)].count("ops") == 1
+    assert (outcome.value, len(person.asked)) == (["a", "b", "c"], 2)
+
+
+STAGGERED = """import asyncio
+async def one(n):
+    await asyncio.sleep(n)
+    return (await weather.add_station(city=str(n)))["city"]
+result = await asyncio.gather(*[one(n / 2) for n in range(6)])"""
+
+
+async def test_a_run_waits_once_for_who_does_not_answer(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many calls it makes one after the other while its clock stands still."""
+    monkeypatch.setattr(suspension, "GATHER_SECONDS", 1.0)
+    async with doorward_host.gateway(CONFIG + "[approvals]\npatience = 0.3\n") as gate:
+        outcome = await gate.execute(STAGGERED, client=(person := Person(lambda question: anyio.sleep_forever())))
+    assert (len(outcome.waiting.what), len(person.asked)) == (7, 1)
+
+
+async def test_time_in_vain_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever of the calls that waited together is the first to give up."""
+    now = [0.0]
+    monkeypatch.setattr("doorward.approvals.turns.time.monotonic", lambda: now[0])
+    turns = Turns(anyio.Lock(), anyio.Lock())
+    for now[0], since, counted in ((10, 9, 1), (11, 2, 9), (12, 11.5, 9.5), (20, 19, 10.5), (20, 19, 10.5)):
+        turns.nobody_answered(since)
+        assert turns.in_vain == counted
+
+
+async def test_questions_that_are_answered_use_up_no_patience(doorward_host: Any) -> None:
+    """A person who answers each in time is asked about each."""
+
+    async def think() -> Any:
+        await anyio.sleep(0.8)
+        return {"action": "accept", "content": {"answer": ONCE}}
+
+    async with doorward_host.gateway(CONFIG + "[approvals]\npatience = 3.0\n") as gate:
+        code = "result = [(await weather.add_station(city=c))['city'] for c in 'abcd']"
+        outcome = await gate.execute(code, client=(person := Person(lambda question: think())))
+    assert (outcome.value, len(person.asked)) == ([*"abcd"], 4)
 
 
 GATHERED = """import asyncio
@@ -282,8 +376,9 @@ async def test_the_same_call_twice_at_once_needs_two_answers(doorward_host: Any)
         "import asyncio\nawait asyncio.gather(weather.add_station(city='a'), weather.add_station(city='a'))\nresult = 1"
     )
     async with doorward_host.gateway(CONFIG) as gate:
-        outcome = await gate.execute(code, client=(person := says(ONCE)))
-    assert (outcome.ok, len(person.asked)) == (True, 2)
+        outcome = await gate.execute(code, client=(person := says("approve these 2 calls, each once")))
+        states = [each.state for each in requests(gate)]
+    assert (outcome.ok, len(person.asked), states) == (True, 1, ["used", "used"])
 
 
 async def test_no_more_requests_than_people_can_read(doorward_host: Any) -> None:
@@ -410,6 +505,37 @@ async def test_with_a_key_a_used_yes_stays_used(doorward_host: Any) -> None:
         with sqlite3.connect(store.path) as db:
             db.execute("UPDATE requests SET state = 'approved' WHERE state = 'used'")
         assert (await gate.runs.resume(waiting.run)).waiting
+
+
+@pytest.mark.parametrize("durable", ["waits", "always"])
+async def test_an_older_copy_of_the_file_makes_no_used_yes_fresh(doorward_host: Any, durable: str) -> None:
+    """Not for the run that used it, also after a restart: its journal knows."""
+    code = ADD + "\nawait weather.add_station(city='Rome')\n" + ADD
+    text = CONFIG.replace("plugins = []", f'plugins = []\nruns.durable = "{durable}"')
+    async with doorward_host.gateway(text) as gate:
+        run = (await gate.execute(code)).waiting.run
+        answer(store(gate), (await one_open(gate)).id, True, by="ops")
+        older = backup(gate)
+        assert (await gate.runs.resume(run)).waiting  # for Rome
+    async with doorward_host.gateway(text) as gate:
+        answer(store(gate), (await one_open(gate)).id, True, by="ops")
+        with sqlite3.connect(gate.state / "approvals.db") as db:
+            older.backup(db)
+        assert (await gate.runs.resume(run)).waiting  # for Rome, whose yes was not in the copy
+        answer(store(gate), (await one_open(gate)).id, True, by="ops")
+        outcome = await gate.runs.resume(run)
+    assert outcome.error.type == "Refused"
+    assert (
+        "the yes to weather.add_station has been used in this run: approvals.db is an older copy"
+        in outcome.error.message
+    )
+
+
+def backup(gate: Any) -> sqlite3.Connection:
+    copy = sqlite3.connect(":memory:")
+    with contextlib.closing(sqlite3.connect(gate.state / "approvals.db")) as db:
+        db.backup(copy)
+    return copy
 
 
 async def test_a_file_that_is_locked_is_no_yes(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:

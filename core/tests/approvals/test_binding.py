@@ -52,6 +52,9 @@ class Run:
     clock: Clock = field(default_factory=Clock)
     suspension: Any = field(default_factory=Suspension)
 
+    def spends(self, yes: str) -> bool:
+        return True
+
 
 class Unscrubbed:
     """Servers without credentials."""

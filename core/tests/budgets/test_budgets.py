@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -220,6 +222,85 @@ async def test_two_budgets_that_count_the_same_are_an_error(doorward_host: Any) 
     with pytest.raises(ConfigError, match=r"\[\[budgets\]\] 3: another budget counts the same"):
         async with doorward_host.gateway(same):
             pass
+
+
+def counted(file: UsageFile) -> dict[str, float]:
+    return {counter.unit: amount for counter, (_, amount) in file.all().items()}
+
+
+@pytest.fixture
+async def account(tmp_path: Path) -> Account:
+    """Of ten calls it holds one, of a hundred bytes five, and has spent one of each."""
+    file = UsageFile(tmp_path / "u.db")
+    account = Account(BudgetSettings(calls=40, bytes=1000, per="day"), "here", "ann", file, lambda: 86400.0 * 20000)
+    await account.take({"calls": 1.0, "bytes": 1.0})
+    return account
+
+
+async def test_what_cannot_be_given_back_is_kept(
+    account: Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No unit is forgotten while somebody else holds the file; the next time all of them are given back."""
+    file = UsageFile(tmp_path / "u.db")
+    monkeypatch.setattr("doorward.budgets.usage_file.WAIT_SECONDS", 0.0)
+    with contextlib.closing(sqlite3.connect(file._path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(ConfigError, match="budgets cannot be counted"):
+            await account.give_back()
+    assert account.fits({"calls": 1.0})
+    await account.give_back()
+    assert counted(file) == {"calls": 2, "bytes": 1}
+
+
+async def test_a_gateway_logs_what_it_could_not_give_back(
+    doorward_host: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """And gives it back the next time it looks."""
+    async with doorward_host.gateway(budget("calls = 100")) as gate:
+        await ask(gate)
+        with monkeypatch.context() as held:
+            held.setattr(UsageFile, "add", failing)
+            await gate.broker.budgets.flush()
+        await gate.broker.budgets.flush()
+        assert used(gate.state, "* * day") == 1
+    assert "budget_not_given_back" in capfd.readouterr().err
+
+
+def failing(*given: object) -> None:
+    raise ConfigError("budgets cannot be counted")
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("what", ["add", "take"])
+async def test_who_is_cancelled_meanwhile_loses_nothing(
+    account: Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, native: bool
+) -> None:
+    """A gateway that closes while it gives back, a client that leaves while its call is counted: all of it is counted
+    once, and nothing that was not used."""
+    file, begun, go = UsageFile(tmp_path / "u.db"), threading.Event(), threading.Event()
+    work = getattr(UsageFile, what)
+
+    def slow(*given: object) -> object:
+        begun.set()
+        go.wait()
+        return work(*given)
+
+    monkeypatch.setattr(UsageFile, what, slow)
+
+    async def do() -> None:
+        with scope:
+            await (account.give_back() if what == "add" else account.take({"calls": 5.0, "bytes": 60.0}))
+
+    scope = anyio.CancelScope()
+    task = asyncio.ensure_future(do())
+    await anyio.to_thread.run_sync(begun.wait)
+    task.cancel() if native else scope.cancel()
+    await anyio.sleep(0.01)
+    go.set()
+    await asyncio.wait([task])
+    monkeypatch.undo()
+    await account.give_back()
+    assert counted(file) == {"calls": 1, "bytes": 1}
 
 
 SPENDER = """

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from threading import Event
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 from doorward import Call
-from doorward.journal.store import _File
+from doorward.journal.recorder import Journal
+from doorward.journal.store import FileRuns, _File
 from doorward.model.errors import ApiError, GuardRefused, SecretWithheld, StateError
 
 from ..conftest import CONFIG, Weather
@@ -23,6 +29,7 @@ for city in ["Oslo", "Bergen", "Rome"]:
     print(city)
 result = done
 """
+ALWAYS = CONFIG.replace("plugins = []", 'plugins = []\nruns.durable = "always"')
 DONE = ["Oslo", "Oslo", "Bergen", "Bergen", "Rome", "Rome"]
 
 
@@ -228,19 +235,52 @@ async def test_a_run_whose_answers_are_too_many_goes_on_but_not_again(doorward_h
         assert "this run cannot wait for it: its answers are more than is stored" in outcome.error.message
 
 
+@pytest.mark.parametrize("caught", [False, True])
+@pytest.mark.parametrize("room", [0, 1, 3, 4])
 async def test_nothing_is_sent_that_could_not_be_stored_before(
-    doorward_host: Any, calls: list[str], monkeypatch: pytest.MonkeyPatch
+    doorward_host: Any, calls: list[str], monkeypatch: pytest.MonkeyPatch, room: int, caught: bool
 ) -> None:
-    config = CONFIG.replace("plugins = []", 'plugins = []\nruns.durable = "always"')
-    async with doorward_host.gateway(config) as gate:
+    """The run ends, whatever its program does about that. Its agent is told what was sent, what was not, and how it
+    goes on once there is room; then each write has been made once, or its answer is known to be lost."""
+    append, left = _File.append, [room]
 
-        def full(*_: Any) -> int:
-            raise StateError("the disk is full")
+    def full(self: _File, said: Any) -> int:
+        if said[0][0] == b"H" and room:
+            return append(self, said)
+        left[0] -= 1
+        if left[0] < 0:
+            raise StateError("the disk is full", hint="Tell the operator.")
+        return append(self, said)
 
-        monkeypatch.setattr("doorward.journal.store._File.append", full)
-        outcome = await gate.execute("await weather.add_station(city='Oslo')")
-        assert outcome.error.message == "the disk is full"
-        assert calls == []
+    code = PROGRAM if not caught else "try:\n" + PROGRAM.replace("\n", "\n    ") + "\nexcept Exception:\n    pass"
+    async with doorward_host.gateway(ALWAYS) as gate:
+        with monkeypatch.context() as patch:
+            patch.setattr(_File, "append", full)
+            outcome = await gate.execute(code)
+        before = [*calls]
+        assert outcome.error.type == "StateError"
+        function = "get_forecast" if not room else "add_station"
+        assert (
+            f"weather.{function} was not called, because nothing can be stored before: the disk"
+            in outcome.error.message
+        )
+        if not room:
+            assert (before, outcome.error.hint) == (
+                [], "No call of this run was made. Tell the operator. Then run the program anew."
+            )  # fmt: skip
+            return
+        (stored,) = gate.runs.journals.store.all()
+        run = stored.given.run
+        assert outcome.error.hint.startswith("The calls before it were made, see `calls`. Tell the operator")
+        assert outcome.error.hint.endswith(f'Then resume_run("{run}") goes on from here; no write is made twice.')
+        assert sum(call["count"] for call in outcome.calls if call["ok"]) == len(before)
+        again = await gate.runs.resume(run)
+        if again.waiting is not None:
+            assert again.waiting.for_ == "unknown"
+            assert gate.runs.journals.answer(run, again=False) == 1
+        else:
+            assert again.value == DONE
+            assert [call for call in calls if "station" in call] == [f"add_station {city}" for city in DONE[::2]]
 
 
 async def test_a_run_of_which_only_the_beginning_was_stored_is_not_resumed(
@@ -257,7 +297,8 @@ async def test_a_run_of_which_only_the_beginning_was_stored_is_not_resumed(
     async with doorward_host.gateway(CONFIG) as gate:
         monkeypatch.setattr(_File, "append", full)
         outcome = await gate.execute(PROGRAM)
-        assert outcome.error.message == "the disk is full"
+        assert outcome.error.message == "this run has to wait, and that cannot be stored: the disk is full"
+        assert outcome.error.hint == "It cannot be resumed: what it did, see `calls`, is done."
         monkeypatch.setattr(_File, "append", append)
         asks.clear()
         before = [*calls]
@@ -269,6 +310,73 @@ async def test_a_run_of_which_only_the_beginning_was_stored_is_not_resumed(
         ).error.hint == "Runs are kept for a while only, and belong to one principal."
         assert "add_station Oslo" in before
         assert calls == before
+
+
+@pytest.mark.parametrize("native", [False, True])
+async def test_a_run_whose_client_left_says_so(
+    doorward_host: Any, calls: list[str], monkeypatch: pytest.MonkeyPatch, native: bool
+) -> None:
+    """It is not taken for one whose process died, and goes on all the same; then it is over."""
+    monkeypatch.setattr("doorward_testing.samples.asyncio.sleep", lambda _: anyio.sleep_forever())
+    async with doorward_host.gateway(ALWAYS) as gate:
+        await _cancelled(partial(gate.execute, "result = await weather.sleep()"), lambda: calls, native)
+        (stored,) = gate.runs.journals.store.all()
+        assert stored.state == "interrupted"
+        unknown = await gate.runs.resume("0" * 16)
+        assert f"{stored.given.run} (it was interrupted: its client left" in unknown.error.hint
+        monkeypatch.setattr("doorward_testing.samples.asyncio.sleep", lambda _: anyio.lowlevel.checkpoint())
+        assert (await gate.runs.resume(stored.given.run)).waiting is None
+        assert gate.runs.journals.store.show(stored.given.run).state == "ended"
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("what", ["claim", "suspend"])
+async def test_who_leaves_in_the_middle_holds_no_run(
+    doorward_host: Any, calls: list[str], asks: set[str], monkeypatch: pytest.MonkeyPatch, what: str, native: bool
+) -> None:
+    """Neither while a stored run is claimed in a thread, nor while it is stored: whoever comes next has it."""
+    begun, go = Event(), Event()
+
+    def slow(work: Any) -> Any:
+        def do(*given: Any) -> Any:
+            begun.set()
+            go.wait()
+            return work(*given)
+
+        return do
+
+    async with doorward_host.gateway(CONFIG) as gate:
+        run = (await gate.execute(PROGRAM)).waiting.run
+        asks |= {"Rome"} if what == "suspend" else set()
+        asks -= {"Bergen"}
+        with monkeypatch.context() as patch:
+            where = FileRuns if what == "claim" else Journal
+            patch.setattr(where, what, slow(getattr(where, what)))
+            await _cancelled(partial(gate.runs.resume, run), begun.is_set, native, go.set)
+        asks.clear()
+        stored = gate.runs.journals.store.show(run)
+        assert stored.state == ("interrupted" if what == "claim" else "waiting")
+        assert (await gate.runs.resume(run)).value == DONE
+    assert [call for call in calls if "station" in call] == [f"add_station {city}" for city in DONE[::2]]
+
+
+async def _cancelled(
+    work: Callable[[], Any], begun: Callable[[], Any], native: bool, after: Callable[[], Any] = lambda: None
+) -> None:
+    """Have work cancelled once it has begun: by a scope of anyio, or as a task of asyncio."""
+
+    async def do() -> None:
+        with scope:
+            await work()
+
+    scope = anyio.CancelScope()
+    task = asyncio.ensure_future(do())
+    while not begun():
+        await anyio.sleep(0.01)
+    task.cancel() if native else scope.cancel()
+    await anyio.sleep(0.01)
+    after()
+    await asyncio.wait([task])
 
 
 def test_errors_stay_what_they_are() -> None:

@@ -9,6 +9,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event, Thread, current_thread
 from typing import Any
 
 import pytest
@@ -187,6 +188,50 @@ def test_runs_are_kept_for_a_while_and_only_so_many(tmp_path: Path) -> None:
     store.create(Given("e" * 16, "bob", "1", created=1, expires=1)).close()
     store.sweep()
     assert [run.given.run for run in store.all()] == [f"{number:016x}" for number in (4, 3, 1, 0)]
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="the system does not count what is read")
+@pytest.mark.parametrize("key", ["", "a long key"])
+def test_a_sweep_reads_next_to_nothing(tmp_path: Path, key: str) -> None:
+    """The heads of all runs, and of those that are too many where their frames begin; never what they hold."""
+    store, large = runs(tmp_path, key), [(b"T", {"v": "x" * 10_000})] * 100
+    for number in range(20):
+        file = store.create(Given(f"{number:016x}", "ada", "1", created=number, expires=time.time() + 60))
+        file.append([*large, (b"O", {"ok": True})] if number % 2 else large)
+        file.close()
+    before = bytes_read()
+    runs(tmp_path, key, most=5).sweep()
+    assert bytes_read() - before < 20 * 5000
+    assert [int(run.given.run, 16) for run in store.all()] == [19, 18, 17, 16, 15, 14, 12, 10]
+
+
+def bytes_read() -> int:
+    return int(Path("/proc/self/io").read_text().split()[1])
+
+
+def test_nobody_waits_for_a_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new run may have one begin, in a thread of its own, and never two."""
+    store, threads, go = runs(tmp_path, most=1), list[Thread](), Event()
+    monkeypatch.setattr(store, "sweep", lambda: (threads.append(current_thread()), go.wait()))
+    for number in range(3):
+        store.create(given(f"{number:016x}")).close()
+    go.set()
+    store._sweeping.join()
+    assert len(threads) == 1
+    assert threads[0] is not current_thread()
+
+
+def test_a_sweep_leaves_what_runs(tmp_path: Path) -> None:
+    """However long ago its file was written to."""
+    store = runs(tmp_path)
+    file = store.create(Given(RUN, "ada", "1", created=1, expires=2))
+    (path,) = (tmp_path / "runs").glob("*.run")
+    os.utime(path, (1, 1))
+    store.sweep()
+    assert path.exists()
+    file.close()
+    store.sweep()
+    assert not path.exists()
 
 
 def test_a_full_disk_is_told_and_leaves_whole_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

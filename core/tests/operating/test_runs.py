@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from doorward.config.run_settings import RunSettings
+from doorward.journal.given import Given
+from doorward.journal.store import FileRuns
 
 from ..conftest import CONFIG, Cli, Weather
 
@@ -21,34 +25,44 @@ result = [first["city"], second["city"]]
 
 
 @pytest.fixture
-def died(cli: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[Cli, str]:
-    """A run whose process died while it waited for its second answer, and its id."""
+def interrupted(cli: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[Cli, str]:
+    """A run whose client left while it waited for its second answer, and its id."""
     config = CONFIG.replace("plugins = []", 'plugins = []\nruns.durable = "always"')
     call = Weather.call
 
-    async def run_and_die() -> None:
+    async def run_and_leave() -> None:
         async with doorward_host.gateway(config) as gate:
             with anyio.CancelScope() as scope, monkeypatch.context() as patch:
 
-                async def dies(self: Weather, asked: Any) -> Any:
+                async def leaves(self: Weather, asked: Any) -> Any:
                     if asked.arguments.get("city") == "Rome":
                         scope.cancel()
                     await anyio.sleep(0)
                     return await call(self, asked)
 
-                patch.setattr(Weather, "call", dies)
+                patch.setattr(Weather, "call", leaves)
                 await gate.execute(CODE)
 
-    anyio.run(run_and_die)
+    anyio.run(run_and_leave)
     (run,) = cli("runs", "list", "--json").json["runs"]
-    assert (run["state"], run["principal"]) == ("died", "local")
+    assert (run["state"], run["principal"]) == ("interrupted", "local")
     return cli, run["run"]
 
 
-def test_a_run_is_shown_and_resumed(died: tuple[Cli, str]) -> None:
+def test_a_run_that_was_killed_says_so(cli: Cli, doorward_host: Any) -> None:
+    """Nothing that ran after the kill could write down that it ended."""
+    doorward_host.write(CONFIG)
+    now = time.time()
+    FileRuns(doorward_host.folder / "state" / "runs", RunSettings(), None).create(
+        Given("f" * 16, "local", "1", created=now, expires=now + 60)
+    ).close()
+    assert f"{'f' * 16}\tlocal\tits process died\t" in cli("runs", "list").out
+
+
+def test_a_run_is_shown_and_resumed(interrupted: tuple[Cli, str]) -> None:
     """A person says what shall become of a call whose answer is lost."""
-    cli, run = died
-    assert f"{run}\tlocal\tits process died" in cli("runs", "list").out
+    cli, run = interrupted
+    assert f"{run}\tlocal\tit was interrupted: its client left, or Doorward was stopped" in cli("runs", "list").out
     shown = cli("runs", "show", run, "--json").json
     assert shown["code"] == CODE
     assert [call["ended"] for call in shown["calls"]] == ["ok", "unknown: its answer is lost"]
@@ -63,16 +77,16 @@ def test_a_run_is_shown_and_resumed(died: tuple[Cli, str]) -> None:
     assert "it succeeded" in cli("runs", "show", run).out
 
 
-def test_a_call_is_not_repeated_if_a_person_says_so(died: tuple[Cli, str]) -> None:
-    cli, run = died
+def test_a_call_is_not_repeated_if_a_person_says_so(interrupted: tuple[Cli, str]) -> None:
+    cli, run = interrupted
     failed = cli("runs", "resume", run, "--unknown", "fail", "--json")
     assert failed.code == 1
     assert "whether this call of weather.add_station was made is unknown" in failed.json["error"]["message"]
 
 
-def test_a_run_is_played_again_without_a_call(died: tuple[Cli, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_played_again_without_a_call(interrupted: tuple[Cli, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Also with other code, which gets the recorded answers to the calls that the run made."""
-    cli, run = died
+    cli, run = interrupted
     cli("runs", "resume", run, "--unknown", "repeat")
     monkeypatch.delattr(Weather, "call")
     assert cli("runs", "replay", run, "--json").json["value"] == ["Oslo", "Rome"]
@@ -84,28 +98,28 @@ def test_a_run_is_played_again_without_a_call(died: tuple[Cli, str], monkeypatch
     assert 'the run has no answer to this call: weather.add_station [[], {"city": "Paris"}]' in str(missing.json)
 
 
-def test_a_bundle_holds_a_run_without_credentials(died: tuple[Cli, str]) -> None:
-    cli, run = died
+def test_a_bundle_holds_a_run_without_credentials(interrupted: tuple[Cli, str]) -> None:
+    cli, run = interrupted
     assert cli("runs", "replay", run, "--bundle", "bundle.json").code == 0
     text = Path("bundle.json").read_text()
     bundle = json.loads(text)
     assert bundle["given"]["run"] == run
-    assert [frame["kind"] for frame in bundle["frames"]] == ["B", "D", "S", "E", "B", "S"]
+    assert [frame["kind"] for frame in bundle["frames"]] == ["B", "D", "S", "E", "B", "S", "I"]
     assert "ghp_" not in text
     assert "local" not in text
 
 
-def test_a_cancelled_run_is_gone(died: tuple[Cli, str]) -> None:
-    cli, run = died
+def test_a_cancelled_run_is_gone(interrupted: tuple[Cli, str]) -> None:
+    cli, run = interrupted
     assert cli("runs", "cancel", run).code == 0
     assert cli("runs", "list", "--json").json == {"runs": []}
     assert "there is no stored run" in cli("runs", "resume", run, "--json").json["error"]["message"]
     assert cli("runs", "cancel", run).code == 1
 
 
-def test_runs_that_cannot_be_read_are_counted(died: tuple[Cli, str], doorward_host: Any) -> None:
+def test_runs_that_cannot_be_read_are_counted(interrupted: tuple[Cli, str], doorward_host: Any) -> None:
     """Where the key is another, nobody is told that there are none."""
-    cli, _ = died
+    cli, _ = interrupted
     doorward_host.write(CONFIG.replace("plugins = []", 'plugins = []\nvault_key = "another key than they have"'))
     assert "cannot be read: 1, stored with another `vault_key`" in cli("runs", "list").err
     assert cli("runs", "list", "--json").json == {"runs": [], "unread": 1}

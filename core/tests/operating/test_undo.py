@@ -419,7 +419,7 @@ await weather.rename(id=one, name="eins")
             patch.setattr(shelf, "call", dies)
             await gate.execute(code)
         (died,) = gate.runs.journals.store.all()
-        assert died.state == "died"
+        assert died.state == "interrupted"
         assert (await gate.runs.resume(died.given.run)).ok
         stored = gate.runs.journals.store.show(died.given.run)
         steps = Steps.of(stored, lambda name: gate.broker.functions.find(name, "local")).steps

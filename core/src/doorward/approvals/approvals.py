@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
+from weakref import WeakKeyDictionary
 
 from doorward.approvals.binding import Binding, bound
 from doorward.approvals.logins import Logins
-from doorward.host.logs import log
+from doorward.approvals.turns import Turns
 from doorward.model.approvals import APPROVAL_SCOPES, ApprovalKind, ApprovalRequest, ApprovalScope
 from doorward.model.decisions import effect
 from doorward.model.errors import DoorwardError, LimitExceeded, Refused
@@ -20,10 +19,11 @@ from doorward.model.errors import DoorwardError, LimitExceeded, Refused
 if TYPE_CHECKING:
     import anyio
 
-    from doorward.approvals.asking_run import AskingRun, Asks
+    from doorward.approvals.asking_run import AskingRun
     from doorward.approvals.store import ApprovalStore
     from doorward.config.approval_settings import ApprovalSettings
     from doorward.model.calls import Call
+    from doorward.model.clock import Clock
     from doorward.model.decisions import Decision
     from doorward.plugins.manager import Plugins
     from doorward.servers.registry import Servers
@@ -34,21 +34,7 @@ POLL_SECONDS = 0.25
 _LOOK_ANYWAY_SECONDS = 2.0
 """Seconds after which a look is taken even if nothing seems to have changed."""
 
-_MAX_LOGGED = 200
-
 T = TypeVar("T")
-
-
-@dataclass
-class _Turns:
-    """The calls of one run that wait: its client is asked one question at a time, until one gets no answer. `covered`
-    are calls that need no question any more, as `Binding.alike`."""
-
-    asking: anyio.Lock
-    opening: anyio.Lock
-    calls: int = 0
-    silent: bool = False
-    covered: set[str] = field(default_factory=set)
 
 
 class Approvals:
@@ -69,7 +55,7 @@ class Approvals:
         self.logins = Logins(settings, servers, self._scrub)
         self._now = now
         self._waited: set[str] = set()
-        self._turns: dict[str, _Turns] = {}
+        self._turns: WeakKeyDictionary[Clock, Turns] = WeakKeyDictionary()
 
     async def confirm(
         self, run: AskingRun, call: Call, decision: Decision, schema_hash: str, *, kind: ApprovalKind = "call"
@@ -83,7 +69,8 @@ class Approvals:
             raise Refused(f"{call.function.qualified} needs a person's approval, and there is nowhere to ask for it")
         resumable = run.suspension.possible and not run.session
         binding = bound(call, decision, schema_hash, run.session, resumable=resumable)
-        with self._turn(run) as turns, run.clock.still():
+        turns = self._turns_of(run)
+        with turns.one(), run.clock.still():
             found = await self._settled(binding)
             if found is None:
                 async with turns.opening:  # the same call at the same time has a request of its own
@@ -95,6 +82,11 @@ class Approvals:
                     self._waited.discard(request.id)
         if found is None:
             await _unanswered(run, request, resumable=resumable)
+        elif found.state == "approved" and found.scope == "once" and not run.spends(found.id):
+            raise Refused(
+                f"the yes to {call.function.qualified} has been used in this run: approvals.db is an older copy",
+                hint="Tell the operator. A call that is made again is asked about anew.",
+            )
         elif found.state != "approved":
             why = f": {found.said}" if found.said else ""
             raise Refused(
@@ -102,18 +94,12 @@ class Approvals:
                 hint="Do without this call, or ask the person what to do instead.",
             )
 
-    @contextmanager
-    def _turn(self, run: AskingRun) -> Iterator[_Turns]:
+    def _turns_of(self, run: AskingRun) -> Turns:
         import anyio
 
-        turns = self._turns.setdefault(run.program.run, _Turns(anyio.Lock(), anyio.Lock()))
-        turns.calls += 1
-        try:
-            yield turns
-        finally:
-            turns.calls -= 1
-            if not turns.calls:
-                self._turns.pop(run.program.run, None)
+        if (turns := self._turns.get(run.clock)) is None:  # each run has a clock of its own
+            turns = self._turns[run.clock] = Turns(anyio.Lock(), anyio.Lock())
+        return turns
 
     async def _opened(
         self, run: AskingRun, call: Call, decision: Decision, binding: Binding, kind: ApprovalKind
@@ -157,15 +143,16 @@ class Approvals:
         return await _apart(settled)
 
     async def _awaited(
-        self, run: AskingRun, request: ApprovalRequest, binding: Binding, turns: _Turns, *, resumable: bool
+        self, run: AskingRun, request: ApprovalRequest, binding: Binding, turns: Turns, *, resumable: bool
     ) -> ApprovalRequest | None:
         """The answer to a request, whoever gives it; `None` if nobody does in time."""
         import anyio
 
         assert self._store is not None
         limits = run.program.limits
-        most = self._settings.wait if resumable else min(limits.asking - run.clock.stood, limits.timeout)
-        asked, found, error = anyio.Event(), None, None
+        others = min(limits.asking - run.clock.stood, limits.timeout)
+        most = self._settings.wait - turns.in_vain if resumable else others
+        asked, found, error, since = anyio.Event(), None, None, time.monotonic()
         async with anyio.create_task_group() as group:
             group.start_soon(self._ask, run, request, binding.alike, turns, asked)
             try:
@@ -173,6 +160,8 @@ class Approvals:
             except DoorwardError as raised:  # the group would wrap it
                 error = raised
             group.cancel_scope.cancel()
+        if found is None:
+            turns.nobody_answered(since)
         if error is not None:
             raise error
         if found is not None and found.id != request.id:
@@ -201,43 +190,17 @@ class Approvals:
                     await asked.wait()
 
     async def _ask(
-        self, run: AskingRun, request: ApprovalRequest, alike: str, turns: _Turns, asked: anyio.Event
+        self, run: AskingRun, request: ApprovalRequest, alike: str, turns: Turns, asked: anyio.Event
     ) -> None:
         """Ask the person at the client, if there is one, and store the answer. Sets `asked` when that is over."""
         try:
             if run.client is not None and self._settings.client:
-                async with turns.asking:
-                    if not turns.silent and alike not in turns.covered:
-                        scope = await self._asked(run.client, request)
-                        turns.silent = scope is None
-                        if scope in ("run", "session"):
-                            turns.covered.add(alike)
+                from doorward.approvals.at_client import AtClient  # for those who have somebody asked
+
+                assert self._store is not None
+                await AtClient(run.client, self._store, self._settings.patience, self._now).ask(turns, request, alike)
         finally:
             asked.set()
-
-    async def _asked(self, client: Asks, request: ApprovalRequest) -> ApprovalScope | None:
-        """How far the yes or no of the person at the client reaches; `None` if they said neither in time."""
-        import anyio
-
-        from doorward.approvals import asking
-        from doorward.approvals.answering import answer
-
-        assert self._store is not None
-        with anyio.move_on_after(self._settings.patience):
-            try:
-                said = await client.ask("elicitation/create", asking.question(request))
-                verdict = asking.verdict(request, said)
-            except Exception as error:  # whatever a client does, it is no yes, and others may still answer
-                log.info("approval_not_asked", error=str(error)[:_MAX_LOGGED])
-                return None
-            if verdict is None:
-                return None
-            approve, scope = verdict
-            with anyio.CancelScope(shield=True), suppress(DoorwardError):  # somebody else was quicker
-                by, now = f"{request.principal} (at the client)", self._now()
-                await _apart(partial(answer, self._store, request.id, approve, by=by, scope=scope, now=now))
-            return scope
-        return None
 
 
 def _scopes(run: AskingRun, kind: ApprovalKind) -> tuple[ApprovalScope, ...]:

@@ -3,10 +3,10 @@ answer that was offered is none at all."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from doorward.approvals.shown import MAX_ASKED_CHARACTERS, as_text
+from doorward.approvals.shown import MAX_ASKED_CHARACTERS, as_list, as_text
 from doorward.model.approvals import ApprovalRequest, ApprovalScope
 
 _DENY = "deny"
@@ -20,25 +20,42 @@ Verdict = tuple[bool, ApprovalScope]
 """Whether the person approves, and how far that reaches."""
 
 
-def question(request: ApprovalRequest) -> dict[str, Any]:
-    """The parameters of `elicitation/create` for a request. No answer is chosen beforehand."""
-    words = [word for word, scope in _WORDS.items() if scope in request.scopes]
-    choice = {"type": "string", "title": "Your answer", "enum": [*words, _DENY]}
+def question(requests: Sequence[ApprovalRequest]) -> dict[str, Any]:
+    """The parameters of `elicitation/create` for requests of one run. No answer is chosen beforehand."""
+    choice = {"type": "string", "title": "Your answer", "enum": [*_choices(requests)]}
+    if len(requests) == 1:
+        message = f"Doorward asks for your approval: {as_text(requests[0], MAX_ASKED_CHARACTERS)}"
+    else:
+        message = f"Doorward asks for your approval of {len(requests)} calls at once: {as_list(requests)}"
     return {
-        "message": f"Doorward asks for your approval: {as_text(request, MAX_ASKED_CHARACTERS)}",
+        "message": message,
         "requestedSchema": {"type": "object", "properties": {"answer": choice}, "required": ["answer"]},
     }
 
 
-def verdict(request: ApprovalRequest, answer: Mapping[str, Any]) -> Verdict | None:
-    """What a client's answer says; `None` if it says neither yes nor no."""
+def verdict(requests: Sequence[ApprovalRequest], answer: Mapping[str, Any]) -> Verdict | None:
+    """What a client's answer says of all requests; `None` if it says neither yes nor no."""
     if answer.get("action") == "decline":
         return False, "once"
     content = answer.get("content")
     if answer.get("action") != "accept" or not isinstance(content, Mapping):
         return None
     said = content.get("answer")
-    if said == _DENY:
-        return False, "once"
-    scope = _WORDS.get(said) if isinstance(said, str) else None
-    return (True, scope) if scope in request.scopes and scope is not None else None
+    return _choices(requests).get(said) if isinstance(said, str) else None
+
+
+def _choices(requests: Sequence[ApprovalRequest]) -> dict[str, Verdict | None]:
+    """What a person may answer, and what that means. For a yes that reaches further, all calls are of one function."""
+    words: dict[str, Verdict | None] = {
+        word: (True, scope) for word, scope in _WORDS.items() if all(scope in each.scopes for each in requests)
+    }
+    if len(requests) == 1:
+        return {**words, _DENY: (False, "once")}
+    count = len(requests)
+    further = {word: said for word, said in words.items() if said != (True, "once")}
+    return {
+        f"approve these {count} calls, each once": (True, "once"),
+        **(further if len({each.function for each in requests}) == 1 else {}),
+        f"deny these {count} calls": (False, "once"),
+        "neither: each is answered by `doorward approvals`": None,
+    }

@@ -48,3 +48,7 @@ class AskingRun(Protocol):
 
     @property
     def suspension(self) -> Suspends: ...
+
+    def spends(self, yes: str) -> bool:
+        """Use up a person's yes. Returns: whether this run has not done that before."""
+        ...

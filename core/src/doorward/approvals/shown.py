@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from doorward.data.clean_text import visible
@@ -22,6 +23,9 @@ MAX_STORED_CHARACTERS = 200_000
 
 MAX_ASKED_CHARACTERS = 3000
 """Characters of arguments in a question to a client, whose window is small."""
+
+MAX_ASKED_TOGETHER, _LEAST_OF_MANY = 8000, 300
+"""The same for all calls in one question, and what each of them has at least."""
 
 _BRIEF_TEXT, _BRIEF_LIST, _BRIEF_OBJECT = 200, 10, 50
 """Characters of a text, items and members that are shown of long arguments, so that none hides the next."""
@@ -60,6 +64,22 @@ def as_text(request: ApprovalRequest, most: int = MAX_STORED_CHARACTERS) -> str:
     parts.append(f"Arguments:\n{_indented(_brief(request.arguments, most, left))}")
     if request.lines:
         parts.append("The lines of the program that name it:\n" + _indented("\n".join(request.lines)))
+    return "\n\n".join(parts)
+
+
+def as_list(requests: Sequence[ApprovalRequest]) -> str:
+    """Requests of one run as a person reads them together: how many of what, then each with its arguments."""
+    counts = Counter(f"{each.function} ({each.effect})" for each in requests)
+    who = visible(requests[0].principal).replace("\n", r"\n")
+    parts = [f"{who} wants to make {', '.join(f'{count} × {what}' for what, count in counts.items())}."]
+    why = dict.fromkeys(": ".join(filter(None, (each.rule, each.reason))) for each in requests)
+    parts += [f"A person is asked because of {'; '.join(filter(None, why))}"] if any(why) else []
+    most = max(_LEAST_OF_MANY, MAX_ASKED_TOGETHER // len(requests))
+    for number, each in enumerate(requests, 1):
+        left = f"`doorward approvals show {each.id}` shows all of them"
+        parts.append(f"{number}. {each.function} ({each.effect}):\n{_indented(_brief(each.arguments, most, left))}")
+    if lines := dict.fromkeys(line for each in requests for line in each.lines):
+        parts.append("The lines of the program that name them:\n" + _indented("\n".join(lines)))
     return "\n\n".join(parts)
 
 

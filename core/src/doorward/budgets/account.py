@@ -16,6 +16,7 @@ import anyio.to_thread
 
 from doorward.budgets.usage_file import Counter, UsageFile
 from doorward.config.budget_settings import UNITS, BudgetSettings
+from doorward.data.offload import to_its_end
 from doorward.model.errors import DoorwardError, LimitExceeded
 
 PERIODS = {"hour": 3600, "day": 86400}
@@ -68,31 +69,41 @@ class Account:
         async with self._lock:
             while not self.fits(needed):
                 unit = next(u for u, amount in needed.items() if u in self._left and self._left[u] < amount)
-                held, self._left[unit], period = self._left[unit], 0.0, self._period
-                work = partial(self._file.take, self._counter(unit), period, self._limits[unit], needed[unit], held)
-                try:
-                    with anyio.CancelScope(shield=True):  # what was taken must not be lost
-                        taken = await anyio.to_thread.run_sync(work)
-                except DoorwardError:
-                    self._left[unit] += held
-                    raise
-                if period != self._period:
-                    continue
-                if not taken:
-                    raise self._used_up(unit)
-                self._left[unit] += taken
+                await to_its_end(self._more(unit, needed[unit]))  # what was taken must not be lost
+
+    async def _more(self, unit: str, least: float) -> None:
+        held, self._left[unit], period = self._left[unit], 0.0, self._period
+        work = partial(self._file.take, self._counter(unit), period, self._limits[unit], least, held)
+        try:
+            taken = await anyio.to_thread.run_sync(work)
+        except DoorwardError:
+            self._again({unit: held}, period)
+            raise
+        self._again({unit: taken}, period)
+        if not taken and period == self._period:
+            raise self._used_up(unit)
 
     async def give_back(self) -> None:
-        """Give back what is not spent, and count what was spent beyond. Raises: ConfigError."""
-        held, period = self._left, self._period
-        self._left = dict.fromkeys(self._limits, 0.0)
-        for unit, amount in held.items():
-            if amount:
-                try:
-                    await anyio.to_thread.run_sync(self._file.add, self._counter(unit), period, -amount)
-                except DoorwardError:
-                    self._left[unit] += amount if period == self._period else 0.0
-                    raise
+        """Give back what is not spent, and count what was spent beyond. What cannot be counted now is kept for the next
+        time. Raises: ConfigError."""
+        held, period = {unit: amount for unit, amount in self._left.items() if amount}, self._period
+        if held:
+            self._left = dict.fromkeys(self._limits, 0.0)
+            await to_its_end(self._give(held, period))
+
+    async def _give(self, held: Mapping[str, float], period: int) -> None:
+        back = {self._counter(unit): -amount for unit, amount in held.items()}
+        try:
+            await anyio.to_thread.run_sync(self._file.add, back, period)
+        except DoorwardError:
+            self._again(held, period)
+            raise
+
+    def _again(self, amounts: Mapping[str, float], period: int) -> None:
+        """Hold these amounts, unless their period is over meanwhile."""
+        if period == self._period:
+            for unit, amount in amounts.items():
+                self._left[unit] += amount
 
     def _counter(self, unit: str) -> Counter:
         return counter_of(self._budget, self._principal, unit)

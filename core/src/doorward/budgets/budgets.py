@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from doorward.access.groups import Groups
 from doorward.config.settings import Config
+from doorward.host.logs import log
 from doorward.model.calls import Call
 from doorward.model.errors import ConfigError, DoorwardError
 
@@ -70,13 +70,17 @@ class Budgets:
             account.spend(amounts)
 
     async def flush(self) -> None:
-        """Give back what this process has taken and not spent."""
-        accounts = [*self._accounts.values()]
+        """Give back what this process has taken and not spent. What cannot be counted is logged, and kept for the next
+        time."""
+        accounts = {**self._accounts}
         if len(accounts) > _MAX_ACCOUNTS:
             self._accounts.clear()
-        for account in accounts:
-            with suppress(DoorwardError):
+        for which, account in accounts.items():
+            try:
                 await account.give_back()
+            except DoorwardError as error:
+                self._accounts.setdefault(which, account)
+                log.warning("budget_not_given_back", principal=which[1], why=error.message)
 
     def _of(self, principal: str, server: str, *, runs: bool = False) -> list[Account]:
         """The accounts that pay for a call, or for a run."""

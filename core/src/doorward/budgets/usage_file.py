@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -83,10 +83,13 @@ class UsageFile:
             db.execute(_ADD, (*counter, period, amount - held))
             return amount
 
-    def add(self, counter: Counter, period: int, amount: float) -> None:
-        """Count what was used beyond what was taken; less than nothing gives back. Raises: ConfigError."""
+    def add(self, amounts: Mapping[Counter, float], period: int) -> None:
+        """Count what was used beyond what was taken, all of it or nothing; less than nothing gives back.
+
+        Raises: ConfigError.
+        """
         with self._writing() as db:
-            db.execute(_ADD, (*counter, period, amount))
+            db.executemany(_ADD, [(*counter, period, amount) for counter, amount in amounts.items()])
 
     def all(self) -> dict[Counter, tuple[int, float]]:
         """Each counter with its period, and what was used in it. Raises: ConfigError."""

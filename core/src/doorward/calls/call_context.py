@@ -99,6 +99,10 @@ class CallContext(Protocol):
         """A call goes out now that may not be repeated. Raises: StateError if it must not go out."""
         ...
 
+    def spends(self, yes: str) -> bool:
+        """Use up a person's yes. Returns: whether this run has not done that before."""
+        ...
+
     def withhold(self, why: SecretWithheld) -> None:
         """Give this run no more answers."""
         ...

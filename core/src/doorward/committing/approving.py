@@ -58,6 +58,10 @@ class Approving:
     def suspension(self) -> Approving:
         return self
 
+    def spends(self, yes: str) -> bool:
+        """See `AskingRun`. The yes to a plan is stored with it."""
+        return True
+
     def possible_until(self, then: float) -> bool:
         """See `Suspends`."""
         return True

@@ -11,6 +11,7 @@ from anyio import to_thread
 from doorward.committing.approving import Approving, Waits, is_to_be_asked
 from doorward.committing.reading import Reading
 from doorward.data.json_writing import dump
+from doorward.data.offload import thread_to_its_end
 from doorward.model.calls import Call
 from doorward.model.decisions import Decision
 from doorward.model.errors import DoorwardError, PlanOutdated, StateError, UnknownName
@@ -70,7 +71,9 @@ class Plans:
             if principal is not None:
                 self._admission.admit(principal)
             await self._ready()
-            file, stored = await to_thread.run_sync(self._claimed, plan, principal)
+            file, stored = await thread_to_its_end(
+                self._claimed, plan, principal, give_up=lambda claimed: claimed[0].close()
+            )
             held = file
             said = await to_thread.run_sync(self._read, stored)
             self._check_unchanged(said, stored.given.principal)
@@ -82,7 +85,7 @@ class Plans:
             if differs:
                 file.append([(b"G", {})])
                 return self._outdated(program, differs)
-            journal = await to_thread.run_sync(self._journals.commit, file, stored.given, said)
+            journal = await thread_to_its_end(self._journals.commit, file, stored.given, said)
             held = None
         except Waits as waits:
             waiting = Waiting("approval", plan, (waits.what,), next=f'commit_plan("{plan}")')

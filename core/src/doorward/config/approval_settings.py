@@ -14,7 +14,7 @@ class ApprovalSettings(Settings):
         True, description="The person at the MCP client may answer; false: only others, see `doorward approvals`"
     )
     patience: PositiveFloat = Field(
-        45.0, description="Seconds for which a run waits for its client's person, before it is suspended"
+        45.0, description="Seconds in all for which a run waits in vain for its client's person, before it is suspended"
     )
     wait: NonNegativeFloat = Field(0.0, description="The same, for somebody else's answer")
     keep: PositiveFloat = Field(24.0, description="Hours after which a request, or a yes, is worth nothing")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import anyio
@@ -50,6 +50,31 @@ async def off_loop(function: Callable[..., Result], *arguments: Any) -> Result:
 
     work.add_done_callback(end)
     return await asyncio.shield(work)
+
+
+async def to_its_end(work: Awaitable[Result], give_up: Callable[[Result], object] = lambda _: None) -> Result:
+    """The result of `work`, which nothing cuts short: a caller that is cancelled, by a scope or as a task, goes once it
+    is over, and what it got is given to `give_up`. For work in a thread that takes hold of something."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+
+        def over(task: asyncio.Future[Result]) -> None:
+            if not task.cancelled() and task.exception() is None:
+                give_up(task.result())
+
+        task.add_done_callback(over)
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait([task])
+        raise
+
+
+async def thread_to_its_end(
+    function: Callable[..., Result], *arguments: Any, give_up: Callable[[Result], object] = lambda _: None
+) -> Result:
+    """The same for the result of a function, run in a thread."""
+    return await to_its_end(anyio.to_thread.run_sync(function, *arguments), give_up)
 
 
 async def aside(work: Callable[[], Result], size: int) -> Result:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +29,7 @@ class Events:
 
     __slots__ = (
         "_always", "_bytes", "_events", "_file", "_files", "_given", "_most", "_shut", "_store", "_under_way",
-        "why_not",
+        "unstored", "why_not",
     )  # fmt: skip
 
     def __init__(self, given: Given, store: RunStore, *, always: bool, most: int) -> None:
@@ -38,6 +40,8 @@ class Events:
         self._under_way: dict[int, Entry] = {}
         self._bytes = 0
         self._shut = False
+        self.unstored = False
+        """Whether a call was not made because it could not be stored before: its run ends there, and can be resumed."""
         self.why_not = ""
         """Why this run cannot be resumed; empty if it can."""
 
@@ -89,7 +93,7 @@ class Events:
         if not self.why_not:
             self._events.append((b"V", entry, 0))
             if self._always:
-                self._flush()
+                self._flush_before(entry)
 
     def undone_by(self, place: int, said: Mapping[str, Any]) -> None:
         """Keep what undoes a call: it is stored with its answer."""
@@ -99,7 +103,14 @@ class Events:
     # Its file
 
     def close(self) -> None:
-        """Let go of the file: without an end in it, the run can be resumed."""
+        """Let go of the file. If that has no end yet, the run was interrupted: its client left, or Doorward was
+        stopped. It can be resumed, and is not taken for one whose process died."""
+        if self._file is not None:
+            with suppress(StateError):
+                self._file.append([(b"I", {"at": time.time()})])
+        self._let_go()
+
+    def _let_go(self) -> None:
         self._events.clear()
         if self._file is not None:
             self._file.close()
@@ -110,6 +121,22 @@ class Events:
             self._file = self._store.create(replace(self._given, at_once=not self._always))
         events, self._events = self._events, []
         self._file.append([frame(*event) for event in events])
+
+    def _flush_before(self, entry: Entry) -> None:
+        """Store what is known of a call before it is made. Raises: StateError; then it is not, and the run ends."""
+        try:
+            self._flush()
+        except StateError as error:
+            raise self._not_made(entry, error.message, error.hint) from None
+
+    def _not_made(self, entry: Entry, why: str, hint: str | None) -> StateError:
+        self.unstored = True
+        before, then = "No call of this run was made.", "Then run the program anew."
+        if self._file is not None:
+            before = "The calls before it were made, see `calls`."
+            then = f'Then resume_run("{self._given.run}") goes on from here; no write is made twice.'
+        hint = " ".join(filter(None, [before, hint, then]))
+        return StateError(f"{entry.function} was not called, because nothing can be stored before: {why}", hint=hint)
 
     def lose(self, why: str) -> None:
         """The run cannot be resumed from here on. What is stored says so; else nothing more that may not be repeated is

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 import zlib
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 MAGIC = b"doorward run 1\n"
 """The beginning of each file: no other file is ever touched."""
 
-SUMMARIES = b"HWROL"
+SUMMARIES = b"HWROLI"
 """Kinds of frames that say what became of a run; a list of runs reads no others."""
 
 _HEAD, _SUM = struct.Struct(">cII"), struct.Struct(">I")
@@ -61,6 +62,34 @@ def read(content: bytes, box: Box, only: bytes = b"") -> Iterator[tuple[Frame | 
                 "a stored run cannot be read: it is encrypted", hint="Set vault_key to the key that it was."
             ) from None
         place += 1
+
+
+def are_in(number: int) -> bool:
+    """Whether an open file is a journal of ours."""
+    return os.pread(number, len(MAGIC), 0) == MAGIC
+
+
+def head(number: int, box: Box) -> Any:
+    """What the first frame of an open file says, without a look at the others. Raises: StateError; LookupError if there
+    is none."""
+    at = len(MAGIC)
+    start = os.pread(number, _HEAD.size, at)
+    length = min(_HEAD.unpack(start)[1], _MOST) if len(start) == _HEAD.size else 0
+    found = [frame for frame, _ in read(MAGIC + start + os.pread(number, length, at + _HEAD.size), box, only=b"H")]
+    if not found or found[0] is None:
+        raise LookupError("it has no head")
+    return found[0][1]
+
+
+def kinds(number: int) -> Iterator[bytes]:
+    """The kinds of all whole frames of an open file, whose content is not read."""
+    at, size = len(MAGIC), os.fstat(number).st_size
+    while len(start := os.pread(number, _HEAD.size, at)) == _HEAD.size:
+        kind, length, _ = _HEAD.unpack(start)
+        at += _HEAD.size + length
+        if at > size:
+            return
+        yield kind
 
 
 def _about(kind: bytes, place: int) -> bytes:

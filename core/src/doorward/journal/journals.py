@@ -32,6 +32,13 @@ _PATIENCE_WITH_OTHER_CODE = 0.05
 
 _SHOWN_RUNS = 5
 
+RESUMABLE = {
+    "waiting": "it waits",
+    "interrupted": "it was interrupted: its client left, or Doorward was stopped",
+    "died": "its process died",
+}
+"""States of runs that can go on, in words."""
+
 
 class TooEarly(StateError):
     """The `stored` run waits until a time that is known, and has not come."""
@@ -79,8 +86,10 @@ class Journals:
         try:
             file, stored = self.store.claim(run, principal)
         except UnknownName as error:
-            theirs = [each for each in self.store.all(principal) if each.state in ("waiting", "died") and not each.lost]
-            listed = ", ".join(f"{each.given.run} ({each.for_ or 'its process died'})" for each in theirs[:_SHOWN_RUNS])
+            theirs = [each for each in self.store.all(principal) if each.state in RESUMABLE and not each.lost]
+            listed = ", ".join(
+                f"{each.given.run} ({each.for_ or RESUMABLE[each.state]})" for each in theirs[:_SHOWN_RUNS]
+            )
             error.hint = f"These can be resumed: {listed}." if listed else error.hint
             raise
         try:

@@ -14,6 +14,7 @@ from doorward.journal import endings
 from doorward.journal.entries import Entry, Recorded
 from doorward.journal.events import Events
 from doorward.journal.given import Given
+from doorward.journal.store import FULL_HINT
 from doorward.journal.writing import ended
 from doorward.model.calls import Reply
 from doorward.model.errors import DoorwardError, OutcomeUnknown, ProgramDiverged, ServerError, StateError
@@ -35,13 +36,13 @@ class Journal(Events):
     """Records a run: in memory, with references only, until the run has to wait; or, if it is `always` durable, in its
     file before and after each call. A run that goes on after a wait is always durable."""
 
-    __slots__ = ("_begun", "_known_by", "_offline", "_places", "_recorded", "changes", "schemas", "times")
+    __slots__ = ("_begun", "_known_by", "_offline", "_places", "_recorded", "_spent", "changes", "schemas", "times")
 
     def __init__(self, given: Given, store: RunStore, *, always: bool, most: int) -> None:
         super().__init__(given, store, always=always, most=most)
         self._recorded = Recorded((), ())
         self._places = self._begun = 0
-        self._offline = False
+        self._offline, self._spent = False, set[str]()
         self._known_by: dict[str, str] = {}
         self.times: list[float] = []
         """What the program read from its clocks before it was resumed."""
@@ -54,7 +55,7 @@ class Journal(Events):
         """Answer the calls of a program that runs again with those of a stored run. Raises: StateError."""
         self._file, self._always, self._places = file, True, len(stored.entries)
         self._recorded = Recorded(stored.entries, stored.ends)
-        self.times, self.schemas = stored.times, stored.schemas
+        self.times, self.schemas, self._spent = stored.times, stored.schemas, {*stored.spent_yeses}
         self._files.update(kept.uri for kept, _, _ in stored.files)
         self._bytes = stored.bytes
         self._events.append((b"R", {"at": time.time()}, 0))
@@ -99,8 +100,9 @@ class Journal(Events):
         """
         try:
             entry = await self._begin(function, args, kwargs, more, large=large)
-        except ProgramDiverged as error:
-            run.suspension.fail(error)
+        except DoorwardError as error:
+            if self.unstored or isinstance(error, ProgramDiverged):
+                run.suspension.fail(error)
             raise
         if entry.ended:
             return await self._again(run, entry)
@@ -109,6 +111,9 @@ class Journal(Events):
         try:
             reply = await make(entry.place)
         except DoorwardError as error:
+            if self.unstored:
+                run.suspension.fail(error)
+                raise
             await self._end(entry, None, error, started, run.used(function))
             raise
         await self._end(entry, reply, None, started, run.used(function))
@@ -139,7 +144,7 @@ class Journal(Events):
         if not self.why_not:
             self._events.append((b"B", entry, 0))
             if self._always and self._file is None:
-                self._flush()
+                self._flush_before(entry)
         return entry
 
     def _answered(self, found: Entry | None, entry: Entry) -> Entry:
@@ -183,11 +188,11 @@ class Journal(Events):
         entry = self._under_way[call.place]
         entry.sent, entry.again, entry.out = True, None, True
         if self._shut:
-            raise StateError(f"nothing more is sent: {self.why_not}", hint="Run the program anew, later.")
+            raise self._not_made(entry, self.why_not, FULL_HINT)
         if not self.why_not:
             self._events.append((b"S", entry, 0))
             if self._always:
-                self._flush()
+                self._flush_before(entry)
 
     def waits(self, place: int, waits: bool) -> None:
         """A call that went out was not made: it waits with its run; or it goes on. Of any other that is under way when
@@ -197,6 +202,15 @@ class Journal(Events):
     def is_waiting(self, place: int) -> bool:
         """See `waits`."""
         return self._under_way[place].waits
+
+    def spends(self, yes: str) -> bool:
+        """Use up a person's yes to one call. Returns: whether this run has not done that before."""
+        if yes in self._spent:
+            return False
+        self._spent.add(yes)
+        if not self.why_not:
+            self._events.append((b"J", {"id": yes}, 0))
+        return True
 
     async def _unknown(self, entry: Entry, suspends: Suspends) -> None:
         if entry.again is None and suspends.possible:
@@ -218,7 +232,7 @@ class Journal(Events):
         self._bytes += _END_BYTES
         if self._bytes > self._most:
             self.holds(0)
-        if self.why_not:
+        if self.why_not or self.unstored:
             return
         if reply is not None and isinstance(reply.value, Planned):  # it is withheld again when the plan is resumed
             self._events.append((b"Q", entry, self._begun))
@@ -247,8 +261,15 @@ class Journal(Events):
         self._events.append((b"W", waits, 0))
         try:
             self._flush()
-        finally:
+        except StateError as error:
             self.close()
+            hint = f"{error.hint or ''} It cannot be resumed: what it did, see `calls`, is done.".strip()
+            if self._always:
+                hint = (
+                    f'{error.hint or ""} Then resume_run("{self._given.run}") goes on; no write is made twice.'.strip()
+                )
+            raise StateError(f"this run has to wait, and that cannot be stored: {error.message}", hint=hint) from None
+        self._let_go()
 
     def plan(self, changes: Sequence[Change]) -> None:
         """Store a plan that is complete, and let go of it. Raises: StateError, and then it cannot be committed."""
@@ -262,9 +283,12 @@ class Journal(Events):
         """The run has ended: what is stored of it, its outcome too, is kept for those who ask what happened. Of one
         that failed before it was where it had stood (a server is not there, no executor runs it) nothing new is known:
         it can be resumed once more, and its outcome says so."""
-        if self._file is not None and self._fell_short(outcome):
+        if self._file is not None and not self.unstored and self._fell_short(outcome):
             again = f'the run is not over: once that is put right, resume_run("{self._given.run}") lets it go on'
             outcome = replace(outcome, notes=(*outcome.notes, again))
+            self.close()
+        elif self.unstored:
+            self.close()
         elif self._file is not None:
             end = {"ok": outcome.ok, "at": time.time(), "outcome": endings.said(outcome)}
             self._events.append((b"O", end, 0))
@@ -272,7 +296,7 @@ class Journal(Events):
                 self._flush()
             except StateError as error:
                 log.warning("journal_not_written", run=self._given.run, why=error.message)
-        self.close()
+        self._let_go()
         return outcome
 
     def _fell_short(self, outcome: Outcome) -> bool:

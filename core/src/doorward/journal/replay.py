@@ -37,6 +37,7 @@ class StoredJournal:
     committed: bool = False
     approved: bool = False
     spent: bool = False
+    spent_yeses: set[str] = field(default_factory=set)
 
     @classmethod
     @understood()
@@ -67,6 +68,8 @@ class StoredJournal:
                     calls[said["place"]].change = change_of(said)
                 case b"Y":
                     found.approved = True
+                case b"J":
+                    found.spent_yeses.add(str(said["id"]))
                 case b"G":
                     found.spent = True
                 case b"C":

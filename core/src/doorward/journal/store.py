@@ -10,20 +10,25 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from doorward.host.files import flocked, own_file, own_folder
 from doorward.journal import frames
 from doorward.journal.frames import Frame
 from doorward.journal.given import Given
+from doorward.journal.sweeping import sweep
 from doorward.model.errors import ConfigError, StateError, UnknownName
 from doorward.secrets.sealing import Box, Sealing
 
 if TYPE_CHECKING:
     from doorward.config.run_settings import RunSettings
 
-State = Literal["running", "waiting", "died", "ended"]
-"""What became of a run: a process runs it, it waits for something, its process died, or it is over."""
+State = Literal["running", "waiting", "interrupted", "died", "ended"]
+"""What became of a run: a process runs it, it waits for something, its client left or Doorward was stopped, its process
+died, or it is over."""
+
+FULL_HINT = "Tell the operator: is the disk of the state folder full?"
 
 _PATIENCE = 0.5
 """Seconds to wait for the lock of a run, which whoever lists runs holds for a moment."""
@@ -93,12 +98,14 @@ class FileRuns:
         self._folder, self._settings = folder, settings
         self._sealing = Sealing(key, folder / "salt", "runs", '; or set [runs] durable = "never"')
         self._new = 0
+        self._sweeping = Thread()
 
     def create(self, given: Given) -> RunFile:
         self._new += 1
-        if self._new * 4 > self._settings.most:
+        if self._new * 4 > self._settings.most and not self._sweeping.is_alive():
             self._new = 0
-            self.sweep()
+            self._sweeping = Thread(target=self.sweep, daemon=True)  # it may take long, and runs go on
+            self._sweeping.start()
         box, path = self._box(given.run), self._path(given.run, given.principal)
         with _told():
             own_folder(self._folder, private=True)
@@ -115,7 +122,7 @@ class FileRuns:
     def claim(self, run: str, principal: str | None) -> tuple[RunFile, StoredRun]:
         path, box = self._found(run, principal), self._box(run)
         with _told():
-            number = own_file(path, os.O_RDWR, known=_is_ours)
+            number = own_file(path, os.O_RDWR, known=frames.are_in)
         try:
             if not flocked(number, _PATIENCE):
                 raise StateError(
@@ -159,22 +166,12 @@ class FileRuns:
             file.close()
 
     def sweep(self) -> None:
-        now, count = time.time(), dict[str, int]()
-        for each in self.all():
-            theirs = count[each.given.principal] = count.get(each.given.principal, 0) + 1
-            late = each.given.expires <= now or theirs > 2 * self._settings.most
-            if each.state != "running" and (late or (each.state == "ended" and theirs > self._settings.most)):
-                with contextlib.suppress(UnknownName, StateError, ConfigError):
-                    self.remove(each.given.run)
-        for path in self._paths(None):  # what cannot be read, because its process died at its first write
-            with contextlib.suppress(OSError):
-                if path.stat().st_mtime < now - self._settings.keep * 3600:
-                    path.unlink()
+        sweep(self._paths(None), self._settings, self._box, time.time())
 
     def _state(self, path: Path, run: str, *, everything: bool = False) -> StoredRun | None:
         """A stored run; `None` if there is none any more, or if it cannot be read."""
         try:
-            number = own_file(path, os.O_RDONLY, known=_is_ours)
+            number = own_file(path, os.O_RDONLY, known=frames.are_in)
         except (OSError, ConfigError):
             return None
         try:
@@ -229,7 +226,7 @@ class _File:
                 os.ftruncate(self.number, end)
             raise StateError(
                 f"the journal of the run {self._run} cannot be written: {error.strerror}",
-                hint="Tell the operator: is the disk of the state folder full?",
+                hint=FULL_HINT,
             ) from None
         self._count += len(parts)
         return len(content)
@@ -246,14 +243,14 @@ def _read(content: bytes, box: Box, run: str, *, everything: bool = True, runnin
     state: State = "running" if running else "died"
     waits: dict[str, Any] = {}
     over: dict[str, Any] | None = None
-    lost = ""
+    lost, interrupted = "", False
     for frame, _ in frames.read(content, box, b"" if everything else frames.SUMMARIES):
         if frame is None:
             continue
         kept.append(frame)
         kind, said = frame
-        if kind in (b"W", b"R"):
-            waits = said
+        if kind in (b"W", b"R", b"I"):
+            waits, interrupted = said, kind == b"I"
         elif kind == b"L":
             lost = said["why"]
         elif kind == b"O":
@@ -267,6 +264,8 @@ def _read(content: bytes, box: Box, run: str, *, everything: bool = True, runnin
         state = "ended"
     elif not running and waits.get("for"):
         state = "waiting"
+    elif not running and interrupted:
+        state = "interrupted"
     return StoredRun(
         given, state, waits.get("for", ""), tuple(waits.get("what", ())),
         None if over is None else bool(over.get("ok")), lost, waits.get("until", 0),
@@ -280,10 +279,6 @@ def _content(number: int) -> bytes:
         return file.read()
 
 
-def _is_ours(number: int) -> bool:
-    return os.pread(number, len(frames.MAGIC), 0) == frames.MAGIC
-
-
 def _unknown(run: str) -> UnknownName:
     return UnknownName(
         f"there is no stored run {run[:40]!r}", hint="Runs are kept for a while only, and belong to one principal."
@@ -295,6 +290,4 @@ def _told() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StateError(
-            f"the folder of stored runs cannot be used: {error.strerror}", hint="Tell the operator: is the disk full?"
-        ) from None
+        raise StateError(f"the folder of stored runs cannot be used: {error.strerror}", hint=FULL_HINT) from None

@@ -17,6 +17,7 @@ from doorward.cli.common import Project, common, print_json, say, table
 from doorward.data.clean_text import visible
 from doorward.model.approvals import APPROVAL_SCOPES
 from doorward.model.errors import DoorwardError, InvalidArguments, UnknownName
+from doorward.operating.going_on import next_step
 from doorward.operating.rules import put_before, rule_text
 
 if TYPE_CHECKING:
@@ -136,6 +137,12 @@ def _answer(project: Project, requests: Sequence[ApprovalRequest], run: str | No
         told.append({"id": request.id, "function": request.function, "run": request.run, "state": word})
         if not project.json:
             say(f"{word}: {request.function} of {request.principal}, run {request.run}")
+    if told:
+        theirs = [each for each in store.all(time.time()) if each.run == requests[0].run]
+        goes_on = next_step(project, requests[0], sum(each.state == "open" for each in theirs))
+        told = [{**each, "next": goes_on} for each in told]
+        if not project.json:
+            say(f"next: {goes_on}")
     if project.json:
         print_json(told[0] if run is None else {"requests": told})
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def runs() -> None:
-    """Runs that wait, that died with their process, or that are over: see [runs] in the configuration."""
+    """Runs that wait, were interrupted, died with their process, or are over: see [runs] in the configuration."""
 
 
 runs.add_command(undo)
@@ -157,9 +157,11 @@ def _state(stored: StoredRun) -> str:
         return "it is a plan, and not committed"
     if stored.state == "ended":
         return "it succeeded" if stored.ok else "it failed"
+    from doorward.journal.journals import RESUMABLE
+
     until = f", until {_time(stored.until)}" if stored.until else ""
     waits = f"it waits ({stored.for_}{until})"
-    said = {"running": "it runs", "died": "its process died", "waiting": waits}[stored.state]
+    said = {**RESUMABLE, "running": "it runs", "waiting": waits}[stored.state]
     return f"{said}; it cannot be resumed: {stored.lost}" if stored.lost else said
 
 

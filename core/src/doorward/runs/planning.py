@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from anyio import to_thread
-
+from doorward.data.offload import thread_to_its_end
 from doorward.model.errors import StateError
 from doorward.plans.change_set import ChangeSet
 
@@ -26,7 +25,7 @@ async def planned(outcome: Outcome, run: RunContext, journal: Journal | None) ->
     if not outcome.ok or plan is None or not plan.counts or not isinstance(found, ChangeSet):
         return journal.over(outcome)
     try:
-        await to_thread.run_sync(journal.plan, found.withheld)
+        await thread_to_its_end(journal.plan, found.withheld)
     except StateError as error:
         return replace(outcome, notes=(*outcome.notes, error.message))
     id = run.program.run

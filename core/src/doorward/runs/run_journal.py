@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from anyio import to_thread
-
+from doorward.data.offload import thread_to_its_end
 from doorward.journal.seen_times import MOST_TIMES, SeenTimes
 from doorward.journal.suspension import Suspension
 from doorward.model.errors import DoorwardError, SecretWithheld
@@ -87,6 +86,10 @@ class RunJournal(RunModules):
         if self._journal is not None:
             self._journal.sending(call)
 
+    def spends(self, yes: str) -> bool:
+        """Use up a person's yes. Returns: whether this run has not done that before."""
+        return self._journal is None or self._journal.spends(yes)
+
     @property
     def keeps_inverses(self) -> KeepsInverses | None:
         """Its journal, in which the calls are kept that undo its own."""
@@ -118,7 +121,8 @@ class RunJournal(RunModules):
     async def suspend(self) -> None:
         """Store the run, because it waits. Raises: StateError."""
         if self._journal is not None:
-            await to_thread.run_sync(self._journal.suspend, self._suspension.awaited, self._suspension.until)
+            awaited, until = self._suspension.awaited, self._suspension.until
+            await thread_to_its_end(self._journal.suspend, awaited, until)
 
     def _why_not_resumed(self) -> str:
         return "nothing is stored of it" if self._journal is None else self._journal.why_not

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
+from doorward.data.offload import thread_to_its_end
 from doorward.journal.journals import TooEarly
 from doorward.model.errors import DoorwardError
 from doorward.model.outcomes import Outcome
@@ -66,7 +67,12 @@ class StoredRuns:
             if principal is not None:
                 self._admission.admit(principal)
             await self._ready()
-            found = await to_thread.run_sync(self.journals.claim_or_outcome, run, principal)
+            found = await thread_to_its_end(
+                self.journals.claim_or_outcome,
+                run,
+                principal,
+                give_up=lambda found: isinstance(found, Outcome) or found[0].close(),
+            )
             if isinstance(found, Outcome):
                 return found
             journal, given, stored = found
