@@ -92,8 +92,16 @@ async def test_a_program_that_looks_at_an_unknown_answer_is_told_where(desk: Pro
             ],
             "counts": {"desk.add_issue": 1},
         }
-        told = await agent.run("import desk\ndesk.add_note(issue=desk.add_issue(title='a').id, text='x')", mode="plan")
-        assert "there is no 'id' in it" in told["error"]["message"]
+        for reads, why in {
+            "print(made.users)": "there is no 'users' in it; did you mean 'user'?",
+            "desk.add_note(issue=made.id, text='x')": "there is no 'id' in it; known: number, user, labels",
+            "made['user']['Id']": "there is no 'Id' in it at ['user']; known: id, login",
+            "made.labels[0].name": "there is no 'name' in it at ['labels'][0], which is no object",
+            "made[0]": "there is no 0 in it, which is no array",
+        }.items():
+            told = (await agent.run(f"import desk\nmade = desk.add_issue(title='a')\n{reads}", mode="plan"))["error"]
+            assert (told["type"], told["line"]) == ("NoSuchField", 3), told
+            assert why in told["message"]
         reply = await agent.run("import desk, doorward\ndoorward.reply(desk.add_issue, title='a').status", mode="plan")
         assert not reply["ok"]
         assert "plan" in reply["error"]["message"], reply

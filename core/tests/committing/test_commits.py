@@ -144,6 +144,16 @@ async def test_no_unknown_answer_is_made_up(doorward_host: Any, writes: Any, arg
         assert outcome.plan.id == ""
 
 
+async def test_the_value_of_a_plan_has_no_part_that_there_is_not(doorward_host: Any, writes: Any) -> None:
+    """Whatever the executor lets through."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.execute("result = [(await weather.add_station(city='Oslo'))['ide']]", mode="plan")
+        assert outcome.error.message == (
+            "the value of the program has the answer of 1: .ide, and there is no 'ide' in it; did you mean 'id'?"
+        )
+        assert outcome.plan.id == ""
+
+
 async def test_plans_are_refused_where_there_can_be_none(doorward_host: Any, writes: Any) -> None:
     async with doorward_host.gateway(CONFIG) as gate:
         assert gate.plans.offered

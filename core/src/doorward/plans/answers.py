@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward.data.near_names import in_place_of
-from doorward.describe.schemas import Reader, table, variants
+from doorward.describe.schemas import Reader, kinds, table, variants
 from doorward.describe.signatures import with_result
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from doorward.model.functions import Function
 
 _SHOWN_NAMES = 30
+
+_COMPARED = 100
+"""Characters of a name that are compared: the time grows with their square."""
 
 
 class Answers:
@@ -36,13 +40,17 @@ def _lacks(reader: Reader, schema: Any, path: Sequence[str | int]) -> str:
     for number, key in enumerate(path):
         resolved = reader.resolve(schema)[1]
         fields = reader.properties(resolved, hidden="")
+        where = "".join(f"[{before!r}]" for before in path[:number])
+        there = f"there is no {key!r} in it{f' at {where}' if where else ''}"
+        kind = "object" if isinstance(key, str) else "array"
+        if (has := kinds(resolved)) and kind not in has and not variants(resolved):
+            return f"{there}, which is no {kind}"
         if isinstance(key, str) and key not in fields:
             parts = [resolved, *(reader.resolve(variant)[1] for variant in variants(resolved))]
             if not fields or any(part.get("additionalProperties", False) is not False for part in parts):
                 return ""
-            where = "".join(f"[{before!r}]" for before in path[:number])
-            near = in_place_of(key, [*fields][:_SHOWN_NAMES])
-            return f"there is no {key!r} in it{f' at {where}' if where else ''}{near}"
+            near = difflib.get_close_matches(key[:_COMPARED], fields, n=1)
+            return f"{there}{in_place_of(key[:_COMPARED], [*near, *fields][:_SHOWN_NAMES])}"
         schema = reader.part(schema, key)
         if not table(schema):
             return ""

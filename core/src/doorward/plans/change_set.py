@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from doorward.data.planned import Planned, in_text, planned, planned_in, resolved, told
+from doorward.data.planned import Planned, in_text, planned, planned_in, readable, resolved, told
 from doorward.model.decisions import ALLOWED, Decision, Effect, effect
 from doorward.model.errors import InvalidArguments, LimitExceeded, Refused
 from doorward.model.functions import Function
@@ -126,7 +127,7 @@ class ChangeSet:
         change = Change(function.qualified, does, arguments, number, place, decision, schema_hash)
         (reads if reads_only else writes).append(change)  # such a read is made when the plan is committed
         self._found.functions[number] = function
-        return Planned(number)
+        return Planned(number, lacks=partial(self._lacks, function))
 
     def _check(self, function: Function, unknown: Planned) -> None:
         """Raises: InvalidArguments for what is no part of an answer that was withheld: a program made it up."""
@@ -134,6 +135,14 @@ class ChangeSet:
         why = "there is no such call in this plan" if of is None else self._lacks(of, unknown.path)
         if why:
             raise InvalidArguments(f"{function.qualified} got the {told(unknown)}, and {why}")
+
+    def value(self, value: Any) -> Any:
+        """The value of the program for a reader. Raises: InvalidArguments for a part of an answer that there is not."""
+        for unknown in planned_in(value):
+            of = self._found.functions.get(unknown.call)
+            if of is not None and (why := self._lacks(of, unknown.path)):
+                raise InvalidArguments(f"the value of the program has the {told(unknown)}, and {why}")
+        return readable(value)
 
 
 def is_as_planned(change: Change, function: str, arguments: Any, answers: Mapping[int, Any] | None = None) -> bool:
