@@ -84,8 +84,7 @@ class Stations(Weather):
 
     async def call(self, call: Call) -> Any:
         name, arguments = call.function.name, dict(call.arguments)
-        if not call.function.read_only:
-            self.made.append((name, arguments))
+        (READ if call.function.read_only else self.made).append((name, arguments))
         if name == "get_forecast" and WORLD["etag"]:
             return Reply({**WORLD["forecast"], "city": arguments["city"]}, headers={"ETag": WORLD["etag"]})
         if name == "get_forecast":
@@ -98,6 +97,7 @@ class Stations(Weather):
 
 
 STATIONS: list[Stations] = []
+READ: list[tuple[str, dict[str, Any]]] = []
 WORLD: dict[str, Any] = {}
 
 CONFIG = """
@@ -113,6 +113,7 @@ source = "stations"
 def writes(doorward_host: Any) -> Callable[[], list[tuple[str, dict[str, Any]]]]:
     """What was written, in order."""
     STATIONS.clear()
+    READ.clear()
     WORLD.update(forecast={"high": 20}, etag="")
     doorward_host.install("executor", "plans", PlansInProcess)
     doorward_host.install("source", "stations", Stations)

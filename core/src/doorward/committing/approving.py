@@ -81,10 +81,11 @@ class Approving:
             for each in writes
         ]  # fmt: skip
         reads = [
-            {"n": f"dependent read {-each.number}", "function": each.function} | _arguments(each)
+            {"n": f"dependent read {-each.number}" if each.number else "read again", "function": each.function}
+            | _asking(each) | _arguments(each)
             for each in changes
-            if each.number < 0
-        ]
+            if each.number <= 0
+        ]  # fmt: skip
         shown = {"counts": dict(Counter(each.function for each in writes)), "calls": calls}
         shown |= {"reads": reads} if reads else {}
         call = Call(function, shown, self.program.run, self.program.principal)

@@ -10,6 +10,7 @@ from anyio import to_thread
 
 from doorward.committing.approving import Approving, Waits, is_to_be_asked
 from doorward.committing.reading import Reading
+from doorward.committing.reads import Reads
 from doorward.data.json_writing import dump
 from doorward.model.calls import Call
 from doorward.model.decisions import Decision
@@ -76,9 +77,10 @@ class Plans:
             self._check_unchanged(said, stored.given.principal)
             program = self._runs.again(stored.given, said)
             await self._broker.budgets.run(program.principal)
-            await self._let_through(program, said, file, client)
+            reads = Reads(self._broker, self._catalog, program, said)
+            await self._let_through(program, said, reads, file, client)
             program = self._runs.again(stored.given, said)  # its time begins once a person has answered
-            differs = await self._reading.differences(program, said, client)
+            differs = await self._reading.differences(program, said, reads.again, client)
             if differs:
                 file.append([(b"G", {})])
                 return self._outdated(program, differs)
@@ -121,17 +123,24 @@ class Plans:
             if self._catalog.schema_hash(function.server, function.name) != change.schema_hash:
                 raise StateError(f"{change.function} has changed since it was planned", hint="Plan the program anew.")
 
-    async def _let_through(self, program: Program, said: StoredJournal, file: RunFile, client: Client | None) -> None:
-        """Decide again of all writes, and have a person approve of the whole if one of them, or the operator, says so.
+    async def _let_through(
+        self, program: Program, said: StoredJournal, reads: Reads, file: RunFile, client: Client | None
+    ) -> None:
+        """Decide again of all calls, and have a person approve of the whole if one of them, or the operator, says so.
 
         Raises: Refused; Waits if nobody has answered yet.
         """
         decisions = [self._decided(program, change, made) for made, change in enumerate(said.changes)]
         ask = is_to_be_asked(self._journals.plans, said.changes, decisions)
-        if ask is not None and not said.approved:
-            await Approving(self._approvals, program, client).approve(said.changes, ask)
-            file.append([(b"Y", {})])  # else a commit that found differences would use the yes up
+        asking = {} if said.spent else reads.asking  # else they are refused
+        if said.approved and not asking:
+            return
+        ask = ask or next((change.decision for change in asking.values()), None)
+        if ask is not None:
+            await Approving(self._approvals, program, client).approve([*said.changes, *asking.values()], ask)
+            file.append([(b"Y", {"reads": [*asking]})])  # else a commit that found differences would use the yes up
             said.approved = True
+            said.yes.update(asking)
 
     def _decided(self, program: Program, change: Change, made: int) -> Decision:
         """What policy says of a change now, as far as its arguments are known. Raises: DoorwardError."""

@@ -15,7 +15,6 @@ from doorward.data.quoting import in_one_line
 from doorward.data.values import cut
 from doorward.model.calls import Reply
 from doorward.model.errors import ApiError, DoorwardError, LimitExceeded, UnknownName
-from doorward.runs.run_context import MODULE
 
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
@@ -39,16 +38,17 @@ class Reading:
     def __init__(self, execution: Execution, artefacts: Artefacts, ignore: Sequence[str]) -> None:
         self._execution, self._artefacts, self._ignore = execution, artefacts, ignore
 
-    async def differences(self, program: Program, said: StoredJournal, client: Client | None) -> tuple[str, ...]:
+    async def differences(
+        self, program: Program, said: StoredJournal, reads: Sequence[Entry], client: Client | None
+    ) -> tuple[str, ...]:
         """What has changed of what a plan has read, a line each; empty if nothing has. The calls are checked and
-        counted like all; those that a person let through for the plan are let through again, until differences were
-        told.
+        counted like all; those that a person let through, for the plan or for its commit, are let through again, until
+        differences were told.
 
         Raises: LimitExceeded if there is no time for all of them.
         """
-        reads = [each for each in said.entries if each.ended and each.change is None and _is_of_server(each)]
         run = self._execution.context(
-            program, client=client, changes=self._execution.change_set(approved=True, spent=said.spent)
+            program, client=client, changes=self._execution.change_set(covered=said.yes, spent=said.spent)
         )
         found: dict[int, str] = {}
         at_once = CapacityLimiter(_AT_ONCE)
@@ -116,11 +116,6 @@ class Reading:
 
     def _is_ignored(self, name: str) -> bool:
         return any(fnmatchcase(name, pattern) for pattern in self._ignore)
-
-
-def _is_of_server(entry: Entry) -> bool:
-    """Whether a call went to a server: what helpers say of the catalog is no state of the world."""
-    return entry.made is not None and not entry.function.startswith(f"{MODULE}.")
 
 
 def _same_etag(then: Reply, now: Reply) -> bool:

@@ -16,6 +16,7 @@ from doorward.model.errors import DoorwardError, ProgramDiverged
 from doorward.plans.change_set import fits, is_as_planned
 
 if TYPE_CHECKING:
+    from doorward.journal.journaled_run import JournaledRun
     from doorward.journal.replay import StoredJournal
     from doorward.journal.store import RunFile
     from doorward.model.calls import Call, Reply
@@ -88,9 +89,9 @@ class CommitJournal(Journal):
         self._order.over(entry)
 
     async def _end(
-        self, entry: Entry, reply: Reply | None, error: DoorwardError | None, started: float, used: Mapping[str, float]
+        self, entry: Entry, reply: Reply | None, error: DoorwardError | None, started: float, run: JournaledRun
     ) -> None:
-        await super()._end(entry, reply, error, started, used)
+        await super()._end(entry, reply, error, started, run)
         if entry.change is not None and reply is not None:
             self._answers[entry.change.number] = reply.value
         self._order.over(entry, failed=error is not None)
@@ -120,6 +121,13 @@ class CommitJournal(Journal):
             return False
         then = change.decision
         return (then.then, then.rule) == ("confirm", decision.rule) or not any(planned_in(dict(change.arguments)))
+
+    def approved(self, call: Call, decision: Decision) -> None:
+        """A yes to one of its calls is that to no other."""
+
+    def yes(self, place: int) -> str:
+        """See `Changes.yes`."""
+        return ""
 
     def _unplanned(self, why: str) -> ProgramDiverged:
         return ProgramDiverged(

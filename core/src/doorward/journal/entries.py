@@ -32,11 +32,12 @@ class Entry:
     this process); `ended`: its reply or error is known; `waits`: it was not made, and waits with its run. `begun` is
     how many calls had begun when it ended. `again` is what a person said of one that was sent and has not ended:
     whether it is sent once more. `before` is what was there before it, if that was read; `undo` what undoes it. A plan
-    keeps of its calls what they were `made` with, and of those that it withholds the `change`."""
+    keeps of its calls what they were `made` with, of those that it withholds the `change`, and of those that a person
+    let through the `yes`."""
 
     __slots__ = (
         "again", "args", "before", "begun", "change", "claimed", "ended", "error", "function", "key", "kwargs", "made",
-        "more", "ms", "out", "place", "reply", "sent", "text", "turn", "undo", "used", "waits",
+        "more", "ms", "out", "place", "reply", "sent", "text", "turn", "undo", "used", "waits", "yes",
     )  # fmt: skip
 
     def __init__(
@@ -44,7 +45,7 @@ class Entry:
         more: tuple[str, bool] = ("", False),
     ) -> None:  # fmt: skip
         self.place, self.function, self.args, self.kwargs, self.more = place, function, args, kwargs, more
-        self.key = self.text = ""
+        self.key = self.text = self.yes = ""
         self.sent = self.out = self.ended = self.claimed = self.waits = False
         self.begun = 0
         self.ms = 0.0

@@ -102,9 +102,9 @@ class Journal(Events):
         try:
             reply = await make(entry.place)
         except DoorwardError as error:
-            await self._end(entry, None, error, started, run.used(function))
+            await self._end(entry, None, error, started, run)
             raise
-        await self._end(entry, reply, None, started, run.used(function))
+        await self._end(entry, reply, None, started, run)
         return reply
 
     async def _begin(
@@ -199,10 +199,12 @@ class Journal(Events):
         )
 
     async def _end(
-        self, entry: Entry, reply: Reply | None, error: DoorwardError | None, started: float, used: Mapping[str, float]
+        self, entry: Entry, reply: Reply | None, error: DoorwardError | None, started: float, run: JournaledRun
     ) -> None:
         """A call has ended: in a durable run that is stored before the program is told."""
-        entry.reply, entry.error, entry.used = reply, error, used
+        entry.reply, entry.error, entry.used = reply, error, run.used(entry.function)
+        if self._given.plan and run.changes is not None:
+            entry.yes = run.changes.yes(entry.place)
         entry.ms = (time.perf_counter() - started) * 1000
         self._under_way.pop(entry.place, None)
         self._bytes += _END_BYTES

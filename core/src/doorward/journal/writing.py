@@ -51,6 +51,8 @@ def ended(entry: Entry) -> bytes:
     said: dict[str, Any] = {"n": entry.place, "ms": round(entry.ms, 3)}
     if entry.used:
         said["u"] = dict(entry.used)
+    if entry.yes:
+        said["y"] = entry.yes
     if entry.undo:
         said["z"] = dict(entry.undo)
     if entry.error is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from doorward.data.planned import Planned, in_text, planned, planned_in, readabl
 from doorward.model.decisions import ALLOWED, Decision, Effect, effect
 from doorward.model.errors import InvalidArguments, LimitExceeded, Refused
 from doorward.model.functions import Function
+from doorward.plans.reads import yes_to
 
 if TYPE_CHECKING:
     from doorward.model.calls import Call
@@ -28,7 +29,8 @@ Lacks = Callable[[Function, Sequence[str | int]], str]
 @dataclass(frozen=True, slots=True)
 class Change:
     """One withheld call. Where an argument is an answer that is not known yet, it holds what stands for that (see
-    `data/planned.py`). `number` is that of its answer; it is below zero for a read that needs such an answer. `place`
+    `data/planned.py`). `number` is that of its answer; it is below zero for a read that needs such an answer, and zero
+    for a read that was made, of which a person has to approve before it is made again. `place`
     is which call of its run it is, `decision` what policy said of it, and `schema_hash` that of its function."""
 
     function: str
@@ -51,19 +53,20 @@ class _Withheld:
 
 class ChangeSet:
     """What a program would change, as far as it has come. `effect_of` says which calls are reads, `lacks` what answers
-    look like. `approved`: its reads are those of a plan that were let through once, and need nobody's yes again;
-    `spent`: they were made again on that yes already, and what had changed was told."""
+    look like. `covered`: each yes (see `reads`) to a read of a plan, which is made again; `spent`: all of them
+    were made again already, and what had changed was told."""
 
     def __init__(
         self,
         lacks: Lacks = lambda function, path: "",
         effect_of: Callable[[Function], Effect] = effect,
         *,
-        approved: bool = False,
+        covered: Collection[str] = (),
         spent: bool = False,
     ) -> None:
         self._found, self._lacks, self._effect_of = _Withheld(), lacks, effect_of
-        self._approved, self._spent = approved, spent
+        self._covered, self._spent = covered, spent
+        self._yes: dict[int, str] = {}
 
     @property
     def changes(self) -> Sequence[Change]:
@@ -82,7 +85,15 @@ class ChangeSet:
                 f"{call.function.qualified} needs a person's yes: the one to this plan let it be read again once",
                 hint="Plan the program anew.",
             )
-        return self._approved
+        return yes_to(call, decision) in self._covered
+
+    def approved(self, call: Call, decision: Decision) -> None:
+        """See `Changes.approved`."""
+        self._yes[call.place] = yes_to(call, decision)
+
+    def yes(self, place: int) -> str:
+        """See `Changes.yes`."""
+        return self._yes.get(place, "")
 
     async def meet(self, run: PlannedRun, call: Call, decision: Decision) -> Planned | None:
         """See `Changes.meet`."""

@@ -40,3 +40,11 @@ class Changes(Protocol):
         """Whether a person has approved already of this call, of which a rule says `confirm`, with the plan that it
         belongs to. Raises: Refused if it must not be made, whoever is asked."""
         ...
+
+    def approved(self, call: Call, decision: Decision) -> None:
+        """A person has approved of this call."""
+        ...
+
+    def yes(self, place: int) -> str:
+        """What tells the yes to the call at this place from all others; "" if nobody was asked."""
+        ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -153,9 +153,9 @@ class Execution:
             changes = self.change_set() if program.plan else journal.changes if journal else None
         return RunContext(program, self._broker, self._modules, self._artefacts, session, client, journal, changes)
 
-    def change_set(self, *, approved: bool = False, spent: bool = False) -> ChangeSet:
+    def change_set(self, *, covered: Collection[str] = (), spent: bool = False) -> ChangeSet:
         """What withholds the writes of a plan."""
-        return ChangeSet(self._broker.lacks, self._journals.effect_of, approved=approved, spent=spent)
+        return ChangeSet(self._broker.lacks, self._journals.effect_of, covered=covered, spent=spent)
 
     def of_call(self, principal: str, client: Client | None = None) -> RunContext:
         """The record of a run that is one call, without a program."""

@@ -16,7 +16,14 @@ from doorward.data import values
 from doorward.data.json_writing import dump
 from doorward.data.offload import done, is_large
 from doorward.host.logs import log
-from doorward.model.errors import DoorwardError, ExecutorError, InvalidArguments, LimitExceeded, SandboxDied, Unsupported
+from doorward.model.errors import (
+    DoorwardError,
+    ExecutorError,
+    InvalidArguments,
+    LimitExceeded,
+    SandboxDied,
+    Unsupported,
+)
 from doorward.model.outcomes import Outcome, Waiting
 from doorward.model.programs import Failure, Finding, Kind, Program, ProgramResult
 from doorward.plans.change_set import ChangeSet

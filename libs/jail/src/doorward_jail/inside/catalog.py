@@ -243,7 +243,6 @@ class Catalog:
             raise ApiError(error["message"], error["status"], incoming(error["body"]), error["retry_after"])
         raise _ERRORS[error["type"]](error["message"])
 
-
     def _lacks(self, place: list[Any]) -> str:
         """See `unknown.Lacks`."""
         key = tuple(place)
