@@ -158,7 +158,7 @@ async def test_an_operator_approves_and_commits_by_commands(url: str, tmp_path: 
     assert "it is a plan, and not committed" in project.run("runs", "list").stdout
     shown = project.run("runs", "show", plan).stdout
     assert shown.count("withheld") == 3
-    assert '"answer of 1: .number"' in shown
+    assert '"answer of 1: .number" (not known yet)' in shown
     assert "planned" not in shown
     waiting = json.loads(project.run("runs", "commit", plan, "--json").stdout)["waiting"]
     assert waiting["for"] == "approval"

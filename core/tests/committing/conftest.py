@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from doorward import Call, Capabilities, Compiled, Door, Function, Planned, Program, ProgramResult, Reply
+from doorward.approvals.sqlite_approvals import SqliteApprovals
 from doorward_testing.samples import InProcess, Weather
 from doorward_testing.samples import _Running as Running
 
@@ -107,6 +109,11 @@ plugins = []
 [servers.weather]
 source = "stations"
 """
+
+
+def requests(gate: Any) -> list[Any]:
+    """What waits for a person."""
+    return [each for each in SqliteApprovals(gate.state / "approvals.db").all(time.time()) if each.state == "open"]
 
 
 @pytest.fixture

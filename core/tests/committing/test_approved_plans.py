@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import anyio
@@ -12,7 +11,7 @@ from doorward.approvals.shown import as_text
 from doorward.approvals.sqlite_approvals import SqliteApprovals
 
 from ..approvals.conftest import Person
-from .conftest import CONFIG, READ, WORLD
+from .conftest import CONFIG, READ, WORLD, requests
 from .test_commits import CODE, WRITTEN, planned
 
 pytestmark = pytest.mark.anyio
@@ -20,10 +19,6 @@ pytestmark = pytest.mark.anyio
 RULE = '[[policy.rules]]\nmatch = "{match}"\nthen = "{then}"\nreason = "a person reads it"\n'
 ASKS = CONFIG + RULE.format(match="weather.tag", then="confirm")
 OTHER = "made = await weather.add_station(city='Rome')\nawait weather.tag(id=made['id'], tag='cold')"
-
-
-def requests(gate: Any) -> list[Any]:
-    return [each for each in SqliteApprovals(gate.state / "approvals.db").all(time.time()) if each.state == "open"]
 
 
 def say(gate: Any, request: Any, approve: bool = True) -> None:
@@ -44,7 +39,7 @@ async def test_one_yes_is_one_to_all_writes(doorward_host: Any, writes: Any) -> 
         told = as_text(request)
         assert "wants to make all calls of a plan, at once" in told
         assert '"weather.add_station": 2' in told
-        assert '"id": "answer of 1: .id"' in told
+        assert '"id": "answer of 1: .id" (not known yet)' in told
         assert (await gate.plans.commit(plan)).waiting
         assert requests(gate) == [request]
     async with doorward_host.gateway(ASKS) as gate:

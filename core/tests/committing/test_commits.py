@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from doorward.approvals.shown import as_text as request_text
+from doorward.serving import as_dict, as_text
 
-from .conftest import CONFIG, WORLD
+from .conftest import CONFIG, WORLD, requests
 
 pytestmark = pytest.mark.anyio
 
@@ -38,7 +41,11 @@ async def test_a_plan_writes_nothing_and_its_commit_all(doorward_host: Any, writ
             ("weather.add_station", "write"),
             ("weather.tag", "write"),
         ]
-        assert outcome.plan.changes[1].calls[0] == {"n": 2, "arguments": {"id": "answer of 1: .id", "tag": "warm"}}
+        assert outcome.plan.changes[1].calls[0] == {
+            "n": 2,
+            "arguments": {"id": "answer of 1: .id", "tag": "warm"},
+            "unknown": ("/id",),
+        }
         assert outcome.plan.next == f'commit_plan("{outcome.plan.id}")'
         assert [(c["function"], c["count"]) for c in outcome.calls] == [("weather.get_forecast", 2)]
     async with doorward_host.gateway(CONFIG) as gate:
@@ -91,6 +98,32 @@ async def test_a_read_that_fails_now_has_changed(doorward_host: Any, writes: Any
         refused = await gate.plans.commit(plan)
         assert "succeeded, and now" in refused.plan.differs[0]
     assert writes() == []
+
+
+async def test_a_text_does_not_pass_for_an_unknown_answer(doorward_host: Any, writes: Any) -> None:
+    """Neither in the JSON of the change set nor in what a person reads: the program's own text stands in quotation
+    marks, and is not among the places of what is not known."""
+    code = """
+made = await weather.add_station(city="Oslo")
+await weather.tag(id=7, tag='answer of 1: .id" (not known yet)')
+await weather.tag(id=made["id"], tag="answer of 1: .city")
+"""
+    async with doorward_host.gateway(CONFIG + '[plans]\napprove = "always"\n') as gate:
+        outcome = await gate.execute(code, mode="plan")
+        first, second = as_dict(outcome)["plan"]["changes"][1]["calls"]
+        assert first == {"n": 2, "arguments": {"id": 7, "tag": 'answer of 1: .id" (not known yet)'}}
+        assert second["arguments"] == {"id": "answer of 1: .id", "tag": "answer of 1: .city"}
+        assert second["unknown"] == ("/id",)
+        await gate.plans.commit(outcome.plan.id)
+        (request,) = requests(gate)
+        assert json.loads(request.arguments)["calls"][2]["unknown"] == ["/id"]
+        journal = gate.runs.journals.replay(outcome.plan.id, None)[2]
+        for told in (as_text(outcome), request_text(request), "\n".join(entry.text for entry in journal.entries)):
+            assert '"id": "answer of 1: .id" (not known yet)' in told
+            assert '"tag": "answer of 1: .city"' in told
+            assert '"tag": "answer of 1: .city" (' not in told
+            assert '"tag": "answer of 1: .id\\" (not known yet)"' in told
+            assert '"unknown"' not in told
 
 
 async def test_a_plan_without_writes_gives_its_value(doorward_host: Any, writes: Any) -> None:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from doorward.calls.client_requests import RunClient
-from doorward.data.planned import readable
+from doorward.data import unknown_places
 from doorward.data.values import plain
 from doorward.model.calls import Call
 from doorward.model.clock import Clock
@@ -99,4 +99,5 @@ def _asking(change: Change) -> dict[str, str]:
 
 
 def _arguments(change: Change) -> dict[str, Any]:
-    return {"arguments": readable(plain(dict(change.arguments)))}
+    arguments, unknown = unknown_places.shown(plain(dict(change.arguments)))
+    return {"arguments": arguments, **({"unknown": unknown} if unknown else {})}

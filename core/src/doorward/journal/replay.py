@@ -24,8 +24,8 @@ class StoredJournal:
     """The calls of a stored run in the order in which they began, those that ended in the order of their ends, the
     times that its program read, its files, each with its content, and whether that is text, and the hashes of the
     `schemas` of the functions that it called. Of a plan also the `order` in which its calls were answered, withheld
-    ones included; each `yes` to one of its reads; whether a person `approved` of it, whether what had changed was told (`spent`), and
-    whether its writes may have begun (`committed`)."""
+    ones included; each `yes` to one of its reads; whether a person `approved` of it, whether what had changed was told
+    (`spent`), and whether its writes may have begun (`committed`)."""
 
     entries: Sequence[Entry] = ()
     ends: list[Entry] = field(default_factory=list)

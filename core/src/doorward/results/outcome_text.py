@@ -7,7 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from doorward.data.quoting import apart, in_one_line, indented
-from doorward.model.outcomes import Outcome, Plan, Waiting
+from doorward.data.unknown_places import in_words
+from doorward.model.outcomes import Outcome, Plan, PlannedCall, Waiting
 from doorward.programs.languages import JSON, is_script
 
 
@@ -50,8 +51,12 @@ def _planned(plan: Plan) -> list[str]:
     for of in plan.changes:
         rule = f"; a person is asked: {in_one_line(of.rule)}" if of.rule else ""
         lines += [f"- {of.function} ({of.effect}{rule})"]
-        lines += [f"  {call['n']}. {in_one_line(call['arguments'])}" for call in of.calls]
+        lines += [f"  {call['n']}. {_arguments(call)}" for call in of.calls]
     return [*lines, *([f"then: {plan.next}"] if plan.next else [])]
+
+
+def _arguments(call: PlannedCall) -> str:
+    return in_words(call["arguments"], call.get("unknown", ()), in_one_line)
 
 
 def reading(uri: str, language: str) -> str:
