@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
@@ -106,6 +107,34 @@ async def test_a_program_that_looks_at_an_unknown_answer_is_told_where(desk: Pro
         assert not reply["ok"]
         assert "plan" in reply["error"]["message"], reply
     assert Desk.written == []
+
+
+async def test_bytes_and_files_are_written_as_they_were_planned(desk: Project) -> None:
+    """Each way in which a program gives them; the agent sees their size and hash."""
+    code = """
+import desk, os, doorward
+open("out/a.bin", "wb").write(b"\\0\\xff" * 50)
+made = desk.add_file(b"\\0\\xff" * 3000)
+desk.set_file(file=open("out/a.bin", "rb"), about=made.user.login)
+desk.add_file(b"text")
+desk.add_file(os.urandom(8))
+"""
+    async with desk.stdio() as agent:
+        plan = (await agent.run(code, mode="plan"))["plan"]
+        added, put = (each["calls"] for each in plan["changes"])
+        raw = b"\0\xff" * 3000
+        told = f"6000 bytes, sha256 {hashlib.sha256(raw).hexdigest()}"
+        assert added[0] == {"n": 1, "arguments": {"body": told}, "files": ["/body"]}
+        assert put[0]["arguments"]["file"].endswith('name "a.bin"')
+        assert (put[0]["files"], put[0]["unknown"]) == (["/file"], ["/about"])
+        assert f'"{told}" (a file)' in agent.text
+        done = await agent.call("commit_plan", plan=plan["id"])
+        assert done["ok"], done
+    contents = [asked["content"] for _, asked in Desk.written]
+    assert contents[0] == raw
+    assert b"\0\xff" * 50 in contents[1]
+    assert contents[2] == b"text"
+    assert f"8 bytes, sha256 {hashlib.sha256(contents[3]).hexdigest()}" == added[2]["arguments"]["body"]
 
 
 async def test_a_client_without_plans_pays_nothing(url: str, tmp_path: Path) -> None:

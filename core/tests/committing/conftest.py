@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -44,7 +43,11 @@ class _Known:
 
 
 def _sent(value: Any) -> Any:
-    return json.loads(json.dumps(value))
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [*map(_sent, value)]
+    return {key: _sent(part) for key, part in value.items()} if isinstance(value, dict) else value
 
 
 class _Unknown(dict[str, Any]):
@@ -54,6 +57,12 @@ class _Unknown(dict[str, Any]):
 
     def __getitem__(self, key: Any) -> Any:
         return {"\0planned": [self._place[0], *self._place[1], key]}
+
+
+_PICTURE = {
+    "type": "object",
+    "properties": {"picture": {"type": "string", "format": "binary"}, "about": {"type": "string"}},
+}
 
 
 class Stations(Weather):
@@ -78,6 +87,7 @@ class Stations(Weather):
         functions += [
             Function(self.name, "tag", "tag", "Tags", parameters=tag, idempotent=True, route="PUT /stations/{id}/tag"),
             Function(self.name, "remove", "remove", "Removes", parameters=tag, destructive=True),
+            Function(self.name, "picture", "picture", "Pictures", parameters=_PICTURE),
             Function(
                 self.name, "station", "station", "A station", parameters={**tag, "required": ["id"]}, read_only=True
             ),
@@ -95,6 +105,8 @@ class Stations(Weather):
             return {"id": 100 + len(self.made), "city": arguments["city"]}
         if name == "station":
             return {"id": arguments["id"], "seen": len(self.made)}
+        if name == "picture":
+            return {"id": len(self.made)}
         return arguments if name in ("tag", "remove") else await super().call(call)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from doorward.data.clean_text import visible
-from doorward.data.unknown_places import in_words
+from doorward.data.marked_places import WORDS, in_words
 from doorward.model.approvals import ApprovalRequest
 from doorward.model.calls import File
 from doorward.secrets.detection import is_named_secret
@@ -83,7 +83,7 @@ def _brief(request: ApprovalRequest, most: int, left: str) -> str:
         value = json.loads(_ESCAPE.sub(_in_json, arguments))
     except ValueError:  # they were too long to be kept
         return _cut(arguments, most, left)
-    places = _unknown(value) if plan else []
+    places = _places(value) if plan else {}
     if len(text := in_words(value, places, _written)) <= most:
         return text
     text = in_words(value, places, lambda marked: _written(_shortened(marked)))
@@ -94,14 +94,17 @@ def _written(value: Any) -> str:
     return visible(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def _unknown(plan: Any) -> list[str]:
-    """The places of what a plan does not know yet, which its calls list: they are taken out of these."""
-    return [
-        f"/{kind}/{number}/arguments{place}"
-        for kind in ("calls", "reads")
-        for number, call in enumerate(plan.get(kind, ()))
-        for place in call.pop("unknown", ())
-    ]
+def _places(plan: Any) -> dict[str, list[str]]:
+    """The places of what is told in words in a plan, which its calls list: they are taken out of these."""
+    return {
+        what: [
+            f"/{kind}/{number}/arguments{place}"
+            for kind in ("calls", "reads")
+            for number, call in enumerate(plan.get(kind, ()))
+            for place in call.pop(what, ())
+        ]
+        for what in WORDS
+    }
 
 
 def _in_json(escape: re.Match[str]) -> str:

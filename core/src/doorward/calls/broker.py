@@ -128,10 +128,11 @@ class Broker:
             except (Refused, GuardRefused) as refused:
                 decision = Decision("deny", (isinstance(refused, Refused) and refused.rule) or refused.kind)
                 raise
-            if (plan := run.changes) is not None and (planned := await plan.meet(run, call, decision)) is not None:
+            sends = with_files(call, run)
+            if (plan := run.changes) and (planned := await plan.meet(run, call, sends, decision)) is not None:
                 return Reply(planned)
             repeated.check(call)
-            made, call = call, with_files(call, run)
+            made, call = call, sends
             if not (repeats := function.read_only or may_repeat(function)):
                 await run.settle(call, partial(self._servers.knows_repeats, function.server, call.principal))
             if decision.then == "confirm" and not (plan and plan.covers(made, decision)):

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from doorward.calls.client_requests import RunClient
-from doorward.data import unknown_places
+from doorward.data import marked_places
 from doorward.data.values import plain
 from doorward.model.calls import Call
 from doorward.model.clock import Clock
@@ -99,5 +99,5 @@ def _asking(change: Change) -> dict[str, str]:
 
 
 def _arguments(change: Change) -> dict[str, Any]:
-    arguments, unknown = unknown_places.shown(plain(dict(change.arguments)))
-    return {"arguments": arguments, **({"unknown": unknown} if unknown else {})}
+    arguments, places = marked_places.shown(dict(change.arguments), change.files, plain)
+    return {"arguments": arguments, **places}

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from doorward.arguments.files import in_words
 from doorward.data.offload import done
 from doorward.data.planned import planned_in, resolved
 from doorward.journal.entries import Entry, Recorded
@@ -98,7 +99,7 @@ class CommitJournal(Journal):
 
     # As `Changes`
 
-    async def meet(self, run: PlannedRun, call: Call, decision: Decision) -> None:
+    async def meet(self, run: PlannedRun, call: Call, sent: Call, decision: Decision) -> None:
         """Return when it is the turn of a call, if it was planned. Raises: ProgramDiverged, which ends the run."""
         entry = self._under_way[call.place]
         change, name = entry.change, call.function.qualified
@@ -109,6 +110,8 @@ class CommitJournal(Journal):
             error = self._unplanned(f"{name} comes before other writes, which came first in the plan")
         elif not is_as_planned(change, name, call.arguments, self._answers):
             error = self._unplanned(f"{name} was planned with other arguments; it is now {entry.text}")
+        elif change.files and change.files != in_words(call.function, sent.arguments):
+            error = self._unplanned(f"{name} was planned with other files; it is now {entry.text}")
         if error is not None:
             run.suspension.fail(error)
             raise error

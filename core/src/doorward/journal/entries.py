@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from doorward.data import unknown_places
+from doorward.data.marked_places import in_words, shown
 from doorward.data.planned import PLANNED_KEY
-from doorward.data.unknown_places import in_words
 from doorward.model.calls import Reply
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ class Entry:
         content = "\0".join((self.function, said, self.more[0], str(self.more[1])))
         self.key = hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest()[:32]
         if _ESCAPED in said:  # the text is for a reader, the key above is not
-            said = in_words(*unknown_places.shown(json.loads(said)), partial(json.dumps, ensure_ascii=False))
+            said = in_words(*shown(json.loads(said), {}), partial(json.dumps, ensure_ascii=False))
         self.text = f"{self.function} {said[:SHOWN_CHARACTERS]}{'…' if len(said) > SHOWN_CHARACTERS else ''}"
         self.args, self.kwargs = (), None
 

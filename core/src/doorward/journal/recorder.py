@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from doorward.data.json_writing import dump
 from doorward.data.offload import done, is_large, off_loop
 from doorward.data.planned import Planned
 from doorward.host.logs import log
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from doorward.model.outcomes import Awaited, Outcome
     from doorward.plans.change_set import Change
     from doorward.plans.changes import Changes
+
+_COPIES = 2
+"""How often the arguments of a call are stored in a plan: as they were given, and as they would be sent."""
 
 _END_BYTES = 200
 """What is stored of a call besides its answer, about."""
@@ -114,6 +118,7 @@ class Journal(Events):
         entry = Entry(0, function, args, kwargs, more)
         if self._given.plan:
             entry.made = [args, kwargs, *more]
+            self.holds(_COPIES * len(await done(dump, entry.made, large=large)))
         if large:
             await off_loop(entry.read)
         elif self._always or self._offline:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from doorward.journal import errors
 from doorward.journal.entries import Entry
 from doorward.journal.frames import understood
+from doorward.journal.raw_bytes import given
 from doorward.journal.writing import change_of
 from doorward.model.calls import Reply
 from doorward.model.outcomes import Artefact
@@ -49,7 +50,7 @@ class StoredJournal:
             match kind:
                 case b"B":
                     entry = calls[said["n"]] = Entry(said["n"], said["f"])
-                    entry.key, entry.text, entry.made = said["k"], said["a"], said.get("m")
+                    entry.key, entry.text, entry.made = said["k"], said["a"], given(said.get("m"))
                 case b"S" | b"U":
                     calls[said["n"]].sent, calls[said["n"]].again = kind == b"S", None
                     calls[said["n"]].before = calls[said["n"]].before if kind == b"S" else None

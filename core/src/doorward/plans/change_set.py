@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from doorward.arguments.files import in_words
 from doorward.data.planned import Planned, in_text, planned, planned_in, readable, resolved, told
 from doorward.model.decisions import ALLOWED, Decision, Effect, effect
 from doorward.model.errors import InvalidArguments, LimitExceeded, Refused
@@ -30,8 +31,9 @@ Lacks = Callable[[Function, Sequence[str | int]], str]
 class Change:
     """One withheld call. Where an argument is an answer that is not known yet, it holds what stands for that (see
     `data/planned.py`). `number` is that of its answer; it is below zero for a read that needs such an answer, and zero
-    for a read that was made, of which a person has to approve before it is made again. `place`
-    is which call of its run it is, `decision` what policy said of it, and `schema_hash` that of its function."""
+    for a read that was made, of which a person has to approve before it is made again. `place` is which call of its run
+    it is, `decision` what policy said of it, and `schema_hash` that of its function. `files`: what is told of the bytes
+    in the arguments, by their places."""
 
     function: str
     effect: Effect
@@ -40,6 +42,7 @@ class Change:
     place: int = 0
     decision: Decision = ALLOWED
     schema_hash: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -95,10 +98,10 @@ class ChangeSet:
         """See `Changes.yes`."""
         return self._yes.get(place, "")
 
-    async def meet(self, run: PlannedRun, call: Call, decision: Decision) -> Planned | None:
+    async def meet(self, run: PlannedRun, call: Call, sent: Call, decision: Decision) -> Planned | None:
         """See `Changes.meet`."""
         schema_hash = run.same_schema(call.function.qualified, "")
-        return self.withhold(call.function, call.arguments, call.place, decision, schema_hash)
+        return self.withhold(call.function, call.arguments, call.place, decision, schema_hash, sent.arguments)
 
     def counts(self) -> dict[str, int]:
         """How many calls of each function there are."""
@@ -111,6 +114,7 @@ class ChangeSet:
         place: int = 0,
         decision: Decision = ALLOWED,
         schema_hash: str = "",
+        sent: Mapping[str, Any] | None = None,
     ) -> Planned | None:
         """Withhold a call that writes, or whose arguments are not known yet. Returns: what stands for its answer;
         `None` if the call can be made now.
@@ -135,7 +139,8 @@ class ChangeSet:
                 f"a plan may have {MAX_CHANGES} writes", hint="Split the work into several plans, by a parameter."
             )
         number = -len(reads) - 1 if reads_only else len(writes) + 1
-        change = Change(function.qualified, does, arguments, number, place, decision, schema_hash)
+        files = in_words(function, sent) if sent else {}
+        change = Change(function.qualified, does, arguments, number, place, decision, schema_hash, files)
         (reads if reads_only else writes).append(change)  # such a read is made when the plan is committed
         self._found.functions[number] = function
         return Planned(number, lacks=partial(self._lacks, function))

@@ -29,8 +29,9 @@ class PlannedRun(Protocol):
 class Changes(Protocol):
     """Meets each call of a run once it is allowed, before it is made."""
 
-    async def meet(self, run: PlannedRun, call: Call, decision: Decision) -> Planned | None:
-        """Return once the call may be made: `None`; or what stands for its answer, if it is not to be made now.
+    async def meet(self, run: PlannedRun, call: Call, sent: Call, decision: Decision) -> Planned | None:
+        """Return once the call may be made: `None`; or what stands for its answer, if it is not to be made now. `sent`
+        is the call with files in the place of their handles.
 
         Raises: DoorwardError if it must not be made.
         """

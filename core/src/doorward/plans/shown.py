@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
+from typing import Any
 
-from doorward.data import unknown_places
+from doorward.data import marked_places
 from doorward.data.values import cut, plain
 from doorward.model.outcomes import Plan, PlannedCall, PlannedCalls
 from doorward.plans.change_set import ChangeSet
@@ -15,7 +15,9 @@ MOST_SHOWN = 50
 _BYTES_SHOWN = 600
 """Of the arguments of one call, about."""
 
-_cut = partial(cut, budget=_BYTES_SHOWN)
+
+def _cut(arguments: Any) -> Any:
+    return cut(plain(arguments), _BYTES_SHOWN)
 
 
 def shown(found: ChangeSet) -> Plan:
@@ -25,10 +27,8 @@ def shown(found: ChangeSet) -> Plan:
         rule = ""
         if change.decision.then == "confirm":
             rule = ": ".join(filter(None, (change.decision.rule, change.decision.reason))) or "policy"
-        arguments, unknown = unknown_places.shown(plain(dict(change.arguments)), _cut)
-        call: PlannedCall = {"n": change.number, "arguments": arguments}
-        if unknown:
-            call["unknown"] = tuple(unknown)
+        arguments, places = marked_places.shown(dict(change.arguments), change.files, _cut)
+        call: PlannedCall = {"n": change.number, "arguments": arguments, **places}  # type: ignore[typeddict-item]
         groups.setdefault((change.function, change.effect, rule), []).append(call)
     left, changes = MOST_SHOWN, []
     for number, ((function, effect, rule), calls) in enumerate(groups.items()):

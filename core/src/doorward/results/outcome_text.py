@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from doorward.data.marked_places import in_words
 from doorward.data.quoting import apart, in_one_line, indented
-from doorward.data.unknown_places import in_words
 from doorward.model.outcomes import Outcome, Plan, PlannedCall, Waiting
 from doorward.programs.languages import JSON, is_script
 
@@ -56,7 +56,8 @@ def _planned(plan: Plan) -> list[str]:
 
 
 def _arguments(call: PlannedCall) -> str:
-    return in_words(call["arguments"], call.get("unknown", ()), in_one_line)
+    places = {"unknown": call.get("unknown", ()), "files": call.get("files", ())}
+    return in_words(call["arguments"], places, in_one_line)
 
 
 def reading(uri: str, language: str) -> str:
