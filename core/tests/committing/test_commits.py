@@ -6,10 +6,11 @@ import json
 from typing import Any
 
 import pytest
+from doorward import ApiError, ServerError
 from doorward.approvals.shown import as_text as request_text
 from doorward.serving import as_dict, as_text
 
-from .conftest import CONFIG, WORLD, requests
+from .conftest import CONFIG, WORLD, Stations, requests
 
 pytestmark = pytest.mark.anyio
 
@@ -306,7 +307,21 @@ for n in [1, 2]:
         plan = await planned(gate, "await weather.fail()\nawait weather.add_station(city='Oslo')")
         done = await gate.plans.commit(plan)
         assert (done.error.kind, done.error.type) == ("server", "ApiError")
-        assert done.notes == ("1 of the planned writes was not made; the plan is over",)
+        assert done.notes == (
+            "0 of the 2 writes of the plan were made. Failed: 1. weather.fail; not written: 2. weather.add_station",
+            "the plan is over and cannot be committed again, and nothing was written: plan its program anew",
+        )
+        plan = await planned(
+            gate, "await weather.tag(id=1, tag='x')\nawait weather.fail()\nawait weather.remove(id=5, tag='x')"
+        )
+        done = await gate.plans.commit(plan)
+        assert done.notes == (
+            "1 of the 3 writes of the plan were made. Written: 1. weather.tag; failed: 2. weather.fail; "
+            "not written: 3. weather.remove",
+            "the plan is over and cannot be committed again: what is written stays. Look at what is there, and plan a "
+            "program for the rest",
+        )
+        assert (await gate.runs.resume(plan)).notes == done.notes
 
 
 async def test_plans_and_commits_are_played_again(doorward_host: Any, writes: Any) -> None:
@@ -340,3 +355,20 @@ async def test_the_operator_says_what_only_reads(doorward_host: Any, writes: Any
         assert writes() == [("tag", {"id": 1, "tag": "x"})]
         assert (await gate.plans.commit(outcome.plan.id)).ok
     assert writes() == [("tag", {"id": 1, "tag": "x"})] * 2 + [("add_station", {"city": "Oslo"})]
+
+
+@pytest.mark.parametrize("error", [ServerError("no answer"), ApiError("answered 502", status=502)])
+async def test_a_write_whose_answer_is_lost_may_have_been_made(
+    doorward_host: Any, writes: Any, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """The answer does not say that nothing was written."""
+
+    async def lost(self: Stations, call: Any) -> Any:
+        raise error
+
+    async with doorward_host.gateway(CONFIG) as gate:
+        plan = await planned(gate, "await weather.add_station(city='Oslo')\nawait weather.tag(id=1, tag='x')")
+        monkeypatch.setattr(Stations, "call", lost)
+        told = (await gate.plans.commit(plan)).notes
+        assert told[0].endswith("Perhaps written: 1. weather.add_station; not written: 2. weather.tag")
+        assert "Look at what is there" in told[1]

@@ -65,15 +65,15 @@ def planned_in(value: Any) -> Iterator[Planned]:
                 todo.extend(found)
 
 
-def readable(value: Any, mark: str = "") -> Any:
-    """A plain value for a reader: an unknown one is told in words, with a `mark` before them."""
+def readable(value: Any) -> Any:
+    """A plain value for a reader: an unknown one is told in words."""
     match value:
         case dict():
             if (unknown := planned(value)) is not None:
-                return mark + told(unknown)
-            return {key: readable(part, mark) for key, part in value.items()}
+                return told(unknown)
+            return {key: readable(part) for key, part in value.items()}
         case list():
-            return [readable(part, mark) for part in value]
+            return [readable(part) for part in value]
     return value
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from doorward.arguments.files import in_words
 from doorward.data.offload import done
 from doorward.data.planned import planned_in, resolved
+from doorward.journal import commit_end
 from doorward.journal.entries import Entry, Recorded
 from doorward.journal.plan_order import PATIENCE_SECONDS, PlanOrder
 from doorward.journal.recorder import Journal
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 class CommitJournal(Journal):
     """See above. It is also what meets the calls of its run (`Changes`)."""
 
-    __slots__ = ("_answers", "_approved", "_order", "_withheld")
+    __slots__ = ("_answers", "_approved", "_met", "_order", "_withheld")
 
     def go_on(self, file: RunFile, stored: StoredJournal) -> None:
         """Commit a plan, or go on with that. Raises: StateError."""
@@ -47,6 +48,7 @@ class CommitJournal(Journal):
     def _begins(self, stored: StoredJournal, patience: float = PATIENCE_SECONDS) -> None:
         self.changes, self._approved = self, stored.approved
         self._order = PlanOrder(stored.order.values(), patience)
+        self._met: set[int] = set()
         self._withheld = [entry for entry in stored.entries if entry.change is not None]
         self._answers = {
             entry.change.number: entry.reply.value
@@ -54,10 +56,9 @@ class CommitJournal(Journal):
             if entry.change is not None and entry.reply is not None
         }
 
-    @property
-    def unmade(self) -> int:
-        """The writes of the plan that the program has not made."""
-        return sum(not entry.claimed for entry in self._withheld if entry.change and entry.change.number > 0)
+    def end(self, *, ok: bool) -> Sequence[str]:
+        """What became of the writes of the plan, and what can be done now, unless it is as planned."""
+        return commit_end.told(self._given.run, self._withheld, self._met, ok=ok)
 
     async def _begin(
         self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any], more: tuple[str, bool], *, large: bool
@@ -115,6 +116,7 @@ class CommitJournal(Journal):
         if error is not None:
             run.suspension.fail(error)
             raise error
+        self._met.add(call.place)
 
     def covers(self, call: Call, decision: Decision) -> bool:
         """A yes to the plan is one to its writes; it says nothing of reads whose arguments nobody had seen, nor of a

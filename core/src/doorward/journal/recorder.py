@@ -72,10 +72,9 @@ class Journal(Events):
         """Whether it is played again, and nothing is sent."""
         return self._offline
 
-    @property
-    def unmade(self) -> int:
-        """The writes of a plan that its commit has not made; none for a run that commits no plan."""
-        return 0
+    def end(self, *, ok: bool) -> Sequence[str]:
+        """What there is to say at the end of a run, beside its outcome."""
+        return ()
 
     # A call
 

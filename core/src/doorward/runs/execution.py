@@ -12,7 +12,7 @@ from doorward.model.outcomes import Outcome
 from doorward.plans.change_set import ChangeSet
 from doorward.programs import program_text
 from doorward.runs.outcomes import failure
-from doorward.runs.planning import committed, planned
+from doorward.runs.planning import planned
 from doorward.runs.program_cache import repeated
 from doorward.runs.run_context import RunContext
 
@@ -190,7 +190,7 @@ class Execution:
                 if program.plan:
                     outcome = await planned(outcome, run, journal)
                 elif journal is not None and outcome.waiting is None:
-                    outcome = committed(outcome, journal)
+                    outcome = replace(outcome, notes=(*outcome.notes, *journal.end(ok=outcome.ok)))
                     journal.over(outcome)
             finally:
                 if journal is not None:
