@@ -137,6 +137,24 @@ desk.add_file(os.urandom(8))
     assert f"8 bytes, sha256 {hashlib.sha256(contents[3]).hexdigest()}" == added[2]["arguments"]["body"]
 
 
+async def test_a_commit_that_failed_says_what_is_left_and_is_undone(url: str, tmp_path: Path) -> None:
+    project = made(tmp_path, url)
+    undo = "[servers.desk.undo.add_issue]\ncall = 'set_issue'\narguments = { number = 'answer.number', title = \"'gone'\" }\n"
+    project.change(last=undo)
+    async with project.stdio() as agent:
+        code = "import desk\nmade = desk.add_issue(title='a')\ndesk.add_issue(title='refused')\ndesk.set_issue(number=made.number, title='b')"
+        plan = (await agent.run(code, mode="plan"))["plan"]["id"]
+        failed = await agent.call("commit_plan", plan=plan)
+        assert failed["notes"][0] == (
+            "1 of the 3 writes of the plan were made. Written: 1. desk.add_issue; failed: 2. desk.add_issue; "
+            "not written: 3. desk.set_issue"
+        )
+        assert "cannot be committed again" in failed["notes"][1]
+        assert failed["notes"][2].endswith(command := f"doorward runs undo {plan}")
+        assert project.run(*command.split()[1:], "--yes").returncode == 0
+    assert Desk.written[2:] == [("PUT /issues", {"number": 101, "title": "gone"})]
+
+
 async def test_a_client_without_plans_pays_nothing(url: str, tmp_path: Path) -> None:
     project = made(tmp_path, url, "[plans]\nenabled = false\n")
     async with project.stdio() as agent:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -212,6 +213,21 @@ async def test_plans_belong_to_one_principal_and_expire(doorward_host: Any, writ
         monkeypatch.setattr("doorward.journal.journals.time.time", lambda: 4e9)
         assert "older than plans are kept" in (await gate.plans.commit(plan, principal="ada")).error.message
     assert writes() == []
+
+
+async def test_a_plan_that_there_is_not_is_answered_with_those_that_there_are(
+    doorward_host: Any, writes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of this principal that can be committed; nothing is said of others."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        theirs = [await planned(gate, principal=name) for name in ("eve", "ada", "ada")]
+        await gate.plans.commit(theirs[1], principal="ada")
+        now = time.time()
+        monkeypatch.setattr("doorward.committing.plans.time.time", lambda: now + 3700)
+        for asked in ("f" * 16, theirs[0], "../x"):
+            told = (await gate.plans.commit(asked, principal="ada")).error
+            assert told.hint == f"Open plans of yours: {theirs[2]} (a plan of 4 writes, made 1 h 1 min ago)."
+        assert "You have no open plan" in (await gate.plans.commit(theirs[2], principal="bob")).error.hint
 
 
 async def test_a_program_that_behaves_otherwise_is_stopped(doorward_host: Any, writes: Any) -> None:

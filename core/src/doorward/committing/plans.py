@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from anyio import to_thread
 
 from doorward.committing.approving import Approving, Waits, is_to_be_asked
+from doorward.committing.open_plans import open_plans
 from doorward.committing.reading import Reading
 from doorward.committing.reads import Reads
 from doorward.data.json_writing import dump
@@ -104,10 +106,8 @@ class Plans:
         try:
             return self._journals.store.claim(plan, principal)
         except UnknownName:
-            raise UnknownName(
-                f"there is no plan {plan[:40]!r}",
-                hint="Plans are kept for a while only, and belong to one principal. Plan the program anew.",
-            ) from None
+            hint = open_plans(self._journals.store.all(principal), time.time())
+            raise UnknownName(f"there is no plan {plan[:40]!r}", hint=hint) from None
 
     def _read(self, stored: StoredRun) -> StoredJournal:
         """A plan that can be committed now. Raises: StateError."""
