@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from doorward import ApiError, ServerError
 from doorward.approvals.shown import as_text as request_text
 from doorward.serving import as_dict, as_text
 
-from .conftest import CONFIG, WORLD, Stations, requests
+from .conftest import CONFIG, WORLD, PlansInProcess, Stations, requests
 
 pytestmark = pytest.mark.anyio
 
@@ -203,6 +204,23 @@ async def test_plans_are_refused_where_there_can_be_none(doorward_host: Any, wri
             assert not gate.plans.offered
             assert (await gate.execute("1", mode="plan")).error.type == "Refused"
     assert writes() == []
+
+
+async def test_where_a_program_cannot_be_planned_it_is_said_where_one_can(doorward_host: Any, writes: Any) -> None:
+    class Scripts(PlansInProcess):
+        def capabilities(self) -> Any:
+            return replace(super().capabilities(), plans=False, languages=("typescript",))
+
+    doorward_host.install("executor", "scripts", Scripts)
+    both = CONFIG.replace('"plans"', '["scripts", "plans"]', 1)
+    for config, hint in {
+        both: "Here plans are made by plans (python)",
+        CONFIG.replace('"plans"', '"scripts"', 1): "nsjail",
+    }.items():
+        async with doorward_host.gateway(config) as gate:
+            refused = (await gate.execute("1", mode="plan", language="typescript")).error
+            assert refused.message.startswith("scripts: it cannot plan")
+            assert hint in refused.hint
 
 
 async def test_plans_belong_to_one_principal_and_expire(doorward_host: Any, writes: Any, monkeypatch: Any) -> None:

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from doorward.secrets.store import Secrets
 
 
-_PLANNING = "A plan runs in full CPython (nsjail, docker): the operator can add one to `executor`."
-
 _READABLE_SHARE = 1 / 8
 """Share of an answer's size; in longer text, bytes and base64 are cut or become files."""
 
@@ -146,7 +144,7 @@ class Runs:
             if not self._executors.may_run(name, program.language):
                 continue
             if program.plan and not self._executors.may_plan(name):
-                declined.append((name, Unsupported("it cannot plan", hint=_PLANNING)))
+                declined.append((name, Unsupported("it cannot plan", hint=self._executors.where_planned())))
                 continue
             run.begin(name, repeats=self._executors.repeats(name))
             try:
