@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from doorward.model.errors import DoorwardError
+from doorward.model.names import some
 from doorward.model.outcomes import Outcome
 from doorward.plans.change_set import ChangeSet
 from doorward.programs import program_text
@@ -185,6 +186,8 @@ class Execution:
         if journal is None and session is None:
             journal = self._journals.new(program)
         with self._recorded(self.context(program, session, client, journal)) as run:
+            if program.functions and (idle := self._modules.idle(program.functions, program.principal)):
+                run.note(f"`functions`: nothing that can be called fits {some(idle)}")
             try:
                 outcome = await self._runs.run(program, run, session)
                 if program.plan:
