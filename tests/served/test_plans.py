@@ -12,6 +12,7 @@ from typing import Any
 
 import mcp_types as t
 import pytest
+import tomli_w
 from hypothesis import HealthCheck, given, settings
 
 from .conftest import WAYS
@@ -155,6 +156,16 @@ async def test_a_commit_that_failed_says_what_is_left_and_is_undone(url: str, tm
     assert Desk.written[2:] == [("PUT /issues", {"number": 101, "title": "gone"})]
 
 
+async def test_a_program_that_was_committed_is_offered_again_with_a_warning(url: str, tmp_path: Path) -> None:
+    project = made(tmp_path, url)
+    project.change('cache = "none"', 'cache = "sqlite"')
+    async with project.stdio() as agent:
+        plan = (await agent.run(CODE, mode="plan"))["plan"]["id"]
+        done = await agent.call("commit_plan", plan=plan)
+        assert done["next"].startswith(f'run_cached_code("{done["cache_id"]}"')
+        assert done["next"].endswith("  # writes at once, without a plan")
+
+
 async def test_a_client_without_plans_pays_nothing(url: str, tmp_path: Path) -> None:
     project = made(tmp_path, url, "[plans]\nenabled = false\n")
     async with project.stdio() as agent:
@@ -251,6 +262,33 @@ def wire(desk: Project) -> Iterator[Wire]:
 def test_the_writes_committed_are_the_writes_planned(wire: Wire, code: str) -> None:
     """Of programs made by chance: a plan writes nothing; if a read has changed in between, its commit does not either;
     else it writes what was planned, in that order, and says what the program says when it simply runs."""
+    _is_as_planned(wire, code)
+
+
+@pytest.mark.slow
+def test_the_writes_committed_are_the_writes_planned_on_docker(url: str, tmp_path: Path, engine: Any) -> None:
+    """The same, in containers of a real engine."""
+    project = made(tmp_path, url, executor="docker")
+    project.change('"ast", ', "", last=tomli_w.dumps({"executors": {"docker": engine.settings(pool=1)}}))
+    with Wire(project) as docked:
+        docked.connect()
+
+        @settings(max_examples=EXAMPLES // 3, deadline=None, database=None)
+        @given(code=PROGRAMS)
+        def each(code: str) -> None:
+            _is_as_planned(docked, code)
+
+        each()
+        Desk.begin()
+        plan = docked.run(CODE, mode="plan")["plan"]
+        assert plan["counts"] == {"desk.add_issue": 1, "desk.add_note": 1, "desk.set_issue": 1}
+        assert docked.call("commit_plan", plan=plan["id"])["executor"] == "docker"
+        assert Desk.written == WRITTEN
+        told = docked.run("import desk\nmade = desk.add_issue(title='a')\nmade.users", mode="plan")["error"]
+        assert (told["type"], told["line"]) == ("NoSuchField", 3)
+
+
+def _is_as_planned(wire: Wire, code: str) -> None:
     Desk.begin()
     plain = wire.run(code)
     expected, simply = {k: plain.get(k) for k in ("ok", "printed")}, sorted(sent())

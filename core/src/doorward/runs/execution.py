@@ -203,4 +203,6 @@ class Execution:
             outcome = replace(outcome, session_id="" if session.dead else session.id)
         elif outcome.ok and known is not None and not program.plan:
             outcome = await self._kept.keep(program, known, outcome)
+            if outcome.next and journal is not None and journal.changes is not None:
+                outcome = replace(outcome, next=f"{outcome.next}  # writes at once, without a plan")
         return outcome
