@@ -17,6 +17,9 @@ from doorward.model.calls import File
 from doorward.model.functions import Function
 from doorward.model.outcomes import ARTEFACT_URI
 
+MAX_TOLD = 100
+"""Files of one call that are told in words."""
+
 
 def handle(value: Any) -> str | None:
     """The URI in `{"artefact": "doorward://results/…", "type": …, "bytes": …, "name": …}`; `None` if the value is no
@@ -72,6 +75,8 @@ def in_words(function: Function, arguments: Mapping[str, Any]) -> dict[str, str]
     properties = function.parameters.get("properties", {})
 
     def look(value: Any, place: str, bytes_there: bool) -> None:
+        if len(found) == MAX_TOLD:
+            return
         match value:
             case File():
                 found[place] = _in_words(value)

@@ -117,11 +117,12 @@ class Plans:
         return self._journals.plan(stored)
 
     def _check_unchanged(self, said: StoredJournal, principal: str) -> None:
-        """Raises: StateError for a function that has changed; UnknownName for one that is not there any more."""
-        for change in said.changes:
-            function = self._broker.functions.find(change.function, principal)
-            if self._catalog.schema_hash(function.server, function.name) != change.schema_hash:
-                raise StateError(f"{change.function} has changed since it was planned", hint="Plan the program anew.")
+        """Raises: StateError for a function that has changed, be it one that only reads; UnknownName for one that is
+        not there any more."""
+        for name, schema_hash in {**said.schemas, **{each.function: each.schema_hash for each in said.changes}}.items():
+            function = self._broker.functions.find(name, principal)
+            if self._catalog.schema_hash(function.server, function.name) != schema_hash:
+                raise StateError(f"{name} has changed since it was planned", hint="Plan the program anew.")
 
     async def _let_through(
         self, program: Program, said: StoredJournal, reads: Reads, file: RunFile, client: Client | None

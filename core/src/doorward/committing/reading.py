@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 8
 """Reads that are made at the same time."""
+
+_PLAIN = re.compile(r"[\w@$-]{1,60}")
+"""Names of fields that stand as they are: an upstream chooses them."""
 
 _SHOWN_READS, _SHOWN_PLACES, _SHOWN_BYTES = 10, 10, 200
 """Of what differs: reads, places in an answer, and bytes of a value."""
@@ -138,7 +142,8 @@ def _changes(then: Any, now: Any, where: str = "") -> Iterator[str]:
     """The places at which two answers differ."""
     if isinstance(then, dict) and isinstance(now, Mapping):
         for key in dict.fromkeys([*then, *now]):
-            place = f"{where}.{key}" if where else str(key)
+            name = key if _PLAIN.fullmatch(str(key)) else _short(key)
+            place = f"{where}.{name}" if where else str(name)
             if key not in now:
                 yield f"{place} was {_short(then[key])} and is gone"
             elif key not in then:

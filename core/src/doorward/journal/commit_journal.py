@@ -80,7 +80,7 @@ class CommitJournal(Journal):
             if entry.claimed or entry.function != function or entry.made is None:
                 continue
             try:
-                if fits(resolved(entry.made, self._answers), made, known=True):
+                if fits(entry.made, made) and fits(resolved(entry.made, self._answers), made, known=True):
                     return self._recorded.claim(entry.key)
             except LookupError:
                 continue

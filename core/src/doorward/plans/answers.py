@@ -28,15 +28,16 @@ class Answers:
     def __init__(self, catalog: Catalog, observed: SchemaInference) -> None:
         self._catalog, self._observed = catalog, observed
 
-    def lacks(self, function: Function, path: Sequence[str | int]) -> str:
-        """Why an answer of a function has no such part, as far as that is known; "" if it may have one."""
+    def lacks(self, function: Function, path: Sequence[str | int], *, near: bool = True) -> str:
+        """Why an answer of a function has no such part, as far as that is known; "" if it may have one. `near`: names
+        like a wrong one are wanted, which takes long."""
         schemas = [function.returns, with_result(function, self._observed.of(function)).returns]
         reader = Reader(partial(self._catalog.definition, function.server))
-        told = [_lacks(reader, schema, path) for schema in schemas if schema]
+        told = [_lacks(reader, schema, path, near) for schema in schemas if schema]
         return told[0] if told and all(told) else ""
 
 
-def _lacks(reader: Reader, schema: Any, path: Sequence[str | int]) -> str:
+def _lacks(reader: Reader, schema: Any, path: Sequence[str | int], with_near: bool) -> str:
     for number, key in enumerate(path):
         resolved = reader.resolve(schema)[1]
         fields = reader.properties(resolved, hidden="")
@@ -49,6 +50,8 @@ def _lacks(reader: Reader, schema: Any, path: Sequence[str | int]) -> str:
             parts = [resolved, *(reader.resolve(variant)[1] for variant in variants(resolved))]
             if not fields or any(part.get("additionalProperties", False) is not False for part in parts):
                 return ""
+            if not with_near:
+                return there
             near = difflib.get_close_matches(key[:_COMPARED], fields, n=1)
             return f"{there}{in_place_of(key[:_COMPARED], [*near, *fields][:_SHOWN_NAMES])}"
         schema = reader.part(schema, key)

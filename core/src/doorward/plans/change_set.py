@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from doorward.arguments.files import in_words
 from doorward.data.planned import Planned, in_text, planned, planned_in, readable, resolved, told
@@ -23,8 +23,21 @@ MAX_CHANGES = 1000
 """Writes of one plan: more than a person can agree to."""
 
 
-Lacks = Callable[[Function, Sequence[str | int]], str]
-"""What is wrong with a path into the answers of a function, by all that is known of them; "" if nothing is."""
+MAX_PARTS = 1000
+"""Different parts of unknown answers in one call, or in the value of a program: each is looked up."""
+
+_MOST_EXPLAINED = 20
+"""Wrong parts of answers after which no names like them are looked for."""
+
+
+class Lacks(Protocol):
+    """What is wrong with a path into the answers of a function, by all that is known of them; "" if nothing is."""
+
+    def __call__(self, function: Function, path: Sequence[str | int], *, near: bool = True) -> str: ...
+
+
+def _nothing(function: Function, path: Sequence[str | int], *, near: bool = True) -> str:
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +74,7 @@ class ChangeSet:
 
     def __init__(
         self,
-        lacks: Lacks = lambda function, path: "",
+        lacks: Lacks = _nothing,
         effect_of: Callable[[Function], Effect] = effect,
         *,
         covered: Collection[str] = (),
@@ -70,6 +83,7 @@ class ChangeSet:
         self._found, self._lacks, self._effect_of = _Withheld(), lacks, effect_of
         self._covered, self._spent = covered, spent
         self._yes: dict[int, str] = {}
+        self._explained = 0
 
     @property
     def changes(self) -> Sequence[Change]:
@@ -128,8 +142,7 @@ class ChangeSet:
                 hint="Hand the answer, or a part of it, on as it is; or run the program without a plan.",
             )
         unknown = [*planned_in(dict(arguments))]
-        for each in unknown:
-            self._check(function, each)
+        self._check(f"{function.qualified} got", unknown)
         reads_only = (does := self._effect_of(function)) == "read"
         if reads_only and not unknown:
             return None
@@ -143,21 +156,34 @@ class ChangeSet:
         change = Change(function.qualified, does, arguments, number, place, decision, schema_hash, files)
         (reads if reads_only else writes).append(change)  # such a read is made when the plan is committed
         self._found.functions[number] = function
-        return Planned(number, lacks=partial(self._lacks, function))
+        return Planned(number, lacks=partial(self._why, function))
 
-    def _check(self, function: Function, unknown: Planned) -> None:
-        """Raises: InvalidArguments for what is no part of an answer that was withheld: a program made it up."""
-        of = self._found.functions.get(unknown.call)
-        why = "there is no such call in this plan" if of is None else self._lacks(of, unknown.path)
-        if why:
-            raise InvalidArguments(f"{function.qualified} got the {told(unknown)}, and {why}")
+    def _check(self, whose: str, found: Iterable[Planned], *, made_up: bool = False) -> None:
+        """Raises: InvalidArguments for what is no part of an answer that was withheld: a program made it up, which in
+        its value says nothing; LimitExceeded for more parts than are worth a look."""
+        seen: set[tuple[str, tuple[str | int, ...]]] = set()
+        for unknown in found:
+            of = self._found.functions.get(unknown.call)
+            if of is None and made_up:
+                continue
+            part = ("" if of is None else of.qualified, unknown.path)
+            if part in seen:
+                continue
+            seen.add(part)
+            if len(seen) > MAX_PARTS:
+                raise LimitExceeded(f"{whose} more than {MAX_PARTS} different parts of answers that are not known yet")
+            if why := "there is no such call in this plan" if of is None else self._why(of, unknown.path):
+                raise InvalidArguments(f"{whose} the {told(unknown)}, and {why}")
+
+    def _why(self, function: Function, path: Sequence[str | int]) -> str:
+        """See `Planned.lacks`."""
+        why = self._lacks(function, path, near=self._explained < _MOST_EXPLAINED)
+        self._explained += bool(why)
+        return why
 
     def value(self, value: Any) -> Any:
         """The value of the program for a reader. Raises: InvalidArguments for a part of an answer that there is not."""
-        for unknown in planned_in(value):
-            of = self._found.functions.get(unknown.call)
-            if of is not None and (why := self._lacks(of, unknown.path)):
-                raise InvalidArguments(f"the value of the program has the {told(unknown)}, and {why}")
+        self._check("the value of the program has", planned_in(value), made_up=True)
         return readable(value)
 
 
