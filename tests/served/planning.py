@@ -39,8 +39,9 @@ class Desk(Answering):
         self.answer({"n": n, "state": dict(self.state), "labels": [f"label {n}", "b"], "users": [{"id": n * 10}]})
 
     def _written(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
+        content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         path = urlsplit(self.path).path
+        asked = {"content": content} if path == "/files" else json.loads(content or b"{}")
         with self.lock:
             number = len(self.written) + 1
             if self.victim == (number, "before"):
@@ -68,6 +69,7 @@ def _object(required: str, **properties: Any) -> dict[str, Any]:
 
 
 _TEXT, _NUMBER = {"type": "string"}, {"type": "integer"}
+_BYTES = {"type": "string", "format": "binary"}
 _MADE = _object("number", number=_NUMBER, user=_object("id", id=_NUMBER, login=_TEXT), labels={"type": "array", "items": _TEXT})  # fmt: skip
 
 
@@ -86,6 +88,12 @@ def made(folder: Path, url: str, config: str = "", executor: str = "nsjail") -> 
             "get": operation("get_issue", parameters=[n]),
             "post": operation("add_issue", _object("title", title=_TEXT, about=_NUMBER)),
             "put": operation("set_issue", _object("number", number=_NUMBER, title=_TEXT)),
+        },
+        "/files": {
+            "post": operation("add_file", requestBody={"content": {"application/octet-stream": {"schema": _BYTES}}}),
+            "put": operation("set_file", requestBody={"content": {"multipart/form-data": {"schema": _object(
+                "file", file=_BYTES, about=_TEXT
+            )}}}),
         },
         "/notes": {"post": operation("add_note", _object("issue text", issue=_NUMBER, text=_TEXT, user=_NUMBER))},
     }}  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 
 import mcp_types as t
 import pytest
+import tomli_w
 from hypothesis import HealthCheck, given, settings
 
 from .conftest import WAYS
@@ -92,12 +94,76 @@ async def test_a_program_that_looks_at_an_unknown_answer_is_told_where(desk: Pro
             ],
             "counts": {"desk.add_issue": 1},
         }
-        told = await agent.run("import desk\ndesk.add_note(issue=desk.add_issue(title='a').id, text='x')", mode="plan")
-        assert "there is no 'id' in it" in told["error"]["message"]
+        for reads, why in {
+            "print(made.users)": "there is no 'users' in it; did you mean 'user'?",
+            "desk.add_note(issue=made.id, text='x')": "there is no 'id' in it; known: number, user, labels",
+            "made['user']['Id']": "there is no 'Id' in it at ['user']; known: id, login",
+            "made.labels[0].name": "there is no 'name' in it at ['labels'][0], which is no object",
+            "made[0]": "there is no 0 in it, which is no array",
+        }.items():
+            told = (await agent.run(f"import desk\nmade = desk.add_issue(title='a')\n{reads}", mode="plan"))["error"]
+            assert (told["type"], told["line"]) == ("NoSuchField", 3), told
+            assert why in told["message"]
         reply = await agent.run("import desk, doorward\ndoorward.reply(desk.add_issue, title='a').status", mode="plan")
         assert not reply["ok"]
         assert "plan" in reply["error"]["message"], reply
     assert Desk.written == []
+
+
+async def test_bytes_and_files_are_written_as_they_were_planned(desk: Project) -> None:
+    """Each way in which a program gives them; the agent sees their size and hash."""
+    code = """
+import desk, os, doorward
+open("out/a.bin", "wb").write(b"\\0\\xff" * 50)
+made = desk.add_file(b"\\0\\xff" * 3000)
+desk.set_file(file=open("out/a.bin", "rb"), about=made.user.login)
+desk.add_file(b"text")
+desk.add_file(os.urandom(8))
+"""
+    async with desk.stdio() as agent:
+        plan = (await agent.run(code, mode="plan"))["plan"]
+        added, put = (each["calls"] for each in plan["changes"])
+        raw = b"\0\xff" * 3000
+        told = f"6000 bytes, sha256 {hashlib.sha256(raw).hexdigest()}"
+        assert added[0] == {"n": 1, "arguments": {"body": told}, "files": ["/body"]}
+        assert put[0]["arguments"]["file"].endswith('name "a.bin"')
+        assert (put[0]["files"], put[0]["unknown"]) == (["/file"], ["/about"])
+        assert f'"{told}" (a file)' in agent.text
+        done = await agent.call("commit_plan", plan=plan["id"])
+        assert done["ok"], done
+    contents = [asked["content"] for _, asked in Desk.written]
+    assert contents[0] == raw
+    assert b"\0\xff" * 50 in contents[1]
+    assert contents[2] == b"text"
+    assert f"8 bytes, sha256 {hashlib.sha256(contents[3]).hexdigest()}" == added[2]["arguments"]["body"]
+
+
+async def test_a_commit_that_failed_says_what_is_left_and_is_undone(url: str, tmp_path: Path) -> None:
+    project = made(tmp_path, url)
+    undo = "[servers.desk.undo.add_issue]\ncall = 'set_issue'\narguments = { number = 'answer.number', title = \"'gone'\" }\n"
+    project.change(last=undo)
+    async with project.stdio() as agent:
+        code = "import desk\nmade = desk.add_issue(title='a')\ndesk.add_issue(title='refused')\ndesk.set_issue(number=made.number, title='b')"
+        plan = (await agent.run(code, mode="plan"))["plan"]["id"]
+        failed = await agent.call("commit_plan", plan=plan)
+        assert failed["notes"][0] == (
+            "1 of the 3 writes of the plan were made. Written: 1. desk.add_issue; failed: 2. desk.add_issue; "
+            "not written: 3. desk.set_issue"
+        )
+        assert "cannot be committed again" in failed["notes"][1]
+        assert failed["notes"][2].endswith(command := f"doorward runs undo {plan}")
+        assert project.run(*command.split()[1:], "--yes").returncode == 0
+    assert Desk.written[2:] == [("PUT /issues", {"number": 101, "title": "gone"})]
+
+
+async def test_a_program_that_was_committed_is_offered_again_with_a_warning(url: str, tmp_path: Path) -> None:
+    project = made(tmp_path, url)
+    project.change('cache = "none"', 'cache = "sqlite"')
+    async with project.stdio() as agent:
+        plan = (await agent.run(CODE, mode="plan"))["plan"]["id"]
+        done = await agent.call("commit_plan", plan=plan)
+        assert done["next"].startswith(f'run_cached_code("{done["cache_id"]}"')
+        assert done["next"].endswith("  # writes at once, without a plan")
 
 
 async def test_a_client_without_plans_pays_nothing(url: str, tmp_path: Path) -> None:
@@ -150,7 +216,7 @@ async def test_an_operator_approves_and_commits_by_commands(url: str, tmp_path: 
     assert "it is a plan, and not committed" in project.run("runs", "list").stdout
     shown = project.run("runs", "show", plan).stdout
     assert shown.count("withheld") == 3
-    assert '"answer of 1: .number"' in shown
+    assert '"answer of 1: .number" (not known yet)' in shown
     assert "planned" not in shown
     waiting = json.loads(project.run("runs", "commit", plan, "--json").stdout)["waiting"]
     assert waiting["for"] == "approval"
@@ -196,6 +262,33 @@ def wire(desk: Project) -> Iterator[Wire]:
 def test_the_writes_committed_are_the_writes_planned(wire: Wire, code: str) -> None:
     """Of programs made by chance: a plan writes nothing; if a read has changed in between, its commit does not either;
     else it writes what was planned, in that order, and says what the program says when it simply runs."""
+    _is_as_planned(wire, code)
+
+
+@pytest.mark.slow
+def test_the_writes_committed_are_the_writes_planned_on_docker(url: str, tmp_path: Path, engine: Any) -> None:
+    """The same, in containers of a real engine."""
+    project = made(tmp_path, url, executor="docker")
+    project.change('"ast", ', "", last=tomli_w.dumps({"executors": {"docker": engine.settings(pool=1)}}))
+    with Wire(project) as docked:
+        docked.connect()
+
+        @settings(max_examples=EXAMPLES // 3, deadline=None, database=None)
+        @given(code=PROGRAMS)
+        def each(code: str) -> None:
+            _is_as_planned(docked, code)
+
+        each()
+        Desk.begin()
+        plan = docked.run(CODE, mode="plan")["plan"]
+        assert plan["counts"] == {"desk.add_issue": 1, "desk.add_note": 1, "desk.set_issue": 1}
+        assert docked.call("commit_plan", plan=plan["id"])["executor"] == "docker"
+        assert Desk.written == WRITTEN
+        told = docked.run("import desk\nmade = desk.add_issue(title='a')\nmade.users", mode="plan")["error"]
+        assert (told["type"], told["line"]) == ("NoSuchField", 3)
+
+
+def _is_as_planned(wire: Wire, code: str) -> None:
     Desk.begin()
     plain = wire.run(code)
     expected, simply = {k: plain.get(k) for k in ("ok", "printed")}, sorted(sent())

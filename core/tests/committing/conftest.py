@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from doorward import Call, Capabilities, Compiled, Door, Function, Planned, Program, ProgramResult, Reply
+from doorward.approvals.sqlite_approvals import SqliteApprovals
 from doorward_testing.samples import InProcess, Weather
 from doorward_testing.samples import _Running as Running
 
@@ -42,7 +43,11 @@ class _Known:
 
 
 def _sent(value: Any) -> Any:
-    return json.loads(json.dumps(value))
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [*map(_sent, value)]
+    return {key: _sent(part) for key, part in value.items()} if isinstance(value, dict) else value
 
 
 class _Unknown(dict[str, Any]):
@@ -52,6 +57,12 @@ class _Unknown(dict[str, Any]):
 
     def __getitem__(self, key: Any) -> Any:
         return {"\0planned": [self._place[0], *self._place[1], key]}
+
+
+_PICTURE = {
+    "type": "object",
+    "properties": {"picture": {"type": "string", "format": "binary"}, "about": {"type": "string"}},
+}
 
 
 class Stations(Weather):
@@ -76,6 +87,7 @@ class Stations(Weather):
         functions += [
             Function(self.name, "tag", "tag", "Tags", parameters=tag, idempotent=True, route="PUT /stations/{id}/tag"),
             Function(self.name, "remove", "remove", "Removes", parameters=tag, destructive=True),
+            Function(self.name, "picture", "picture", "Pictures", parameters=_PICTURE),
             Function(
                 self.name, "station", "station", "A station", parameters={**tag, "required": ["id"]}, read_only=True
             ),
@@ -84,8 +96,7 @@ class Stations(Weather):
 
     async def call(self, call: Call) -> Any:
         name, arguments = call.function.name, dict(call.arguments)
-        if not call.function.read_only:
-            self.made.append((name, arguments))
+        (READ if call.function.read_only else self.made).append((name, arguments))
         if name == "get_forecast" and WORLD["etag"]:
             return Reply({**WORLD["forecast"], "city": arguments["city"]}, headers={"ETag": WORLD["etag"]})
         if name == "get_forecast":
@@ -94,10 +105,13 @@ class Stations(Weather):
             return {"id": 100 + len(self.made), "city": arguments["city"]}
         if name == "station":
             return {"id": arguments["id"], "seen": len(self.made)}
+        if name == "picture":
+            return {"id": len(self.made)}
         return arguments if name in ("tag", "remove") else await super().call(call)
 
 
 STATIONS: list[Stations] = []
+READ: list[tuple[str, dict[str, Any]]] = []
 WORLD: dict[str, Any] = {}
 
 CONFIG = """
@@ -109,10 +123,16 @@ source = "stations"
 """
 
 
+def requests(gate: Any) -> list[Any]:
+    """What waits for a person."""
+    return [each for each in SqliteApprovals(gate.state / "approvals.db").all(time.time()) if each.state == "open"]
+
+
 @pytest.fixture
 def writes(doorward_host: Any) -> Callable[[], list[tuple[str, dict[str, Any]]]]:
     """What was written, in order."""
     STATIONS.clear()
+    READ.clear()
     WORLD.update(forecast={"high": 20}, etag="")
     doorward_host.install("executor", "plans", PlansInProcess)
     doorward_host.install("source", "stations", Stations)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import anyio
@@ -12,7 +11,7 @@ from doorward.approvals.shown import as_text
 from doorward.approvals.sqlite_approvals import SqliteApprovals
 
 from ..approvals.conftest import Person
-from .conftest import CONFIG, WORLD
+from .conftest import CONFIG, READ, WORLD, requests
 from .test_commits import CODE, WRITTEN, planned
 
 pytestmark = pytest.mark.anyio
@@ -20,10 +19,6 @@ pytestmark = pytest.mark.anyio
 RULE = '[[policy.rules]]\nmatch = "{match}"\nthen = "{then}"\nreason = "a person reads it"\n'
 ASKS = CONFIG + RULE.format(match="weather.tag", then="confirm")
 OTHER = "made = await weather.add_station(city='Rome')\nawait weather.tag(id=made['id'], tag='cold')"
-
-
-def requests(gate: Any) -> list[Any]:
-    return [each for each in SqliteApprovals(gate.state / "approvals.db").all(time.time()) if each.state == "open"]
 
 
 def say(gate: Any, request: Any, approve: bool = True) -> None:
@@ -44,7 +39,7 @@ async def test_one_yes_is_one_to_all_writes(doorward_host: Any, writes: Any) -> 
         told = as_text(request)
         assert "wants to make all calls of a plan, at once" in told
         assert '"weather.add_station": 2' in told
-        assert '"id": "answer of 1: .id"' in told
+        assert '"id": "answer of 1: .id" (not known yet)' in told
         assert (await gate.plans.commit(plan)).waiting
         assert requests(gate) == [request]
     async with doorward_host.gateway(ASKS) as gate:
@@ -146,6 +141,79 @@ async def test_a_read_that_needs_a_yes_asks_while_it_is_planned(doorward_host: A
         assert writes() == []
         assert (await gate.plans.commit(resumed.plan.id)).value == [101]
     assert writes() == WRITTEN[:2]
+
+
+READS = CONFIG + RULE.format(match="weather.get_forecast", then="confirm")
+LOOKS = "seen = await weather.get_forecast(city='Oslo')\nawait weather.add_station(city='Oslo')"
+
+
+async def test_a_rule_for_a_read_that_came_after_the_plan_asks_at_the_commit(doorward_host: Any, writes: Any) -> None:
+    """Once, with the writes; until then it is not read again. The yes is one to this read, as this rule wants it."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        plan = await planned(gate, LOOKS)
+    READ.clear()
+    async with doorward_host.gateway(READS) as gate:
+        assert (await gate.plans.commit(plan)).waiting.for_ == "approval"
+        assert READ == []
+        (request,) = requests(gate)
+        told = as_text(request)
+        assert '"n": "read again"' in told
+        assert '"city": "Oslo"' in told
+        assert '"reason": "a person reads it"' in told
+        say(gate, request)
+        WORLD["forecast"] = {"high": 21}
+        assert (await gate.plans.commit(plan)).error.type == "PlanOutdated"
+        WORLD["forecast"] = {"high": 20}
+        again = await gate.plans.commit(plan)
+        assert "the one to this plan let it be read again once" in again.plan.differs[0]
+        assert len(READ) == 1
+        plan = await planned_with_a_yes(gate)
+    async with doorward_host.gateway(READS.replace("a person reads it", "another reason")) as gate:
+        assert (await gate.plans.commit(plan)).waiting
+        say(gate, *requests(gate))
+        assert (await gate.plans.commit(plan)).ok
+        assert requests(gate) == []
+    assert writes() == [("add_station", {"city": "Oslo"})]
+
+
+async def planned_with_a_yes(gate: Any) -> str:
+    outcome = await gate.execute(LOOKS, mode="plan")
+    say(gate, *requests(gate))
+    return str((await gate.runs.resume(outcome.waiting.run)).plan.id)
+
+
+async def test_one_of_two_reads_that_a_person_let_through(doorward_host: Any, writes: Any) -> None:
+    """The yes to one is none to the other, whose rule came later; it outlives a plan that is suspended twice."""
+    code = "await weather.get_forecast(city='Oslo')\nawait weather.get_forecast(city='Rome')\nawait weather.add_station(city='Oslo')"
+    when = "when = \"args.city == 'Oslo'\"\n"
+    async with doorward_host.gateway(READS + when) as gate:
+        outcome = await gate.execute(code, mode="plan")
+        say(gate, *requests(gate))
+        plan = (await gate.runs.resume(outcome.waiting.run)).plan.id
+    async with doorward_host.gateway(READS) as gate:
+        assert (await gate.plans.commit(plan)).waiting
+        (request,) = requests(gate)
+        assert "Rome" in request.arguments.partition('"reads"')[2]
+        assert "Oslo" not in request.arguments.partition('"reads"')[2]
+        outcome = await gate.execute(code, mode="plan")
+        for _ in range(2):
+            say(gate, *[each for each in requests(gate) if each.kind == "call"])
+            outcome = await gate.runs.resume(outcome.waiting.run)
+        assert (await gate.plans.commit(outcome.plan.id)).ok
+
+
+async def test_a_read_that_a_person_denied_is_not_made_by_the_commit(doorward_host: Any, writes: Any) -> None:
+    code = LOOKS.replace("seen = ", "try:\n    ").replace(
+        "\nawait weather.add", "\nexcept Exception:\n    pass\nawait weather.add"
+    )
+    async with doorward_host.gateway(READS) as gate:
+        outcome = await gate.execute(code, mode="plan")
+        say(gate, *requests(gate), approve=False)
+        plan = (await gate.runs.resume(outcome.waiting.run)).plan.id
+        done = await gate.plans.commit(plan)
+        assert (done.error, done.waiting) == (None, None)
+    assert READ == []
+    assert writes() == [("add_station", {"city": "Oslo"})]
 
 
 async def test_a_rule_for_what_was_not_known_asks_at_the_commit(doorward_host: Any, writes: Any) -> None:

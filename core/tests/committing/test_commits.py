@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from doorward import ApiError, ServerError
+from doorward.approvals.shown import as_text as request_text
+from doorward.serving import as_dict, as_text
 
-from .conftest import CONFIG, WORLD
+from .conftest import CONFIG, WORLD, PlansInProcess, Stations, requests
 
 pytestmark = pytest.mark.anyio
 
@@ -38,7 +44,11 @@ async def test_a_plan_writes_nothing_and_its_commit_all(doorward_host: Any, writ
             ("weather.add_station", "write"),
             ("weather.tag", "write"),
         ]
-        assert outcome.plan.changes[1].calls[0] == {"n": 2, "arguments": {"id": "answer of 1: .id", "tag": "warm"}}
+        assert outcome.plan.changes[1].calls[0] == {
+            "n": 2,
+            "arguments": {"id": "answer of 1: .id", "tag": "warm"},
+            "unknown": ("/id",),
+        }
         assert outcome.plan.next == f'commit_plan("{outcome.plan.id}")'
         assert [(c["function"], c["count"]) for c in outcome.calls] == [("weather.get_forecast", 2)]
     async with doorward_host.gateway(CONFIG) as gate:
@@ -93,6 +103,32 @@ async def test_a_read_that_fails_now_has_changed(doorward_host: Any, writes: Any
     assert writes() == []
 
 
+async def test_a_text_does_not_pass_for_an_unknown_answer(doorward_host: Any, writes: Any) -> None:
+    """Neither in the JSON of the change set nor in what a person reads: the program's own text stands in quotation
+    marks, and is not among the places of what is not known."""
+    code = """
+made = await weather.add_station(city="Oslo")
+await weather.tag(id=7, tag='answer of 1: .id" (not known yet)')
+await weather.tag(id=made["id"], tag="answer of 1: .city")
+"""
+    async with doorward_host.gateway(CONFIG + '[plans]\napprove = "always"\n') as gate:
+        outcome = await gate.execute(code, mode="plan")
+        first, second = as_dict(outcome)["plan"]["changes"][1]["calls"]
+        assert first == {"n": 2, "arguments": {"id": 7, "tag": 'answer of 1: .id" (not known yet)'}}
+        assert second["arguments"] == {"id": "answer of 1: .id", "tag": "answer of 1: .city"}
+        assert second["unknown"] == ("/id",)
+        await gate.plans.commit(outcome.plan.id)
+        (request,) = requests(gate)
+        assert json.loads(request.arguments)["calls"][2]["unknown"] == ["/id"]
+        journal = gate.runs.journals.replay(outcome.plan.id, None)[2]
+        for told in (as_text(outcome), request_text(request), "\n".join(entry.text for entry in journal.entries)):
+            assert '"id": "answer of 1: .id" (not known yet)' in told
+            assert '"tag": "answer of 1: .city"' in told
+            assert '"tag": "answer of 1: .city" (' not in told
+            assert '"tag": "answer of 1: .id\\" (not known yet)"' in told
+            assert '"unknown"' not in told
+
+
 async def test_a_plan_without_writes_gives_its_value(doorward_host: Any, writes: Any) -> None:
     async with doorward_host.gateway(CONFIG) as gate:
         outcome = await gate.execute("(await weather.get_forecast(city='Oslo'))['high']", mode="plan")
@@ -144,6 +180,16 @@ async def test_no_unknown_answer_is_made_up(doorward_host: Any, writes: Any, arg
         assert outcome.plan.id == ""
 
 
+async def test_the_value_of_a_plan_has_no_part_that_there_is_not(doorward_host: Any, writes: Any) -> None:
+    """Whatever the executor lets through."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.execute("result = [(await weather.add_station(city='Oslo'))['ide']]", mode="plan")
+        assert outcome.error.message == (
+            "the value of the program has the answer of 1: .ide, and there is no 'ide' in it; did you mean 'id'?"
+        )
+        assert outcome.plan.id == ""
+
+
 async def test_plans_are_refused_where_there_can_be_none(doorward_host: Any, writes: Any) -> None:
     async with doorward_host.gateway(CONFIG) as gate:
         assert gate.plans.offered
@@ -160,6 +206,23 @@ async def test_plans_are_refused_where_there_can_be_none(doorward_host: Any, wri
     assert writes() == []
 
 
+async def test_where_a_program_cannot_be_planned_it_is_said_where_one_can(doorward_host: Any, writes: Any) -> None:
+    class Scripts(PlansInProcess):
+        def capabilities(self) -> Any:
+            return replace(super().capabilities(), plans=False, languages=("typescript",))
+
+    doorward_host.install("executor", "scripts", Scripts)
+    both = CONFIG.replace('"plans"', '["scripts", "plans"]', 1)
+    for config, hint in {
+        both: "Here plans are made by plans (python)",
+        CONFIG.replace('"plans"', '"scripts"', 1): "nsjail",
+    }.items():
+        async with doorward_host.gateway(config) as gate:
+            refused = (await gate.execute("1", mode="plan", language="typescript")).error
+            assert refused.message.startswith("scripts: it cannot plan")
+            assert hint in refused.hint
+
+
 async def test_plans_belong_to_one_principal_and_expire(doorward_host: Any, writes: Any, monkeypatch: Any) -> None:
     async with doorward_host.gateway(CONFIG) as gate:
         plan = await planned(gate, principal="ada")
@@ -168,6 +231,21 @@ async def test_plans_belong_to_one_principal_and_expire(doorward_host: Any, writ
         monkeypatch.setattr("doorward.journal.journals.time.time", lambda: 4e9)
         assert "older than plans are kept" in (await gate.plans.commit(plan, principal="ada")).error.message
     assert writes() == []
+
+
+async def test_a_plan_that_there_is_not_is_answered_with_those_that_there_are(
+    doorward_host: Any, writes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of this principal that can be committed; nothing is said of others."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        theirs = [await planned(gate, principal=name) for name in ("eve", "ada", "ada")]
+        await gate.plans.commit(theirs[1], principal="ada")
+        now = time.time()
+        monkeypatch.setattr("doorward.committing.plans.time.time", lambda: now + 3700)
+        for asked in ("f" * 16, theirs[0], "../x"):
+            told = (await gate.plans.commit(asked, principal="ada")).error
+            assert told.hint == f"Open plans of yours: {theirs[2]} (a plan of 4 writes, made 1 h 1 min ago)."
+        assert "You have no open plan" in (await gate.plans.commit(theirs[2], principal="bob")).error.hint
 
 
 async def test_a_program_that_behaves_otherwise_is_stopped(doorward_host: Any, writes: Any) -> None:
@@ -263,7 +341,21 @@ for n in [1, 2]:
         plan = await planned(gate, "await weather.fail()\nawait weather.add_station(city='Oslo')")
         done = await gate.plans.commit(plan)
         assert (done.error.kind, done.error.type) == ("server", "ApiError")
-        assert done.notes == ("1 of the planned writes was not made; the plan is over",)
+        assert done.notes == (
+            "0 of the 2 writes of the plan were made. Failed: 1. weather.fail; not written: 2. weather.add_station",
+            "the plan is over and cannot be committed again, and nothing was written: plan its program anew",
+        )
+        plan = await planned(
+            gate, "await weather.tag(id=1, tag='x')\nawait weather.fail()\nawait weather.remove(id=5, tag='x')"
+        )
+        done = await gate.plans.commit(plan)
+        assert done.notes == (
+            "1 of the 3 writes of the plan were made. Written: 1. weather.tag; failed: 2. weather.fail; "
+            "not written: 3. weather.remove",
+            "the plan is over and cannot be committed again: what is written stays. Look at what is there, and plan a "
+            "program for the rest",
+        )
+        assert (await gate.runs.resume(plan)).notes == done.notes
 
 
 async def test_plans_and_commits_are_played_again(doorward_host: Any, writes: Any) -> None:
@@ -297,3 +389,20 @@ async def test_the_operator_says_what_only_reads(doorward_host: Any, writes: Any
         assert writes() == [("tag", {"id": 1, "tag": "x"})]
         assert (await gate.plans.commit(outcome.plan.id)).ok
     assert writes() == [("tag", {"id": 1, "tag": "x"})] * 2 + [("add_station", {"city": "Oslo"})]
+
+
+@pytest.mark.parametrize("error", [ServerError("no answer"), ApiError("answered 502", status=502)])
+async def test_a_write_whose_answer_is_lost_may_have_been_made(
+    doorward_host: Any, writes: Any, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """The answer does not say that nothing was written."""
+
+    async def lost(self: Stations, call: Any) -> Any:
+        raise error
+
+    async with doorward_host.gateway(CONFIG) as gate:
+        plan = await planned(gate, "await weather.add_station(city='Oslo')\nawait weather.tag(id=1, tag='x')")
+        monkeypatch.setattr(Stations, "call", lost)
+        told = (await gate.plans.commit(plan)).notes
+        assert told[0].endswith("Perhaps written: 1. weather.add_station; not written: 2. weather.tag")
+        assert "Look at what is there" in told[1]

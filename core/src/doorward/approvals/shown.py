@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from doorward.data.clean_text import visible
+from doorward.data.marked_places import WORDS, in_words
 from doorward.model.approvals import ApprovalRequest
 from doorward.model.calls import File
 from doorward.secrets.detection import is_named_secret
@@ -61,7 +62,7 @@ def as_text(request: ApprovalRequest, most: int = MAX_STORED_CHARACTERS) -> str:
     parts = [f"{who} wants to {wants} ({request.effect})."]
     if request.rule or request.reason:
         parts.append(f"A person is asked because of {': '.join(filter(None, (request.rule, request.reason)))}")
-    parts.append(f"Arguments:\n{_indented(_brief(request.arguments, most, left))}")
+    parts.append(f"Arguments:\n{_indented(_brief(request, most, left))}")
     if request.lines:
         parts.append("The lines of the program that name it:\n" + _indented("\n".join(request.lines)))
     return "\n\n".join(parts)
@@ -93,16 +94,37 @@ def _cut(text: str, most: int, why: str) -> str:
     return f"{text[:most]}\n… {len(text) - most} more characters are NOT shown here: {why}"
 
 
-def _brief(arguments: str, most: int, left: str) -> str:
+def _brief(request: ApprovalRequest, most: int, left: str) -> str:
     """Arguments of which each is shown, if only its beginning: an agent chooses their order and their length."""
-    if len(arguments) <= most:
+    arguments, plan = request.arguments, request.kind == "plan"
+    if len(arguments) <= most and not plan:
         return arguments
     try:
         value = json.loads(_ESCAPE.sub(_in_json, arguments))
     except ValueError:  # they were too long to be kept
         return _cut(arguments, most, left)
-    text = visible(json.dumps(_shortened(value), ensure_ascii=False, indent=2))
+    places = _places(value) if plan else {}
+    if len(text := in_words(value, places, _written)) <= most:
+        return text
+    text = in_words(value, places, lambda marked: _written(_shortened(marked)))
     return f"{_cut(text, most, left)}\n… what is long is NOT shown whole here: {left}"
+
+
+def _written(value: Any) -> str:
+    return visible(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def _places(plan: Any) -> dict[str, list[str]]:
+    """The places of what is told in words in a plan, which its calls list: they are taken out of these."""
+    return {
+        what: [
+            f"/{kind}/{number}/arguments{place}"
+            for kind in ("calls", "reads")
+            for number, call in enumerate(plan.get(kind, ()))
+            for place in call.pop(what, ())
+        ]
+        for what in WORDS
+    }
 
 
 def _in_json(escape: re.Match[str]) -> str:

@@ -22,14 +22,7 @@ from doorward.data.offload import done
 from doorward.describe.signatures import signature
 from doorward.model.calls import Call, CallRecord, Reply
 from doorward.model.decisions import ALLOWED, Decision, may_repeat
-from doorward.model.errors import (
-    DoorwardError,
-    GuardRefused,
-    LimitExceeded,
-    Refused,
-    SecretWithheld,
-    ServerError,
-)
+from doorward.model.errors import DoorwardError, GuardRefused, LimitExceeded, Refused, SecretWithheld, ServerError
 from doorward.model.functions import Function
 from doorward.plans.answers import Answers
 from doorward.results.type_mismatches import type_mismatch
@@ -135,14 +128,15 @@ class Broker:
             except (Refused, GuardRefused) as refused:
                 decision = Decision("deny", (isinstance(refused, Refused) and refused.rule) or refused.kind)
                 raise
-            if (plan := run.changes) is not None and (planned := await plan.meet(run, call, decision)) is not None:
+            sends = with_files(call, run)
+            if (plan := run.changes) and (planned := await plan.meet(run, call, sends, decision)) is not None:
                 return Reply(planned)
             repeated.check(call)
-            made, call = call, with_files(call, run)
+            made, call = call, sends
             repeats = function.read_only or may_repeat(function)
             if not repeats or run.resumed:  # when it went out, it may have been another function
                 await run.settle(call, partial(self._servers.repeats_by, function.server, call.principal))
-            if decision.then == "confirm" and not (plan and plan.covers(call, decision)):
+            if decision.then == "confirm" and not (plan and plan.covers(made, decision)):
                 await self._confirm(run, call, made, decision, sent)
             if self.budgets.any:
                 await self.budgets.call(made, sent)
@@ -266,6 +260,8 @@ class Broker:
         function = call.function
         schema_hash = self._catalog.schema_hash(function.server, function.name)
         await self._approvals.confirm(run, call, decision, schema_hash)
+        if run.changes is not None:
+            run.changes.approved(made, decision)
         self._check_unchanged(function, run)
         self.permissions.decide(run.program, made, run.made - 1, size)
 

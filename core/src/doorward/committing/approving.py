@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from doorward.calls.client_requests import RunClient
-from doorward.data.planned import readable
+from doorward.data import marked_places
 from doorward.data.values import plain
 from doorward.model.calls import Call
 from doorward.model.clock import Clock
@@ -85,10 +85,11 @@ class Approving:
             for each in writes
         ]  # fmt: skip
         reads = [
-            {"n": f"dependent read {-each.number}", "function": each.function} | _arguments(each)
+            {"n": f"dependent read {-each.number}" if each.number else "read again", "function": each.function}
+            | _asking(each) | _arguments(each)
             for each in changes
-            if each.number < 0
-        ]
+            if each.number <= 0
+        ]  # fmt: skip
         shown = {"counts": dict(Counter(each.function for each in writes)), "calls": calls}
         shown |= {"reads": reads} if reads else {}
         call = Call(function, shown, self.program.run, self.program.principal)
@@ -102,4 +103,5 @@ def _asking(change: Change) -> dict[str, str]:
 
 
 def _arguments(change: Change) -> dict[str, Any]:
-    return {"arguments": readable(plain(dict(change.arguments)))}
+    arguments, places = marked_places.shown(dict(change.arguments), change.files, plain)
+    return {"arguments": arguments, **places}

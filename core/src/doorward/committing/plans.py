@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -9,7 +10,9 @@ from typing import TYPE_CHECKING
 from anyio import to_thread
 
 from doorward.committing.approving import Approving, Waits, is_to_be_asked
+from doorward.committing.open_plans import open_plans
 from doorward.committing.reading import Reading
+from doorward.committing.reads import Reads
 from doorward.data.json_writing import dump
 from doorward.data.offload import thread_to_its_end
 from doorward.model.calls import Call
@@ -78,10 +81,11 @@ class Plans:
             said = await to_thread.run_sync(self._read, stored)
             self._check_unchanged(said, stored.given.principal)
             program = self._runs.again(stored.given, said)
-            await self._let_through(program, said, file, client)
+            reads = Reads(self._broker, self._catalog, program, said)
+            await self._let_through(program, said, reads, file, client)
             await self._broker.budgets.run(program.principal)
             program = self._runs.again(stored.given, said)  # its time begins once a person has answered
-            differs = await self._reading.differences(program, said, client)
+            differs = await self._reading.differences(program, said, reads.again, client)
             if differs:
                 file.append([(b"G", {})])
                 return self._outdated(program, differs)
@@ -105,10 +109,8 @@ class Plans:
         try:
             return self._journals.store.claim(plan, principal)
         except UnknownName:
-            raise UnknownName(
-                f"there is no plan {plan[:40]!r}",
-                hint="Plans are kept for a while only, and belong to one principal. Plan the program anew.",
-            ) from None
+            hint = open_plans(self._journals.store.all(principal), time.time())
+            raise UnknownName(f"there is no plan {plan[:40]!r}", hint=hint) from None
 
     def _read(self, stored: StoredRun) -> StoredJournal:
         """A plan that can be committed now. Raises: StateError."""
@@ -118,23 +120,31 @@ class Plans:
         return self._journals.plan(stored)
 
     def _check_unchanged(self, said: StoredJournal, principal: str) -> None:
-        """Raises: StateError for a function that has changed; UnknownName for one that is not there any more."""
-        for change in said.changes:
-            function = self._broker.functions.find(change.function, principal)
-            if self._catalog.schema_hash(function.server, function.name) != change.schema_hash:
-                raise StateError(f"{change.function} has changed since it was planned", hint="Plan the program anew.")
+        """Raises: StateError for a function that has changed, be it one that only reads; UnknownName for one that is
+        not there any more."""
+        for name, schema_hash in {**said.schemas, **{each.function: each.schema_hash for each in said.changes}}.items():
+            function = self._broker.functions.find(name, principal)
+            if self._catalog.schema_hash(function.server, function.name) != schema_hash:
+                raise StateError(f"{name} has changed since it was planned", hint="Plan the program anew.")
 
-    async def _let_through(self, program: Program, said: StoredJournal, file: RunFile, client: Client | None) -> None:
-        """Decide again of all writes, and have a person approve of the whole if one of them, or the operator, says so.
+    async def _let_through(
+        self, program: Program, said: StoredJournal, reads: Reads, file: RunFile, client: Client | None
+    ) -> None:
+        """Decide again of all calls, and have a person approve of the whole if one of them, or the operator, says so.
 
         Raises: Refused; Waits if nobody has answered yet.
         """
         decisions = [self._decided(program, change, made) for made, change in enumerate(said.changes)]
         ask = is_to_be_asked(self._journals.plans, said.changes, decisions)
-        if ask is not None and not said.approved:
-            await Approving(self._approvals, program, client).approve(said.changes, ask)
-            file.append([(b"Y", {})])  # else a commit that found differences would use the yes up
+        asking = {} if said.spent else reads.asking  # else they are refused
+        if said.approved and not asking:
+            return
+        ask = ask or next((change.decision for change in asking.values()), None)
+        if ask is not None:
+            await Approving(self._approvals, program, client).approve([*said.changes, *asking.values()], ask)
+            file.append([(b"Y", {"reads": [*asking]})])  # else a commit that found differences would use the yes up
             said.approved = True
+            said.yes.update(asking)
 
     def _decided(self, program: Program, change: Change, made: int) -> Decision:
         """What policy says of a change now, as far as its arguments are known. Raises: DoorwardError."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,6 @@ from doorward.data.quoting import in_one_line
 from doorward.data.values import cut
 from doorward.model.calls import Reply
 from doorward.model.errors import ApiError, DoorwardError, LimitExceeded, UnknownName
-from doorward.runs.run_context import MODULE
 
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 _AT_ONCE = 8
 """Reads that are made at the same time."""
 
+_PLAIN = re.compile(r"[\w@$-]{1,60}")
+"""Names of fields that stand as they are: an upstream chooses them."""
+
 _SHOWN_READS, _SHOWN_PLACES, _SHOWN_BYTES = 10, 10, 200
 """Of what differs: reads, places in an answer, and bytes of a value."""
 
@@ -39,16 +42,17 @@ class Reading:
     def __init__(self, execution: Execution, artefacts: Artefacts, ignore: Sequence[str]) -> None:
         self._execution, self._artefacts, self._ignore = execution, artefacts, ignore
 
-    async def differences(self, program: Program, said: StoredJournal, client: Client | None) -> tuple[str, ...]:
+    async def differences(
+        self, program: Program, said: StoredJournal, reads: Sequence[Entry], client: Client | None
+    ) -> tuple[str, ...]:
         """What has changed of what a plan has read, a line each; empty if nothing has. The calls are checked and
-        counted like all; those that a person let through for the plan are let through again, until differences were
-        told.
+        counted like all; those that a person let through, for the plan or for its commit, are let through again, until
+        differences were told.
 
         Raises: LimitExceeded if there is no time for all of them.
         """
-        reads = [each for each in said.entries if each.ended and each.change is None and _is_of_server(each)]
         run = self._execution.context(
-            program, client=client, changes=self._execution.change_set(approved=True, spent=said.spent)
+            program, client=client, changes=self._execution.change_set(covered=said.yes, spent=said.spent)
         )
         found: dict[int, str] = {}
         at_once = CapacityLimiter(_AT_ONCE)
@@ -118,11 +122,6 @@ class Reading:
         return any(fnmatchcase(name, pattern) for pattern in self._ignore)
 
 
-def _is_of_server(entry: Entry) -> bool:
-    """Whether a call went to a server: what helpers say of the catalog is no state of the world."""
-    return entry.made is not None and not entry.function.startswith(f"{MODULE}.")
-
-
 def _same_etag(then: Reply, now: Reply) -> bool:
     """Whether the source says itself that nothing has changed (RFC 9110 section 8.8.3)."""
     etag = then.headers.get("etag")
@@ -143,7 +142,8 @@ def _changes(then: Any, now: Any, where: str = "") -> Iterator[str]:
     """The places at which two answers differ."""
     if isinstance(then, dict) and isinstance(now, Mapping):
         for key in dict.fromkeys([*then, *now]):
-            place = f"{where}.{key}" if where else str(key)
+            name = key if _PLAIN.fullmatch(str(key)) else _short(key)
+            place = f"{where}.{name}" if where else str(name)
             if key not in now:
                 yield f"{place} was {_short(then[key])} and is gone"
             elif key not in then:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 PLANNED_KEY = "\0planned"
@@ -14,13 +14,19 @@ PLANNED_TEXT = ", known once the plan is committed>"
 """The end of the `repr` of an unknown value in a sandbox."""
 
 
+def _nothing(path: Sequence[str | int]) -> str:
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Planned:
     """The answer to a withheld call, or the part of it to which the keys of `path` lead. `call` is the number of the
-    call in its plan."""
+    call in its plan. `lacks` says why the answer has no such part, by all that is known of it; "" if it may have
+    one: a program that reads it is to be ended there."""
 
     call: int
     path: tuple[str | int, ...] = ()
+    lacks: Callable[[Sequence[str | int]], str] = field(default=_nothing, compare=False, repr=False)
 
 
 def planned(value: Any) -> Planned | None:

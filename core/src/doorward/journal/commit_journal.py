@@ -7,8 +7,10 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from doorward.arguments.files import in_words
 from doorward.data.offload import done
 from doorward.data.planned import planned_in, resolved
+from doorward.journal import commit_end
 from doorward.journal.entries import Entry, Recorded
 from doorward.journal.plan_order import PATIENCE_SECONDS, PlanOrder
 from doorward.journal.recorder import Journal
@@ -16,6 +18,7 @@ from doorward.model.errors import DoorwardError, ProgramDiverged
 from doorward.plans.change_set import fits, is_as_planned
 
 if TYPE_CHECKING:
+    from doorward.journal.journaled_run import JournaledRun
     from doorward.journal.replay import StoredJournal
     from doorward.journal.store import RunFile
     from doorward.model.calls import Call, Reply
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 class CommitJournal(Journal):
     """See above. It is also what meets the calls of its run (`Changes`)."""
 
-    __slots__ = ("_answers", "_approved", "_order", "_withheld")
+    __slots__ = ("_answers", "_approved", "_met", "_order", "_withheld")
 
     def go_on(self, file: RunFile, stored: StoredJournal) -> None:
         """Commit a plan, or go on with that. Raises: StateError."""
@@ -45,6 +48,7 @@ class CommitJournal(Journal):
     def _begins(self, stored: StoredJournal, patience: float = PATIENCE_SECONDS) -> None:
         self.changes, self._approved = self, stored.approved
         self._order = PlanOrder(stored.order.values(), patience)
+        self._met: set[int] = set()
         self._withheld = [entry for entry in stored.entries if entry.change is not None]
         self._answers = {
             entry.change.number: entry.reply.value
@@ -52,10 +56,9 @@ class CommitJournal(Journal):
             if entry.change is not None and entry.reply is not None
         }
 
-    @property
-    def unmade(self) -> int:
-        """The writes of the plan that the program has not made."""
-        return sum(not entry.claimed for entry in self._withheld if entry.change and entry.change.number > 0)
+    def end(self, *, ok: bool) -> Sequence[str]:
+        """What became of the writes of the plan, and what can be done now, unless it is as planned."""
+        return commit_end.told(self._given.run, self._withheld, self._met, ok=ok)
 
     async def _begin(
         self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any], more: tuple[str, bool], *, large: bool
@@ -77,7 +80,7 @@ class CommitJournal(Journal):
             if entry.claimed or entry.function != function or entry.made is None:
                 continue
             try:
-                if fits(resolved(entry.made, self._answers), made, known=True):
+                if fits(entry.made, made) and fits(resolved(entry.made, self._answers), made, known=True):
                     return self._recorded.claim(entry.key)
             except LookupError:
                 continue
@@ -88,16 +91,16 @@ class CommitJournal(Journal):
         self._order.over(entry)
 
     async def _end(
-        self, entry: Entry, reply: Reply | None, error: DoorwardError | None, started: float, used: Mapping[str, float]
+        self, entry: Entry, reply: Reply | None, error: DoorwardError | None, started: float, run: JournaledRun
     ) -> None:
-        await super()._end(entry, reply, error, started, used)
+        await super()._end(entry, reply, error, started, run)
         if entry.change is not None and reply is not None:
             self._answers[entry.change.number] = reply.value
         self._order.over(entry, failed=error is not None)
 
     # As `Changes`
 
-    async def meet(self, run: PlannedRun, call: Call, decision: Decision) -> None:
+    async def meet(self, run: PlannedRun, call: Call, sent: Call, decision: Decision) -> None:
         """Return when it is the turn of a call, if it was planned. Raises: ProgramDiverged, which ends the run."""
         entry = self._under_way[call.place]
         change, name = entry.change, call.function.qualified
@@ -108,9 +111,12 @@ class CommitJournal(Journal):
             error = self._unplanned(f"{name} comes before other writes, which came first in the plan")
         elif not is_as_planned(change, name, call.arguments, self._answers):
             error = self._unplanned(f"{name} was planned with other arguments; it is now {entry.text}")
+        elif change.files and change.files != in_words(call.function, sent.arguments):
+            error = self._unplanned(f"{name} was planned with other files; it is now {entry.text}")
         if error is not None:
             run.suspension.fail(error)
             raise error
+        self._met.add(call.place)
 
     def covers(self, call: Call, decision: Decision) -> bool:
         """A yes to the plan is one to its writes; it says nothing of reads whose arguments nobody had seen, nor of a
@@ -120,6 +126,13 @@ class CommitJournal(Journal):
             return False
         then = change.decision
         return (then.then, then.rule) == ("confirm", decision.rule) or not any(planned_in(dict(change.arguments)))
+
+    def approved(self, call: Call, decision: Decision) -> None:
+        """A yes to one of its calls is that to no other."""
+
+    def yes(self, place: int) -> str:
+        """See `Changes.yes`."""
+        return ""
 
     def _unplanned(self, why: str) -> ProgramDiverged:
         return ProgramDiverged(

@@ -6,9 +6,11 @@ import hashlib
 import json
 from collections import deque
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from doorward.data.planned import PLANNED_KEY, readable
+from doorward.data.marked_places import in_words, shown
+from doorward.data.planned import PLANNED_KEY
 from doorward.model.calls import Reply
 
 if TYPE_CHECKING:
@@ -32,12 +34,12 @@ class Entry:
     this process), with a key in the header `by`, if any; `ended`: its reply or error is known; `waits`: it was not
     made, and waits with its run. `begun` is how many calls had begun when it ended. `again` is what a person said of
     one that was sent and has not ended: whether it is sent once more. `before` is what was there before it, if that was
-    read; `undo` what undoes it. A plan keeps of its calls what they were `made` with, and of those that it withholds
-    the `change`."""
+    read; `undo` what undoes it. A plan keeps of its calls what they were `made` with, of those that it withholds the
+    `change`, and of those that a person let through the `yes`."""
 
     __slots__ = (
         "again", "args", "before", "begun", "by", "change", "claimed", "ended", "error", "function", "key", "kwargs",
-        "made", "more", "ms", "out", "place", "reply", "sent", "text", "turn", "undo", "used", "waits",
+        "made", "more", "ms", "out", "place", "reply", "sent", "text", "turn", "undo", "used", "waits", "yes",
     )  # fmt: skip
 
     def __init__(
@@ -45,7 +47,7 @@ class Entry:
         more: tuple[str, bool] = ("", False),
     ) -> None:  # fmt: skip
         self.place, self.function, self.args, self.kwargs, self.more = place, function, args, kwargs, more
-        self.key = self.text = self.by = ""
+        self.key = self.text = self.by = self.yes = ""
         self.sent = self.out = self.ended = self.claimed = self.waits = False
         self.begun = 0
         self.ms = 0.0
@@ -70,7 +72,7 @@ class Entry:
         content = "\0".join((self.function, said, self.more[0], str(self.more[1])))
         self.key = hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest()[:32]
         if _ESCAPED in said:  # the text is for a reader, the key above is not
-            said = json.dumps(readable(json.loads(said)), ensure_ascii=False)
+            said = in_words(*shown(json.loads(said), {}), partial(json.dumps, ensure_ascii=False))
         self.text = f"{self.function} {said[:SHOWN_CHARACTERS]}{'…' if len(said) > SHOWN_CHARACTERS else ''}"
         self.args, self.kwargs = (), None
 

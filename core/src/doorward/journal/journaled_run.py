@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from doorward.journal.entries import Entry
     from doorward.model.errors import DoorwardError
     from doorward.model.outcomes import Awaited
+    from doorward.plans.changes import Changes
 
 
 class JournaledRun(Protocol):
@@ -16,6 +17,9 @@ class JournaledRun(Protocol):
 
     @property
     def suspension(self) -> Suspends: ...
+
+    @property
+    def changes(self) -> Changes | None: ...
 
     def replayed(self, entry: Entry) -> None:
         """A recorded call was made again, and is answered from the journal."""

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from doorward.data.json_writing import dump
 from doorward.data.offload import done, is_large, off_loop
 from doorward.data.planned import Planned
 from doorward.host.logs import log
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from doorward.model.outcomes import Awaited, Outcome
     from doorward.plans.change_set import Change
     from doorward.plans.changes import Changes
+
+_COPIES = 2
+"""How often the arguments of a call are stored in a plan: as they were given, and as they would be sent."""
 
 _END_BYTES = 200
 """What is stored of a call besides its answer, about."""
@@ -76,10 +80,9 @@ class Journal(Events):
         """Whether it goes on with calls that were made before."""
         return self._recorded.any
 
-    @property
-    def unmade(self) -> int:
-        """The writes of a plan that its commit has not made; none for a run that commits no plan."""
-        return 0
+    def end(self, *, ok: bool) -> Sequence[str]:
+        """What there is to say at the end of a run, beside its outcome."""
+        return ()
 
     # A call
 
@@ -114,9 +117,9 @@ class Journal(Events):
             if self.unstored:
                 run.suspension.fail(error)
                 raise
-            await self._end(entry, None, error, started, run.used(function))
+            await self._end(entry, None, error, started, run)
             raise
-        await self._end(entry, reply, None, started, run.used(function))
+        await self._end(entry, reply, None, started, run)
         return reply
 
     async def _begin(
@@ -126,6 +129,7 @@ class Journal(Events):
         entry = Entry(0, function, args, kwargs, more)
         if self._given.plan:
             entry.made = [args, kwargs, *more]
+            self.holds(_COPIES * len(await done(dump, entry.made, large=large)))
         if large:
             await off_loop(entry.read)
         elif self._always or self._offline:
@@ -223,10 +227,12 @@ class Journal(Events):
         )
 
     async def _end(
-        self, entry: Entry, reply: Reply | None, error: DoorwardError | None, started: float, used: Mapping[str, float]
+        self, entry: Entry, reply: Reply | None, error: DoorwardError | None, started: float, run: JournaledRun
     ) -> None:
         """A call has ended: in a durable run that is stored before the program is told."""
-        entry.reply, entry.error, entry.used = reply, error, used
+        entry.reply, entry.error, entry.used = reply, error, run.used(entry.function)
+        if self._given.plan and run.changes is not None:
+            entry.yes = run.changes.yes(entry.place)
         entry.ms = (time.perf_counter() - started) * 1000
         self._under_way.pop(entry.place, None)
         self._bytes += _END_BYTES

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from doorward.journal import errors
 from doorward.journal.entries import Entry
 from doorward.journal.frames import understood
+from doorward.journal.raw_bytes import given
 from doorward.journal.writing import change_of
 from doorward.model.calls import Reply
 from doorward.model.outcomes import Artefact
@@ -24,8 +25,8 @@ class StoredJournal:
     """The calls of a stored run in the order in which they began, those that ended in the order of their ends, the
     times that its program read, its files, each with its content, and whether that is text, and the hashes of the
     `schemas` of the functions that it called. Of a plan also the `order` in which its calls were answered, withheld
-    ones included; whether a person `approved` of it, whether what had changed was told (`spent`), and whether
-    its writes may have begun (`committed`)."""
+    ones included; each `yes` to one of its reads; whether a person `approved` of it, whether what had changed was told
+    (`spent`), and whether its writes may have begun (`committed`)."""
 
     entries: Sequence[Entry] = ()
     ends: list[Entry] = field(default_factory=list)
@@ -34,6 +35,7 @@ class StoredJournal:
     schemas: dict[str, str] = field(default_factory=dict)
     bytes: int = 0
     order: dict[int, Entry] = field(default_factory=dict)
+    yes: set[str] = field(default_factory=set)
     committed: bool = False
     approved: bool = False
     spent: bool = False
@@ -49,7 +51,7 @@ class StoredJournal:
             match kind:
                 case b"B":
                     entry = calls[said["n"]] = Entry(said["n"], said["f"])
-                    entry.key, entry.text, entry.made = said["k"], said["a"], said.get("m")
+                    entry.key, entry.text, entry.made = said["k"], said["a"], given(said.get("m"))
                 case b"S" | b"U":
                     calls[said["n"]].sent, calls[said["n"]].again = kind == b"S", None
                     calls[said["n"]].by = said.get("by", "")
@@ -60,6 +62,7 @@ class StoredJournal:
                     calls[said["n"]].again = said["again"]
                 case b"E":
                     _end(entry := calls[said["n"]], said)
+                    found.yes.update([said["y"]] if "y" in said else [])
                     found.ends.append(entry)
                     found._answered(entry, entry.begun)
                 case b"Q":
@@ -68,6 +71,7 @@ class StoredJournal:
                     calls[said["place"]].change = change_of(said)
                 case b"Y":
                     found.approved = True
+                    found.yes.update(said.get("reads", ()))
                 case b"J":
                     found.spent_yeses.add(str(said["id"]))
                 case b"G":

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from doorward.journal import errors
 from doorward.journal.entries import Entry
 from doorward.journal.frames import as_json
+from doorward.journal.raw_bytes import given, kept
 from doorward.model.decisions import Decision
 from doorward.plans.change_set import Change
 
@@ -26,18 +27,18 @@ def frame(kind: bytes, what: Any, begun: int) -> Frame:
         case b"B":
             what.read()
             said = {"n": what.place, "k": what.key, "f": what.function, "a": what.text}
-            return kind, said if what.made is None else {**said, "m": what.made}
+            return kind, said if what.made is None else {**said, "m": kept(what.made)}
         case b"Q":
             return kind, {"n": what.place, "b": begun}
         case b"P":
-            return kind, asdict(what)
+            return kind, {**asdict(what), "arguments": kept(what.arguments)}
         case b"E":
             payload = ended(what) if isinstance(what, Entry) else what
             return kind, payload[:-1] + b',"b":%d}' % begun
         case b"F":
-            kept, content, is_text = what
+            file, content, is_text = what
             encoded = base64.b64encode(content.encode(errors="replace") if isinstance(content, str) else content)
-            told = {"uri": kept.uri, "type": kept.type, "name": kept.name, "text": is_text}
+            told = {"uri": file.uri, "type": file.type, "name": file.name, "text": is_text}
             return kind, {**told, "content": encoded.decode()}
         case b"V":
             return kind, b'{"n":%d,"v":%b}' % (what.place, as_json(what.before[0]))
@@ -51,6 +52,8 @@ def ended(entry: Entry) -> bytes:
     said: dict[str, Any] = {"n": entry.place, "ms": round(entry.ms, 3)}
     if entry.used:
         said["u"] = dict(entry.used)
+    if entry.yes:
+        said["y"] = entry.yes
     if entry.undo:
         said["z"] = dict(entry.undo)
     if entry.error is not None:
@@ -65,4 +68,4 @@ def ended(entry: Entry) -> bytes:
 
 def change_of(said: Mapping[str, Any]) -> Change:
     """The change that a frame says."""
-    return Change(**{**said, "decision": Decision(**said["decision"])})
+    return Change(**{**said, "arguments": given(said["arguments"]), "decision": Decision(**said["decision"])})

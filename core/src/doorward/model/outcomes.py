@@ -58,11 +58,18 @@ class Waiting:
     until: int = 0
 
 
-class PlannedCall(TypedDict):
-    """A withheld call: its number in the plan, and its arguments. What is not known yet reads `answer of 2: .id`."""
-
+class _PlannedCall(TypedDict):
     n: int
     arguments: Mapping[str, Any]
+
+
+class PlannedCall(_PlannedCall, total=False):
+    """A withheld call: its number in the plan, and its arguments. What is not known yet reads `answer of 2: .id`, and
+    `unknown` has the JSON Pointers to it; `files` has those to the bytes of files, which read `12 bytes, sha256 …`. Any
+    other text is the program's own."""
+
+    unknown: tuple[str, ...]
+    files: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
-from doorward.data.planned import Planned, in_text, planned, planned_in, resolved, told
+from doorward.arguments.files import in_words
+from doorward.data.planned import Planned, in_text, planned, planned_in, readable, resolved, told
 from doorward.model.decisions import ALLOWED, Decision, Effect, effect
 from doorward.model.errors import InvalidArguments, LimitExceeded, Refused
 from doorward.model.functions import Function
+from doorward.plans.reads import yes_to
 
 if TYPE_CHECKING:
     from doorward.model.calls import Call
@@ -20,15 +23,30 @@ MAX_CHANGES = 1000
 """Writes of one plan: more than a person can agree to."""
 
 
-Lacks = Callable[[Function, Sequence[str | int]], str]
-"""What is wrong with a path into the answers of a function, by all that is known of them; "" if nothing is."""
+MAX_PARTS = 1000
+"""Different parts of unknown answers in one call, or in the value of a program: each is looked up."""
+
+_MOST_EXPLAINED = 20
+"""Wrong parts of answers after which no names like them are looked for."""
+
+
+class Lacks(Protocol):
+    """What is wrong with a path into the answers of a function, by all that is known of them; "" if nothing is."""
+
+    def __call__(self, function: Function, path: Sequence[str | int], *, near: bool = True) -> str: ...
+
+
+def _nothing(function: Function, path: Sequence[str | int], *, near: bool = True) -> str:
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """One withheld call. Where an argument is an answer that is not known yet, it holds what stands for that (see
-    `data/planned.py`). `number` is that of its answer; it is below zero for a read that needs such an answer. `place`
-    is which call of its run it is, `decision` what policy said of it, and `schema_hash` that of its function."""
+    `data/planned.py`). `number` is that of its answer; it is below zero for a read that needs such an answer, and zero
+    for a read that was made, of which a person has to approve before it is made again. `place` is which call of its run
+    it is, `decision` what policy said of it, and `schema_hash` that of its function. `files`: what is told of the bytes
+    in the arguments, by their places."""
 
     function: str
     effect: Effect
@@ -37,6 +55,7 @@ class Change:
     place: int = 0
     decision: Decision = ALLOWED
     schema_hash: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -50,19 +69,21 @@ class _Withheld:
 
 class ChangeSet:
     """What a program would change, as far as it has come. `effect_of` says which calls are reads, `lacks` what answers
-    look like. `approved`: its reads are those of a plan that were let through once, and need nobody's yes again;
-    `spent`: they were made again on that yes already, and what had changed was told."""
+    look like. `covered`: each yes (see `reads`) to a read of a plan, which is made again; `spent`: all of them
+    were made again already, and what had changed was told."""
 
     def __init__(
         self,
-        lacks: Lacks = lambda function, path: "",
+        lacks: Lacks = _nothing,
         effect_of: Callable[[Function], Effect] = effect,
         *,
-        approved: bool = False,
+        covered: Collection[str] = (),
         spent: bool = False,
     ) -> None:
         self._found, self._lacks, self._effect_of = _Withheld(), lacks, effect_of
-        self._approved, self._spent = approved, spent
+        self._covered, self._spent = covered, spent
+        self._yes: dict[int, str] = {}
+        self._explained = 0
 
     @property
     def changes(self) -> Sequence[Change]:
@@ -81,12 +102,20 @@ class ChangeSet:
                 f"{call.function.qualified} needs a person's yes: the one to this plan let it be read again once",
                 hint="Plan the program anew.",
             )
-        return self._approved
+        return yes_to(call, decision) in self._covered
 
-    async def meet(self, run: PlannedRun, call: Call, decision: Decision) -> Planned | None:
+    def approved(self, call: Call, decision: Decision) -> None:
+        """See `Changes.approved`."""
+        self._yes[call.place] = yes_to(call, decision)
+
+    def yes(self, place: int) -> str:
+        """See `Changes.yes`."""
+        return self._yes.get(place, "")
+
+    async def meet(self, run: PlannedRun, call: Call, sent: Call, decision: Decision) -> Planned | None:
         """See `Changes.meet`."""
         schema_hash = run.same_schema(call.function.qualified, "")
-        return self.withhold(call.function, call.arguments, call.place, decision, schema_hash)
+        return self.withhold(call.function, call.arguments, call.place, decision, schema_hash, sent.arguments)
 
     def counts(self) -> dict[str, int]:
         """How many calls of each function there are."""
@@ -99,6 +128,7 @@ class ChangeSet:
         place: int = 0,
         decision: Decision = ALLOWED,
         schema_hash: str = "",
+        sent: Mapping[str, Any] | None = None,
     ) -> Planned | None:
         """Withhold a call that writes, or whose arguments are not known yet. Returns: what stands for its answer;
         `None` if the call can be made now.
@@ -112,8 +142,7 @@ class ChangeSet:
                 hint="Hand the answer, or a part of it, on as it is; or run the program without a plan.",
             )
         unknown = [*planned_in(dict(arguments))]
-        for each in unknown:
-            self._check(function, each)
+        self._check(f"{function.qualified} got", unknown)
         reads_only = (does := self._effect_of(function)) == "read"
         if reads_only and not unknown:
             return None
@@ -123,17 +152,39 @@ class ChangeSet:
                 f"a plan may have {MAX_CHANGES} writes", hint="Split the work into several plans, by a parameter."
             )
         number = -len(reads) - 1 if reads_only else len(writes) + 1
-        change = Change(function.qualified, does, arguments, number, place, decision, schema_hash)
+        files = in_words(function, sent) if sent else {}
+        change = Change(function.qualified, does, arguments, number, place, decision, schema_hash, files)
         (reads if reads_only else writes).append(change)  # such a read is made when the plan is committed
         self._found.functions[number] = function
-        return Planned(number)
+        return Planned(number, lacks=partial(self._why, function))
 
-    def _check(self, function: Function, unknown: Planned) -> None:
-        """Raises: InvalidArguments for what is no part of an answer that was withheld: a program made it up."""
-        of = self._found.functions.get(unknown.call)
-        why = "there is no such call in this plan" if of is None else self._lacks(of, unknown.path)
-        if why:
-            raise InvalidArguments(f"{function.qualified} got the {told(unknown)}, and {why}")
+    def _check(self, whose: str, found: Iterable[Planned], *, made_up: bool = False) -> None:
+        """Raises: InvalidArguments for what is no part of an answer that was withheld: a program made it up, which in
+        its value says nothing; LimitExceeded for more parts than are worth a look."""
+        seen: set[tuple[str, tuple[str | int, ...]]] = set()
+        for unknown in found:
+            of = self._found.functions.get(unknown.call)
+            if of is None and made_up:
+                continue
+            part = ("" if of is None else of.qualified, unknown.path)
+            if part in seen:
+                continue
+            seen.add(part)
+            if len(seen) > MAX_PARTS:
+                raise LimitExceeded(f"{whose} more than {MAX_PARTS} different parts of answers that are not known yet")
+            if why := "there is no such call in this plan" if of is None else self._why(of, unknown.path):
+                raise InvalidArguments(f"{whose} the {told(unknown)}, and {why}")
+
+    def _why(self, function: Function, path: Sequence[str | int]) -> str:
+        """See `Planned.lacks`."""
+        why = self._lacks(function, path, near=self._explained < _MOST_EXPLAINED)
+        self._explained += bool(why)
+        return why
+
+    def value(self, value: Any) -> Any:
+        """The value of the program for a reader. Raises: InvalidArguments for a part of an answer that there is not."""
+        self._check("the value of the program has", planned_in(value), made_up=True)
+        return readable(value)
 
 
 def is_as_planned(change: Change, function: str, arguments: Any, answers: Mapping[int, Any] | None = None) -> bool:

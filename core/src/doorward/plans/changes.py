@@ -29,8 +29,9 @@ class PlannedRun(Protocol):
 class Changes(Protocol):
     """Meets each call of a run once it is allowed, before it is made."""
 
-    async def meet(self, run: PlannedRun, call: Call, decision: Decision) -> Planned | None:
-        """Return once the call may be made: `None`; or what stands for its answer, if it is not to be made now.
+    async def meet(self, run: PlannedRun, call: Call, sent: Call, decision: Decision) -> Planned | None:
+        """Return once the call may be made: `None`; or what stands for its answer, if it is not to be made now. `sent`
+        is the call with files in the place of their handles.
 
         Raises: DoorwardError if it must not be made.
         """
@@ -39,4 +40,12 @@ class Changes(Protocol):
     def covers(self, call: Call, decision: Decision) -> bool:
         """Whether a person has approved already of this call, of which a rule says `confirm`, with the plan that it
         belongs to. Raises: Refused if it must not be made, whoever is asked."""
+        ...
+
+    def approved(self, call: Call, decision: Decision) -> None:
+        """A person has approved of this call."""
+        ...
+
+    def yes(self, place: int) -> str:
+        """What tells the yes to the call at this place from all others; "" if nobody was asked."""
         ...

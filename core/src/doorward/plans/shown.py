@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from doorward.data.planned import readable
+from typing import Any
+
+from doorward.data import marked_places
 from doorward.data.values import cut, plain
 from doorward.model.outcomes import Plan, PlannedCall, PlannedCalls
 from doorward.plans.change_set import ChangeSet
@@ -14,6 +16,10 @@ _BYTES_SHOWN = 600
 """Of the arguments of one call, about."""
 
 
+def _cut(arguments: Any) -> Any:
+    return cut(plain(arguments), _BYTES_SHOWN)
+
+
 def shown(found: ChangeSet) -> Plan:
     """What a program would change. Of many calls the first of each function are shown."""
     groups: dict[tuple[str, str, str], list[PlannedCall]] = {}
@@ -21,10 +27,9 @@ def shown(found: ChangeSet) -> Plan:
         rule = ""
         if change.decision.then == "confirm":
             rule = ": ".join(filter(None, (change.decision.rule, change.decision.reason))) or "policy"
-        arguments = cut(readable(plain(dict(change.arguments))), _BYTES_SHOWN)
-        groups.setdefault((change.function, change.effect, rule), []).append(
-            {"n": change.number, "arguments": arguments}
-        )
+        arguments, places = marked_places.shown(dict(change.arguments), change.files, _cut)
+        call: PlannedCall = {"n": change.number, "arguments": arguments, **places}  # type: ignore[typeddict-item]
+        groups.setdefault((change.function, change.effect, rule), []).append(call)
     left, changes = MOST_SHOWN, []
     for number, ((function, effect, rule), calls) in enumerate(groups.items()):
         calls = calls[: max(1, left // (len(groups) - number))] if left > 0 else []

@@ -14,6 +14,7 @@ from doorward.model.errors import InvalidArguments, UnknownName
 from doorward.model.names import is_plain
 from doorward.program_api.call_helpers import IN_CALLS, names
 from doorward.program_api.helper_cards import ERRORS, MODULE, written
+from doorward.program_api.idle_patterns import idle
 from doorward.program_api.server_list import told
 from doorward.programs.languages import JSON, PYTHON, is_script
 
@@ -60,6 +61,10 @@ class Modules:
     def usable_by(self, principal: str) -> Mapping[str, str]:
         """The configured names of the servers that a principal can use, by module name."""
         return self._servers.usable_by(principal)
+
+    def idle(self, patterns: Sequence[str], principal: str) -> list[str]:
+        """The patterns that fit nothing which a principal may call."""
+        return idle(patterns, principal, self.usable_by(principal), self._catalog, self._policy)
 
     def has(self, server: str, name: str) -> bool:
         """Whether a server has a function of exactly this name."""

@@ -37,6 +37,8 @@ def _schema(kind: Any) -> dict[str, Any]:
         return {"type": "array", "items": _schema(parts[0])}
     if is_dataclass(kind) or is_typeddict(kind):
         own = {name.rstrip("_"): _schema(part) for name, part in get_type_hints(kind).items()}
-        return {"type": "object", "properties": own} | ({"required": [*own]} if is_typeddict(kind) else {})
+        return {"type": "object", "properties": own} | (
+            {"required": [name for name in own if name in kind.__required_keys__]} if is_typeddict(kind) else {}
+        )
     assert get_origin(kind) is Mapping, kind
     return {"type": "object", "additionalProperties": _schema(get_args(kind)[1])}

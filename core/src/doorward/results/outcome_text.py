@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from doorward.data.marked_places import in_words
 from doorward.data.quoting import apart, in_one_line, indented
-from doorward.model.outcomes import Outcome, Plan, Waiting
+from doorward.model.outcomes import Outcome, Plan, PlannedCall, Waiting
 from doorward.programs.languages import JSON, is_script
 
 
@@ -50,8 +51,13 @@ def _planned(plan: Plan) -> list[str]:
     for of in plan.changes:
         rule = f"; a person is asked: {in_one_line(of.rule)}" if of.rule else ""
         lines += [f"- {of.function} ({of.effect}{rule})"]
-        lines += [f"  {call['n']}. {in_one_line(call['arguments'])}" for call in of.calls]
+        lines += [f"  {call['n']}. {_arguments(call)}" for call in of.calls]
     return [*lines, *([f"then: {plan.next}"] if plan.next else [])]
+
+
+def _arguments(call: PlannedCall) -> str:
+    places = {"unknown": call.get("unknown", ()), "files": call.get("files", ())}
+    return in_words(call["arguments"], places, in_one_line)
 
 
 def reading(uri: str, language: str) -> str:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from doorward.model.errors import DoorwardError
+from doorward.model.names import some
 from doorward.model.outcomes import Outcome
 from doorward.plans.change_set import ChangeSet
 from doorward.programs import program_text
 from doorward.runs.outcomes import failure
-from doorward.runs.planning import committed, planned
+from doorward.runs.planning import planned
 from doorward.runs.program_cache import repeated
 from doorward.runs.run_context import RunContext
 
@@ -153,9 +154,9 @@ class Execution:
             changes = self.change_set() if program.plan else journal.changes if journal else None
         return RunContext(program, self._broker, self._modules, self._artefacts, session, client, journal, changes)
 
-    def change_set(self, *, approved: bool = False, spent: bool = False) -> ChangeSet:
+    def change_set(self, *, covered: Collection[str] = (), spent: bool = False) -> ChangeSet:
         """What withholds the writes of a plan."""
-        return ChangeSet(self._broker.lacks, self._journals.effect_of, approved=approved, spent=spent)
+        return ChangeSet(self._broker.lacks, self._journals.effect_of, covered=covered, spent=spent)
 
     def of_call(self, principal: str, client: Client | None = None) -> RunContext:
         """The record of a run that is one call, without a program."""
@@ -185,12 +186,15 @@ class Execution:
         if journal is None and session is None:
             journal = self._journals.new(program)
         with self._recorded(self.context(program, session, client, journal)) as run:
+            if program.functions and (idle := self._modules.idle(program.functions, program.principal)):
+                run.note(f"`functions`: nothing that can be called fits {some(idle)}")
             try:
                 outcome = await self._runs.run(program, run, session)
                 if program.plan:
                     outcome = await planned(outcome, run, journal)
                 elif journal is not None and outcome.waiting is None:
-                    outcome = journal.over(committed(outcome, journal))
+                    outcome = replace(outcome, notes=(*outcome.notes, *journal.end(ok=outcome.ok)))
+                    outcome = journal.over(outcome)
             finally:
                 if journal is not None:
                     journal.close()
@@ -199,4 +203,6 @@ class Execution:
             outcome = replace(outcome, session_id="" if session.dead else session.id)
         elif outcome.ok and known is not None and not program.plan:
             outcome = await self._kept.keep(program, known, outcome)
+            if outcome.next and journal is not None and journal.changes is not None:
+                outcome = replace(outcome, next=f"{outcome.next}  # writes at once, without a plan")
         return outcome

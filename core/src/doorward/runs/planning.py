@@ -1,4 +1,4 @@
-"""The end of a run that was planned, or that committed a plan."""
+"""The end of a run that was planned."""
 
 from __future__ import annotations
 
@@ -30,12 +30,3 @@ async def planned(outcome: Outcome, run: RunContext, journal: Journal | None) ->
         return replace(outcome, notes=(*outcome.notes, error.message))
     id = run.program.run
     return replace(outcome, plan=replace(plan, id=id, next=f'commit_plan("{id}")'))
-
-
-def committed(outcome: Outcome, journal: Journal) -> Outcome:
-    """Say of the outcome of a run that committed a plan how much of it was not made."""
-    left = journal.unmade
-    if not left:
-        return outcome
-    told = f"{left} of the planned writes {'was' if left == 1 else 'were'} not made; the plan is over"
-    return replace(outcome, notes=(*outcome.notes, told))

@@ -15,9 +15,15 @@ from doorward.calls.embedded import shortened
 from doorward.data import values
 from doorward.data.json_writing import dump
 from doorward.data.offload import done, is_large
-from doorward.data.planned import readable as told_of
 from doorward.host.logs import log
-from doorward.model.errors import DoorwardError, ExecutorError, LimitExceeded, SandboxDied, Unsupported
+from doorward.model.errors import (
+    DoorwardError,
+    ExecutorError,
+    InvalidArguments,
+    LimitExceeded,
+    SandboxDied,
+    Unsupported,
+)
 from doorward.model.outcomes import Outcome, Waiting
 from doorward.model.programs import Failure, Finding, Kind, Program, ProgramResult
 from doorward.plans.change_set import ChangeSet
@@ -39,8 +45,6 @@ if TYPE_CHECKING:
     from doorward.sandboxes.sessions import Session
     from doorward.secrets.store import Secrets
 
-
-_PLANNING = "A plan runs in full CPython (nsjail, docker): the operator can add one to `executor`."
 
 _READABLE_SHARE = 1 / 8
 """Share of an answer's size; in longer text, bytes and base64 are cut or become files."""
@@ -140,7 +144,7 @@ class Runs:
             if not self._executors.may_run(name, program.language):
                 continue
             if program.plan and not self._executors.may_plan(name):
-                declined.append((name, Unsupported("it cannot plan", hint=_PLANNING)))
+                declined.append((name, Unsupported("it cannot plan", hint=self._executors.where_planned())))
                 continue
             run.begin(name, repeats=self._executors.repeats(name))
             try:
@@ -199,18 +203,19 @@ class Runs:
         readable = _READABLE_SHARE * program.limits.inline_bytes
         printed, error, read = run.printed, ended.error, ProgramValue()
         said = f"{error.message[:_SEARCHED_ERROR_CHARS]} {error.hint or ''}" if error else ""
-        plan = shown(run.changes) if isinstance(run.changes, ChangeSet) else None
+        changes = run.changes if isinstance(run.changes, ChangeSet) else None
+        plan = shown(changes) if changes else None
         said += dump([plan.changes, plan.counts]).decode(errors="replace") if plan else ""
         found = await done(redactor.found, as_bytes(f"{printed} {said}"), large=is_large(printed, said))
         if error is None:
             try:
                 with run.clock.until(program.deadline) as scope:
-                    value = told_of(ended.value) if plan else ended.value
+                    value = changes.value(ended.value) if changes else ended.value
                     read = await done(read_value, value, redactor, readable, large=is_large(value))
                 if scope.cancelled_caught:
                     error = failure(_late(program), type="TimeoutError")
-            except LimitExceeded as exceeded:
-                error = failure(exceeded)
+            except (LimitExceeded, InvalidArguments) as raised:
+                error = failure(raised)
         if refusal := self._withheld(program, run, found | read.secrets):
             return Outcome(False, error=failure(refusal), ms=_ms_since(started), **common)
         short = await done(shortened, printed, large=is_large(printed)) if values.size(printed) > readable else printed

@@ -125,6 +125,14 @@ class Executors:
         yet."""
         return sorted(names, key=self._planning)
 
+    def where_planned(self) -> str:
+        """A hint for a program that was to be planned where none can be."""
+        able = [name for name in self.names if self.may_plan(name)]
+        if not able:
+            return "A plan runs in full CPython (nsjail, docker): the operator can add one to `executor`."
+        told = " or ".join(f"{name} ({', '.join(self.languages(name))})" for name in able)
+        return f"Here plans are made by {told}: write the program for that, or run it without a plan."
+
     def _planning(self, name: str) -> int:
         try:
             found = self.capabilities(name)

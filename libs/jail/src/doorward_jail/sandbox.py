@@ -60,6 +60,7 @@ class JailSandbox:
         self._decoder: codecs.IncrementalDecoder
         self._last = b""
         self._left_to_ask = 0
+        self._withheld: dict[int, Planned] = {}
 
     async def run(self, program: Program, door: Door) -> ProgramResult:
         """See `doorward.Sandbox.run`."""
@@ -148,8 +149,11 @@ class JailSandbox:
                         blob = value
                     elif isinstance(value, Planned):
                         answer["planned"] = [value.call, *value.path]
+                        self._withheld[value.call] = value
                     else:
                         answer["value"] = value
+                case {"part": [int(call), *path]} if all(isinstance(key, (str, int)) for key in path):
+                    answer["value"] = self._withheld[call].lacks(path) if call in self._withheld else ""
                 case {"members": str(server)}:
                     names = self._door.members(server)
                     answer["value"] = names if names is None else list(names)

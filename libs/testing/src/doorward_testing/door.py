@@ -34,7 +34,8 @@ MEET_SECONDS = 60.0
 class Door:
     """A `Door` to the server `calc`. Its functions add (`add`), return their argument (`echo`), fail with an `ApiError`
     (`fail`), a `ToolError` (`complain`) or a limit (`refuse`), and wait for `ms` (`wait`) or until `n` such calls are
-    there (`meet`). A plan withholds `withhold`.
+    there (`meet`). A plan withholds `withhold`,
+    whose answer has no `idd`.
 
     It records what went through: `printed`, `made` (calls), `asked` (each call, as text), `kept` (files: name, type,
     content), `read` (times), `told` (how many of these when each call came). `files` can be opened by their URI.
@@ -113,7 +114,7 @@ class Door:
             case "calc.meet":
                 return await self._meet(kwargs["n"])
             case "calc.withhold":
-                return Planned(1)
+                return Planned(1, lacks=lambda path: "did you mean 'id'?" if "idd" in path else "")
             case "doorward.describe":
                 return f"what {args[0]} is"
             case "doorward.read":

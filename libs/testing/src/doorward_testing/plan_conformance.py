@@ -10,6 +10,8 @@ from doorward import ProgramResult
 from doorward_testing.program_runner import ProgramRunner
 from doorward_testing.programs import plans
 
+_AFTER = "import calc\nmade = calc.withhold()\n"
+
 
 class PlanConformance(ProgramRunner):
     """What `Capabilities.plans` and `plans_unread` promise."""
@@ -25,6 +27,10 @@ class PlanConformance(ProgramRunner):
         all_ended = await self.each(host, [*plans.CODE.values()], plan=True)
         types = {what: (ended.error or ended).type for what, (ended, _) in zip(plans.CODE, all_ended, strict=True)}
         assert types == dict.fromkeys(plans.CODE, "PlanStopped")
+        all_ended = await self.each(host, [_AFTER + code for code in plans.LACKING.values()], plan=True)
+        errors = {what: ended.error for what, (ended, _) in zip(plans.LACKING, all_ended, strict=True)}
+        wrong = {w: e for w, e in errors.items() if not (e and e.line in (3, 4) and "did you mean 'id'?" in e.message)}
+        assert wrong == {}
 
     @pytest.mark.anyio
     async def test_plans_of_programs_that_use_no_unknown_answer(self, host: Any) -> None:

@@ -163,6 +163,7 @@ class Catalog:
         self.mentioned: Mapping[str, Sequence[str]] = {}
         self.aliases: Mapping[str, str] = {}
         self._members: dict[str, list[str] | None] = {}
+        self._parts: dict[tuple[Any, ...], str] = {}
         sys.meta_path.insert(0, self)
         sys.meta_path.append(_Last(self))
 
@@ -172,6 +173,7 @@ class Catalog:
         self.mentioned = {**self.mentioned, **mentioned}
         self.aliases = {**self.aliases, **aliases}
         self._members.clear()
+        self._parts.clear()
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         return self.spec(name) if name in self.mentioned or name == "doorward" else None
@@ -234,12 +236,19 @@ class Catalog:
         message, content = answer
         if "error" not in message:
             if "planned" in message:
-                return Unknown(message["planned"])
+                return Unknown(message["planned"], self._lacks)
             return incoming(message["value"]) if "value" in message else content
         error = message["error"]
         if error["type"] == "ApiError":
             raise ApiError(error["message"], error["status"], incoming(error["body"]), error["retry_after"])
         raise _ERRORS[error["type"]](error["message"])
+
+    def _lacks(self, place: list[Any]) -> str:
+        """See `unknown.Lacks`."""
+        key = tuple(place)
+        if key not in self._parts:
+            self._parts[key] = self.channel.ask({"part": place})[0]["value"]
+        return self._parts[key]
 
 
 class _Last:

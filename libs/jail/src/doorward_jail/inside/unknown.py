@@ -21,34 +21,47 @@ KNOWN = "__doorward_known__"
 """A name that wraps, in a program's text, what is looked at in ways that no object notices."""
 
 
+_METHODS = frozenset({"clear", "copy", "items", "keys", "pop", "popitem", "setdefault", "update", "values"})
+"""What an attribute of an answer is a method of, even if there is a field of that name."""
+
+Lacks = Callable[[list[Any]], str]
+"""Why an answer has no such part; "" if it may have one."""
+
+
 class PlanStopped(BaseException):
     """The program needs an answer that is known only once its plan is committed."""
+
+
+class NoSuchField(PlanStopped):
+    """The program reads a part that the answer will not have."""
 
 
 class Unknown:
     """An answer, or a part of one, that is not known yet."""
 
-    __slots__ = ("_place",)
+    __slots__ = ("_lacks", "_place")
 
-    def __init__(self, place: list[Any]) -> None:
+    def __init__(self, place: list[Any], lacks: Lacks) -> None:
         object.__setattr__(self, "_place", place)
+        object.__setattr__(self, "_lacks", lacks)
 
     def __getitem__(self, key: Any) -> Unknown:
         if type(key) not in (str, int):
             _stop(self)
-        return Unknown([*_place(self), key])
+        return _part(self, [*_place(self), key])
 
     def __getattr__(self, name: str) -> Unknown:
-        if name.startswith("__"):
+        if name.startswith("__") or name in _METHODS:
             _stop(self)
-        return Unknown([*_place(self), name])
+        place = [*_place(self), name]
+        return Unknown(place, _lacks(self)) if name == "get" else _part(self, place)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Unknown:
         """`value.get("name")` is `value["name"]`; no other method is known."""
         *before, method = _place(self)
         if method != "get" or len(before) == 0 or not args or type(args[0]) is not str:
             _stop(self)
-        return Unknown([*before, args[0]])
+        return _part(self, [*before, args[0]])
 
     def __await__(self) -> Any:
         return self
@@ -102,6 +115,18 @@ def _asked(value: ast.expr) -> ast.expr:
 
 def _place(value: Unknown) -> list[Any]:
     return object.__getattribute__(value, "_place")  # type: ignore[no-any-return]
+
+
+def _lacks(value: Unknown) -> Lacks:
+    return object.__getattribute__(value, "_lacks")  # type: ignore[no-any-return]
+
+
+def _part(of: Unknown, place: list[Any]) -> Unknown:
+    """The part of an answer at a place. Raises: NoSuchField."""
+    lacks = _lacks(of)
+    if why := lacks(place):
+        raise NoSuchField(f"the program reads {_named(Unknown(place, lacks))} of a call that the plan withholds: {why}")
+    return Unknown(place, lacks)
 
 
 def _named(value: Unknown) -> str:

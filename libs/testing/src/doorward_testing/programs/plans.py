@@ -99,5 +99,15 @@ STOPPED = {
 }
 """What a plan cannot go beyond."""
 
+LACKING = {
+    "a field": "made['idd']",
+    "an attribute": "made.idd",
+    "get": "made.get('idd')",
+    "a field of a field": "made.user.idd",
+    "caught": "try:\n    made.idd\nexcept Exception:\n    calc.echo(1)",
+    "as the result": "result = {'made': [made.idd]}",
+}
+"""What reads a part that the answer does not have: it is told there, whatever the program does with it."""
+
 CODE = {what: _BEGIN + code for what, code in STOPPED.items()}
 VALUES = {what: (_BEGIN + code, value) for what, (code, value) in HANDING_ON.items()}

@@ -18,6 +18,8 @@ _WORDS: tuple[tuple[type[Exception], str], ...] = (
 )
 """What the HTTP client's errors mean; their own texts may quote the server."""
 
+_MAY_BE_MADE = "It may have been made all the same: look at what is there before you make it again."
+
 
 @contextmanager
 def explained(
@@ -30,16 +32,18 @@ def explained(
     except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
         place = f"{urlsplit(url).scheme}://{urlsplit(url).netloc.rpartition('@')[2]}"
         place = f"{place} (by the socket {socket})" if socket else place
-        why, hint = _reason(error, server, place, timeout, socket)
-        if changes and _may_have_been_made(error):
-            hint = "It may have been made all the same: look at what is there before you make it again."
+        why, hint = _reason(error, server, place, timeout, socket, lost=changes and _may_have_been_made(error))
         raise ServerError(f"{what}: {why}", hint=hint) from None
 
 
-def _reason(error: Exception, server: str, place: str, timeout: float, socket: str | None) -> tuple[str, str]:
-    """What is wrong, and what to do."""
+def _reason(
+    error: Exception, server: str, place: str, timeout: float, socket: str | None, *, lost: bool
+) -> tuple[str, str]:
+    """What is wrong, and what to do. `lost`: it may have been made, and its answer lost."""
     if isinstance(error, (TimeoutError, httpx2.TimeoutException)):
-        return f"{place} did not answer within {timeout:.3g} seconds", "Try again, or raise `timeout` of the server."
+        return f"{place} did not answer within {timeout:.3g} seconds", (
+            _MAY_BE_MADE if lost else "Try again, or raise `timeout` of the server."
+        )
     if isinstance(error, httpx2.ConnectError):
         text = str(error)
         if untrusted(text):
@@ -49,7 +53,9 @@ def _reason(error: Exception, server: str, place: str, timeout: float, socket: s
         hint = hint or f"Check `base_url` (or `spec`, of a document) of [servers.{server}], the network and the proxy."
         return f"{place} cannot be reached: {text[:200]}", hint
     words = next((words for kind, words in _WORDS if isinstance(error, kind)), "the request cannot be made")
-    return f"the exchange with {place} failed: {words}", "Try again; if it stays, tell the operator."
+    return f"the exchange with {place} failed: {words}", (
+        _MAY_BE_MADE if lost else "Try again; if it stays, tell the operator."
+    )
 
 
 def _may_have_been_made(error: Exception) -> bool:

@@ -1,0 +1,59 @@
+"""The reads of a plan that are made again when it is committed, and those of which a person has to approve by now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from doorward.arguments.binding import bind
+from doorward.data.json_writing import dump
+from doorward.model.calls import Call
+from doorward.model.decisions import Decision
+from doorward.model.errors import DoorwardError, Refused
+from doorward.plans.change_set import Change
+from doorward.plans.reads import yes_to
+from doorward.runs.run_context import MODULE
+
+if TYPE_CHECKING:
+    from doorward.calls.broker import Broker
+    from doorward.catalog.catalog import Catalog
+    from doorward.journal.entries import Entry
+    from doorward.journal.replay import StoredJournal
+    from doorward.model.programs import Program
+
+
+class Reads:
+    """Those of one plan. `again` are made again; of the `asking` among them, by the yes to each, a rule says `confirm`
+    now and nobody has approved. What a person denied is not made again."""
+
+    def __init__(self, broker: Broker, catalog: Catalog, program: Program, said: StoredJournal) -> None:
+        self._broker, self._catalog, self._program = broker, catalog, program
+        self.again: list[Entry] = []
+        self.asking: dict[str, Change] = {}
+        for entry in said.entries:
+            if not entry.ended or entry.change is not None or not _is_of_server(entry):
+                continue
+            found = self._decided(entry, len(self.again)) if broker.permissions.policy.decides else None
+            if found is not None and found[0].then == "confirm" and (yes := yes_to(found[1], found[0])) not in said.yes:
+                if isinstance(entry.error, Refused):
+                    continue
+                function, arguments = found[1].function.qualified, found[1].arguments
+                self.asking[yes] = Change(function, "read", arguments, 0, entry.place, found[0])
+            self.again.append(entry)
+
+    def _decided(self, entry: Entry, made: int) -> tuple[Decision, Call] | None:
+        """What policy says of a read now; `None` if it is refused, as whoever makes it will be told."""
+        assert entry.made is not None
+        args, kwargs, link, _ = entry.made
+        program = self._program
+        try:
+            function = self._broker.functions.find(entry.function, program.principal, near=False)
+            bound = bind(function, args, kwargs, self._catalog, program.language, plan=True)
+            call = Call(function, bound, program.run, program.principal, link=link)
+            return self._broker.permissions.decide(program, call, made, len(dump(bound))), call
+        except DoorwardError:
+            return None
+
+
+def _is_of_server(entry: Entry) -> bool:
+    """Whether a call went to a server: what helpers say of the catalog is no state of the world."""
+    return entry.made is not None and not entry.function.startswith(f"{MODULE}.")
