@@ -19,7 +19,7 @@ import time
 import types
 from typing import Any
 
-import doorward.journal.store as store
+import doorward.journal_files.store as store
 import doorward.runs.admission as admission
 from doorward import Gateway, Outcome
 from doorward.model.principals import LOCAL

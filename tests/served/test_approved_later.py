@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward.journal import frames
+from doorward.journal_files import frames
 from doorward.secrets.sealing import Box
 
 from .conftest import LIMITS, SHELF

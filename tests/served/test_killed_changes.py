@@ -15,7 +15,7 @@ from doorward.approvals.answering import answer
 from doorward.approvals.sqlite_approvals import SqliteApprovals
 from doorward.config.run_settings import RunSettings
 from doorward.journal.replay import StoredJournal
-from doorward.journal.store import FileRuns
+from doorward.journal_files.store import FileRuns
 
 from .killed_runs import Asked, Counting, configured, counting, document, is_written
 from .product import Project, end, needs_proc

@@ -15,7 +15,7 @@ import pytest
 import tomli_w
 from doorward.config.run_settings import RunSettings
 from doorward.journal.replay import StoredJournal
-from doorward.journal.store import FileRuns
+from doorward.journal_files.store import FileRuns
 
 from .killed_programs import HEAD, Made, made
 from .killed_runs import Asked, Counting, configured, counting, is_written

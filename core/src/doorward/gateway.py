@@ -44,11 +44,11 @@ from doorward.program_api.discovery import Discovery
 from doorward.program_api.helper_cards import MODULE, HelperCards
 from doorward.program_api.helpers import HELPERS, Helpers
 from doorward.program_api.modules import Modules
+from doorward.resuming.stored_runs import StoredRuns
 from doorward.runs.admission import Admission
 from doorward.runs.execution import Execution
 from doorward.runs.program_cache import ProgramCache
 from doorward.runs.runner import Runs
-from doorward.runs.stored_runs import StoredRuns
 from doorward.sandboxes.executors import Executors
 from doorward.sandboxes.languages import Languages
 from doorward.sandboxes.sessions import Sessions

@@ -10,7 +10,7 @@ from doorward.approvals.store import ApprovalStore
 from doorward.calls.artefact_store import ArtefactStore, MemoryArtefacts
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.catalog.store import CatalogStore
-from doorward.journal.store import RunStore
+from doorward.journal_files.store import RunStore
 from doorward.learning.lessons import LessonStore
 from doorward.learning.sqlite_lessons import SqliteLessons
 from doorward.secrets.store import Secret

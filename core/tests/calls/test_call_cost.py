@@ -17,7 +17,7 @@ import anyio
 import pytest
 from doorward.config.run_settings import RunSettings
 from doorward.journal.journals import Journals
-from doorward.journal.store import FileRuns
+from doorward.journal_files.store import FileRuns
 
 from ..conftest import CONFIG
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from doorward import Compiled
-from doorward.journal import frames
+from doorward.journal_files import frames
 from doorward.secrets.sealing import Box
 
 from ..conftest import CONFIG, Weather

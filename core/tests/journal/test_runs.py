@@ -14,7 +14,7 @@ import anyio.lowlevel
 import pytest
 from doorward import Call
 from doorward.journal.recorder import Journal
-from doorward.journal.store import FileRuns, _File
+from doorward.journal_files.store import FileRuns, _File
 from doorward.model.errors import ApiError, GuardRefused, SecretWithheld, StateError
 
 from ..conftest import CONFIG, Weather

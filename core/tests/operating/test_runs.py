@@ -10,8 +10,8 @@ from typing import Any
 import anyio
 import pytest
 from doorward.config.run_settings import RunSettings
-from doorward.journal.given import Given
-from doorward.journal.store import FileRuns
+from doorward.journal_files.given import Given
+from doorward.journal_files.store import FileRuns
 
 from ..conftest import CONFIG, Cli, Weather
 

@@ -78,7 +78,7 @@ def as_list(requests: Sequence[ApprovalRequest]) -> str:
     most = max(_LEAST_OF_MANY, MAX_ASKED_TOGETHER // len(requests))
     for number, each in enumerate(requests, 1):
         left = f"`doorward approvals show {each.id}` shows all of them"
-        parts.append(f"{number}. {each.function} ({each.effect}):\n{_indented(_brief(each.arguments, most, left))}")
+        parts.append(f"{number}. {each.function} ({each.effect}):\n{_indented(_brief(each, most, left))}")
     if lines := dict.fromkeys(line for each in requests for line in each.lines):
         parts.append("The lines of the program that name them:\n" + _indented("\n".join(lines)))
     return "\n\n".join(parts)

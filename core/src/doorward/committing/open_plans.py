@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from doorward.journal.store import StoredRun
+    from doorward.journal_files.store import StoredRun
 
 _SHOWN = 5
 

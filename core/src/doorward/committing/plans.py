@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from doorward.calls.broker import Broker
     from doorward.catalog.catalog import Catalog
     from doorward.journal.replay import StoredJournal
-    from doorward.journal.store import RunFile, StoredRun
+    from doorward.journal_files.store import RunFile, StoredRun
     from doorward.model.interaction import Client
     from doorward.model.programs import Program
+    from doorward.resuming.stored_runs import StoredRuns
     from doorward.runs.admission import Admission
     from doorward.runs.execution import Execution
-    from doorward.runs.stored_runs import StoredRuns
     from doorward.sandboxes.executors import Executors
 
 

@@ -20,7 +20,7 @@ from doorward.plans.change_set import fits, is_as_planned
 if TYPE_CHECKING:
     from doorward.journal.journaled_run import JournaledRun
     from doorward.journal.replay import StoredJournal
-    from doorward.journal.store import RunFile
+    from doorward.journal_files.store import RunFile
     from doorward.model.calls import Call, Reply
     from doorward.model.decisions import Decision
     from doorward.plans.changes import PlannedRun

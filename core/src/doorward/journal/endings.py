@@ -10,7 +10,7 @@ from doorward.model.outcomes import Artefact, Outcome, Plan, PlannedCalls
 from doorward.model.programs import Failure, Frame
 
 if TYPE_CHECKING:
-    from doorward.journal.store import StoredRun
+    from doorward.journal_files.store import StoredRun
 
 
 def said(outcome: Outcome) -> dict[str, Any]:

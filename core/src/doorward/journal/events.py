@@ -9,14 +9,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from doorward.journal.entries import Entry
-from doorward.journal.frames import as_json
-from doorward.journal.given import Given
 from doorward.journal.writing import frame
+from doorward.journal_files.frames import as_json
+from doorward.journal_files.given import Given
 from doorward.model.errors import StateError
 
 if TYPE_CHECKING:
-    from doorward.journal.store import RunFile, RunStore
-    from doorward.model.outcomes import Artefact
+    from doorward.journal_files.store import RunFile, RunStore
+    from doorward.model.outcomes import Artefact, Awaited
+    from doorward.plans.change_set import Change
 
 Event = tuple[bytes, Any, int]
 """What will be a frame: its kind, what it is about, and how many calls had begun then."""
@@ -101,6 +102,34 @@ class Events:
         self.holds(len(as_json(said)))
 
     # Its file
+
+    def suspend(self, awaited: Sequence[tuple[Awaited, str]], until: int) -> None:
+        """Store a run that waits, `until` some time if that is known, and let go of it. Raises: StateError, and then it
+        cannot be resumed."""
+        waits = {"for": awaited[0][0], "what": [*dict.fromkeys(line for _, line in awaited)], "at": time.time()}
+        waits |= {"until": until} if until else {}
+        for entry in self._under_way.values():
+            if entry.waits or (entry.before and not entry.sent):
+                self._events.append((b"U", entry, 0))
+        self._events.append((b"W", waits, 0))
+        try:
+            self._flush()
+        except StateError as error:
+            self.close()
+            then = "It cannot be resumed: what it did, see `calls`, is done."
+            if self._always:
+                then = f'Then resume_run("{self._given.run}") goes on; no write is made twice.'
+            hint = " ".join(filter(None, [error.hint, then]))
+            raise StateError(f"this run has to wait, and that cannot be stored: {error.message}", hint=hint) from None
+        self._let_go()
+
+    def plan(self, changes: Sequence[Change]) -> None:
+        """Store a plan that is complete, and let go of it. Raises: StateError, and then it cannot be committed."""
+        if self.why_not:
+            raise StateError(f"this plan cannot be committed: {self.why_not}")
+        self._events += [(b"P", change, 0) for change in changes]
+        writes = sum(change.number > 0 for change in changes)
+        self.suspend([("plan", f"a plan of {writes} {'write' if writes == 1 else 'writes'}")], 0)
 
     def close(self) -> None:
         """Let go of the file. If that has no end yet, the run was interrupted: its client left, or Doorward was

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from doorward.config.plan_settings import PlanSettings
 from doorward.journal import endings
 from doorward.journal.entries import PATIENCE_SECONDS
-from doorward.journal.given import Given
 from doorward.journal.recorder import Journal
-from doorward.journal.store import FileRuns
+from doorward.journal_files.given import Given
+from doorward.journal_files.store import FileRuns
 from doorward.model.decisions import Effect, effect
 from doorward.model.errors import InvalidArguments, Refused, StateError, UnknownName
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from doorward.config.config import Loaded
     from doorward.config.run_settings import RunSettings
     from doorward.journal.replay import StoredJournal
-    from doorward.journal.store import RunFile, RunStore, StoredRun
+    from doorward.journal_files.store import RunFile, RunStore, StoredRun
     from doorward.model.functions import Function
     from doorward.model.outcomes import Outcome
     from doorward.model.programs import Program

@@ -14,19 +14,18 @@ from doorward.host.logs import log
 from doorward.journal import endings
 from doorward.journal.entries import Entry, Recorded
 from doorward.journal.events import Events
-from doorward.journal.given import Given
-from doorward.journal.store import FULL_HINT
 from doorward.journal.writing import ended
+from doorward.journal_files.given import Given
+from doorward.journal_files.store import FULL_HINT
 from doorward.model.calls import Reply
 from doorward.model.errors import DoorwardError, OutcomeUnknown, ProgramDiverged, ServerError, StateError
 
 if TYPE_CHECKING:
     from doorward.journal.journaled_run import JournaledRun, Suspends
     from doorward.journal.replay import StoredJournal
-    from doorward.journal.store import RunFile, RunStore
+    from doorward.journal_files.store import RunFile, RunStore
     from doorward.model.calls import Call
-    from doorward.model.outcomes import Awaited, Outcome
-    from doorward.plans.change_set import Change
+    from doorward.model.outcomes import Outcome
     from doorward.plans.changes import Changes
 
 _COPIES = 2
@@ -255,35 +254,6 @@ class Journal(Events):
             self.lose(error.message)
 
     # The run
-
-    def suspend(self, awaited: Sequence[tuple[Awaited, str]], until: int) -> None:
-        """Store a run that waits, `until` some time if that is known, and let go of it. Raises: StateError, and then it
-        cannot be resumed."""
-        waits = {"for": awaited[0][0], "what": [*dict.fromkeys(line for _, line in awaited)], "at": time.time()}
-        waits |= {"until": until} if until else {}
-        for entry in self._under_way.values():
-            if entry.waits or (entry.before and not entry.sent):
-                self._events.append((b"U", entry, 0))
-        self._events.append((b"W", waits, 0))
-        try:
-            self._flush()
-        except StateError as error:
-            self.close()
-            hint = f"{error.hint or ''} It cannot be resumed: what it did, see `calls`, is done.".strip()
-            if self._always:
-                hint = (
-                    f'{error.hint or ""} Then resume_run("{self._given.run}") goes on; no write is made twice.'.strip()
-                )
-            raise StateError(f"this run has to wait, and that cannot be stored: {error.message}", hint=hint) from None
-        self._let_go()
-
-    def plan(self, changes: Sequence[Change]) -> None:
-        """Store a plan that is complete, and let go of it. Raises: StateError, and then it cannot be committed."""
-        if self.why_not:
-            raise StateError(f"this plan cannot be committed: {self.why_not}")
-        self._events += [(b"P", change, 0) for change in changes]
-        writes = sum(change.number > 0 for change in changes)
-        self.suspend([("plan", f"a plan of {writes} {'write' if writes == 1 else 'writes'}")], 0)
 
     def over(self, outcome: Outcome) -> Outcome:
         """The run has ended: what is stored of it, its outcome too, is kept for those who ask what happened. Of one

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.journal import errors
 from doorward.journal.entries import Entry
-from doorward.journal.frames import understood
 from doorward.journal.raw_bytes import given
 from doorward.journal.writing import change_of
+from doorward.journal_files.frames import understood
 from doorward.model.calls import Reply
 from doorward.model.outcomes import Artefact
 
 if TYPE_CHECKING:
-    from doorward.journal.store import StoredRun
+    from doorward.journal_files.store import StoredRun
     from doorward.plans.change_set import Change
 
 

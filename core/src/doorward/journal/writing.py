@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.journal import errors
 from doorward.journal.entries import Entry
-from doorward.journal.frames import as_json
 from doorward.journal.raw_bytes import given, kept
+from doorward.journal_files.frames import as_json
 from doorward.model.decisions import Decision
 from doorward.plans.change_set import Change
 
 if TYPE_CHECKING:
-    from doorward.journal.frames import Frame
+    from doorward.journal_files.frames import Frame
 
 _REPLY = ("type", "name", "next", "link", "left", "status")
 """What is stored of a reply besides its value, where it says it."""

@@ -16,7 +16,7 @@ from doorward.operating.undo import undo
 
 if TYPE_CHECKING:
     from doorward.journal.journals import Journals
-    from doorward.journal.store import RunStore, StoredRun
+    from doorward.journal_files.store import RunStore, StoredRun
     from doorward.model.outcomes import Outcome
 
 

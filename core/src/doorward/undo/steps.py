@@ -23,7 +23,7 @@ from doorward.model.errors import (
 
 if TYPE_CHECKING:
     from doorward.journal.entries import Entry
-    from doorward.journal.store import StoredRun
+    from doorward.journal_files.store import StoredRun
     from doorward.model.functions import Function
 
 BEGUN, ENDED = b"X", b"Z"

@@ -12,7 +12,7 @@ from doorward.model.errors import ApiError, DoorwardError, InvalidArguments, Out
 from doorward.undo.steps import BEGUN, ENDED, Step, Steps, not_made
 
 if TYPE_CHECKING:
-    from doorward.journal.store import RunStore
+    from doorward.journal_files.store import RunStore
     from doorward.model.functions import Function
 
 Calls = Callable[[str, Mapping[str, Any]], Awaitable[Any]]

@@ -20,9 +20,10 @@ from doorward.runs.outcomes import waiting
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
     from doorward.config.run_settings import RunSettings
-    from doorward.journal.given import Given
     from doorward.journal.journals import Journals
+    from doorward.journal.recorder import Journal
     from doorward.journal.replay import StoredJournal
+    from doorward.journal_files.given import Given
     from doorward.model.interaction import Client
     from doorward.model.limits import Limits
     from doorward.model.programs import Program
@@ -67,12 +68,7 @@ class StoredRuns:
             if principal is not None:
                 self._admission.admit(principal)
             await self._ready()
-            found = await thread_to_its_end(
-                self.journals.claim_or_outcome,
-                run,
-                principal,
-                give_up=lambda found: isinstance(found, Outcome) or found[0].close(),
-            )
+            found = await thread_to_its_end(self.journals.claim_or_outcome, run, principal, give_up=_let_go)
             if isinstance(found, Outcome):
                 return found
             journal, given, stored = found
@@ -106,3 +102,8 @@ class StoredRuns:
             self._artefacts.restore(kept.uri, content, kept.type, given.principal, kept.name, is_text=is_text)
         program = given.program(self._limits)
         return replace(program, plan=False) if stored.committed else program
+
+
+def _let_go(found: tuple[Journal, Given, StoredJournal] | Outcome) -> None:
+    if not isinstance(found, Outcome):
+        found[0].close()

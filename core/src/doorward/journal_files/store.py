@@ -14,10 +14,10 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from doorward.host.files import flocked, own_file, own_folder
-from doorward.journal import frames
-from doorward.journal.frames import Frame
-from doorward.journal.given import Given
-from doorward.journal.sweeping import sweep
+from doorward.journal_files import frames
+from doorward.journal_files.frames import Frame
+from doorward.journal_files.given import Given
+from doorward.journal_files.sweeping import sweep
 from doorward.model.errors import ConfigError, StateError, UnknownName
 from doorward.secrets.sealing import Box, Sealing
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from doorward.host.files import flocked, own_file
-from doorward.journal import frames
+from doorward.journal_files import frames
 from doorward.model.errors import ConfigError, StateError
 
 if TYPE_CHECKING:

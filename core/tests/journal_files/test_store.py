@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 from doorward.config.run_settings import RunSettings
-from doorward.journal import frames
-from doorward.journal.given import Given
 from doorward.journal.journals import Journals
-from doorward.journal.store import FileRuns
+from doorward.journal_files import frames
+from doorward.journal_files.given import Given
+from doorward.journal_files.store import FileRuns
 from doorward.model.errors import DoorwardError, StateError, UnknownName
 from doorward.secrets.sealing import Box
 
@@ -122,7 +122,7 @@ def test_one_process_has_a_run(tmp_path: Path) -> None:
 import sys, time
 from pathlib import Path
 from doorward.config.run_settings import RunSettings
-from doorward.journal.store import FileRuns
+from doorward.journal_files.store import FileRuns
 file, _ = FileRuns(Path({str(tmp_path / "runs")!r}), RunSettings(), None).claim({RUN!r}, "ada")
 print("held", flush=True)
 time.sleep(60)

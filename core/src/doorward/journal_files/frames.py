@@ -47,7 +47,7 @@ def read(content: bytes, box: Box, only: bytes = b"") -> Iterator[tuple[Frame | 
     at, place = len(MAGIC), 0
     while (start := at + _HEAD.size + _SUM.size) <= len(content):
         kind, length, crc = _HEAD.unpack_from(content, at)
-        whole = _SUM.pack(zlib.crc32(content[at : at + _HEAD.size])) == content[start - _SUM.size : start]
+        whole = _is_head(content[at:start])
         payload = content[start : start + length]
         if whole and len(payload) < length:
             return
@@ -72,10 +72,11 @@ def are_in(number: int) -> bool:
 def head(number: int, box: Box) -> Any:
     """What the first frame of an open file says, without a look at the others. Raises: StateError; LookupError if there
     is none."""
-    at = len(MAGIC)
-    start = os.pread(number, _HEAD.size, at)
-    length = min(_HEAD.unpack(start)[1], _MOST) if len(start) == _HEAD.size else 0
-    found = [frame for frame, _ in read(MAGIC + start + os.pread(number, length, at + _HEAD.size), box, only=b"H")]
+    at, size = len(MAGIC), _HEAD.size + _SUM.size
+    start = os.pread(number, size, at)
+    length = _HEAD.unpack_from(start)[1] if _is_head(start) else 0
+    content = os.pread(number, min(length, os.fstat(number).st_size), at + size)
+    found = [frame for frame, _ in read(MAGIC + start + content, box, only=b"H")]
     if not found or found[0] is None:
         raise LookupError("it has no head")
     return found[0][1]
@@ -83,13 +84,18 @@ def head(number: int, box: Box) -> Any:
 
 def kinds(number: int) -> Iterator[bytes]:
     """The kinds of all whole frames of an open file, whose content is not read."""
-    at, size = len(MAGIC), os.fstat(number).st_size
-    while len(start := os.pread(number, _HEAD.size, at)) == _HEAD.size:
-        kind, length, _ = _HEAD.unpack(start)
-        at += _HEAD.size + length
-        if at > size:
+    at, end = len(MAGIC), os.fstat(number).st_size
+    while _is_head(start := os.pread(number, _HEAD.size + _SUM.size, at)):
+        kind, length, _ = _HEAD.unpack_from(start)
+        at += len(start) + length
+        if at > end:
             return
         yield kind
+
+
+def _is_head(start: bytes) -> bool:
+    """Whether a frame begins like this: whole, and as it was written."""
+    return len(start) == _HEAD.size + _SUM.size and _SUM.pack(zlib.crc32(start[: _HEAD.size])) == start[_HEAD.size :]
 
 
 def _about(kind: bytes, place: int) -> bytes:
