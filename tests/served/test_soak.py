@@ -164,6 +164,7 @@ def check(soak: Soak, before: dict[str, int], after: dict[str, int]) -> None:
     assert not book.wrong, book.wrong[:5]
     assert {*book.errors} <= EXPLAINED, book.errors
     assert until(lambda: not any(soak.leftovers().values()), 20), soak.leftovers()
+    assert soak.engine is None or soak.swept()
     said = soak.project.said()
     failed = [line for line in said.splitlines() if "Traceback" in line and "ClosedResourceError" not in line]
     assert not failed, failed[0][-3000:]  # the SDK has one where a session ends in the middle of a notification
