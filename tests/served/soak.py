@@ -274,9 +274,10 @@ class Soak:
 
     def contained(self) -> list[Process]:
         """The first processes of the containers."""
-        if self.engine is None:
-            return []
-        return [process(pid) for each in self.engine.containers() if (pid := each["State"]["Pid"])]
+        return [process(pid) for each in self.containers() if (pid := each["State"]["Pid"])]
+
+    def containers(self) -> list[dict[str, Any]]:
+        return self.engine.containers() if self.engine else []
 
     # What is left
 
@@ -315,9 +316,16 @@ class Soak:
         return {
             "processes": [str(each) for each in self.seen if alive(each)],
             "control groups": groups,
-            "containers": [each["Id"] for each in self.engine.containers()] if self.engine else [],
+            "containers": [state for each in self.containers() if (state := each["State"]["Status"]) != "created"],
             "temporary files": os.listdir(self.project.env["TMPDIR"]),
         }
+
+    def swept(self) -> bool:
+        """Whether the next program in a container removes those that `kill -9` kept from being started."""
+        file = self.project.folder / "one.py"
+        file.write_text("1")
+        self.project.env["DOORWARD_EXECUTOR"] = '["docker"]'
+        return self.project.run("run", str(file)).returncode == 0 and self.engine.empty()
 
 
 def memory(pid: int) -> int:
