@@ -33,18 +33,21 @@ WRITE = "weather.add_station", (), {"city": "Oslo"}
 
 @contextmanager
 def counted() -> Iterator[Counter[str]]:
-    """Count the functions that are called, by kind."""
+    """Count the functions that are called, by kind; not those of what other tests have left, which ends at any time."""
     found: Counter[str] = Counter()
 
     def note(frame: Any, event: str, arg: Any) -> None:
         found[event] += 1
 
+    gc.collect()
+    gc.disable()
     before = sys.getprofile()
     sys.setprofile(note)
     try:
         yield found
     finally:
         sys.setprofile(before)
+        gc.enable()
 
 
 def stepped(work: Coroutine[Any, Any, Any]) -> int:

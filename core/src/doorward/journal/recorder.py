@@ -276,8 +276,8 @@ class Journal(Events):
         return outcome
 
     def _fell_short(self, outcome: Outcome) -> bool:
-        differs = outcome.error is None or outcome.error.type == ProgramDiverged.__name__
-        return self._recorded.left > 0 and self.changes is None and not differs
+        failed = outcome.error is not None and outcome.error.type != ProgramDiverged.__name__
+        return failed and self._recorded.left > 0 and self.changes is None
 
     def _diverged(self, entry: Entry) -> ProgramDiverged:
         return ProgramDiverged(
