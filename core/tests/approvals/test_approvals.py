@@ -13,7 +13,7 @@ from doorward.approvals.answering import answer, described
 from doorward.approvals.turns import Turns
 from doorward.journal import suspension
 from doorward.model.approvals import ApprovalRequest
-from doorward.model.errors import CannotAsk, InvalidArguments, Refused
+from doorward.model.errors import CannotAsk, InvalidArguments, Refused, StateError
 from doorward.plugins.hookspecs import hookimpl
 
 from ..conftest import CONFIG, Weather
@@ -309,6 +309,41 @@ async def test_who_answers_elsewhere_leaves_the_rest_to_the_client(doorward_host
         outcome = await gate.execute(ABC, client=(person := Person(lambda question: think())))
         assert [each.by for each in requests(gate)].count("ops") == 1
     assert (outcome.value, len(person.asked)) == (["a", "b", "c"], 2)
+
+
+async def test_no_question_is_longer_than_people_read(doorward_host: Any) -> None:
+    """Thirty calls are two questions; a no to the second is none to the first."""
+    code = (
+        ABC.replace("'abc'", "map(str, range(30))")
+        .replace(")\n", ", return_exceptions=True)\n")
+        .replace("f['city']", "type(f).__name__")
+    )
+    told = []
+
+    def reply(question: Any) -> Any:
+        words = question["requestedSchema"]["properties"]["answer"]["enum"]
+        told.append(words[0] if not told else words[-2])
+        return {"action": "accept", "content": {"answer": told[-1]}}
+
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.execute(code, client=Person(reply))
+    assert told == ["approve these 25 calls, each once", "deny these 5 calls"]
+    assert sorted(outcome.value) == ["Refused"] * 5 + ["dict"] * 25
+
+
+async def test_a_store_that_cannot_be_read_is_no_yes(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The call fails as it does without a client: nothing is made, and nothing breaks."""
+
+    def locked(*given: Any) -> Any:
+        raise StateError("it is locked")
+
+    async with doorward_host.gateway(CONFIG) as gate:
+        with monkeypatch.context() as patch:
+            patch.setattr("doorward.approvals.sqlite_approvals.SqliteApprovals.all", locked)
+            patch.setattr("doorward.approvals.sqlite_approvals.SqliteApprovals.answered", locked)
+            outcome = await gate.execute(ADD, client=(person := says(ONCE)))
+        assert (outcome.waiting.for_, len(person.asked)) == ("approval", 1)
+        assert [each.state for each in requests(gate)] == ["open"]
 
 
 STAGGERED = """import asyncio
