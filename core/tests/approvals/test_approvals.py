@@ -355,7 +355,7 @@ result = await asyncio.gather(*[one(n / 2) for n in range(6)])"""
 
 async def test_a_run_waits_once_for_who_does_not_answer(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many calls it makes one after the other while its clock stands still."""
-    monkeypatch.setattr(suspension, "GATHER_SECONDS", 1.0)
+    monkeypatch.setattr(suspension, "GATHER_SECONDS", 2.5)  # on a busy machine, calls come later
     async with doorward_host.gateway(CONFIG + "[approvals]\npatience = 0.3\n") as gate:
         outcome = await gate.execute(STAGGERED, client=(person := Person(lambda question: anyio.sleep_forever())))
     assert (len(outcome.waiting.what), len(person.asked)) == (7, 1)
