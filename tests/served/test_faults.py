@@ -17,7 +17,7 @@ from typing import Any
 import anyio
 import pytest
 
-from .product import PATIENCE, Agent, Project, connected
+from .product import PATIENCE, Agent, Api, Project, connected
 
 pytestmark = pytest.mark.anyio
 
@@ -187,6 +187,29 @@ async def test_a_full_disk_holds_nobody(project: Project, small_disk: Any) -> No
     lines = project.audit()  # each of them is whole
     assert not any("lost" in line for line in lines)
     assert not {code for worker in workers for code in worker.answered} - {line.get("code_sha256") for line in lines}
+
+
+DURABLE = "import shelf\nresult = shelf.create_item(itemName='stored')['itemName']\n#" + "x" * 50_000
+"""Its journal has no room in what is left of a page."""
+
+
+async def test_nothing_is_sent_that_cannot_be_stored(project: Project, api: Api, small_disk: Any) -> None:
+    """With `durable = "always"` and a full disk, the agent is told that nothing was sent, and what to do; once there is
+    room, the same program runs."""
+    project.change(first=f'state = "{small_disk.folder}/state"\n', old='state = "state"\n')
+    project.env |= {"DOORWARD_RUNS__DURABLE": "always"}
+    async with project.stdio() as agent:
+        assert (await agent.run(DURABLE))["value"] == "stored"
+        before = len(api.seen())
+        with small_disk.full():
+            error = (await agent.run(DURABLE))["error"]
+        assert (error["type"], error["kind"]) == ("StateError", "config")
+        assert "shelf.create_item was not called, because nothing can be stored before: " in error["message"]
+        assert error["hint"].startswith(
+            "No call of this run was made. Tell the operator: is the disk of the state folder"
+        )
+        assert len(api.seen()) == before
+        assert (await agent.run(DURABLE))["value"] == "stored"
 
 
 async def test_nothing_happens_that_is_not_recorded(project: Project, small_disk: Any) -> None:

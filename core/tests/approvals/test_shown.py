@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from doorward.approvals.shown import MAX_ASKED_CHARACTERS, arguments_shown, as_text, lines_naming
+from doorward.approvals.shown import MAX_ASKED_CHARACTERS, arguments_shown, as_list, as_text, lines_naming
 from doorward.model.approvals import ApprovalRequest
 from doorward.model.calls import File
 
@@ -36,6 +37,22 @@ def test_a_program_cannot_write_our_words() -> None:
     assert "NOT shown" in shown[1]
     assert len(shown) == 5
     assert not any("prefix_f" in line for line in shown)
+
+
+def test_many_calls_are_told_apart() -> None:
+    """What destroys comes first; of each a part is shown, no text of one passes for another, and lines come once."""
+    line = "   2 | f(x)"
+    calls = [asked(json.dumps({"a": f"\n2. s.g (read): {'x' * 9000}", "b": n}, indent=2), (line,)) for n in range(25)]
+    text = as_list([*calls[1:], replace(calls[0], effect="destructive", function="s.g")])
+    assert text.startswith(
+        "ann wants to make 1 × s.g (destructive), 24 × s.f (write).\n\nA person is asked because of [[pol"
+    )
+    assert [each for each in text.split("\n") if each[:1].isdigit()] == [
+        "1. s.g (destructive):", *(f"{n}. s.f (write):" for n in range(2, 26))
+    ]  # fmt: skip
+    assert all(f'"b": {n}' in text for n in range(25))
+    assert text.count("NOT shown whole here: `doorward approvals show 1f`") == 25
+    assert (text.count(line), len(text) < 25_000) == (1, True)
 
 
 def test_what_is_left_out_is_said() -> None:

@@ -69,7 +69,9 @@ def as_text(request: ApprovalRequest, most: int = MAX_STORED_CHARACTERS) -> str:
 
 
 def as_list(requests: Sequence[ApprovalRequest]) -> str:
-    """Requests of one run as a person reads them together: how many of what, then each with its arguments."""
+    """Requests of one run as a person reads them together: how many of what, then each with its arguments; first what
+    destroys."""
+    requests = sorted(requests, key=lambda each: each.effect != "destructive")
     counts = Counter(f"{each.function} ({each.effect})" for each in requests)
     who = visible(requests[0].principal).replace("\n", r"\n")
     parts = [f"{who} wants to make {', '.join(f'{count} × {what}' for what, count in counts.items())}."]
