@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from doorward.data.raw_bytes import given
 from doorward.journal import errors
 from doorward.journal.entries import Entry
 from doorward.journal.frames import understood
-from doorward.journal.raw_bytes import given
 from doorward.journal.writing import change_of
 from doorward.model.calls import Reply
 from doorward.model.outcomes import Artefact

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from doorward.data.raw_bytes import given, kept
 from doorward.journal import errors
 from doorward.journal.entries import Entry
 from doorward.journal.frames import as_json
-from doorward.journal.raw_bytes import given, kept
 from doorward.model.decisions import Decision
 from doorward.plans.change_set import Change
 
