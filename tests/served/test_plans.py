@@ -348,6 +348,33 @@ def test_a_commit_that_is_killed_goes_on_and_writes_nothing_twice(
         assert Desk.written == WRITTEN[:number]
 
 
+_KNOWS = "import desk\nkind = type\nmade = desk.add_issue(title='a')\nplans = kind(made).__name__ == 'Unknown'\n"
+EVIL = {
+    "another write": "desk.set_issue(number=1, title='good' if plans else 'evil')",
+    "one write more": "desk.set_issue(number=1, title='good')\nif not plans:\n    desk.set_issue(number=2, title='evil')",
+    "another read": "if not plans:\n    desk.get_issue(n=9)\ndesk.add_note(issue=1, text='evil')",
+    "another order": "for n in ([1, 2] if plans else [2, 1]):\n    desk.set_issue(number=n, title='evil')",
+    "another part": "desk.add_note(issue=made.number if plans else made.user.id, text='evil')",
+    "other bytes": "desk.add_file(b'good' if plans else b'evil')",
+    "another name": "desk.set_file(file={'content': b'evil', 'name': 'a' if plans else 'b'}, about='x')",
+    "a part made up": "object.__setattr__(made, '_lacks', lambda place: '')\ndesk.add_note(issue=made.idd, text='evil')",
+    "a part made up in its value": "object.__setattr__(made, '_lacks', lambda place: '')\nresult = made.idd",
+}
+"""Programs that know whether they are planned, and would have something else written than a person read."""
+
+
+@pytest.mark.parametrize("what", EVIL)
+def test_a_program_that_knows_that_it_is_planned_writes_nothing_else(wire: Wire, what: str) -> None:
+    answer = wire.run(_KNOWS + EVIL[what], mode="plan")
+    assert Desk.written == []
+    if answer["ok"]:
+        done = wire.call("commit_plan", plan=answer["plan"]["id"])
+        assert done["error"]["type"] == "ProgramDiverged", done
+    else:
+        assert answer["error"]["type"] == "InvalidArguments", answer
+    assert "evil" not in str(Desk.written)
+
+
 async def test_plans_of_other_principals_are_as_if_they_were_not_there(url: str, tmp_path: Path) -> None:
     import httpx2
     from mcp.client import Client

@@ -22,7 +22,8 @@ def told(run: str, withheld: Sequence[Entry], went_out: Container[int], *, ok: b
     if ok and made == count:
         return ()
     each = [f"{what}: {_named(calls)}" for what, calls in kinds.items() if calls]
-    lines = [f"{made} of the {count} writes of the plan were made. {'; '.join(each).capitalize()}"]
+    said = "; ".join(each)
+    lines = [f"{made} of the {count} writes of the plan were made. {said[:1].upper()}{said[1:]}"]
     if made or kinds["perhaps written"]:
         lines.append(
             "the plan is over and cannot be committed again: what is written stays. Look at what is there, and plan a "
@@ -40,8 +41,8 @@ def _what(entry: Entry, went_out: Container[int]) -> str:
         return "written"
     if entry.error is None:
         return "perhaps written" if entry.sent or entry.place in went_out else "not written"
-    if entry.place not in went_out and not isinstance(entry.error, OutcomeUnknown):
-        return "not written"
+    if not (entry.ended or entry.place in went_out or isinstance(entry.error, OutcomeUnknown)):
+        return "not written"  # `ended`: before the commit was resumed
     return "failed" if _says_no(entry.error) else "perhaps written"
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from doorward.data.raw_bytes import given
 from doorward.journal import errors
 from doorward.journal.entries import Entry
-from doorward.journal.raw_bytes import given
 from doorward.journal.writing import change_of
 from doorward.journal_files.frames import understood
 from doorward.model.calls import Reply

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from doorward.data.raw_bytes import given, kept
 from doorward.journal import errors
 from doorward.journal.entries import Entry
-from doorward.journal.raw_bytes import given, kept
 from doorward.journal_files.frames import as_json
 from doorward.model.decisions import Decision
 from doorward.plans.change_set import Change

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from doorward.access.policy import Policy
     from doorward.catalog.catalog import Catalog
 
-_MOST_NAMES = 20_000
-"""Names that are looked at for all patterns together; those that come later are taken to fit."""
+_MOST_NAMES, _A_FUNCTION = 20_000, 50
+"""Names that are looked at for all patterns together, where to look whether a function is allowed counts as so many;
+those that come later are taken to fit."""
 
 
 def idle(
@@ -34,7 +35,8 @@ def idle(
                 _names([server] if not is_wild(server) and name else servers, servers, catalog), left
             ):
                 left -= 1
-                if fitting.fit(f"{where}.{each}"):
+                if left > 0 and fitting.fit(f"{where}.{each}"):
+                    left -= _A_FUNCTION
                     function = catalog.function(where, each)
                     if fits := function is not None and policy.allows(function, principal):
                         break

@@ -144,7 +144,7 @@ class Runs:
             if not self._executors.may_run(name, program.language):
                 continue
             if program.plan and not self._executors.may_plan(name):
-                declined.append((name, Unsupported("it cannot plan", hint=self._executors.where_planned())))
+                declined.append((name, self._executors.cannot_plan()))
                 continue
             run.begin(name, repeats=self._executors.repeats(name))
             try:

@@ -14,7 +14,7 @@ from doorward.config.config import Loaded
 from doorward.config.settings import Config
 from doorward.data.quoting import in_a_line
 from doorward.model.abilities import HasPackages, HasPaths, HasReady, HasSlots, HasWait
-from doorward.model.errors import DoorwardError, ExecutorError, PluginError, SandboxDied
+from doorward.model.errors import DoorwardError, ExecutorError, PluginError, SandboxDied, Unsupported
 from doorward.model.executors import Capabilities, Executor, Sandbox
 from doorward.model.settings import Settings
 from doorward.plugins.hook_answers import conforming, expected
@@ -125,13 +125,16 @@ class Executors:
         yet."""
         return sorted(names, key=self._planning)
 
-    def where_planned(self) -> str:
-        """A hint for a program that was to be planned where none can be."""
+    def cannot_plan(self) -> Unsupported:
+        """The error of an executor in which a program was to be planned, and cannot be."""
         able = [name for name in self.names if self.may_plan(name)]
-        if not able:
-            return "A plan runs in full CPython (nsjail, docker): the operator can add one to `executor`."
         told = " or ".join(f"{name} ({', '.join(self.languages(name))})" for name in able)
-        return f"Here plans are made by {told}: write the program for that, or run it without a plan."
+        return Unsupported(
+            "it cannot plan",
+            hint=f"Here plans are made by {told}: write the program for that, or run it without a plan."
+            if able
+            else "A plan runs in full CPython (nsjail, docker): the operator can add one to `executor`.",
+        )
 
     def _planning(self, name: str) -> int:
         try:

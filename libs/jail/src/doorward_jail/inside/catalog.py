@@ -245,8 +245,7 @@ class Catalog:
 
     def _lacks(self, place: list[Any]) -> str:
         """See `unknown.Lacks`."""
-        key = tuple(place)
-        if key not in self._parts:
+        if (key := tuple(place)) not in self._parts:
             self._parts[key] = self.channel.ask({"part": place})[0]["value"]
         return self._parts[key]
 
