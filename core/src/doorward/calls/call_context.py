@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from doorward.calls.client_requests import RunClient
-    from doorward.calls.repeated_failures import RepeatedFailures
+    from doorward.calls.repeated_calls import RepeatedCalls
     from doorward.journal.suspension import Suspension
     from doorward.learning.run_record import RunRecord
     from doorward.model.calls import Call, File
@@ -53,7 +53,7 @@ class CallContext(Protocol):
         ...
 
     @property
-    def repeated(self) -> RepeatedFailures:
+    def repeated(self) -> RepeatedCalls:
         """The calls that failed."""
         ...
 

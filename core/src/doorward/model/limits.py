@@ -24,6 +24,7 @@ class Limits:
     code_bytes: int = _limit(64 * 2**10, "Source text of a program")
     calls: int = _limit(1000, "Calls of one run")
     repeats: int = _limit(20, "Calls of one run that fail in a row with the same arguments")
+    identical: int = _limit(100_000, "Calls of one run with the same arguments, whatever they answer")
     processes: int = _limit(128, "Processes of one run, where the executor has processes")
     rate: int = _limit(60, "Runs a minute for one principal")
     result_bytes: int = _limit(50 * 2**20, "One result of a call")

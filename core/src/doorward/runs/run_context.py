@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward.arguments.binding import MAX_ARGUMENT_PARTS
-from doorward.calls.repeated_failures import RepeatedFailures
+from doorward.calls.repeated_calls import RepeatedCalls
 from doorward.data.json_writing import exceeds
 from doorward.data.offload import is_large
 from doorward.model.calls import File, Reply
@@ -95,7 +95,7 @@ class RunContext(RunJournal):
         self._made = 0
         self._failures: dict[str, DoorwardError] = {}
         self._answers = LastAnswers()
-        self._repeated = RepeatedFailures(program.limits.repeats)
+        self._repeated = RepeatedCalls(program.limits)
         self._notes = RunNotes()
         self._record = broker.learning.record(program.principal)
         self._output = RunOutput(program.limits.output_bytes)
@@ -198,7 +198,7 @@ class RunContext(RunJournal):
         return next((error for said, error in self._failures.items() if said and message.startswith(said)), None)
 
     @property
-    def repeated(self) -> RepeatedFailures:
+    def repeated(self) -> RepeatedCalls:
         """Its calls that failed, to refuse them in the end."""
         return self._repeated
 

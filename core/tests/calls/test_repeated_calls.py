@@ -1,7 +1,8 @@
-"""A call that fails again and again with the same arguments is refused in the end."""
+"""A call that is made again and again with the same arguments is refused in the end."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -51,3 +52,18 @@ async def test_a_success_in_between_begins_anew(doorward_host: Any, monkeypatch:
         for n in range(6):
             with pytest.raises(ApiError):
                 await run.call("weather.get_forecast", (), {"city": f"City {n}"})
+
+
+async def test_the_same_call_is_made_so_often(doorward_host: Any) -> None:
+    """Whatever it answers, and also if all are made at once."""
+    async with doorward_host.gateway(CONFIG + "[limits]\nidentical = 3\n") as gate:
+        await gate.ready()
+        run = gate._execution.of_call("local")
+        oslo = [run.call("weather.get_forecast", (), {"city": "Oslo"}) for _ in range(5)]
+        answers = await asyncio.gather(*oslo, return_exceptions=True)
+        refused = [str(answer) for answer in answers if isinstance(answer, LimitExceeded)]
+        assert len(refused) == 2
+        assert "has been called 3 times with these arguments" in refused[0]
+        assert (await run.call("weather.get_forecast", (), {"city": "Rome"}))["city"] == "Rome"
+        other = gate._execution.of_call("local")
+        assert (await other.call("weather.get_forecast", (), {"city": "Oslo"}))["city"] == "Oslo"
