@@ -34,6 +34,11 @@ DOORWARD = [sys.executable, "-m", "doorward.cli"]
 PATIENCE = 60.0
 """Seconds that anything may take before a test gives up. Nothing waits for as long when all is well."""
 
+TOOLS = [
+    "list_servers", "search_functions", "get_functions", "execute_code", "run_cached_code", "commit_plan",
+]  # fmt: skip
+"""What an agent is offered where Monty runs programs."""
+
 needs_proc = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="finds processes in /proc, which only Linux has"
 )

@@ -18,7 +18,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from .conftest import LIMITS, SHELF, WAYS
-from .product import Agent, Answering, Api, Project, until, web_of
+from .product import TOOLS, Agent, Answering, Api, Project, until, web_of
 
 pytestmark = pytest.mark.anyio
 
@@ -133,14 +133,7 @@ async def test_a_guide_by_http_is_fetched_by_each_compile_and_read_without_netwo
 async def test_without_guides_and_direct_tools_nothing_is_added(project: Project) -> None:
     async with project.stdio() as agent:
         names = [tool.name for tool in (await agent.client.list_tools()).tools]
-        assert names == [
-            "list_servers",
-            "search_functions",
-            "get_functions",
-            "execute_code",
-            "run_cached_code",
-            "commit_plan",
-        ]
+        assert names == TOOLS
         assert "Skills" not in (agent.client.instructions or "")
 
 

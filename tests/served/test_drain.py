@@ -13,7 +13,7 @@ import anyio
 import httpx2
 import pytest
 
-from .product import Api, Process, Project, Wire, alive, connected, descendants, needs_proc, process, until
+from .product import Agent, Api, Process, Project, Wire, alive, connected, descendants, needs_proc, process, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -55,22 +55,23 @@ async def test_what_runs_ends_and_what_comes_is_told(api: Api, project: Project,
     assert "Traceback" not in project.said()
 
 
+async def slow(agent: Agent, name: str, failed: list[str]) -> None:
+    """Run a program that takes longer than anything waits, and note how that fails."""
+    try:
+        await agent.call("execute_code", code=SLOW.format(name=name, ms=29000))
+    except Exception as error:
+        failed.append(str(error))
+
+
 @pytest.mark.parametrize("second", [False, True], ids=["grace", "second signal"])
 async def test_what_takes_longer_is_ended(api: Api, project: Project, second: bool) -> None:
     """After the grace time, or at a second signal, what still runs is ended and its client told."""
     project.env["DOORWARD_HTTP__GRACE"] = "60" if second else "0.3"
     name = f"late-{second}"
     with project.http() as (url, serving):
-        failed = []
+        failed: list[str] = []
         async with connected(url) as agent, anyio.create_task_group() as group:
-
-            async def run() -> None:
-                try:
-                    await agent.call("execute_code", code=SLOW.format(name=name, ms=29000))
-                except Exception as error:
-                    failed.append(str(error))
-
-            group.start_soon(run)
+            group.start_soon(slow, agent, name, failed)
             assert await anyio.to_thread.run_sync(api.marked, name)
             told = time.monotonic()
             serving.send_signal(signal.SIGTERM)
@@ -161,15 +162,8 @@ async def test_stdio_what_takes_longer_is_ended(api: Api, project: Project, agai
     async with project.stdio() as agent, anyio.create_task_group() as group:
         await agent.value("1")
         serving = process(serving_pid(project))
-        failed = []
-
-        async def run() -> None:
-            try:
-                await agent.call("execute_code", code=SLOW.format(name=name, ms=29000))
-            except Exception as error:
-                failed.append(str(error))
-
-        group.start_soon(run)
+        failed: list[str] = []
+        group.start_soon(slow, agent, name, failed)
         assert await anyio.to_thread.run_sync(api.marked, name)
         os.kill(serving[0], signal.SIGTERM)
         await anyio.sleep(0.3)

@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from .product import Agent, Api, Project, connected
+from .product import TOOLS, Agent, Api, Project, connected
 
 pytestmark = pytest.mark.anyio
 
@@ -60,14 +60,7 @@ async def test_the_tools_hold_what_their_schemas_promise(agent: Agent) -> None:
     """Each answer fits the tool's output schema, and tools carry titles and annotations. CONTRACT: DIS-01, DIS-05,
     DIS-20, OUT-04."""
     tools = {tool.name: tool for tool in (await agent.client.list_tools()).tools}
-    assert list(tools) == [
-        "list_servers",
-        "search_functions",
-        "get_functions",
-        "execute_code",
-        "run_cached_code",
-        "commit_plan",
-    ]
+    assert list(tools) == TOOLS
     assert all(tool.title and tool.annotations for tool in tools.values())
     asked: list[tuple[str, dict[str, Any]]] = [
         ("list_servers", {}),
