@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 from doorward.model.errors import Busy
 
@@ -38,16 +37,15 @@ class Readiness:
                 hint="Nothing has run: try again in a moment, when it or another one serves again.",
             )
 
-    @contextmanager
-    def run(self) -> Iterator[None]:
-        """A block around a run."""
+    def begun(self) -> None:
+        """A run is under way."""
         self._under_way += 1
-        try:
-            yield
-        finally:
-            self._under_way -= 1
-            if not self._under_way:
-                self._idle.set()
+
+    def ended(self) -> None:
+        """It is over, however it ended."""
+        self._under_way -= 1
+        if not self._under_way:
+            self._idle.set()
 
     async def drain(self, seconds: float) -> int:
         """Admit no run from now on, and wait until those under way have ended, but not for longer. Returns: how many

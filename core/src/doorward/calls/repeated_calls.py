@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from doorward.data.json_writing import digest
@@ -24,7 +23,7 @@ class RepeatedCalls:
         self._most_failed, self._most = limits.repeats, limits.identical
         self._counts = limits.identical < limits.calls
         self._failed: dict[str, tuple[int, str]] = {}
-        self._made: Counter[str] = Counter()
+        self._made: dict[str, int] = {}
 
     def check(self, call: Call) -> None:
         """Count a call, unless it is refused: it has failed, or was made, too often. Raises: LimitExceeded."""
@@ -38,12 +37,13 @@ class RepeatedCalls:
                 hint="Change the arguments, or end the program: the same call is made no more in this run.",
             )
         if self._counts:
-            if self._made[key] >= self._most:
+            made = self._made.get(key, 0)
+            if made >= self._most:
                 raise LimitExceeded(
                     f"{name} has been called {self._most} times with these arguments, the most in one run",
                     hint="Keep its answer, or change the arguments. The operator can raise [limits] identical.",
                 )
-            self._made[key] += 1
+            self._made[key] = made + 1
 
     def failed(self, call: Call, error: DoorwardError) -> None:
         """Count a call that failed; its error is scrubbed already."""

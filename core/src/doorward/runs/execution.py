@@ -166,12 +166,13 @@ class Execution:
     def _recorded(self, run: RunContext) -> Iterator[RunContext]:
         """Count a run as under way, and learn from it when it ends, however it does."""
         self.under_way.add(run)
-        with self._admission.readiness.run():
-            try:
-                yield run
-            finally:
-                self.under_way.discard(run)
-                self._broker.learning.end(run.record)
+        self._admission.readiness.begun()
+        try:
+            yield run
+        finally:
+            self.under_way.discard(run)
+            self._broker.learning.end(run.record)
+            self._admission.readiness.ended()
 
     async def run(
         self,
@@ -193,7 +194,8 @@ class Execution:
                 if program.plan:
                     outcome = await planned(outcome, run, journal)
                 elif journal is not None and outcome.waiting is None:
-                    outcome = replace(outcome, notes=(*outcome.notes, *journal.end(ok=outcome.ok)))
+                    if told := journal.end(ok=outcome.ok):
+                        outcome = replace(outcome, notes=(*outcome.notes, *told))
                     outcome = journal.over(outcome)
             finally:
                 if journal is not None:

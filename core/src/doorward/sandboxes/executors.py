@@ -70,6 +70,7 @@ class Executors:
         self._made: dict[str, Executor] = {}
         self._slots: dict[str, Slots] = {}
         self._languages: dict[str, Sequence[str]] = {}
+        self._repeats: dict[str, bool] = {}
         plugins.hook.sandboxes_known(read=self.counts)
 
     def get(self, name: str) -> Executor:
@@ -111,10 +112,12 @@ class Executors:
 
     def repeats(self, name: str) -> bool:
         """Whether a program runs there a second time as it did the first."""
-        try:
-            return self.capabilities(name).repeats
-        except DoorwardError:
-            return False
+        if (found := self._repeats.get(name)) is None:
+            try:
+                found = self._repeats[name] = self.capabilities(name).repeats
+            except DoorwardError:
+                return False
+        return found
 
     def may_plan(self, name: str) -> bool:
         """Whether programs can be planned there; also if it is broken, since trying tells why."""
