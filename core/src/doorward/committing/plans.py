@@ -9,10 +9,6 @@ from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
-from doorward.committing.approving import Approving, Waits, is_to_be_asked
-from doorward.committing.open_plans import open_plans
-from doorward.committing.reading import Reading
-from doorward.committing.reads import Reads
 from doorward.data.json_writing import dump
 from doorward.data.offload import thread_to_its_end
 from doorward.model.calls import Call
@@ -28,6 +24,7 @@ if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
     from doorward.calls.broker import Broker
     from doorward.catalog.catalog import Catalog
+    from doorward.committing.reads import Reads
     from doorward.journal.replay import StoredJournal
     from doorward.journal_files.store import RunFile, StoredRun
     from doorward.model.interaction import Client
@@ -56,7 +53,7 @@ class Plans:
         self._runs, self._journals = runs, runs.journals
         self._admission, self._execution, self._broker = admission, execution, broker
         self._catalog, self._approvals, self._executors, self._ready = catalog, approvals, executors, ready
-        self._reading = Reading(execution, artefacts, self._journals.plans.ignore)
+        self._artefacts = artefacts
 
     @property
     def offered(self) -> bool:
@@ -69,6 +66,10 @@ class Plans:
 
         `principal`: whose plan it must be; `None` is the operator.
         """
+        from doorward.committing.approving import Waits  # the start does not wait for what commits
+        from doorward.committing.reading import Reading
+        from doorward.committing.reads import Reads
+
         held: RunFile | None = None
         try:
             if principal is not None:
@@ -85,7 +86,8 @@ class Plans:
             await self._let_through(program, said, reads, file, client)
             await self._broker.budgets.run(program.principal)
             program = self._runs.again(stored.given, said)  # its time begins once a person has answered
-            differs = await self._reading.differences(program, said, reads.again, client)
+            reading = Reading(self._execution, self._artefacts, self._journals.plans.ignore)
+            differs = await reading.differences(program, said, reads.again, client)
             if differs:
                 file.append([(b"G", {})])
                 return self._outdated(program, differs)
@@ -109,6 +111,8 @@ class Plans:
         try:
             return self._journals.store.claim(plan, principal)
         except UnknownName:
+            from doorward.committing.open_plans import open_plans
+
             hint = open_plans(self._journals.store.all(principal), time.time())
             raise UnknownName(f"there is no plan {plan[:40]!r}", hint=hint) from None
 
@@ -134,6 +138,8 @@ class Plans:
 
         Raises: Refused; Waits if nobody has answered yet.
         """
+        from doorward.committing.approving import Approving, is_to_be_asked
+
         decisions = [self._decided(program, change, made) for made, change in enumerate(said.changes)]
         ask = is_to_be_asked(self._journals.plans, said.changes, decisions)
         asking = {} if said.spent else reads.asking  # else they are refused

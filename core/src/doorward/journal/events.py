@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from doorward.journal.entries import Entry
-from doorward.journal.writing import frame
 from doorward.journal_files.frames import as_json
 from doorward.journal_files.given import Given
 from doorward.model.errors import StateError
@@ -146,6 +145,8 @@ class Events:
             self._file = None
 
     def _flush(self) -> None:
+        from doorward.journal.writing import frame  # the start does not wait for it
+
         if self._file is None:
             self._file = self._store.create(replace(self._given, at_once=not self._always))
         events, self._events = self._events, []

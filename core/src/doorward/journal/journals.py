@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from doorward.config.plan_settings import PlanSettings
-from doorward.journal import endings
 from doorward.journal.entries import PATIENCE_SECONDS
 from doorward.journal.recorder import Journal
 from doorward.journal_files.given import Given
@@ -117,6 +116,8 @@ class Journals:
 
     def outcome(self, run: str, principal: str | None) -> Outcome | None:
         """How a run ended that is over; `None` if it is not, or if there is none. Raises: StateError."""
+        from doorward.journal import endings  # the start does not wait for it
+
         try:
             stored = self.store.show(run, principal)
         except UnknownName:

@@ -11,10 +11,8 @@ from doorward.data.json_writing import dump
 from doorward.data.offload import done, is_large, off_loop
 from doorward.data.planned import Planned
 from doorward.host.logs import log
-from doorward.journal import endings
 from doorward.journal.entries import Entry, Recorded
 from doorward.journal.events import Events
-from doorward.journal.writing import ended
 from doorward.journal_files.given import Given
 from doorward.journal_files.store import FULL_HINT
 from doorward.model.calls import Reply
@@ -246,6 +244,8 @@ class Journal(Events):
             entry.begun = self._begun
             self._events.append((b"E", entry, self._begun))
             return
+        from doorward.journal.writing import ended
+
         try:
             said = await done(ended, entry, large=reply is not None and is_large(reply.value))
             self._events.append((b"E", said, self._begun))
@@ -266,6 +266,8 @@ class Journal(Events):
         elif self.unstored:
             self.close()
         elif self._file is not None:
+            from doorward.journal import endings  # most runs are not stored
+
             end = {"ok": outcome.ok, "at": time.time(), "outcome": endings.said(outcome)}
             self._events.append((b"O", end, 0))
             try:

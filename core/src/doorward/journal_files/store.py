@@ -17,7 +17,6 @@ from doorward.host.files import flocked, own_file, own_folder
 from doorward.journal_files import frames
 from doorward.journal_files.frames import Frame
 from doorward.journal_files.given import Given
-from doorward.journal_files.sweeping import sweep
 from doorward.model.errors import ConfigError, StateError, UnknownName
 from doorward.secrets.sealing import Box, Sealing
 
@@ -166,6 +165,8 @@ class FileRuns:
             file.close()
 
     def sweep(self) -> None:
+        from doorward.journal_files.sweeping import sweep  # once in many runs
+
         sweep(self._paths(None), self._settings, self._box, time.time())
 
     def _state(self, path: Path, run: str, *, everything: bool = False) -> StoredRun | None:

@@ -27,7 +27,6 @@ from doorward.model.errors import (
 from doorward.model.outcomes import Outcome, Waiting
 from doorward.model.programs import Failure, Finding, Kind, Program, ProgramResult
 from doorward.plans.change_set import ChangeSet
-from doorward.plans.shown import shown
 from doorward.plugins.failures import kind_of
 from doorward.results import outcome_text
 from doorward.runs import hints
@@ -204,7 +203,11 @@ class Runs:
         printed, error, read = run.printed, ended.error, ProgramValue()
         said = f"{error.message[:_SEARCHED_ERROR_CHARS]} {error.hint or ''}" if error else ""
         changes = run.changes if isinstance(run.changes, ChangeSet) else None
-        plan = shown(changes) if changes else None
+        plan = None
+        if changes:
+            from doorward.plans.shown import shown  # most runs plan nothing
+
+            plan = shown(changes)
         said += dump([plan.changes, plan.counts]).decode(errors="replace") if plan else ""
         found = await done(redactor.found, as_bytes(f"{printed} {said}"), large=is_large(printed, said))
         if error is None:
