@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 import re
+import sqlite3
 import time
 from typing import Any
 
