@@ -34,7 +34,7 @@ async def test_processes_that_race_make_no_call_too_many(project: Project) -> No
         async with project.stdio() as agent:
             answer = await agent.run(CALLS)
             made.append(answer["value"])
-            printed.append(answer["printed"])
+            printed.append(answer.get("printed", ""))  # whoever came first may have made all of its calls
 
     async with anyio.create_task_group() as group:
         for _ in range(3):
