@@ -30,6 +30,7 @@ _SPARE_SECONDS = 0.5
 
 _MAX_WINDOWS = 64
 _MAX_ROUTES = 1000
+_ORIGIN = re.compile(r"[^/?#]*//[^/?#]*")
 _ID = re.compile(r"/(?:[^/]*\d[^/]*)(?=/|$)")
 
 
@@ -49,7 +50,7 @@ class UpstreamLimits:
 
         Raises, when it begins: RateLimited if the call has not that much time.
         """
-        origin = urlsplit(url).netloc
+        origin = _origin(url)
         bucket = self._buckets.get((origin, _route(method, url)), "") if self._buckets else ""
         window = self._windows.get((origin, bucket, call is not None))
         return Turn(self, method, url, window or self._window(origin, bucket, call is not None), call)
@@ -57,7 +58,7 @@ class UpstreamLimits:
     def learn(self, turn: Turn, said: Told | None) -> None:
         """What an answer said. One that names a limit holds for its route from then on."""
         window = turn.window
-        if said and said.bucket and self._buckets.get(at := (urlsplit(turn.url).netloc, turn.route)) != said.bucket:
+        if said and said.bucket and self._buckets.get(at := (_origin(turn.url), turn.route)) != said.bucket:
             if len(self._buckets) >= _MAX_ROUTES:
                 self._buckets.clear()
             self._buckets[at] = said.bucket
@@ -107,6 +108,12 @@ class Turn:
         """Learn from an answer, whose headers have names in small letters."""
         if (said := told(status, headers)) is not None or not self.window.silent:
             self._limits.learn(self, said)
+
+
+def _origin(url: str) -> str:
+    """The beginning of a URL: taken apart in full, it would be what a call waits for here."""
+    found = _ORIGIN.match(url)
+    return found[0] if found else url
 
 
 def _route(method: str, url: str) -> str:

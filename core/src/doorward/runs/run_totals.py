@@ -29,7 +29,9 @@ class RunTotals:
         )
 
     def usage_of(self, server: str) -> Usage:
-        return self._usage.setdefault(server, Usage())
+        if (usage := self._usage.get(server)) is None:
+            usage = self._usage[server] = Usage()
+        return usage
 
     def usage(self) -> dict[str, Mapping[str, float]]:
         """What was used of each server."""
