@@ -27,6 +27,13 @@ CLIENTS = 8
 CYCLES = 4 if RUNS < 2000 else 10
 """How often each fault comes; in the first half the gateway is restarted after each cycle."""
 
+MORE = 16
+"""Descriptors, threads, tasks and processes by which the end may differ from the middle."""
+
+MORE_OBJECTS = MORE if RUNS >= 2000 else 100
+"""The same for objects of one type: in a short soak, sessions whose clients went away are not at their bound yet. One that
+is left behind by each answer shows all the same."""
+
 STEP = max(6, RUNS // CYCLES // 12)
 """Answers for which a fault lasts, and the calm after it."""
 
@@ -168,7 +175,8 @@ def check(soak: Soak, before: dict[str, int], after: dict[str, int]) -> None:
     said = soak.project.said()
     failed = [line for line in said.splitlines() if "Traceback" in line and "ClosedResourceError" not in line]
     assert not failed, failed[0][-3000:]  # the SDK has one where a session ends in the middle of a notification
-    assert {what: count for what, count in after.items() if count > before.get(what, 0) + 16} == {}, (before, after)
+    more = {what: count - before.get(what, 0) for what, count in after.items()}
+    assert {what: n for what, n in more.items() if n > (MORE_OBJECTS if "." in what else MORE)} == {}, (before, after)
     last = [kib for generation, _, kib in soak.memory if generation == len(soak.gateways)]
     warm, end = (statistics.median(part) for part in (last[len(last) // 4 :][:5], last[-5:]))
     assert end <= 1.15 * warm + 8 * 1024, last
