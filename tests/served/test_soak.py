@@ -30,9 +30,9 @@ CYCLES = 4 if RUNS < 2000 else 10
 MORE = 16
 """Descriptors, threads, tasks and processes by which the end may differ from the middle."""
 
-MORE_OBJECTS = MORE if RUNS >= 2000 else 100
-"""The same for objects of one type: in a short soak, sessions whose clients went away are not at their bound yet. One that
-is left behind by each answer shows all the same."""
+MORE_OBJECTS = 100
+"""The same for objects of one type: the last request of each client may be there still, with all that its run was made
+of, some of it eight times. What each answer leaves behind shows all the same."""
 
 STEP = max(6, RUNS // CYCLES // 12)
 """Answers for which a fault lasts, and the calm after it."""
