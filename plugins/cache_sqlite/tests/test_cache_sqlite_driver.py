@@ -139,6 +139,24 @@ async def test_the_longest_unused_goes_first(tmp_path: Path) -> None:
     await kept.close()
 
 
+async def test_what_waits_to_be_written_was_used_when_it_was_put(tmp_path: Path) -> None:
+    """What is got before it is written, but after it was put, was used later."""
+    clock = Clock()
+    kept = cache(tmp_path, clock, max_entries=2)
+    await kept.put(program("one"))
+    clock.now += 1
+    writing = asyncio.ensure_future(kept.put(program("two")))
+    await asyncio.sleep(0)
+    clock.now += 1
+    assert await kept.get("one", "ann")
+    clock.now += 1
+    await writing
+    await kept.put(program("three"))
+    assert await kept.get("two", "ann") is None
+    assert await kept.get("one", "ann")
+    await kept.close()
+
+
 async def test_nobody_drives_out_what_others_keep(tmp_path: Path) -> None:
     """Room is made at the cost of the principal who has most; what was just put stays."""
     clock = Clock()

@@ -49,6 +49,10 @@ _PUT += f" ON CONFLICT (principal, digest) DO UPDATE SET {_REPLACED}"
 _GET = f"SELECT {', '.join(COLUMNS)} FROM programs WHERE principal = ? AND cache_id = ? AND used > ?"  # noqa: S608
 
 
+_Put = tuple[CachedProgram, float]
+"""A program, and the time at which it was put, which is not that at which it is written."""
+
+
 class SqliteSettings(Settings):
     """`[caches.sqlite]`"""
 
@@ -72,13 +76,13 @@ class SqliteCache:
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._place: tuple[int, int] | None = None
-        self._waiting: list[tuple[CachedProgram, asyncio.Future[str]]] = []
+        self._waiting: list[tuple[_Put, asyncio.Future[str]]] = []
         self._writer: asyncio.Future[None] | None = None
         self._closing = asyncio.Event()
 
     async def put(self, program: CachedProgram) -> str:
         kept: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._waiting.append((program, kept))
+        self._waiting.append(((program, self._clock()), kept))  # what is got meanwhile was used later
         if self._writer is None or self._writer.done():
             self._writer = asyncio.ensure_future(self._write())
         return await kept
@@ -87,7 +91,7 @@ class SqliteCache:
         """Write what waits, all of it in one transaction, until nothing does."""
         while self._waiting:
             batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
-            ids = await self._written([program for program, _ in batch])
+            ids = await self._written([put for put, _ in batch])
             for (_, kept), found in zip(batch, ids, strict=True):
                 if kept.done():  # whoever put it does not wait any more
                     continue
@@ -95,14 +99,14 @@ class SqliteCache:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), BATCH_SECONDS)
 
-    async def _written(self, programs: Sequence[CachedProgram]) -> Sequence[str | Exception]:
+    async def _written(self, puts: Sequence[_Put]) -> Sequence[str | Exception]:
         """The ids of programs that are written, or why they are not."""
         try:
-            return await self._in_thread(partial(self._put, programs=programs))
+            return await self._in_thread(partial(self._put, puts=puts))
         except ConfigError as error:  # the file cannot be used
-            return [error] * len(programs)
+            return [error] * len(puts)
         except Exception as error:  # one of them cannot be written; that must not cost another principal theirs
-            return [error] if len(programs) == 1 else [(await self._written([each]))[0] for each in programs]
+            return [error] if len(puts) == 1 else [(await self._written([each]))[0] for each in puts]
 
     async def get(self, cache_id: str, principal: str) -> CachedProgram | None:
         return await self._in_thread(lambda db: self._get(db, cache_id, principal))
@@ -119,14 +123,14 @@ class SqliteCache:
         with self._lock:  # nobody holds it for long
             self._disconnect()
 
-    def _put(self, db: sqlite3.Connection, programs: Sequence[CachedProgram]) -> list[str]:
+    def _put(self, db: sqlite3.Connection, puts: Sequence[_Put]) -> list[str]:
         """Store programs. Expired ones are deleted first, so that none of their ids becomes valid again. The new ones
         stay, whatever the clock does."""
         now, most = self._clock(), self._settings.max_entries
-        last = {(program.principal, program.digest): program for program in programs}
+        last = {(program.principal, program.digest): (program, used) for program, used in puts}
         with _transaction(db):
             db.execute("DELETE FROM programs WHERE used <= ?", (now - self._settings.ttl,))
-            db.executemany(_PUT, [row_of(program, now) for program in last.values()])
+            db.executemany(_PUT, [row_of(*put) for put in last.values()])
             if db.execute("SELECT count(*) FROM programs").fetchone()[0] > most:
                 db.execute(
                     "DELETE FROM programs WHERE rowid IN (SELECT id FROM (SELECT rowid AS id, used, "  # noqa: S608
@@ -140,8 +144,8 @@ class SqliteCache:
                 this: db.execute("SELECT cache_id FROM programs WHERE principal = ? AND digest = ?", this).fetchone()
                 for this in last
             }
-        kept = {this: str(row[0]) if row else last[this].cache_id for this, row in ids.items()}
-        return [kept[program.principal, program.digest] for program in programs]
+        kept = {this: str(row[0]) if row else last[this][0].cache_id for this, row in ids.items()}
+        return [kept[program.principal, program.digest] for program, _ in puts]
 
     def _get(self, db: sqlite3.Connection, cache_id: str, principal: str) -> CachedProgram | None:
         """Read a program. Reading does not wait for writers; if the file is busy, the time of use is not updated."""
