@@ -79,8 +79,6 @@ MOST_DEPENDENCIES = 14
 FACES = ("mcp_server",)
 """The plugins that serve a gateway to agents: they import `doorward.serving` as well."""
 RANGE = ">=0.1,<0.2"
-LONGEST = 300
-"""Lines of a module."""
 
 
 def named(folder: Path) -> str:
@@ -349,16 +347,6 @@ def test_only_the_mcp_package_of_core_imports_the_sdk() -> None:
         named(file) for file in sources(CORE) if {m.partition(".")[0] for m in imports(file)} & {"mcp", "mcp_types"}
     ]
     assert [path for path in found if not path.startswith("core/src/doorward/mcp/")] == []
-
-
-def test_modules_are_short() -> None:
-    """No module of a distribution is longer than 300 lines."""
-    long = {
-        named(file): n
-        for file in sources(*DISTRIBUTIONS)
-        if (n := len(file.read_text(encoding="utf-8").splitlines())) > LONGEST
-    }
-    assert long == {}
 
 
 def test_no_registry_is_named() -> None:
