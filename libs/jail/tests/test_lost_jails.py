@@ -48,7 +48,7 @@ class TestInNamespaces:
             await sandbox.close()
 
     @pytest.mark.slow
-async def test_a_program_that_has_begun_does_not_run_twice(self) -> None:
+    async def test_a_program_that_has_begun_does_not_run_twice(self) -> None:
         """It may have called something: it fails, and the next program has another jail."""
         async with executor(**PASSED) as made:
             door = Door()
