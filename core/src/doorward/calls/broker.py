@@ -285,7 +285,7 @@ class Broker:
 
     async def close(self) -> None:
         """Give back what was taken of budgets and not spent."""
-        await self.budgets.flush()
+        await self.budgets.close()
 
     def reached(self, principal: str) -> frozenset[str]:
         """The servers that a principal's programs have called since the start."""

@@ -73,7 +73,7 @@ class Plans:
         held: RunFile | None = None
         try:
             if principal is not None:
-                self._admission.admit(principal)
+                await self._admission.admit(principal)
             await self._ready()
             file, stored = await thread_to_its_end(
                 self._claimed, plan, principal, give_up=lambda claimed: claimed[0].close()
