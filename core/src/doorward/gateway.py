@@ -89,7 +89,7 @@ class Gateway:
         policy, cards = policy_of(loaded, self.principals, self.servers.upstreams, plugins), HelperCards(HELPERS)
         self.learning = Learning(self.config.search, stores.lessons, self.catalog)
         budgets = Budgets(self.config, self.servers.price, self.state)
-        asked = Approvals(self.config.approvals, stores.approvals, plugins, self.servers)
+        asked = Approvals(self.config.approvals, stores.approvals, plugins, self.servers, self.catalog)
         self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets, self.learning, asked, budgets)
         self.views = SearchViews(loaded, plugins, self.catalog, self.state)
         self.discovery = Discovery(
