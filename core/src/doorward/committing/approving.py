@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from doorward.plans.change_set import Change
 
 _MAX_BYTES = 150_000
-"""Of all calls of a plan, as they are kept to be shown: above it the arguments of each are cut, but no call is left out."""
+"""Of all calls of a plan, as they are kept to be shown: above it the arguments of each are cut. No call is left out."""
 
 
 class Waits(Exception):
