@@ -105,7 +105,8 @@ class Gateway:
         self.readiness, journals = Readiness(), Journals.of(loaded, self.state, stores.runs)
         admission = Admission(self.limits, self._artefacts, self.broker.withholding, plugins, self.readiness)
         self._execution = Execution(
-            self.limits, admission, Runs(self.executors, plugins, self.secrets), self._sessions, self._kept,
+            self.limits, admission,
+            Runs(self.executors, plugins, self.secrets, stores_plans=journals.stores_plans), self._sessions, self._kept,
             self.broker, self.modules, self._artefacts, self.languages, self.ready, journals,
         )  # fmt: skip
         self.runs = StoredRuns(

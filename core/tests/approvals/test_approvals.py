@@ -236,7 +236,7 @@ async def test_a_call_without_a_program_waits_in_its_place(doorward_host: Any) -
 
 async def test_a_no_to_a_call_without_a_program_is_told_once(doorward_host: Any) -> None:
     """To the call that is made again; a later one is asked about anew, and the no stays on the list as one."""
-    config = CONFIG + "[limits]\ntimeout = 0.2\n"
+    config = CONFIG + "[limits]\nasking = 0.2\n"
     async with doorward_host.gateway(config) as gate:
         for told in ("nobody has answered", "denied by ops", "nobody has answered"):
             with pytest.raises(Refused, match=told):

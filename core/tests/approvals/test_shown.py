@@ -172,7 +172,8 @@ async def test_what_a_document_marks_as_secret_is_not_shown(doorward_host: Any) 
         " 'words': ['ab', 'cd'], 'more': 'ef'})"
     )
     async with doorward_host.gateway(CONFIG.replace("fake", "vault")) as gate:
-        assert (await gate.execute(code, client=(person := says(ONCE)))).ok
+        outcome = await gate.execute(code, client=(person := says(ONCE)))
+        assert outcome.ok
         (request,) = requests(gate)
     secret = "[secret]"
     account = {"owner_id": "PROJ-9", "pin": secret, "words": [secret, secret], "more": secret}
