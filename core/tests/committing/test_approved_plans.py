@@ -18,7 +18,7 @@ from ..approvals.test_approvals import requests as gate_requests
 from .conftest import CONFIG, READ, WORLD, Stations, requests
 from .test_commits import CODE, WRITTEN, planned
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 RULE = '[[policy.rules]]\nmatch = "{match}"\nthen = "{then}"\nreason = "a person reads it"\n'
 ASKS = CONFIG + RULE.format(match="weather.tag", then="confirm")

@@ -13,6 +13,8 @@ from ..approvals.conftest import Person, confirming
 from ..committing.conftest import PlansInProcess
 from ..conftest import CONFIG, Cli
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["confirming"]
 
 ADD = "result = await weather.add_station(city='Oslo')"
