@@ -91,7 +91,7 @@ class Gateway:
         policy, cards = policy_of(loaded, self.principals, self.servers.upstreams, plugins), HelperCards(HELPERS)
         self.learning = Learning(self.config.search, stores.lessons, self.catalog)
         budgets = Budgets(self.config, self.servers.price, self.state)
-        asked = Approvals(self.config.approvals, stores.approvals, plugins, self.servers)
+        asked = Approvals(self.config.approvals, stores.approvals, plugins, self.servers, self.catalog)
         self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets, self.learning, asked, budgets)
         self.views = SearchViews(loaded, plugins, self.catalog, self.state)
         self.discovery = Discovery(
@@ -111,7 +111,8 @@ class Gateway:
         rate = RateLimit(self.limits.rate, (lambda: budgets.file) if shared else None)
         admission = Admission(self.limits, self._artefacts, self.broker.withholding, plugins, self.readiness, rate)
         self._execution = Execution(
-            self.limits, admission, Runs(self.executors, plugins, self.secrets), self._sessions, self._kept,
+            self.limits, admission,
+            Runs(self.executors, plugins, self.secrets, stores_plans=journals.stores_plans), self._sessions, self._kept,
             self.broker, self.modules, self._artefacts, self.languages, self.ready, journals,
         )  # fmt: skip
         self.runs = StoredRuns(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from anyio import to_thread
@@ -147,7 +148,8 @@ class Plans:
             return
         ask = ask or next((change.decision for change in asking.values()), None)
         if ask is not None:
-            await Approving(self._approvals, program, client).approve([*said.changes, *asking.values()], ask)
+            find = partial(self._broker.functions.find, principal=program.principal)
+            await Approving(self._approvals, program, client, find).approve([*said.changes, *asking.values()], ask)
             file.append([(b"Y", {"reads": [*asking]})])  # else a commit that found differences would use the yes up
             said.approved = True
             said.yes.update(asking)
