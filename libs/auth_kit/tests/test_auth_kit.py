@@ -37,6 +37,7 @@ from doorward_auth_kit import (
     vault,
 )
 from doorward_auth_kit.exchange import MAX_ANSWER_BYTES
+from doorward_testing import reserve_port
 
 pytestmark = pytest.mark.anyio
 
@@ -361,8 +362,9 @@ async def test_exchange(server: Server) -> None:
         server.headers, server.refusal = {}, b"x" * 10_000_000
         with pytest.raises(ServerError, match="answered with more than 256 KiB"):
             await exchange(http, httpx2.Request("GET", server.url))
-        with pytest.raises(ServerError, match=r"http://127.0.0.1:1/ cannot be reached: ") as caught:
-            await exchange(http, httpx2.Request("GET", "http://me:pw@127.0.0.1:1/?token=secret"))
+        nobody = f"127.0.0.1:{reserve_port()}"
+        with pytest.raises(ServerError, match=rf"http://{nobody}/ cannot be reached: ") as caught:
+            await exchange(http, httpx2.Request("GET", f"http://me:pw@{nobody}/?token=secret"))
         assert "pw" not in str(caught.value)
         assert "Error" not in str(caught.value)
 

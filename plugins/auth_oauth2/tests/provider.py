@@ -23,6 +23,7 @@ from authlib.oauth2.rfc6749.models import AuthorizationCodeMixin, ClientMixin, T
 from authlib.oauth2.rfc7009 import RevocationEndpoint
 from authlib.oauth2.rfc7591 import ClientRegistrationEndpoint
 from authlib.oauth2.rfc7636 import CodeChallenge
+from doorward_testing import reserve_port
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 errors.is_secure_transport = lambda uri: True  # plain HTTP, for it is on loopback
@@ -132,7 +133,7 @@ class Provider:
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         self.calls: list[str] = []
         self._servers: dict[str, BaseWSGIServer] = {}
-        self._ports = {"provider": 0, "api": 0}
+        self._ports = {"provider": reserve_port(), "api": reserve_port()}
         self._provider, self._api = _provider(self), _api(self)
         self.start()
 
@@ -141,7 +142,7 @@ class Provider:
         for name, app in (("provider", self._provider), ("api", self._api)):
             if name not in self._servers:
                 server = make_server("127.0.0.1", self._ports[name], app, threaded=True, request_handler=_Quiet)
-                self._servers[name], self._ports[name] = server, server.port
+                self._servers[name] = server
                 threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
     def stop(self, *names: str) -> None:

@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from doorward import ConfigError, LoginRefused, ServerError
+from doorward_testing import reserve_port
 
 from .conftest import Doorward, LoginPrompt
 from .provider import Provider
@@ -67,7 +68,7 @@ async def test_all_is_concealed(home: Doorward, provider: Provider) -> None:
 async def test_a_registered_client(home: Doorward, provider: Provider, method: str) -> None:
     """A client of the provider's own, with a fixed redirect port, and a secret in the place that it wants."""
     provider.register = False
-    client = provider.client(method, f"http://127.0.0.1:{(port := free_port())}/callback")
+    client = provider.client(method, f"http://127.0.0.1:{(port := reserve_port())}/callback")
     if method == "none":
         client.client_secret = ""
     settings = (
@@ -85,7 +86,7 @@ async def test_a_registered_client(home: Doorward, provider: Provider, method: s
 async def test_a_provider_that_tells_nothing(home: Doorward, provider: Provider) -> None:
     """Without discovery the URLs are configured, and nothing else is asked."""
     provider.publish = provider.register = False
-    client = provider.client("client_secret_basic", f"http://127.0.0.1:{(port := free_port())}/callback")
+    client = provider.client("client_secret_basic", f"http://127.0.0.1:{(port := reserve_port())}/callback")
     auth = home.auth(
         authorization_url=f"{provider.issuer}/authorize",
         token_url=f"{provider.issuer}/token",
@@ -211,14 +212,6 @@ async def test_more_scopes(home: Doorward, provider: Provider) -> None:
         with pytest.raises(ServerError) as caught:
             await client.get("/admin")
     assert "Set scope" in str(caught.value.hint)
-
-
-def free_port() -> int:
-    import socket
-
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 async def test_the_port_is_taken(home: Doorward, provider: Provider) -> None:
