@@ -28,6 +28,7 @@ from doorward_auth_kit import (
     CredentialHome,
     FetchedAuth,
     Renewal,
+    UnreadableEntry,
     Vault,
     due,
     entry,
@@ -429,10 +430,11 @@ def test_vault_is_encrypted(tmp_path: Path) -> None:
     kept.save("alice", "the secret")
     assert file.read_text() != again
     assert kept.load("alice") == "the secret"
-    assert keyed(tmp_path, "another key").load("alice") is None
-    assert Vault(tmp_path).load("alice") is None
     file.with_name("bob.json").write_text(file.read_text())
-    assert kept.load("bob") is None
+    for other, name in ((keyed(tmp_path, "another key"), "alice"), (Vault(tmp_path), "alice"), (kept, "bob")):
+        with pytest.raises(UnreadableEntry, match=rf"{name}\.json: cannot be read: .* another `vault_key`") as caught:
+            other.load(name)
+        assert "Set vault_key" in str(caught.value.hint)
     told = json.loads(again)
     for broken in (
         {**told, "box": told["box"][:-4]},
@@ -441,7 +443,11 @@ def test_vault_is_encrypted(tmp_path: Path) -> None:
         {**told, "box": "é"},
     ):
         file.write_text(json.dumps(broken))
-        assert kept.load("alice") is None
+        with pytest.raises(UnreadableEntry):
+            kept.load("alice")
+    file.write_text(again[: len(again) // 2])
+    with pytest.raises(UnreadableEntry):
+        kept.load("alice")
     Vault(tmp_path).save("alice", "plain")
     assert kept.load("alice") == "plain"
 
@@ -452,7 +458,8 @@ def test_vault_that_cannot_be_used(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="cannot be used"):
             work()
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
-    assert Vault(tmp_path).load("bytes") is None
+    with pytest.raises(UnreadableEntry):
+        Vault(tmp_path).load("bytes")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links of POSIX")

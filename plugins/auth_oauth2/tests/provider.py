@@ -128,6 +128,8 @@ class Provider:
         self.users = {"alice": "password of alice", "bob": "password of bob"}
         self.devices: dict[str, dict[str, Any]] = {}
         """What devices asked for, by their code; `approved` is set by who visits the page."""
+        self.rotates = True
+        """Whether a refresh token is replaced when it is used."""
         self.slow_down = 0
         """How many polls of a device are told to slow down."""
         self.requests: list[tuple[str, str, dict[str, str]]] = []
@@ -238,7 +240,7 @@ def _provider(state: Provider) -> flask.Flask:
             return "alice"
 
     class RefreshTokenGrant(grants.RefreshTokenGrant):
-        INCLUDE_NEW_REFRESH_TOKEN = True
+        INCLUDE_NEW_REFRESH_TOKEN = property(lambda _: state.rotates)
         TOKEN_ENDPOINT_AUTH_METHODS = ("client_secret_basic", "client_secret_post", "none")
 
         def authenticate_refresh_token(self, refresh_token: str) -> Token | None:
@@ -254,7 +256,7 @@ def _provider(state: Provider) -> flask.Flask:
             return refresh_token.user
 
         def revoke_old_credential(self, refresh_token: Token) -> None:
-            refresh_token.revoked = refresh_token.used = True
+            refresh_token.revoked = refresh_token.used = state.rotates
 
     class ClientCredentialsGrant(grants.ClientCredentialsGrant):
         TOKEN_ENDPOINT_AUTH_METHODS = ("client_secret_basic", "client_secret_post", "private_key_jwt")
