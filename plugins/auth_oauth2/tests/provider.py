@@ -128,6 +128,8 @@ class Provider:
         self.users = {"alice": "password of alice", "bob": "password of bob"}
         self.devices: dict[str, dict[str, Any]] = {}
         """What devices asked for, by their code; `approved` is set by who visits the page."""
+        self.query = ""
+        """The query of the address of the login page."""
         self.rotates = True
         """Whether a refresh token is replaced when it is used."""
         self.slow_down = 0
@@ -303,7 +305,7 @@ def _provider(state: Provider) -> flask.Flask:
     def metadata() -> dict[str, Any]:
         told = {
             "issuer": state.issuer,
-            "authorization_endpoint": f"{state.issuer}/authorize",
+            "authorization_endpoint": f"{state.issuer}/authorize{state.query}",
             "token_endpoint": f"{state.issuer}/token",
             "revocation_endpoint": f"{state.issuer}/revoke",
             "device_authorization_endpoint": f"{state.issuer}/device",

@@ -83,6 +83,25 @@ async def test_a_registered_client(home: Doorward, provider: Provider, method: s
     assert [file for file in home.files() if client.client_secret and client.client_secret in file.read_text()] == []
 
 
+@pytest.mark.parametrize("published", [True, False])
+async def test_a_login_page_with_a_query(home: Doorward, provider: Provider, published: bool) -> None:
+    """RFC 6749 section 3.1: it stays, as providers have it that serve several policies; what we send wins."""
+    provider.query = "?policy=sign%20in&state=theirs"
+    settings: dict[str, Any] = {"params": {"audience": "us"}}
+    if not published:
+        client = provider.client("none", f"http://127.0.0.1:{(port := reserve_port())}/callback")
+        client.client_secret, provider.publish = "", False
+        settings |= {"authorization_url": f"{provider.issuer}/authorize{provider.query}", "redirect_port": port}
+        settings |= {"token_url": f"{provider.issuer}/token", "client_id": client.client_id, "scope": "read"}
+    auth, person = home.auth(**settings), LoginPrompt()
+    await auth.login(person)
+    query = parse_qs(urlsplit(person.pages[0]).query)
+    assert (query["policy"], query["audience"], query["response_type"]) == (["sign in"], ["us"], ["code"])
+    assert (len(query["state"]), "theirs" in query["state"]) == (1, False)
+    async with home.http(auth) as client:
+        assert (await client.get("/me")).status_code == 200
+
+
 async def test_a_provider_that_tells_nothing(home: Doorward, provider: Provider) -> None:
     """Without discovery the URLs are configured, and nothing else is asked."""
     provider.publish = provider.register = False
