@@ -6,6 +6,7 @@ import json
 import stat
 import sys
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
