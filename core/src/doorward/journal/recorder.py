@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 _COPIES = 2
 """How often the arguments of a call are stored in a plan: as they were given, and as they would be sent."""
 
-_ONCE = "no write is made twice"
-
 _DIED_TWICE = (
     "It died there a second time: it is the program that ends it, so the run is over. The calls before that were made, "
     "see `calls`: look what is there before you run a program again, and have it do less at once."
@@ -286,13 +284,13 @@ class Journal(Events):
             return
         from doorward.journal.writing import ended, ended_in_short
 
-        said = ended_in_short(entry)
+        said = b""
         if not self.why_not:
             try:
                 said = await done(ended, entry, large=reply is not None and is_large(reply.value))
             except StateError as error:  # there is no JSON for its answer
                 self.lose(error.message)
-        self._events.append((b"E", said, self._begun))
+        self._events.append((b"E", said or ended_in_short(entry), self._begun))
         with suppress(StateError):  # then it is stored before the next write, or that is not sent
             self._flush()
 
@@ -313,7 +311,8 @@ class Journal(Events):
             if (outcome.error.kind, outcome.error.type) == (SandboxDied.kind, SandboxDied.__name__):
                 if self._died != self._answered_calls:
                     self.close(what=[outcome.error.message], died=self._answered_calls)
-                    hint = f"The calls before that were made, see `calls`. {self._resume} goes on from there; {_ONCE}."
+                    then = f"{self._resume} goes on from there; no write is made twice."
+                    hint = f"The calls before that were made, see `calls`. {then}"
                     return replace(outcome, error=replace(outcome.error, hint=hint))
                 outcome = replace(outcome, error=replace(outcome.error, hint=_DIED_TWICE))
         if said := self.end(ok=outcome.ok):
