@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -162,7 +161,7 @@ class Journal(Events):
         if self._recorded.any:
             self._recorded.advance(self._begun)
         entry.place, self._places = self._places, self._places + 1
-        if self._records:
+        if self._always or not self.why_not:
             self._events.append((b"B", entry, 0))
             if self._always and self._file is None:
                 self._flush_before(entry)
@@ -227,7 +226,7 @@ class Journal(Events):
         it cannot be."""
         entry = self._under_way[call.place]
         entry.sent, entry.again, entry.out = True, None, True
-        if self._records:
+        if self._always or not self.why_not:
             self._events.append((b"S", entry, 0))
             if self._always:
                 self._flush_before(entry)
@@ -273,7 +272,7 @@ class Journal(Events):
         self._bytes += _END_BYTES
         if self._bytes > self._most:
             self.holds(0)
-        if self.stopped or not self._records:
+        if self.stopped or (self.why_not and not self._always):
             return
         if reply is not None and isinstance(reply.value, Planned):  # it is withheld again when the plan is resumed
             self._events.append((b"Q", entry, self._begun))
@@ -291,8 +290,10 @@ class Journal(Events):
             except StateError as error:  # there is no JSON for its answer
                 self.lose(error.message)
         self._events.append((b"E", said or ended_in_short(entry), self._begun))
-        with suppress(StateError):  # then it is stored before the next write, or that is not sent
+        try:  # noqa: SIM105 - a block of `suppress` costs each call more
             self._flush()
+        except StateError:
+            pass  # it is stored before the next write, or that is not sent
 
     # The run
 
