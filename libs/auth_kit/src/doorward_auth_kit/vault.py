@@ -69,8 +69,8 @@ class Vault:
         return UnreadableEntry(
             "cannot be read: it was encrypted with another `vault_key`, or is damaged",
             place=str(self._file(name)),
-            hint="Set vault_key to the key with which it was encrypted. If that is lost, log in again, or delete the file "
-            "and configure new credentials.",
+            hint="Set vault_key to the key with which it was encrypted. If that is lost, log in again, or delete the "
+            "file and configure new credentials.",
         )
 
     def save(self, name: str, text: str) -> Path:
