@@ -456,6 +456,40 @@ async def test_podman(podman: Any, executing: Any) -> None:
     assert await asyncio.to_thread(podman.empty, 3)
 
 
+EVERYWHERE = """
+import os
+left = []
+for folder, names, files in os.walk("/"):
+    if folder in ("/proc", "/sys"):
+        names.clear()
+    elif "left" in files:
+        left.append(folder)
+    else:
+        try:
+            open(os.path.join(folder, "left"), "x").close()
+        except OSError:
+            pass
+result = left
+"""
+
+
+@pytest.mark.slow
+async def test_podman_shares_no_folder_among_runs(podman: Any, executing: Any) -> None:
+    """Podman mounts writable folders of its own into a read-only container: no run finds there what another left, and
+    the probe of a second run looks for it. Where a container serves one run, they are too small to matter."""
+    from doorward import Limits
+    from doorward_jail.probes.probe import probe
+
+    async with executing(podman.settings(pool=1)) as run:
+        for _ in range(3):
+            ended, _ = await run(EVERYWHERE)
+            assert (ended.error, ended.value) == (None, [])
+        mounted = podman.containers()[0]["HostConfig"]["Tmpfs"]
+        assert {"noexec", "size=64k"} <= {*mounted["/var/tmp"].split(",")} & {*mounted["/run"].split(",")}
+        results = {each.probe: each for each in await probe(run.executor, Limits())}
+        assert results["earlier programs"].held, results["earlier programs"].says
+
+
 def test_counts_of_a_group_below(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On cgroup v2 Podman has a container's processes in a group below the one with the limits; both are read, and
     nobody else's."""
