@@ -206,9 +206,10 @@ class Broker:
             client = run.client.of_call(server, lambda value: self._secrets.redactor(scope).value(value))
         allows = partial(self.permissions.lets, program, server)
         forbids = partial(self.permissions.policy.refusal_of_route, program, function)
+        refuses_further = partial(self.permissions.refusal_of_further, program, function)
         return Call(
             *(function, arguments, program.run, program.principal, program.deadline, client, run.clock),
-            *(allows, link, forbids, run.usage_of(server)),
+            *(allows, link, forbids, refuses_further, run.usage_of(server)),
             place=place,
         )
 
