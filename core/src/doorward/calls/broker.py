@@ -217,9 +217,10 @@ class Broker:
             client = run.client.of_call(server, partial(self.scrubbed, server, program.principal))
         allows = partial(self.permissions.lets, program, server)
         forbids = partial(self.permissions.policy.refusal_of_route, program, function)
+        refuses_further = partial(self.permissions.refusal_of_further, program, function)
         return Call(
             *(function, arguments, program.run, program.principal, program.deadline, client, run.clock),
-            *(allows, link, forbids, run.usage_of(server)),
+            *(allows, link, forbids, refuses_further, run.usage_of(server)),
             place=place,
         )
 

@@ -138,6 +138,7 @@ class Runs:
 
         A program moves on to the next executor only if it has made no call yet.
         """
+        await run.prepare()
         declined: list[tuple[str, ExecutorError]] = []
         names = [session.executor] if session and session.executor else self._executors.names
         for name in self._executors.planning(names) if program.plan else names:
