@@ -123,6 +123,7 @@ async def test_what_cannot_be_suspended_is_told(doorward_host: Any, asks: set[st
         assert gate.runs.journals.store.all() == []
 
 
+@pytest.mark.slow
 async def test_runs_are_suspended_when_doorward_is_to_stop(
     doorward_host: Any, calls: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,6 +221,7 @@ result = [*told, str(await doorward.read(picture))]
         assert gate.file(picture["artefact"]).type == "image/png"
 
 
+@pytest.mark.slow
 async def test_a_run_whose_answers_are_too_many_goes_on_but_not_again(doorward_host: Any, asks: set[str]) -> None:
     """What is stored of it then says so: nobody who resumes it sends again what it sent since."""
     code = (

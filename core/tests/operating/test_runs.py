@@ -59,6 +59,7 @@ def test_a_run_that_was_killed_says_so(cli: Cli, doorward_host: Any) -> None:
     assert f"{'f' * 16}\tlocal\tits process died\t" in cli("runs", "list").out
 
 
+@pytest.mark.slow
 def test_a_run_is_shown_and_resumed(interrupted: tuple[Cli, str]) -> None:
     """A person says what shall become of a call whose answer is lost."""
     cli, run = interrupted
@@ -84,6 +85,7 @@ def test_a_call_is_not_repeated_if_a_person_says_so(interrupted: tuple[Cli, str]
     assert "whether this call of weather.add_station was made is unknown" in failed.json["error"]["message"]
 
 
+@pytest.mark.slow
 def test_a_run_is_played_again_without_a_call(interrupted: tuple[Cli, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Also with other code, which gets the recorded answers to the calls that the run made."""
     cli, run = interrupted
@@ -117,6 +119,7 @@ def test_a_cancelled_run_is_gone(interrupted: tuple[Cli, str]) -> None:
     assert cli("runs", "cancel", run).code == 1
 
 
+@pytest.mark.slow
 def test_runs_that_cannot_be_read_are_counted(interrupted: tuple[Cli, str], doorward_host: Any) -> None:
     """Where the key is another, nobody is told that there are none."""
     cli, _ = interrupted

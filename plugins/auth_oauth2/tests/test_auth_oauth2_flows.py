@@ -65,6 +65,7 @@ async def works(home: Doorward, provider: Provider, auth: Any, user: str, calls:
             assert home.secrets.scrub(value) == "[secret]", name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told", ["token_url", "issuer"])
 @pytest.mark.parametrize("method", METHODS)
 async def test_password(home: Doorward, provider: Provider, method: str, told: str) -> None:
@@ -140,6 +141,7 @@ async def test_secrets_that_take_time(home: Doorward, provider: Provider, flow: 
     assert threading.current_thread() not in threads
 
 
+@pytest.mark.slow
 async def test_jwt_bearer(home: Doorward, provider: Provider) -> None:
     """RFC 7523 section 2.1: the claims, the key's name, no client but the signer."""
     client, _ = prepared(provider, "private_key_jwt")
@@ -171,6 +173,7 @@ async def test_jwt_bearer(home: Doorward, provider: Provider) -> None:
             await http.get("/me")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 async def test_token_exchange(home: Doorward, provider: Provider, method: str) -> None:
     """RFC 8693: what the principal brought becomes a token of their own; never anybody else's."""
@@ -188,6 +191,7 @@ async def test_token_exchange(home: Doorward, provider: Provider, method: str) -
     assert "requested_token_type" not in form
 
 
+@pytest.mark.slow
 async def test_a_token_that_was_brought_anew(home: Doorward, provider: Provider) -> None:
     """It is exchanged when the exchanged one is refused; a refusal is told without it, and does not stop the next."""
     _, settings = prepared(provider, "client_secret_basic")
@@ -212,6 +216,7 @@ async def test_a_token_that_was_brought_anew(home: Doorward, provider: Provider)
         assert (await http.get("/me")).status_code == 200
 
 
+@pytest.mark.slow
 async def test_nothing_to_exchange(home: Doorward, provider: Provider) -> None:
     """Who brought no token is told what it takes; a server that is the same for all cannot exchange anybody's."""
     _, settings = prepared(provider, "client_secret_basic")
@@ -227,6 +232,7 @@ async def test_nothing_to_exchange(home: Doorward, provider: Provider) -> None:
     await works(home, provider, home.auth(subject_token="${SUBJECT}", scope="read", **settings), "service")
 
 
+@pytest.mark.slow
 async def test_refresh_token(home: Doorward, provider: Provider) -> None:
     """Successors of a configured refresh token are kept and win, until another one is configured; each is used once."""
     client, settings = prepared(provider, "client_secret_basic")
@@ -257,6 +263,84 @@ async def test_refresh_token(home: Doorward, provider: Provider) -> None:
     assert home.environ["FIRST"] not in file.read_text()
 
 
+def begun(home: Doorward, provider: Provider, **more: Any) -> dict[str, Any]:
+    """The settings of a refresh token that was not used yet."""
+    client, settings = prepared(provider, "client_secret_basic")
+    token = provider.issue("alice")
+    token.client_id, home.environ["FIRST"] = client.client_id, token.refresh_token
+    home.environ["CLIENT"] = settings.pop("client_secret")
+    settings |= {"flow": "refresh_token", "refresh_token": "${FIRST}", "client_secret": "${CLIENT}"}
+    return settings | {"token_url": f"{provider.issuer}/token", **more}
+
+
+async def test_stored_tokens_that_cannot_be_read(home: Doorward, provider: Provider) -> None:
+    """With another `vault_key`, without one, or when the file is damaged, calls and `doctor` say so and nothing is
+    sent: the configured refresh token has been replaced. With the right key all goes on."""
+    settings = begun(home, provider)
+    right = home.auth(key="the key", **settings)
+    assert await right.check() == "gets its tokens by itself"
+    async with home.http(right) as http:
+        assert (await http.get("/me")).status_code == 200
+    [file] = home.files()
+    whole = file.read_text()
+    for key, text in (("another", whole), ("", whole), *(("the key", whole[:n]) for n in (0, 5, 20, len(whole) - 9))):
+        file.write_text(text)
+        auth = home.auth(key=key, **settings)
+        async with home.http(auth) as http:
+            for _ in range(2):
+                with pytest.raises(ConfigError, match=r"\.json: cannot be read: .* another `vault_key`, or is damaged"):
+                    await http.get("/me")
+        with pytest.raises(ConfigError, match="cannot be read"):
+            await auth.check()
+    assert len(provider.asked("/token")) == 1
+    file.write_text(whole)
+    async with home.http(home.auth(key="the key", **settings)) as http:
+        assert (await http.get("/me")).status_code == 200
+
+
+async def test_a_refresh_token_that_was_replaced_is_not_sent_again(home: Doorward, provider: Provider) -> None:
+    """Not when its successor is gone or belongs to other settings; another one is sent."""
+    settings = begun(home, provider)
+    async with home.http(home.auth(**settings)) as http:
+        assert (await http.get("/me")).status_code == 200
+    for lost in (False, True):
+        if lost:
+            home.files()[0].unlink()
+        async with home.http(home.auth(**settings | ({} if lost else {"scope": "read write"}))) as http:
+            with pytest.raises(ConfigError, match="the configured refresh token was used, and its successor is not"):
+                await http.get("/me")
+    assert len(provider.asked("/token")) == 1
+    async with home.http(home.auth(**begun(home, provider))) as http:
+        assert (await http.get("/me")).status_code == 200
+
+
+async def test_a_client_secret_that_changes_keeps_the_successor(home: Doorward, provider: Provider) -> None:
+    """The configured refresh token is used up: its successor goes on with the new secret."""
+    settings = begun(home, provider)
+    async with home.http(home.auth(**settings)) as http:
+        assert (await http.get("/me")).status_code == 200
+    home.environ["CLIENT"] = provider.clients[settings["client_id"]].client_secret = "the-new-secret-of-the-client"
+    for token in provider.tokens:
+        token.revoked = True
+    async with home.http(home.auth(**settings)) as http:
+        assert (await http.get("/me")).status_code == 200
+    assert provider.asked("/token")[1]["refresh_token"] != home.environ["FIRST"]
+
+
+async def test_a_provider_that_replaces_no_refresh_token(home: Doorward, provider: Provider) -> None:
+    """The configured one is sent each time."""
+    settings = begun(home, provider)
+    provider.rotates = False
+    for number in (1, 2):
+        async with home.http(home.auth(**settings)) as http:
+            assert (await http.get("/me")).status_code == 200
+        assert len(provider.asked("/token")) == number
+        for token in provider.tokens:
+            token.revoked = True
+    assert {form["refresh_token"] for form in provider.asked("/token")} == {home.environ["FIRST"]}
+
+
+@pytest.mark.slow
 async def test_device_code(home: Doorward, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
     """RFC 8628: a code, a page, polls that slow down when told to; then a login like any other."""
     monkeypatch.setattr(device, "MIN_INTERVAL_SECONDS", 0.05)
@@ -298,6 +382,7 @@ async def test_logins_of_principals(home: Doorward, provider: Provider) -> None:
     assert "alice" not in home.files()[0].name
 
 
+@pytest.mark.slow
 async def test_kept_when_encrypted(home: Doorward, provider: Provider) -> None:
     """What can be fetched again is kept only if it is encrypted; then other processes use it, with the same key and
     secrets only."""
@@ -321,6 +406,7 @@ async def test_kept_when_encrypted(home: Doorward, provider: Provider) -> None:
     assert len(provider.asked("/token")) == 4
 
 
+@pytest.mark.slow
 async def test_what_is_kept_is_for_what_was_asked(home: Doorward, provider: Provider) -> None:
     """A token of one subject, or for one audience, is none for another that is configured later."""
     client, _ = prepared(provider, "private_key_jwt")

@@ -137,6 +137,7 @@ async def test_metadata_that_does_not_fit(victim: Doorward, liar: Liar, where: s
     assert (person.pages, liar.posted()) == ([], [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("endpoint", "url"),
     [
@@ -188,6 +189,7 @@ NEAR = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", NEAR)
 async def test_addresses_are_judged_and_not_names(host: str) -> None:
     """However an address of this machine or its network is written, a server of the internet sends nobody there: no
@@ -255,6 +257,7 @@ async def test_redirects_of_posts(victim: Doorward, liar: Liar, provider: Provid
     assert victim.files() == []
 
 
+@pytest.mark.slow
 async def test_redirects_of_metadata(victim: Doorward, liar: Liar, provider: Provider) -> None:
     """Metadata is fetched through redirects of its own origin only, and not for ever."""
     liar.issues()
@@ -334,18 +337,28 @@ async def test_what_a_provider_says_is_told(victim: Doorward, liar: Liar) -> Non
         await victim.auth().login(Code())
 
 
-async def test_another_state(victim: Doorward, liar: Liar, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_another_state(victim: Doorward, liar: Liar, until: Any) -> None:
     """An address with another state, or none, is no answer: it gets an error, and the login goes on waiting."""
-    from doorward_auth_oauth2 import redirect
-
-    monkeypatch.setattr(redirect, "MAX_LOGIN_SECONDS", 0.3)
     liar.issues()
     for change in (lambda end: end[:-1] + "x", lambda end: end.partition("&state")[0], lambda end: end + "&state=two"):
         person = Code(change)
-        with pytest.raises(ServerError, match="nobody has logged in"):
-            await victim.auth().login(person)
+        login = asyncio.ensure_future(victim.auth().login(person))
+        await until(lambda person=person: person.seen)
         assert person.seen[0][0] == 400
+        assert not login.done()
+        login.cancel()
+        await asyncio.wait([login])
     assert "/token" not in liar.posted()
+
+
+async def test_a_login_that_nobody_ends(victim: Doorward, liar: Liar, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is given up after a while, and says so."""
+    from doorward_auth_oauth2 import redirect
+
+    monkeypatch.setattr(redirect, "MAX_LOGIN_SECONDS", 0.0)
+    liar.issues()
+    with pytest.raises(ServerError, match="nobody has logged in"):
+        await victim.auth().login(Code(lambda end: end.partition("&state")[0]))
 
 
 async def test_another_issuer(victim: Doorward, liar: Liar) -> None:
@@ -356,9 +369,10 @@ async def test_another_issuer(victim: Doorward, liar: Liar) -> None:
     assert "/token" not in liar.posted()
 
 
+@pytest.mark.slow
 async def test_the_receiver() -> None:
     """It answers one request, to the right path, on loopback; whatever else comes does it no harm."""
-    async with Redirect(0) as redirect, httpx2.AsyncClient() as client:
+    async with Redirect(0) as redirect, httpx2.AsyncClient(timeout=None) as client:
         redirect.expect("https://login.example.com/authorize?state=expected-state")
         base = redirect.uri.removesuffix("/callback")
         assert base.startswith("http://127.0.0.1:")
@@ -383,6 +397,7 @@ async def test_the_receiver() -> None:
             await redirect.answer()
 
 
+@pytest.mark.slow
 async def test_hostile_challenges(victim: Doorward, liar: Liar) -> None:
     """Scopes that are none, a body without end, and metadata elsewhere."""
     liar.issues()
@@ -522,6 +537,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(
     told=JSON | st.integers(-(10**400), 10**400) | st.floats().map(str) | st.integers().map(str), now=st.floats(0, 4e9)
 )

@@ -6,10 +6,12 @@ import json
 import stat
 import sys
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from doorward import ConfigError, LoginRefused, ServerError
+from doorward_testing import reserve_port
 
 from .conftest import Doorward, LoginPrompt
 from .provider import Provider
@@ -17,6 +19,7 @@ from .provider import Provider
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.slow
 async def test_log_in_and_call(home: Doorward, provider: Provider) -> None:
     """From nothing but the API's URL: discovery, registration, PKCE, the browser, the token, a call. CONTRACT:
     AUT-01."""
@@ -63,11 +66,12 @@ async def test_all_is_concealed(home: Doorward, provider: Provider) -> None:
         assert other.secrets.scrub(provider.secrets()[name]) == "[secret]", name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post", "none"])
 async def test_a_registered_client(home: Doorward, provider: Provider, method: str) -> None:
     """A client of the provider's own, with a fixed redirect port, and a secret in the place that it wants."""
     provider.register = False
-    client = provider.client(method, f"http://127.0.0.1:{(port := free_port())}/callback")
+    client = provider.client(method, f"http://127.0.0.1:{(port := reserve_port())}/callback")
     if method == "none":
         client.client_secret = ""
     settings = (
@@ -82,10 +86,29 @@ async def test_a_registered_client(home: Doorward, provider: Provider, method: s
     assert [file for file in home.files() if client.client_secret and client.client_secret in file.read_text()] == []
 
 
+@pytest.mark.parametrize("published", [True, False])
+async def test_a_login_page_with_a_query(home: Doorward, provider: Provider, published: bool) -> None:
+    """RFC 6749 section 3.1: it stays, as providers have it that serve several policies; what we send wins."""
+    provider.query = "?policy=sign%20in&state=theirs"
+    settings: dict[str, Any] = {"params": {"audience": "us"}}
+    if not published:
+        client = provider.client("none", f"http://127.0.0.1:{(port := reserve_port())}/callback")
+        client.client_secret, provider.publish = "", False
+        settings |= {"authorization_url": f"{provider.issuer}/authorize{provider.query}", "redirect_port": port}
+        settings |= {"token_url": f"{provider.issuer}/token", "client_id": client.client_id, "scope": "read"}
+    auth, person = home.auth(**settings), LoginPrompt()
+    await auth.login(person)
+    query = parse_qs(urlsplit(person.pages[0]).query)
+    assert (query["policy"], query["audience"], query["response_type"]) == (["sign in"], ["us"], ["code"])
+    assert (len(query["state"]), "theirs" in query["state"]) == (1, False)
+    async with home.http(auth) as client:
+        assert (await client.get("/me")).status_code == 200
+
+
 async def test_a_provider_that_tells_nothing(home: Doorward, provider: Provider) -> None:
     """Without discovery the URLs are configured, and nothing else is asked."""
     provider.publish = provider.register = False
-    client = provider.client("client_secret_basic", f"http://127.0.0.1:{(port := free_port())}/callback")
+    client = provider.client("client_secret_basic", f"http://127.0.0.1:{(port := reserve_port())}/callback")
     auth = home.auth(
         authorization_url=f"{provider.issuer}/authorize",
         token_url=f"{provider.issuer}/token",
@@ -101,6 +124,7 @@ async def test_a_provider_that_tells_nothing(home: Doorward, provider: Provider)
     assert len(provider.calls) == 1
 
 
+@pytest.mark.slow
 async def test_an_api_that_publishes_nothing(home: Doorward, provider: Provider) -> None:
     """An issuer is enough where the API says nothing of it; then no resource is named, which some providers refuse."""
     provider.publish = False
@@ -115,6 +139,7 @@ async def test_an_api_that_publishes_nothing(home: Doorward, provider: Provider)
     assert "client_id" in str(caught.value.hint)
 
 
+@pytest.mark.slow
 async def test_pasted(home: Doorward, provider: Provider) -> None:
     """A person whose browser is on another machine pastes the address."""
     await home.auth().login(LoginPrompt(paste=True))
@@ -192,6 +217,7 @@ async def test_no_place_for_tokens(home: Doorward) -> None:
         assert "base_url" in str(caught.value.hint)
 
 
+@pytest.mark.slow
 async def test_more_scopes(home: Doorward, provider: Provider) -> None:
     """A call that needs more says so, and the next login asks for all of it together."""
     auth = home.auth()
@@ -211,14 +237,6 @@ async def test_more_scopes(home: Doorward, provider: Provider) -> None:
         with pytest.raises(ServerError) as caught:
             await client.get("/admin")
     assert "Set scope" in str(caught.value.hint)
-
-
-def free_port() -> int:
-    import socket
-
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 async def test_the_port_is_taken(home: Doorward, provider: Provider) -> None:
@@ -241,6 +259,7 @@ def test_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 async def test_what_holds_a_token_sees_a_login_and_its_end(home: Doorward, provider: Provider) -> None:
     """A gateway that serves uses another login with its next call, and none after `--remove`, though its token would
     still be taken."""

@@ -11,6 +11,7 @@ from doorward import ApiError, ConfigError, Refused, ServerContext, ServerError
 from doorward_llm import LLM
 from doorward_llm.http import MAX_RESPONSE_BYTES
 from doorward_llm.models import Completion, Models
+from doorward_testing import reserve_port
 from httpx2 import BasicAuth
 
 from .conftest import completion
@@ -171,11 +172,13 @@ async def test_a_lost_connection(models, provider):
 
 async def test_nobody_is_there(models, provider):
     """A closed port is told with where it is and what to check."""
-    with pytest.raises(ServerError, match=r"http://127\.0\.0\.1:9 cannot be reached") as caught:
-        await models(base_url="http://127.0.0.1:9/v1").complete(HELLO)
+    url = f"http://127.0.0.1:{reserve_port()}"
+    with pytest.raises(ServerError, match=rf"{url} cannot be reached") as caught:
+        await models(base_url=f"{url}/v1").complete(HELLO)
     assert "base_url" in caught.value.hint
 
 
+@pytest.mark.slow
 async def test_many_at_once(models, provider):
     """Requests of many runs share one client, which is opened once."""
     made = models()

@@ -278,6 +278,7 @@ async def test_signs_of_life_do_not_count_backwards(
         assert told[-1][2].startswith("running for")
 
 
+@pytest.mark.slow
 @ERAS
 async def test_the_deadline_stands_still(doorward_host: Any, era: str, later: Any) -> None:
     """A person takes longer than the run may; the time that is left is what was left before."""
@@ -332,8 +333,9 @@ async def test_tokens_are_good_for_one_retry(gateway: Any) -> None:
     yes = {"1": t.ElicitResult(action="accept", content={"colour": "blue"})}
     async with (
         gateway() as gate,
+        gateway('state = "elsewhere"' + CONFIG) as stranger,
         connected(gate, elicitation_callback=red) as client,
-        connected(gate, elicitation_callback=red) as other,
+        connected(stranger, elicitation_callback=red) as other,
     ):
         asked = await first(client, code)
         assert isinstance(asked, t.InputRequiredResult)
@@ -344,7 +346,7 @@ async def test_tokens_are_good_for_one_retry(gateway: Any) -> None:
                 await first(client, code, input_responses=yes, request_state=state)
         with pytest.raises(MCPError, match="Invalid or expired requestState"):
             await first(client, code + "\n", input_responses=yes, request_state=asked.request_state)
-        with pytest.raises(MCPError, match="Invalid or expired requestState"):  # another server has another key
+        with pytest.raises(MCPError, match="Invalid or expired requestState"):  # another state folder has another key
             await first(other, code, input_responses=yes, request_state=asked.request_state)
         again = await first(client, code, input_responses={}, request_state=asked.request_state)
         assert isinstance(again, t.InputRequiredResult)
@@ -374,7 +376,7 @@ async def test_an_answer_that_comes_too_late() -> None:
     waited: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
     run.open["1"] = asked, waited
     waited.cancel()
-    run.answered(run.ctx)
+    run.answered(run.ctx.params["inputResponses"])
     assert not run.open
 
 
@@ -444,6 +446,7 @@ async def test_a_client_that_does_not_come_back(
             await first(client, stubborn, request_state=tokens[1])
 
 
+@pytest.mark.slow
 async def test_everything_ends_with_the_server(gateway: Any, doorward_host: Any, until: Any) -> None:
     """A client that goes away ends both suspended and running calls."""
     ends = Ends()
@@ -461,6 +464,7 @@ async def test_everything_ends_with_the_server(gateway: Any, doorward_host: Any,
     assert asyncio.all_tasks() <= before
 
 
+@pytest.mark.slow
 @ERAS
 async def test_cancelling_a_question_ends_the_run(gateway: Any, doorward_host: Any, era: str, until: Any) -> None:
     ends = Ends()

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 from doorward import ApiError, Call, InvalidArguments, Reply, ServerError, quoted
 from doorward_openapi.calls import request
+from doorward_testing import reserve_port
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -281,6 +282,7 @@ async def test_openapi_answers(api, operation, upstream, headers, body, value):
     assert await made.call("op") == value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", [b"{", b"[" * 100_000, b"nope", b"<html>502</html>"])
 async def test_openapi_broken_json_is_text(api, operation, upstream, body):
     """An answer that says JSON and is none does not hide what it holds: it is text."""
@@ -387,8 +389,9 @@ async def test_openapi_answers_are_bounded(api, operation, upstream, monkeypatch
 
 async def test_openapi_unreachable_server(api, operation):
     """A server that does not listen is a ServerError with its address and advice, without query strings."""
-    made = await api(operation(parameters=[query("secret")]), base_url="http://127.0.0.1:9")
-    with pytest.raises(ServerError, match=r"http://127\.0\.0\.1:9 cannot be reached") as raised:
+    url = f"http://127.0.0.1:{reserve_port()}"
+    made = await api(operation(parameters=[query("secret")]), base_url=url)
+    with pytest.raises(ServerError, match=rf"{url} cannot be reached") as raised:
         await made.call("op", secret="do-not-tell")
     assert "do-not-tell" not in str(raised.value) + str(raised.value.hint)
     assert "base_url" in raised.value.hint
@@ -423,6 +426,7 @@ async def test_openapi_a_lost_answer_is_told_in_words(api, operation, answer, wh
     assert "Error" not in str(raised.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "said"), [("get", "Try again"), ("put", "Try again"), ("post", "look at what is")])
 @pytest.mark.parametrize("lost", [True, False])
 async def test_openapi_a_write_that_may_have_been_made_is_not_to_be_made_again(api, operation, method, said, lost):
@@ -444,7 +448,7 @@ async def test_openapi_a_write_that_may_have_been_made_is_not_to_be_made_again(a
 
 
 async def test_openapi_a_write_that_was_not_sent_says_what_to_check(api, operation):
-    made = await api(operation("post"), base_url="http://127.0.0.1:9", retries=0)
+    made = await api(operation("post"), base_url=f"http://127.0.0.1:{reserve_port()}", retries=0)
     with pytest.raises(ServerError) as raised:
         await made.call("op")
     assert "base_url" in raised.value.hint

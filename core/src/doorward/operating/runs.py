@@ -157,7 +157,7 @@ def _state(stored: StoredRun) -> str:
         return "it is a plan, and not committed"
     if stored.state == "ended":
         return "it succeeded" if stored.ok else "it failed"
-    from doorward.journal.journals import RESUMABLE
+    from doorward.journal_files.store import RESUMABLE
 
     until = f", until {_time(stored.until)}" if stored.until else ""
     waits = f"it waits ({stored.for_}{until})"

@@ -50,7 +50,8 @@ class GuardHooks:
 
     @hookspec(firstresult=True)
     def guard_call(self, call: Call) -> str | None:
-        """Why a call may not be made. The first answer refuses it. Fires after the policy, before credentials."""
+        """Why a call may not be made. The first answer refuses it. Fires after the policy, before credentials, and
+        again once the call has waited for a person."""
 
     @hookspec
     def decide(self, call: Call) -> Decision | None:
