@@ -135,8 +135,8 @@ async def test_one_that_dies_in_a_call_is_quoted_and_started_again(upstreams: Up
 
 async def test_a_shared_one_is_not_quoted_to_a_principal(upstreams: Upstreams) -> None:
     """What one principal sent may stand in its standard error: the others are told where the operator finds it."""
+    call = replace(call_of(None), principal="ann")
     with pytest.raises(ServerError, match="SIGKILL") as caught:
-        call = replace(call_of(None), principal="ann")
         await upstreams.raw("").request("tools/call", {"name": "die"}, call=call)
     assert "cheese" not in f"{caught.value} {caught.value.hint}"
     assert "stderr.log" in str(caught.value.hint)
