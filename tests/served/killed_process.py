@@ -77,6 +77,7 @@ def told(outcome: Outcome) -> dict[str, Any]:
         "value": outcome.value,
         "printed": outcome.printed,
         "error": error and [error.type, error.message],
+        "hint": error and error.hint,
         "waiting": waiting and waiting.for_,
         "what": waiting and waiting.what,
         "calls": [[c["function"], c["ok"], c["count"]] for c in outcome.calls],
