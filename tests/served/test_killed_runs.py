@@ -307,14 +307,15 @@ def check_cut(world: World, program: Made, expected: dict[str, Any], once: dict[
     return "same"
 
 
-_AGAIN = re.compile(r"(run|plan) (the program|it) (anew|again)", re.IGNORECASE)
+_AGAIN = re.compile(r"run (the program|it) (anew|again)|can be run again", re.IGNORECASE)
+_SENT = re.compile("had sent call|runs show")
 
 
 def check_told(world: World, program: Made, expected: dict[str, Any], once: dict[str, int], got: dict[str, Any]) -> str:
     """A run ended half done. Nobody is told to run it again without being told what it has sent."""
     check_once(world)
     text = f"{got['error']} {got['hint']}"
-    if _AGAIN.search(text) and "runs show" not in text:
+    if _AGAIN.search(text) and not _SENT.search(text):
         if Counting.written:
             world.wrong.append(("shown as not made", f"it is to be run again: {text}"))
         check_end(world, world.again(program), program, expected, once)
