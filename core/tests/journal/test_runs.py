@@ -18,6 +18,7 @@ from doorward.journal_files.store import FileRuns, _File
 from doorward.model.errors import ApiError, GuardRefused, SecretWithheld, StateError
 
 from ..conftest import CONFIG, Weather
+from .conftest import ALWAYS
 
 pytestmark = pytest.mark.anyio
 
@@ -29,22 +30,7 @@ for city in ["Oslo", "Bergen", "Rome"]:
     print(city)
 result = done
 """
-ALWAYS = CONFIG.replace("plugins = []", 'plugins = []\nruns.durable = "always"')
 DONE = ["Oslo", "Oslo", "Bergen", "Bergen", "Rome", "Rome"]
-
-
-@pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The calls that went out, in order."""
-    made: list[str] = []
-    call = Weather.call
-
-    async def counted(self: Weather, asked: Call) -> Any:
-        made.append(f"{asked.function.name} {asked.arguments.get('city')}")
-        return await call(self, asked)
-
-    monkeypatch.setattr(Weather, "call", counted)
-    return made
 
 
 @pytest.fixture
@@ -220,21 +206,6 @@ result = [*told, str(await doorward.read(picture))]
         assert gate.file(picture["artefact"]).type == "image/png"
 
 
-async def test_a_run_whose_answers_are_too_many_goes_on_but_not_again(doorward_host: Any, asks: set[str]) -> None:
-    """What is stored of it then says so: nobody who resumes it sends again what it sent since."""
-    code = (
-        "await weather.add_station(city='Rome')\nawait weather.big()\nresult = await weather.add_station(city='Oslo')"
-    )
-    config = CONFIG.replace("plugins = []", 'plugins = []\nruns.durable = "always"\nruns.max_bytes = 1000')
-    async with doorward_host.gateway(config) as gate:
-        assert (await gate.execute(code)).ok
-        (stored,) = gate.runs.journals.store.all()
-        assert "more than is stored" in stored.lost
-        asks.add("Oslo")
-        outcome = await gate.execute(code)
-        assert "this run cannot wait for it: its answers are more than is stored" in outcome.error.message
-
-
 @pytest.mark.parametrize("caught", [False, True])
 @pytest.mark.parametrize("room", [0, 1, 3, 4])
 async def test_nothing_is_sent_that_could_not_be_stored_before(
@@ -266,7 +237,7 @@ async def test_nothing_is_sent_that_could_not_be_stored_before(
         )
         if not room:
             assert (before, outcome.error.hint) == (
-                [], "No call of this run was made. Tell the operator. Then run the program anew."
+                [], "No call of this run was made. Tell the operator. Then run the program again."
             )  # fmt: skip
             return
         (stored,) = gate.runs.journals.store.all()
