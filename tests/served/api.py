@@ -149,11 +149,11 @@ def item(n: int) -> dict[str, Any]:
     return {"id": n, "itemName": f"item {n}", "price": n * 1.5}
 
 
-def application(urls: list[str], log: str = os.devnull) -> Starlette:
+def application(urls: list[str], log_file: str = os.devnull) -> Starlette:
     """The API at `urls[0]`, and the same at `urls[1]`, the other origin."""
     marks: list[str] = []
     seen: list[dict[str, Any]] = []
-    created_log = open(log, "a", buffering=1)  # noqa: SIM115
+    created_log = open(log_file, "a", buffering=1)  # noqa: SIM115
 
     async def openapi(request: Request) -> Response:
         return JSONResponse(document(urls[0]))

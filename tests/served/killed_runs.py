@@ -54,8 +54,8 @@ class Counting(Answering):
     what was asked. A write with a key that it knows is not made again."""
 
     written: ClassVar[Counter[str]] = Counter()
-    received: ClassVar[set[str]] = set()
-    """The names of all writes that it was asked for, done or not."""
+    received: ClassVar[dict[str, str]] = {}
+    """The names of all writes that it was asked for, done or not, and their methods."""
 
     faults: ClassVar[dict[tuple[int, str], Callable[[int], None]]] = {}
     """What else happens `before` or `after` a request is done, or when it is `answered`: it is passed the caller's
@@ -70,7 +70,7 @@ class Counting(Answering):
     def begin(cls, victim: tuple[int, str] = (0, "")) -> None:
         """Forget what was, and kill the caller there."""
         Counting.written, Counting.keys, Counting.methods, Counting.victim = Counter(), set(), [], victim
-        Counting.received, Counting.faults = set(), {}
+        Counting.received, Counting.faults = {}, {}
 
     @classmethod
     def once(cls) -> dict[str, int]:
@@ -93,7 +93,7 @@ class Counting(Answering):
             self.methods.append(self.command)
             number = len(self.methods)
             if self.command != "GET":
-                self.received.add(asked["name"])
+                self.received[asked["name"]] = self.command
         self._fail(number, "before")
         if self.victim == (number, "before"):
             self._kill()

@@ -296,10 +296,10 @@ class Soak:
         calm = not self.faults
         try:
             outcome = await agent.call(tool, **arguments)
-        except BaseException as error:  # also a cancellation, by a connection that broke
-            self.book.lost[_hash(program)] = repr(error)
-            if isinstance(error, Exception) and calm and epoch == self.epoch and not self.faults:
-                self.book.wrong.append(f"{kind.name}: {error!r}")
+        except BaseException as broken:  # also a cancellation, by a connection that broke
+            self.book.lost[_hash(program)] = repr(broken)
+            if isinstance(broken, Exception) and calm and epoch == self.epoch and not self.faults:
+                self.book.wrong.append(f"{kind.name}: {broken!r}")
             raise
         assert isinstance(outcome, dict), outcome
         if run := resumable(outcome):
