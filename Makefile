@@ -7,7 +7,9 @@ export TMPDIR := $(CURDIR)/.venv/tmp
 export PIP_CACHE_DIR := $(CURDIR)/.venv/cache/pip
 export UV_CACHE_DIR := $(CURDIR)/.venv/cache/uv
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export UV_SYSTEM_CERTS := 1# the machine's certificates, as pip and git use them
 export XDG_STATE_HOME := $(CURDIR)/.venv/state
+export PYTHONDONTWRITEBYTECODE :=# each process that a test starts would compile all that it imports
 DISTRIBUTIONS := core $(wildcard libs/* plugins/*) examples/demo
 
 .PHONY: setup demo quick test test-all coverage peers shuffle lint tox bench lock clean
@@ -25,6 +27,9 @@ setup: .venv/ready
 demo: setup
 	@$(BIN)/doorward demo
 
+# What `make test` leaves out starts processes, waits or measures: nothing that it runs depends on the load of the machine.
+FIRST := -n auto --dist loadfile --no-loadscope-reorder --hypothesis-profile same -m "not slow and not alone or essential"
+
 # A file of tests stays together. Twice as many workers as a small machine has processors: most tests wait for other processes.
 WORKERS ?= 4
 SIDE_BY_SIDE := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
@@ -32,12 +37,11 @@ SIDE_BY_SIDE := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 ABSENT := .venv/absent
 
 quick: setup
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not slow" core/tests
+	$(BIN)/python -m pytest $(FIRST) core/tests
 
 test: setup
 	rm -rf $(ABSENT)
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not slow" --absent $(ABSENT)/test $(wildcard libs) plugins core/tests examples tests/test_*.py \
-	  tests/served/test_main_job.py
+	$(BIN)/python -m pytest $(FIRST) --absent $(ABSENT)/test tests/served/test_main_job.py $(wildcard libs) plugins core/tests tests/test_*.py
 
 # Every test, once: those of each distribution with that alone, then what crosses them; at last what counts things of the whole machine.
 test-all: tox

@@ -2,7 +2,10 @@
 that name.)
 
 * A test leaves its process as it found it, so that none depends on which ones ran before it.
-* hypothesis has no clock: how long an example takes says how busy the machine is.
+* A test that is not marked `slow` starts no process, and does not wait for time to pass: `make test` is green on any
+  machine, however busy. What it starts is noticed here; what it waits for, in `tests/test_habits.py`.
+* hypothesis has no clock: how long an example takes says how busy the machine is. `make test` takes the same examples
+  each time (the profile `same`); new ones are tried by `make test-all`.
 * A server of the standard library keeps as many connections waiting as any test opens at once.
 * A test that needs what is absent is skipped with "… is absent: …". `--absent FILE` lists these, for `make peers`;
   under DOORWARD_PEERS=required, which that sets, they fail.
@@ -37,6 +40,9 @@ REQUIRED = os.environ.get("DOORWARD_PEERS") == "required"
 """Read at once: tests change the environment."""
 
 hypothesis.settings.register_profile("doorward", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile(
+    "same", hypothesis.settings.get_profile("doorward"), derandomize=True, max_examples=30
+)
 hypothesis.settings.load_profile("doorward")
 
 # Tests ask a server a hundred things at once. Out of a queue of 5, which is the standard library's, the rest fall, and
@@ -122,6 +128,26 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return f"{part[0]}{crc32(nodeid.encode()) % PARTS}" if part else super()._split_scope(nodeid)
 
     return Parted(config, log)
+
+
+# What starts processes
+
+STARTS = frozenset({"subprocess.Popen", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"})
+"""Events (PEP 578) of a process that is started."""
+
+_started: list[str] = []
+sys.addaudithook(lambda event, arguments: _started.append(str(arguments)) if event in STARTS else None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    """Only what is left out of `make test`, or essential to it, starts processes."""
+    result = yield
+    started = _started.copy()
+    _started.clear()
+    if started and not {"slow", "alone", "essential"} & {mark.name for mark in item.iter_markers()}:
+        pytest.fail(f"It starts a process, so it is to be marked `slow`: {started[0]:.300}", pytrace=False)
+    return result
 
 
 # A test and its process

@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/contract.md"
 LAST = {

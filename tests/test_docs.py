@@ -99,6 +99,7 @@ def rows(page: str, heading: str) -> dict[str, list[str]]:
     return {first.strip("`"): rest for first, *rest in reversed(cells)}
 
 
+@pytest.mark.slow
 def test_the_architecture_names_what_there_is() -> None:
     """ARCHITECTURE.md names each distribution and each room, in the room's own words; each file that it names is there, with what
     it names in it."""
@@ -123,6 +124,7 @@ def test_the_architecture_names_what_there_is() -> None:
             scope = found[0]
 
 
+@pytest.mark.slow
 def test_the_reference_is_what_the_code_says() -> None:
     """The pages of `docs/reference` are those that `make reference` writes."""
     pages = runpy.run_path(str(ROOT / "docs/reference/generate.py"))["pages"]()
@@ -130,6 +132,7 @@ def test_the_reference_is_what_the_code_says() -> None:
     assert there == pages, "run `make reference`"
 
 
+@pytest.mark.slow
 def test_the_lists_of_messages_are_what_the_code_says() -> None:
     """The pages of `docs/troubleshooting` are those that `make reference` writes. CONTRACT: CLI-12."""
     pages = runpy.run_path(str(ROOT / "docs/troubleshooting/generate.py"))["pages"]()
@@ -137,6 +140,7 @@ def test_the_lists_of_messages_are_what_the_code_says() -> None:
     assert there == pages, "run `make reference`"
 
 
+@pytest.mark.slow
 def test_every_hint_is_found_by_its_words() -> None:
     """Each text that stands in the code as a hint, or is returned by the module of hints, is on a page; so is each message that
     docs/troubleshooting.md shows. CONTRACT: CLI-12."""
@@ -227,6 +231,7 @@ def test_the_table_of_the_command_line_is_in_the_changelog() -> None:
     assert [name for name in COMMANDS if f"`{name}`" not in text] == []
 
 
+@pytest.mark.slow
 def test_links_lead_somewhere() -> None:
     """Every relative link of a page names a file, and its anchor a heading."""
     for page in PAGES:
@@ -243,6 +248,7 @@ def test_links_lead_somewhere() -> None:
                 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("snippet", snippets("toml"), ids=str)
 def test_toml_snippets_are_configurations(snippet: Snippet, tmp_path: Path) -> None:
     """A TOML block parses; one that configures Doorward is valid, every driver's settings included. One that describes
@@ -590,6 +596,7 @@ def test_the_quick_start_of_mcp_servers_works(tmp_path: Path) -> None:
     assert json.loads(doorward("run", "program.py", "--json"))["value"] == 1.5
 
 
+@pytest.mark.slow
 def test_the_library_snippet_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -604,6 +611,7 @@ def test_the_library_snippet_works(
     assert capsys.readouterr().out.split() == ["1", "0"]  # a function that reads is found by "list"
 
 
+@pytest.mark.slow
 def test_the_programs_of_the_docs_do_what_they_say(tmp_path: Path) -> None:
     """What docs/programs.md says of values, parameters, cut results and errors holds. CONTRACT: EXE-03, OUT-04,
     CAC-02."""
@@ -641,6 +649,7 @@ def test_the_programs_of_the_docs_do_what_they_say(tmp_path: Path) -> None:
     anyio.run(check)
 
 
+@pytest.mark.slow
 def test_what_monty_runs_is_what_its_readme_says(tmp_path: Path) -> None:
     """The modules that the README lists can be imported, those that it excludes cannot; so with syntax."""
     readme = rows("plugins/sandbox_monty/README.md", "## What it can run")

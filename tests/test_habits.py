@@ -1,8 +1,9 @@
-"""What keeps the habits of the project: fragments of the changelog, hooks before a commit, the workflow, forms, who
+"""What keeps the habits of the project: tests that do not wait, fragments of the changelog, hooks before a commit, the workflow, forms, who
 reviews."""
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -20,6 +21,74 @@ FORMS = [file for file in (GITHUB / "ISSUE_TEMPLATE").glob("*.yml") if file.name
 FRAGMENTS = [file for file in CHANGES.iterdir() if file.name not in ("README.md", "template.md")]
 WIDTH = 150
 """Characters of a line of a fragment, which stands behind a star."""
+
+
+CLOCKS = {"fail_after", "monotonic", "move_on_after", "perf_counter", "process_time", "sleep", "wait_for"}
+
+
+def waits_of_quick_tests(text: str) -> list[str]:
+    """The names of tests that are not marked `slow`, with what they wait for or measure. `sleep(0)` is a turn of the loop."""
+    waits = []
+
+    def is_slow(marks: list[ast.expr]) -> bool:
+        return any(isinstance(part, ast.Attribute) and part.attr == "slow" for mark in marks for part in ast.walk(mark))
+
+    def visit(body: list[ast.stmt], slow: bool) -> None:
+        marks = [
+            node.value for node in body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark"
+        ]
+        slow = slow or is_slow(marks)
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                visit(node.body, slow or is_slow(node.decorator_list))
+            elif (
+                isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+                and not slow
+                and not is_slow(node.decorator_list)
+            ):
+                waits.extend(
+                    f"{node.name}: {ast.unparse(call)}" for call in clock_calls(node) if node.name.startswith("test_")
+                )
+
+    visit(ast.parse(text).body, slow=False)
+    return waits
+
+
+def clock_calls(test: ast.AST) -> list[ast.Call]:
+    return [
+        node
+        for node in ast.walk(test)
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).rpartition(".")[2] in CLOCKS
+        and not (node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value == 0)
+    ]
+
+
+@pytest.mark.slow
+def test_quick_tests_wait_for_no_time_to_pass() -> None:
+    """A test that sleeps, reads a clock or has a deadline is marked `slow`: on a busy machine it may fail."""
+    folders = ("core/tests", "libs/*/tests", "plugins/*/tests")
+    files = [
+        *(ROOT / "tests").glob("test_*.py"),
+        *(file for folder in folders for file in ROOT.glob(f"{folder}/**/test_*.py")),
+    ]
+    waits = {str(file): found for file in files if (found := waits_of_quick_tests(file.read_text(encoding="utf-8")))}
+    assert waits == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("def test_a():\n    time.sleep(1)", ["test_a: time.sleep(1)"]),
+        ("async def test_a():\n    await sleep(0)", []),
+        ("class TestA:\n    def test_a(self):\n        with anyio.fail_after(2): ...", ["test_a: anyio.fail_after(2)"]),
+        ("@pytest.mark.slow\ndef test_a():\n    time.sleep(1)", []),
+        ("pytestmark = [pytest.mark.anyio, pytest.mark.slow]\ndef test_a():\n    time.sleep(1)", []),
+    ],
+)
+def test_waits_are_found(text: str, found: list[str]) -> None:
+    """The check sees what it is for."""
+    assert waits_of_quick_tests(text) == found
 
 
 def loaded(file: Path) -> Any:
@@ -45,6 +114,7 @@ def wrong_fragment(name: str, text: str) -> str:
     return ""
 
 
+@pytest.mark.slow
 def test_fragments_are_well_formed() -> None:
     """Each says a kind that there is, and one or two sentences without a star."""
     assert {
@@ -70,6 +140,7 @@ def test_odd_fragments_are_found(name: str, text: str) -> None:
     assert not wrong_fragment("a-b.added.2.md", "It does something new that users see.\n")
 
 
+@pytest.mark.slow
 def test_the_changelog_can_be_built(tmp_path: Path) -> None:
     """What `make changelog` writes has each fragment below its kind, behind a star, before what was there; then they
     are gone."""
@@ -172,6 +243,7 @@ def test_code_owners_own_what_is_there() -> None:
             assert pattern == "*" or list(ROOT.glob(pattern.strip("/"))), line
 
 
+@pytest.mark.slow
 def test_agents_are_led_to_what_people_read() -> None:
     """AGENTS.md is short, and leads to the pages with the rules."""
     text = (ROOT / "AGENTS.md").read_text(encoding="utf-8")

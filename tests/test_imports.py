@@ -50,6 +50,7 @@ def imported(file: Path, known: dict[str, Path]) -> set[str]:
     return {each if each in known else each.rpartition(".")[0] for each in named(file)} & known.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
 def test_no_circle(package: Path) -> None:
     """The modules of a distribution can be put in a row in which each imports only what stands before it."""
@@ -61,6 +62,7 @@ def test_no_circle(package: Path) -> None:
         pytest.fail(" imports ".join(reversed(error.args[1])))
 
 
+@pytest.mark.slow
 def test_no_module_imports_doorward_itself() -> None:
     """`doorward` and `doorward.commands` stand above all rooms: what lies in one imports from the module that has
     it."""
@@ -69,6 +71,7 @@ def test_no_module_imports_doorward_itself() -> None:
     assert [name for name, file in known.items() if name not in above and imported(file, known) & above] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
 def test_what_is_imported_of_ours_is_declared(package: Path) -> None:
     """A distribution depends on every other one of ours that it imports."""

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PAGE = (Path(__file__).parents[1] / "docs/policy.md").read_text(encoding="utf-8")
 TABLES = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 SHOWN = re.findall(r"^\$ doorward (policy test .*)\n(.+)", PAGE, re.MULTILINE)

@@ -184,6 +184,7 @@ def test_ranges_between_distributions() -> None:
             assert [r.name for r in ours] == ["doorward", *BUILT_ON.get(folder.name, ())], folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", DISTRIBUTIONS, ids=named)
 def test_what_every_distribution_has(folder: Path) -> None:
     """A README that says something, a marker of its types, tests with unique names, one licence and one build system.
@@ -200,6 +201,7 @@ def test_what_every_distribution_has(folder: Path) -> None:
     assert about["build-system"]["build-backend"] == "hatchling.build"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", [CORE, *LIBS, *PLUGINS], ids=named)
 def test_a_distribution_declares_what_it_imports(folder: Path) -> None:
     """Exactly that: no library comes by chance, and none for nothing. An extra brings what is imported late."""
@@ -321,6 +323,7 @@ def test_core_names_no_other_distribution() -> None:
     assert all(names.search(f'"{project(folder)["project"]["name"]}"') for folder in [*LIBS, *PLUGINS, DEMO])
 
 
+@pytest.mark.slow
 def test_plugins_import_only_what_is_offered() -> None:
     """A plugin or library imports `doorward` and `doorward.commands`, and of others of ours the packages of those that
     it declares as dependencies, all by names that they export."""
@@ -341,6 +344,7 @@ def test_plugins_import_only_what_is_offered() -> None:
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_only_the_mcp_package_of_core_imports_the_sdk() -> None:
     """`mcp` and `mcp_types` are imported below `doorward/mcp` alone."""
     found = [
@@ -349,6 +353,7 @@ def test_only_the_mcp_package_of_core_imports_the_sdk() -> None:
     assert [path for path in found if not path.startswith("core/src/doorward/mcp/")] == []
 
 
+@pytest.mark.slow
 def test_no_registry_is_named() -> None:
     """No tracked file names the host of a package registry: where packages come from is the user's configuration."""
     hosts = (
@@ -393,6 +398,7 @@ def test_the_workspace_has_every_distribution() -> None:
     )
 
 
+@pytest.mark.slow
 def test_every_test_is_run_by_something() -> None:
     """Folders of tests are those of the distributions, which `make tox` runs, and the two that `make test-all` runs
     with all of them."""
@@ -449,6 +455,7 @@ def test_the_examples_are_tested() -> None:
     assert [file.name for file in examples if file.name not in tests and file.stem not in tests] == []
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_a_merge() -> None:
     """No file holds a line by which git marks a conflict."""
     marks = re.compile(r"^(<{7}|>{7}|\|{7}) ", re.MULTILINE)
@@ -486,6 +493,7 @@ def measured(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
+@pytest.mark.slow
 def test_what_is_tested_too_little_fails_the_gate(measured: Any) -> None:
     """Lines and branches, in whatever process they run; of a distribution that is new, too, and of modules that no test
     imports. CONTRACT: TST-02."""

@@ -18,6 +18,8 @@ from doorward import Gateway
 from served.product import Answering, web
 from test_docs import Snippet, snippets, text_of
 
+pytestmark = pytest.mark.slow
+
 PROGRAMS = [
     snippet
     for snippet in snippets("python")

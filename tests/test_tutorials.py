@@ -23,6 +23,8 @@ from mcp.client import Client
 from mcp.client.stdio import stdio_client
 from served.product import Answering, module, web
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "docs/plugins.md", *sorted((ROOT / "docs/plugins").glob("*.md"))]
 NAME = re.compile(r"# ([\w./-]+\.(?:py|toml|sh))\n")

@@ -95,6 +95,7 @@ def replaced(file: Path) -> None:
     SqliteCatalog(file).made().close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", HOLDERS.values(), ids=HOLDERS)
 async def test_a_locked_catalog_keeps_nobody(weather: Any, how: str) -> None:
     """While another process holds the catalog, programs run at once, with functions or without; and it is not
@@ -116,6 +117,7 @@ async def test_a_locked_catalog_keeps_nobody(weather: Any, how: str) -> None:
     assert (weather.folder / "state/catalog.db").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", HOLDERS.values(), ids=HOLDERS)
 async def test_a_catalog_that_is_locked_at_the_start(weather: Any, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A gateway starts although the catalog is locked, runs what needs no function, and reads it as soon as it can be
@@ -188,6 +190,7 @@ async def test_a_compile_heals(weather: Any, harm: Any) -> None:
         assert (await gate.execute(CALL)).value == HIGH
 
 
+@pytest.mark.slow
 async def test_a_catalog_on_a_full_disk(weather: Any, small_disk: Any) -> None:
     """What cannot be stored is blamed on the disk, not on the source; what was compiled before is served."""
     state = small_disk.folder / "state"
@@ -204,6 +207,7 @@ async def test_a_catalog_on_a_full_disk(weather: Any, small_disk: Any) -> None:
         assert not gate.servers.outdated
 
 
+@pytest.mark.slow
 async def test_a_disk_that_is_full_at_the_start(weather: Any, small_disk: Any) -> None:
     """Programs that need no function run even if no catalog can be made."""
     (small_disk.folder / "state").mkdir(mode=0o700)
@@ -237,6 +241,7 @@ class Stuck:
         pass
 
 
+@pytest.mark.slow
 async def test_keeping_holds_no_answer(weather: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer does not wait for a cache that does not answer, and says that the program was not kept; the next ones
     do not even ask."""
@@ -257,6 +262,7 @@ async def test_keeping_holds_no_answer(weather: Any, monkeypatch: pytest.MonkeyP
         assert error.kind == "config"
 
 
+@pytest.mark.slow
 async def test_a_cache_that_is_quick_is_not_waited_for(weather: Any) -> None:
     """Once it has kept a program under the id that it was given, later answers have their ids before it is done; whoever
     runs such a program waits until it is there."""
@@ -299,6 +305,7 @@ async def test_writers_make_no_file_in_passing(tmp_path: Path) -> None:
     catalog.close()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 @pytest.mark.parametrize("configured", [True, False])
 def test_a_log_that_cannot_be_written_stops_nothing(monkeypatch: pytest.MonkeyPatch, configured: bool) -> None:

@@ -200,6 +200,7 @@ async def test_server_narrows_its_functions(doorward_host: Any, setting: str, na
         assert list(gate.catalog.names("weather") if await gate.list_servers() else ()) == names
 
 
+@pytest.mark.slow
 async def test_compile_is_incremental(doorward_host: Any) -> None:
     """Nothing changed, nothing compiled; a changed document or setting is seen, `force` always compiles. CONTRACT:
     SRC-12, SRC-13."""

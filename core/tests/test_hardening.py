@@ -77,6 +77,7 @@ async def test_compiling_reveals_nothing(
     assert "[secret]" in (err if url == "crash" else seen), "what a defect says is for the operator alone"
 
 
+@pytest.mark.slow
 def test_processes_that_start_together_share_a_catalog(tmp_path: Path) -> None:
     """Six first starts at once make one catalog, which all of them see."""
     code = "import sys, pathlib, doorward.catalog.sqlite_store as s\npath = pathlib.Path(sys.argv[1])\n"
@@ -123,6 +124,7 @@ async def test_a_made_up_cursor_is_no_accident(doorward_host: Any) -> None:
         assert (await gate.search_functions("forecast", cursor=cursor))["functions"] == []
 
 
+@pytest.mark.slow
 def test_reading_a_program_takes_linear_time() -> None:
     """A long chain of names is followed in one pass over the tree."""
     code = "\n".join(f"a{i}=a{i + 1}" for i in range(4000)) + "\nasyncio.gather(a0)\n"
@@ -131,6 +133,7 @@ def test_reading_a_program_takes_linear_time() -> None:
     assert time.process_time() - started < 5
 
 
+@pytest.mark.slow
 async def test_size_is_checked_before_reading(doorward_host: Any) -> None:
     """Twelve megabytes of source are refused without being parsed. CONTRACT: SBX-09."""
     async with doorward_host.gateway(CONFIG) as gate:
@@ -270,6 +273,7 @@ def test_what_is_too_large_is_not_kept() -> None:
         Artefacts(MemoryArtefacts(), most=100, seconds=60).keep("x" * 1000, "text/plain", "me")
 
 
+@pytest.mark.slow
 async def test_alternatives_that_refer_to_one_another_do_not_stop_the_host(doorward_host: Any) -> None:
     """Checking a deep argument against a recursive schema of alternatives takes bounded time and memory."""
     args = {"type": "array", "items": {"$ref": "#/$defs/F"}}
@@ -335,6 +339,7 @@ async def test_running_again_changes_nothing_that_is_kept(doorward_host: Any) ->
         assert (await gate.run_cached(kept.cache_id)).value == "Oslo"
 
 
+@pytest.mark.slow
 async def test_many_servers_compile_at_once(doorward_host: Any) -> None:
     """Twenty servers write into one catalog at the same time, and all of them are there."""
     servers = "".join(f'[servers.s{i}]\nsource = "fake"\n' for i in range(20))
@@ -436,6 +441,7 @@ class _Redirecting(http.server.BaseHTTPRequestHandler):
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["elsewhere", "metadata", "circle", "odd", "moved"])
 async def test_a_guide_is_not_followed_to_another_host(doorward_host: Any, path: str) -> None:
     """Agents read what a guide says: who keeps it cannot make Doorward read what is in its own network. CONTRACT:

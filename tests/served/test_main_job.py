@@ -13,7 +13,7 @@ import pytest
 
 from .product import TOOLS, Agent, Api, Project, connected
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 SUM = """\
 import asyncio
@@ -37,6 +37,7 @@ def expected(pages: int, factor: float = 1.0) -> float:
     return factor * sum((10 * page + n) * 1.5 for page in range(1, pages + 1) for n in range(10))
 
 
+@pytest.mark.essential
 async def test_search_get_execute_and_again(agent: Agent) -> None:
     """The whole job, text and structured content alike. CONTRACT: EXE-01, EXE-05, EXE-06, EXE-22, CAC-01, CAC-02,
     DIS-08, CLI-02."""
@@ -103,6 +104,7 @@ async def test_a_function_is_shown_with_what_it_answers(stdio: Agent) -> None:
     assert "import shelf" in stdio.text or "from shelf import" in stdio.text
 
 
+@pytest.mark.essential
 async def test_errors_say_where_and_what_to_do(agent: Agent) -> None:
     """A failure has its type, the line in the agent's own code, what was printed before, and a hint with near names or
     the right signature. CONTRACT: OUT-05, SEC-10."""

@@ -164,6 +164,7 @@ async def _guide(gate: Gateway, who: str) -> str:
     return gate.skills.read("zephyr_vault", who)
 
 
+@pytest.mark.slow
 async def test_a_server_that_is_not_theirs_does_not_exist(place: Any) -> None:
     """Neither listed, searched, described, imported, called, nor named by an error, a hint, a guide or a tool."""
     async with place.gateway(BOTH) as gate:
@@ -177,6 +178,7 @@ async def test_a_server_that_is_not_theirs_does_not_exist(place: Any) -> None:
         assert not [text for text in alices if secret in text.lower()]
 
 
+@pytest.mark.slow
 async def test_the_answer_is_that_of_what_is_not_there_at_all(place: Any) -> None:
     """Whoever guesses a name learns nothing: the words are those for a name that nobody has."""
     async with place.gateway(BOTH) as gate:
@@ -286,6 +288,7 @@ def test_what_a_table_does_not_say_is_as_for_everyone(tmp_path: Path) -> None:
 NAMES = st.from_regex(r"[a-z][a-z0-9_-]{0,8}", fullmatch=True).filter(lambda name: name not in ("doorward", "re", "os"))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(name=NAMES, other=NAMES, cut=st.integers(0, 8))
 def test_a_server_is_meant_by_its_name_and_by_its_modules(name: str, other: str, cut: int) -> None:
@@ -392,6 +395,7 @@ async def _whose(gate: Gateway, who: str) -> Any:
     return (await gate.call("own.raw", principal=who))["who"]
 
 
+@pytest.mark.slow
 async def test_each_has_credentials_of_their_own(own: Any) -> None:
     """One source of each principal; who has no secret is told, by name and place, and breaks nobody else."""
     async with own.gateway(OWN) as gate:
@@ -559,6 +563,7 @@ async def test_who_comes_while_theirs_is_closed_has_a_new_one(own: Any, monkeypa
     assert [auth.over for auth in opened] == [True, True]
 
 
+@pytest.mark.slow
 def test_a_name_takes_no_word_out_of_the_answers_of_all() -> None:
     """Where an API wants to be told who asks, a principal whom an issuer lets choose a name could choose any word."""
     from doorward.secrets.owned import OwnedSecrets
@@ -610,6 +615,7 @@ async def _append(to: list[tuple[str, str]], key: Any) -> None:
     to.append(key)
 
 
+@pytest.mark.slow
 async def test_handles_are_their_principals(place: Any) -> None:
     """Sessions, cached programs, artefacts and runs a minute: another's id is one that there is not."""
     config = BOTH.replace('cache = "memory"', 'cache = "memory"\nlimits.rate = 8\nlimits.inline = "1KB"')
@@ -673,6 +679,7 @@ def test_what_one_keeps_costs_nobody_else_theirs() -> None:
     assert artefacts._store._held.total() == 1
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 50), st.integers(0, 20)), max_size=60))
 def test_artefacts_are_bounded_and_counted(steps: list[tuple[str, int, int]]) -> None:
     """Whoever keeps what: never more than there is room for, the newest is there, and the account is right."""

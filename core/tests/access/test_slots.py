@@ -70,6 +70,7 @@ async def ended(*tasks: asyncio.Future[Any]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
+@pytest.mark.slow
 async def test_one_principal_does_not_stop_the_others(few: Any) -> None:
     """However many runs and sessions one begins, others are served at once."""
     async with few.gateway(FEW) as gate:
@@ -96,6 +97,7 @@ async def test_who_is_busy_is_told_so(few: Any) -> None:
         assert (await gate.execute("1 + 1", principal="mallory")).ok
 
 
+@pytest.mark.slow
 async def test_a_session_that_is_busy_says_so(few: Any) -> None:
     async with few.gateway(FEW) as gate:
         session = (await gate.execute("x = 1", session_id="new")).session_id
@@ -107,6 +109,7 @@ async def test_a_session_that_is_busy_says_so(few: Any) -> None:
         await ended(running)
 
 
+@pytest.mark.slow
 async def test_a_session_whose_run_was_cancelled_has_no_slot(few: Any) -> None:
     """Nobody has to wait for a sweep."""
     async with few.gateway(FEW) as gate:
@@ -172,6 +175,7 @@ async def test_who_is_cancelled_while_waiting_takes_nothing() -> None:
     assert (slots._held, slots._waiting) == ({}, {})
 
 
+@pytest.mark.slow
 async def test_a_thousand_wait_in_little_memory(few: Any) -> None:
     """Executions that wait for the only sandbox are some kilobytes each, and their principals take turns."""
     few.install("executor", "patient", Patient)
@@ -203,6 +207,7 @@ async def test_a_thousand_wait_in_little_memory(few: Any) -> None:
         assert max(Counter(order[:begun]).values()) <= begun // 8 + 1
 
 
+@pytest.mark.slow
 async def test_so_many_wait_and_no_more() -> None:
     """One principal has half of the places in the queue at most; who comes then still waits, and is served in turn."""
     slots, order = Slots("few", 1, 30), list[str]()

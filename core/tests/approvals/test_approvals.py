@@ -74,6 +74,7 @@ async def test_a_run_waits_for_a_person(doorward_host: Any) -> None:
     assert request.lines == ("   2 | result = await weather.add_station(city='Oslo')",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("said", "asked"), [(ONCE, 2), (RUN, 1)])
 async def test_the_person_at_the_client_approves(doorward_host: Any, said: str, asked: int) -> None:
     """Once is for one call; for the run, no further call of the function is asked about."""
@@ -127,6 +128,7 @@ LIES: list[Any] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lie", LIES)
 async def test_what_was_not_offered_is_no_yes(doorward_host: Any, lie: Any) -> None:
     """A client that answers anything else has not approved; others may still answer."""
@@ -250,6 +252,7 @@ async def test_a_no_to_a_call_without_a_program_is_told_once(doorward_host: Any)
 ABC = "import asyncio\nfound = await asyncio.gather(*[weather.add_station(city=c) for c in 'abc'])\nresult = [f['city'] for f in found]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", ["approve these 3 calls, each once", RUN])
 async def test_calls_at_once_are_asked_about_at_once(doorward_host: Any, said: str) -> None:
     """The person sees all of them in one question; each has a request, and its yes, of its own."""
@@ -312,6 +315,7 @@ async def test_who_answers_elsewhere_leaves_the_rest_to_the_client(doorward_host
     assert (outcome.value, len(person.asked)) == (["a", "b", "c"], 2)
 
 
+@pytest.mark.slow
 async def test_no_question_is_longer_than_people_read(doorward_host: Any) -> None:
     """Thirty calls are two questions; a no to the second is none to the first."""
     code = (
@@ -354,6 +358,7 @@ async def one(n):
 result = await asyncio.gather(*[one(n / 2) for n in range(6)])"""
 
 
+@pytest.mark.slow
 async def test_a_run_waits_once_for_who_does_not_answer(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many calls it makes one after the other while its clock stands still."""
     monkeypatch.setattr(suspension, "GATHER_SECONDS", 2.5)  # on a busy machine, calls come later
@@ -372,6 +377,7 @@ async def test_time_in_vain_counts_once(monkeypatch: pytest.MonkeyPatch) -> None
         assert turns.in_vain == counted
 
 
+@pytest.mark.slow
 async def test_questions_that_are_answered_use_up_no_patience(doorward_host: Any) -> None:
     """A person who answers each in time is asked about each."""
 
@@ -393,6 +399,7 @@ async def one(n):
 result = await asyncio.gather(*[one(n) for n in range(20)])"""
 
 
+@pytest.mark.slow
 async def test_gathered_calls_lead_to_one_suspension(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls that come one after the other, each after an answer of its own: all are asked about before the run is
     suspended, and one resume makes all of them."""
@@ -417,6 +424,7 @@ async def test_the_same_call_twice_at_once_needs_two_answers(doorward_host: Any)
     assert (outcome.ok, len(person.asked), states) == (True, 1, ["used", "used"])
 
 
+@pytest.mark.slow
 async def test_no_more_requests_than_people_can_read(doorward_host: Any) -> None:
     """A program that asks for more is refused, and so is another of its principal."""
     async with doorward_host.gateway(CONFIG + "[approvals]\nopen = 2\n") as gate:
@@ -464,6 +472,7 @@ async def test_a_broken_file_is_no_yes(doorward_host: Any, damage: str) -> None:
         assert len(requests(gate)) == 1
 
 
+@pytest.mark.slow
 async def test_with_a_key_nothing_readable_lies_in_the_file(doorward_host: Any) -> None:
     """Neither the arguments nor the lines of the program; and nobody who guesses them finds out by the hashes. A yes
     counts as ever; with another key, or without any, there is none."""
@@ -491,6 +500,7 @@ async def test_with_a_key_nothing_readable_lies_in_the_file(doorward_host: Any) 
     assert not {each for row in hashes for each in row} & {each for row in plain[-1:] for each in row}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "forged",
     [
@@ -518,6 +528,7 @@ async def test_with_a_key_nobody_without_it_answers(doorward_host: Any, forged: 
         assert all([(await gate.runs.resume(run)).waiting for run in runs])
 
 
+@pytest.mark.slow
 async def test_requests_of_another_key_take_no_place(doorward_host: Any) -> None:
     """Nobody can see or answer them: they do not count as waiting."""
     few = CONFIG + "[approvals]\nopen = 1\n"
@@ -527,6 +538,7 @@ async def test_requests_of_another_key_take_no_place(doorward_host: Any) -> None
             assert "1 requests of yours wait already" in str((await gate.execute(ADD.replace("Oslo", "Rome"))).error)
 
 
+@pytest.mark.slow
 async def test_with_a_key_a_used_yes_stays_used(doorward_host: Any) -> None:
     from doorward.approvals.sqlite_approvals import SqliteApprovals
 
@@ -543,6 +555,7 @@ async def test_with_a_key_a_used_yes_stays_used(doorward_host: Any) -> None:
         assert (await gate.runs.resume(waiting.run)).waiting
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("durable", ["waits", "always"])
 async def test_an_older_copy_of_the_file_makes_no_used_yes_fresh(doorward_host: Any, durable: str) -> None:
     """Not for the run that used it, also after a restart: its journal knows."""
@@ -588,6 +601,7 @@ async def test_a_file_that_is_locked_is_no_yes(doorward_host: Any, monkeypatch: 
     assert "locked" in outcome.error.message
 
 
+@pytest.mark.slow
 async def test_a_write_in_flight_when_time_is_up_is_not_made_again(
     doorward_host: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -221,6 +221,7 @@ async def test_a_guessed_id_answers_nothing(desk: Desk, id: str) -> None:
     assert desk.open() == 1
 
 
+@pytest.mark.slow
 async def test_of_two_answers_the_first_counts(desk: Desk) -> None:
     """However close they are: one is told that it came too late, and by whom it was answered."""
     for number in range(20):
@@ -250,6 +251,7 @@ async def test_of_two_answers_the_first_counts(desk: Desk) -> None:
                 await desk.confirm(number)
 
 
+@pytest.mark.slow
 async def test_a_yes_is_used_by_one_of_two_processes(desk: Desk) -> None:
     """Races on one yes: never twice."""
     import anyio

@@ -10,7 +10,7 @@ from doorward.plugins.hookspecs import hookimpl
 
 from ..conftest import CONFIG, Weather
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 class Watches:

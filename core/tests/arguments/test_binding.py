@@ -240,6 +240,7 @@ def test_missing_arguments_are_told() -> None:
         bind(FUNCTION, ("a",), {"owner": "x"}, CATALOG)
 
 
+@pytest.mark.slow
 def test_messages_stay_short() -> None:
     """Alternatives, long values and long lists do not make long messages."""
     many: Any = Definitions(Card=CARD, Bank=BANK)

@@ -60,6 +60,7 @@ async def test_calls_are_counted_for_each_principal(doorward_host: Any) -> None:
             assert "[[budgets]] 1" in (told.value.hint or "")
 
 
+@pytest.mark.slow
 async def test_what_is_used_outlives_the_process(doorward_host: Any) -> None:
     """Not what was only held: the next gateway has exactly the rest."""
     text = budget("calls = 100")
@@ -72,6 +73,7 @@ async def test_what_is_used_outlives_the_process(doorward_host: Any) -> None:
             await ask(gate)
 
 
+@pytest.mark.slow
 async def test_calls_at_once_do_not_exceed_it(doorward_host: Any) -> None:
     """Two hundred at the same moment, and a budget of fifty."""
     async with doorward_host.gateway(budget("calls = 50")) as gate:
@@ -111,6 +113,7 @@ def used(state: Path, name: str) -> float:
     return float(amount)
 
 
+@pytest.mark.slow
 async def test_bytes_runs_and_money_are_counted(doorward_host: Any) -> None:
     """The answer that goes beyond is the last; a price is known before the call."""
     async with doorward_host.gateway(budget('bytes = "100KiB"')) as gate:
@@ -166,6 +169,7 @@ async def test_a_failed_call_counts(doorward_host: Any) -> None:
             await ask(gate)
 
 
+@pytest.mark.slow
 async def test_many_calls_are_few_statements(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process takes a share of what is left, and asks again when that is spent."""
     takes: list[float] = []
@@ -270,6 +274,7 @@ def failing(*given: object) -> None:
     raise ConfigError("budgets cannot be counted")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("what", ["add", "take"])
 async def test_who_is_cancelled_meanwhile_loses_nothing(
@@ -335,6 +340,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 async def test_several_processes_never_exceed_it(tmp_path: Path) -> None:
     """Four race for 300 calls: exactly as many are made, all told. Those of one that is killed are lost, not doubled."""
     file = tmp_path / "usage.db"

@@ -21,7 +21,7 @@ from doorward.journal_files.store import FileRuns
 
 from ..conftest import CONFIG
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 MOST_FUNCTION_CALLS = 410
 """Functions, of Python and in C, that are called between a program's call and its answer, with a journal in memory. It

@@ -215,6 +215,7 @@ def _loop(result: Any) -> list[Any]:
     return ring
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "answer", "why"),
     [

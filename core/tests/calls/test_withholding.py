@@ -77,6 +77,7 @@ def opened(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 USES = "await weather.quiet()\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "told", ["print({0!r})", "result = {0!r}", "result = [1, {{'x': {0!r}}}]", "raise ValueError({0!r})"]
 )
@@ -315,6 +316,7 @@ def test_a_flood_of_secrets_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     assert redactor.found(b"abcdefgh" * 200) == {0}
 
 
+@pytest.mark.slow
 def test_needles_are_found_across_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """A text is searched in pieces; wherever it is cut, a secret is found once."""
     monkeypatch.setattr(needles_module, "_PIECE_BYTES", 37)
@@ -326,6 +328,7 @@ def test_needles_are_found_across_pieces(monkeypatch: pytest.MonkeyPatch) -> Non
             assert [(match.start, match.end) for match in search.find(text)] == [(before, before + len(needle))]
 
 
+@pytest.mark.slow
 def test_threads_that_search_first_at_once_find_the_same() -> None:
     """What one thread remembers another one finds, also where both begin at once in a new process."""
     code = """

@@ -156,11 +156,13 @@ def test_what_was_compiled_before_is_compiled_again(tmp_path: Path) -> None:
     catalog.close()
 
 
+@pytest.mark.slow
 def test_a_start_waits_for_no_numpy() -> None:
     """Only a search and a compile need it; a gateway that starts does neither."""
     check_light_import("doorward.gateway", forbidden=("numpy",))
 
 
+@pytest.mark.slow
 def test_opens_in_constant_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Opening reads nothing of what is stored: with 20,000 functions SQLite takes as many steps as with one."""
     stored(tmp_path, *(function(f"f{i}", "A function among many") for i in range(20_000))).close()

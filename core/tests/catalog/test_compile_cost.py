@@ -14,6 +14,8 @@ from doorward.catalog.catalog import Catalog
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward_testing import check_light_import
 
+pytestmark = pytest.mark.slow
+
 MOST_CALLS = 700
 """Calls of functions, those of C included, for each function of a compile: a third more than it takes."""
 

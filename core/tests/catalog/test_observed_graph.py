@@ -13,7 +13,7 @@ from doorward.graph.producers import Edge
 
 from ..learning.shop import CONFIG, Shop
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 TICKET = {"type": "object", "properties": {"ticket_id": {"type": "integer"}}, "required": ["ticket_id"]}
 

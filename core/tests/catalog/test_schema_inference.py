@@ -122,6 +122,7 @@ def texts(value: Any) -> list[str]:
     return [str(value)] if isinstance(value, (str, int, float)) and not isinstance(value, bool) else []
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(VALUES, max_size=4))
 def test_no_value_is_in_a_shape_and_the_text_is_python(values: list[Any]) -> None:
@@ -137,6 +138,7 @@ def test_no_value_is_in_a_shape_and_the_text_is_python(values: list[Any]) -> Non
     ast.parse(f"{written(known, lambda name: None)}: ...")
 
 
+@pytest.mark.slow
 def test_a_shape_is_bounded() -> None:
     value: Any = {f"leaf{chr(97 + i)}": 1 for i in range(20)}
     for _ in range(40):
@@ -249,6 +251,7 @@ def test_it_survives_a_compile_of_the_same_function_only(tmp_path: Path) -> None
     assert catalog.observation("weather", "same") is None
 
 
+@pytest.mark.slow
 def test_it_costs_next_to_nothing(tmp_path: Path) -> None:
     """A result like those before: well below the 0.1 ms that a call takes anyway."""
     catalog = catalog_with(tmp_path, function("f"))
@@ -384,6 +387,7 @@ async def test_probing_calls_only_what_surely_changes_nothing(doorward_host: Any
         assert list(await probe(gate, ["weather"])) == ["weather.denied", "weather.fails"]
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize("returns", [None, {"type": "string"}])
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ class TestArtefacts(ArtefactStoreConformance):
         return MemoryArtefacts()
 
 
+@pytest.mark.slow
 def test_sql_is_below_the_seam() -> None:
     """Only the engines know SQLite or write a statement; and what keeps the vectors of search views, a file of this
     machine that may be lost whatever engine keeps the catalog, and what processes of this machine used of budgets."""
@@ -158,6 +159,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("there", ["none", "one", "broken", "older"])
 def test_a_start_does_not_import_what_makes_tables(doorward_host: Any, there: str) -> None:
     """Whatever catalog there is: to import sqlite-utils takes longer than the start itself."""

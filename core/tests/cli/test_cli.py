@@ -168,6 +168,7 @@ class Spec(Weather):
         return str(self.settings)
 
 
+@pytest.mark.slow
 def test_add_keeps_the_file(cli: Cli, doorward_host: Any) -> None:
     """`add` makes the file or appends to it, keeps comments, writes paths relative to it, and compiles."""
     doorward_host.install("source", "spec", Spec)
@@ -284,6 +285,7 @@ class Started(Weather):
         return "it"
 
 
+@pytest.mark.slow
 def test_add_takes_a_command_line(cli: Cli, doorward_host: Any) -> None:
     """Behind `--` stands the command, whatever its options are; a table of texts is given entry by entry."""
     doorward_host.install("source", "started", Started)
@@ -351,6 +353,7 @@ def test_compile_tells(project: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "unchanged" not in project("compile", "--force").out
 
 
+@pytest.mark.slow
 def test_compile_as_json(project: Cli, doorward_host: Any) -> None:
     """The shape that other tools rely on; one broken server costs exit code 1 and no other server. CONTRACT: SRC-14."""
     told = project("compile", "--json").json["servers"]["weather"]
@@ -371,6 +374,7 @@ def test_compile_as_json(project: Cli, doorward_host: Any) -> None:
     assert project("compile", "nope").code == 2
 
 
+@pytest.mark.slow
 def test_compile_probes_when_it_is_told_to(project: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--probe` calls what only reads and needs no arguments, and says what was learnt and what failed. CONTRACT:
     SRC-23."""
@@ -442,6 +446,7 @@ def test_compile_says_what_is_behind(project: Cli, monkeypatch: pytest.MonkeyPat
     assert project("list", "weather").code == 0
 
 
+@pytest.mark.slow
 def test_a_document_that_turns_bad_leaves_the_last_compile_in_use(
     project: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -476,6 +481,7 @@ def test_clean(project: Cli, doorward_host: Any) -> None:
 # list, search, show, call
 
 
+@pytest.mark.slow
 def test_list(project: Cli, doorward_host: Any) -> None:
     """Servers with their functions or what is wrong; the functions of one. What was never compiled is compiled
     first."""
@@ -489,6 +495,7 @@ def test_list(project: Cli, doorward_host: Any) -> None:
     assert "warning: server other is broken: " in project("search", "city").err
 
 
+@pytest.mark.slow
 def test_a_command_about_one_server_leaves_the_others_alone(project: Cli, doorward_host: Any) -> None:
     """A server that is broken is neither asked again nor told by what does not concern it; the others are asked side by
     side."""
@@ -513,6 +520,7 @@ def test_a_command_about_one_server_leaves_the_others_alone(project: Cli, doorwa
     assert asked.count("slow_1") == 2
 
 
+@pytest.mark.slow
 def test_search_and_show(project: Cli) -> None:
     """Words find functions; the card of one, also by its original id, and what is not there costs exit code 1."""
     found = project("search", "forecast", "city", "--json", "--limit", "1").json
@@ -593,6 +601,7 @@ def test_call_with_a_file(cli: Cli, doorward_host: Any) -> None:
     assert cli("call", "post.send", "text=@a.png").code == 2
 
 
+@pytest.mark.slow
 def test_call_for_bytes(project: Cli, doorward_host: Any) -> None:
     """`--output` writes the bytes of a result, or its JSON, to a file."""
     assert project("call", "weather.raw", "--output", "raw.bin").out == ""
@@ -701,6 +710,7 @@ def test_run_saves_artefacts(project: Cli, doorward_host: Any) -> None:
     assert project("run", "p.py", "--artefacts", "file").code == 2
 
 
+@pytest.mark.slow
 def test_run_prints_whole_values(project: Cli, doorward_host: Any) -> None:
     """Nobody can fetch the rest of a value later, so all of it is printed, unless `[limits] inline` is set."""
     (doorward_host.folder / "p.py").write_text("result = await weather.big()")
@@ -851,6 +861,7 @@ def test_a_name_that_is_taken_gets_another(project: Cli) -> None:
     assert "time-mcp, for example" in project("add", "fake", "time").err
 
 
+@pytest.mark.slow
 def test_doctor_when_not(project: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each thing that is wrong comes with what to do, and one that stops the start with its reason. CONTRACT: OBS-04."""
     doorward_host.install("plugin", "moon", Checked)

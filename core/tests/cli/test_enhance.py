@@ -16,6 +16,8 @@ from doorward import Compiled, Enhancement, Function, ServerError
 from ..conftest import Cli, Weather
 from .conftest import GOOD, NAMES, Model
 
+pytestmark = pytest.mark.slow
+
 MARK = "# By a model, not by the API's document:"
 SAME = {"answered": 0, "accepted": 0, "known": 8, "left": 0, "cost": 0.0, "models": []}
 

@@ -32,6 +32,7 @@ def stations(cli: Cli, doorward_host: Any) -> Cli:
     return cli
 
 
+@pytest.mark.slow
 def test_the_graph_of_servers_and_functions(stations: Cli) -> None:
     """Of all servers, of one, of whoever needs something, and of who gives it: the same lines."""
     edge = stations("show", "--graph", "--json").json["graph"][0]

@@ -9,6 +9,8 @@ import pytest
 from ..conftest import Cli
 from ..learning.shop import CONFIG, Shop
 
+pytestmark = pytest.mark.slow
+
 RUN = """
 orders = await doorward.call("other.list_orders")
 await doorward.call("other.ship", order_key=orders[1]["number"], state="open")

@@ -99,6 +99,7 @@ def test_log_in_without_a_display(project: Cli) -> None:
     assert project("login", "weather", "--remove").out == "weather: nobody was logged in\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a script is the browser")
 @pytest.mark.parametrize("works", [True, False])
 def test_a_browser_is_opened(project: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, works: bool) -> None:
@@ -153,6 +154,7 @@ def test_whom_nobody_can_log_in_to(project: Cli, server: str, code: int, says: s
     assert project("login", server, "--remove").code == code
 
 
+@pytest.mark.slow
 def test_doctor_tells(project: Cli) -> None:
     """Whether somebody is logged in is part of what `doctor` checks."""
     checks = {check["check"]: check for check in project("doctor", "--json").json["checks"]}

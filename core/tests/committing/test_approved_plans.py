@@ -14,7 +14,7 @@ from ..approvals.conftest import Person
 from .conftest import CONFIG, READ, WORLD, requests
 from .test_commits import CODE, WRITTEN, planned
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 RULE = '[[policy.rules]]\nmatch = "{match}"\nthen = "{then}"\nreason = "a person reads it"\n'
 ASKS = CONFIG + RULE.format(match="weather.tag", then="confirm")

@@ -66,6 +66,7 @@ async def planned(gate: Any, code: str = CODE, **more: Any) -> str:
     return str(outcome.plan.id)
 
 
+@pytest.mark.slow
 async def test_what_was_read_has_changed(doorward_host: Any, writes: Any) -> None:
     """Nothing is written, and the difference is shown; once it is as it was, the plan can be committed. Fields that the
     operator ignores do not count, and an ETag says that nothing has changed whatever else the answer says."""
@@ -248,6 +249,7 @@ async def test_a_plan_that_there_is_not_is_answered_with_those_that_there_are(
         assert "You have no open plan" in (await gate.plans.commit(theirs[2], principal="bob")).error.hint
 
 
+@pytest.mark.slow
 async def test_a_program_that_behaves_otherwise_is_stopped(doorward_host: Any, writes: Any) -> None:
     """Whatever it hangs on that Doorward does not record: another write, other arguments, an answer that was to stand
     in another place, a write too much, a read too much. What came before it was written, and nothing after it."""
@@ -358,6 +360,7 @@ for n in [1, 2]:
         assert (await gate.runs.resume(plan)).notes == done.notes
 
 
+@pytest.mark.slow
 async def test_plans_and_commits_are_played_again(doorward_host: Any, writes: Any) -> None:
     """On what was recorded alone: nothing is sent, and another program gets the same answers. A write that a commit did
     not make has none."""

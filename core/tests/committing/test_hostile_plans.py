@@ -39,6 +39,7 @@ await weather.tag(id=7, tag=made["city"] if plans else "everything")
     assert [name for name, _ in writes()] == ["add_station"]
 
 
+@pytest.mark.slow
 async def test_a_yes_to_a_plan_is_none_to_what_nobody_knew(doorward_host: Any, writes: Any) -> None:
     """A rule asks because of a value that an upstream gave once the plan was agreed to, for another reason."""
     code = "made = await weather.add_station(city='Oslo')\nawait weather.tag(id=made['id'], tag='first')"
@@ -89,6 +90,7 @@ await weather.remove(id=seen["seen"], tag="x")
     assert "the-biggest" in told
 
 
+@pytest.mark.slow
 async def test_no_program_has_the_host_look_up_parts_of_answers_without_end(doorward_host: Any, writes: Any) -> None:
     """In one call, in its value, or by reading one wrong name after the other."""
     begin = 'made = await weather.add_station(city="Oslo")\n'

@@ -73,6 +73,7 @@ def box(doorward_host: Any) -> Any:
     return doorward_host
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_resources_and_prompts(box: Any) -> None:
     """Through the broker, by what the source offers; a server without says so."""
@@ -93,6 +94,7 @@ async def test_resources_and_prompts(box: Any) -> None:
         assert (error.message, error.hint) == ("Server 'toolbox' is not available", "Near: tool_box.")
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_what_a_configuration_leaves_of_resources(box: Any) -> None:
     """`exclude` holds for them as for functions."""
@@ -103,6 +105,7 @@ async def test_what_a_configuration_leaves_of_resources(box: Any) -> None:
         assert await gate.call("doorward.list_prompts", {"server": "tool-box"}) == ["prompts/list", {}]
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_what_a_server_is(box: Any) -> None:
     """What it is about, how many functions it has, some of their names, where it works. CONTRACT: DIS-14, MCP-12."""
@@ -119,6 +122,7 @@ async def test_what_a_server_is(box: Any) -> None:
         assert "folder" not in other["text"]
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_lists_of_tools_are_bounded(box: Any) -> None:
     """A note says how many more there are."""

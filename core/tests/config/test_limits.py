@@ -32,6 +32,7 @@ def test_each_limit_has_a_key_with_its_default_and_meaning() -> None:
     assert other.of_run() == Limits(memory_bytes=2**30, inline_bytes=5, timeout=7.0, calls=9)
 
 
+@pytest.mark.slow
 @given(TEXT, st.integers(0, 80))
 def test_the_beginning_of_a_text_has_so_many_bytes(text: str, most: int) -> None:
     """It is a whole text of at most so many bytes, and all of one that has no more."""

@@ -14,6 +14,7 @@ Loader = Callable[..., Loaded]
 Distro = Callable[..., None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "environ"),
     [
@@ -49,6 +50,7 @@ def test_the_locked_value_may_be_given_again(
     assert loaded(text, **environ).config.limits.timeout == 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "environ", "message"),
     [

@@ -111,6 +111,7 @@ ADDED: list[tuple[list[str], dict[str, Any], dict[str, str]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "written", "kept"), ADDED)
 def test_add_moves_credentials(
     upstream: Cli, doorward_host: Any, words: list[str], written: dict[str, Any], kept: dict[str, str]
@@ -216,6 +217,7 @@ def test_doctor_finds_credentials_in_the_wrong_place(upstream: Cli, doorward_hos
     assert not any(value in told.out for value in (LITERAL, "shared-both", 'abc"'))
 
 
+@pytest.mark.slow
 def test_doctor_is_content(upstream: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """References, files and variables, over https or on this machine, are no matter; nor is what a scheme lacks told
     twice."""

@@ -160,6 +160,7 @@ def test_one_of_the_environment_cannot_go(project: Cli, monkeypatch: pytest.Monk
     assert "DOORWARD_SERVERS__NEWS__READ_ONLY" in ended.out
 
 
+@pytest.mark.slow
 def test_a_broken_server_can_go(project: Cli, doorward_host: Any) -> None:
     """What cannot be used, for a wrong key or a source that is not installed, is removed like any other."""
     file = doorward_host.folder / "doorward.toml"
@@ -203,6 +204,7 @@ def test_what_is_no_toml_is_left_alone() -> None:
         without(Path("doorward.toml"), "[servers.a\n", "a")
 
 
+@pytest.mark.slow
 def test_a_login_that_was_left_can_go_later(project: Cli, doorward_host: Any) -> None:
     """Also of a server that is not in the file any more."""
     mine = log_in(doorward_host, "weather")
@@ -223,6 +225,7 @@ def test_a_name_that_leads_elsewhere_removes_no_folder(project: Cli, doorward_ho
     assert there.exists()
 
 
+@pytest.mark.slow
 def test_a_twin_keeps_what_was_compiled(project: Cli, doorward_host: Any) -> None:
     """Of two servers that programs import by one name, one is broken; removing it forgets nothing of the other."""
     with (doorward_host.folder / "doorward.toml").open("a") as file:
@@ -233,6 +236,7 @@ def test_a_twin_keeps_what_was_compiled(project: Cli, doorward_host: Any) -> Non
     assert "a-b" in (doorward_host.folder / "doorward.toml").read_text()
 
 
+@pytest.mark.slow
 def test_a_server_that_is_replaced_takes_no_comment_of_others_with_it(project: Cli, doorward_host: Any) -> None:
     """`add --force` keeps what stands above the server behind it."""
     assert project("add", "fake", "weather", "--force").code == 0

@@ -24,6 +24,7 @@ VISIBLE_FORMAT = {0x600, 0x601, 0x602, 0x603, 0x604, 0x605, 0x6DD, 0x70F, 0x890,
 """Signs of Arabic, Syriac and Kaithi that stand below others, and are seen."""
 
 
+@pytest.mark.slow
 def test_no_hidden_character_is_left() -> None:
     """No control character but the line break, no format character without a shape, no private one, no half of a
     pair."""
@@ -46,6 +47,7 @@ def test_what_is_seen_stays(text: str, clean: str) -> None:
     assert clean_text(text) == clean
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_clean_is_clean(text: str) -> None:
     """Property: cleaning a second time changes nothing."""

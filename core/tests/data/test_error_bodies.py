@@ -116,6 +116,7 @@ BODIES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(BODIES)
 def test_any_body_is_one_line(body: Any) -> None:
     """Whatever a body is made of, it is told without an error of ours, on one line, quoted or as JSON."""
@@ -144,6 +145,7 @@ def test_a_credential_is_found_in_what_is_told() -> None:
         assert secret[9:] not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [
@@ -159,6 +161,7 @@ def test_hostile_bodies_take_no_time(body: Any) -> None:
     assert time.process_time() - started < 5
 
 
+@pytest.mark.slow
 def test_deep_bodies_are_told_to_some_depth() -> None:
     """Nothing is looked for in any depth."""
     body: Any = "the end"

@@ -14,6 +14,8 @@ from doorward.data import json_reading
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.slow
+
 JSON = st.recursive(
     st.none()
     | st.booleans()

@@ -42,6 +42,7 @@ def test_what_is_written_in_pieces_is_the_json(value: Any) -> None:
     assert dump(value) == to_json(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [b"\x00\xff\xfe" * 10**6, ["x" * 10**6, {"y": 'é\ud83d\ude00"\\' * 10**5}]])
 def test_long_texts_and_bytes(value: Any) -> None:
     value = plain(value, keep=(bytes,))
@@ -63,6 +64,7 @@ async def test_work_on_large_values_is_done_in_a_thread(value: Any, there: bool)
     assert (used != threading.get_ident()) is there
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_whoever_gives_up_does_not_wait_for_the_thread() -> None:
     """A run's time ends while a large value is worked on: its answer does not come later for that."""

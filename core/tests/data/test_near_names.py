@@ -16,6 +16,7 @@ def test_what_is_like_nothing_has_no_near_name(asked: str) -> None:
     assert nearest(asked, NAMES) == []
 
 
+@pytest.mark.slow
 def test_long_names_take_no_time() -> None:
     """A name of a program's own making is compared by its beginning."""
     started = time.process_time()

@@ -135,6 +135,7 @@ def test_limits_are_told_in_a_tight_card() -> None:
     assert card.count("At most so many") == 1
 
 
+@pytest.mark.slow
 def test_every_class_that_is_cut_can_be_asked_for() -> None:
     """Each class of which a card tells keys is named with what shows it, and so is what that leaves out."""
     definitions = {f"Kind{i}": record(**{f"{name}_{i}": about for name, about in MANY.items()}) for i in range(8)}
@@ -159,6 +160,7 @@ def test_any_card_is_without_faults(properties: dict[str, Any], returns: Any, de
         assert describe_class(one, definitions.get, name)
 
 
+@pytest.mark.slow
 def test_a_card_of_a_huge_function_is_tried_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
     """A document can make each try look at all that one may: what finds the best width ends soon, and the card is short
     all the same."""

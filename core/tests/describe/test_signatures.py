@@ -331,6 +331,7 @@ BOMBS: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
 def test_bombs_stay_small_and_fast(name: str) -> None:
     """Schemas made to explode end in short valid text within a moment."""
@@ -364,6 +365,7 @@ def test_any_schema_gives_valid_python(
     json.dumps(example(returns, definitions.get))
 
 
+@pytest.mark.slow
 @given(JSON)
 def test_literals_mean_their_value(value: Any) -> None:
     """A literal evaluates to the value it was made of, or there is none."""
@@ -374,6 +376,7 @@ def test_literals_mean_their_value(value: Any) -> None:
         assert text.isprintable()
 
 
+@pytest.mark.slow
 @given(st.text(), st.integers(1, 50))
 def test_comments_are_one_short_printable_line(text: str, limit: int) -> None:
     """What goes into a comment has no line break, control character or text direction mark, and keeps its limit."""
@@ -382,6 +385,7 @@ def test_comments_are_one_short_printable_line(text: str, limit: int) -> None:
         assert line.isprintable()
 
 
+@pytest.mark.slow
 def test_the_rest_of_a_card_is_there_on_request() -> None:
     """A card says which classes it has cut, and each can be had in full: all fields, as sent and as received."""
     fields = {f"field_{i}": {"type": "string"} for i in range(150)}
@@ -421,6 +425,7 @@ def test_the_rest_of_a_card_is_there_on_request() -> None:
     assert "In full" not in describe(small, definitions.get, module="s")
 
 
+@pytest.mark.slow
 def test_parameters_that_a_card_leaves_out_are_there_on_request() -> None:
     """A card of very many parameters names those that it has no place for, and how to see the whole signature."""
     properties = {f"parameter_{i}": {"type": "string", "description": "word " * 30} for i in range(80)}

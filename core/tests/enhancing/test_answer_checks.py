@@ -33,6 +33,7 @@ def taken(catalog: Catalog, sent: str = "", **answer: Any) -> Enhancement:
     return checked(Enhancement(**answer), READ, sent, catalog).enhancement
 
 
+@pytest.mark.slow
 @given(st.fixed_dictionaries({}, optional=dict.fromkeys(Enhancement.__dataclass_fields__, JSON)))
 def test_an_answer_is_taken_or_useless(catalog: Catalog, answer: dict[str, Any]) -> None:
     """No answer is anything else, and what is taken of it is plain text and valid Python for readers."""

@@ -269,6 +269,7 @@ async def test_an_index_of_another_version_is_made_anew(tmp_path: Path, monkeypa
     assert catalog.index().names == ["one"]
 
 
+@pytest.mark.slow
 async def test_long_questions_let_others_have_their_turn(doorward_host: Any) -> None:
     """Ten questions of two hundred words take as long as hundreds of usual ones, and as many reasons are told as of
     one."""

@@ -41,6 +41,7 @@ def test_results_in_few_words(schema: Any, told: str) -> None:
     assert in_brief(schema, Reader(DEFINITIONS.get)) == told
 
 
+@pytest.mark.slow
 @given(ANY)
 def test_any_schema_is_told_in_a_line(schema: Any) -> None:
     """A hostile document neither breaks a line nor takes room."""

@@ -10,6 +10,8 @@ from doorward.graph.producers import MAX_PRODUCERS, edges
 from doorward.model.functions import Function
 from doorward.search.result_words import ResultWords
 
+pytestmark = pytest.mark.slow
+
 TEXT = {"type": "string"}
 SECONDS = 10
 """Far more than it takes, and far less than without bounds: those took minutes."""

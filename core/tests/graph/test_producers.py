@@ -138,6 +138,7 @@ SCHEMAS: st.SearchStrategy[Any] = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(parameters=SCHEMAS, returns=SCHEMAS, definition=SCHEMAS, route=st.text("/{}ai", max_size=12))
 def test_any_schema_is_read(parameters: Any, returns: Any, definition: Any, route: str) -> None:
     """Whatever a document says, there is an answer."""
@@ -149,6 +150,7 @@ def test_any_schema_is_read(parameters: Any, returns: Any, definition: Any, rout
     assert isinstance(edges(functions, {"A": definition}.get), list)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("many", [300])
 def test_it_is_bounded(many: int) -> None:
     """A result of thousands of identifiers takes as many as are read, and eight functions are known for one argument."""

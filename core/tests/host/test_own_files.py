@@ -359,6 +359,7 @@ for name in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root becomes another user")
 def test_another_user_has_the_same_walls(tmp_path: Path) -> None:
     """Who is not root uses folders of their own, and neither root's nor what everybody may write in."""

@@ -128,6 +128,7 @@ def test_it_answers_at_once_however_long_the_line_is() -> None:
     assert not starts_doorward(["\0", "serve", "x" * 10**6, "é\udcff", "serve"])
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(["sh", "-c", "x", "'", "$(", "serve", "doorward-x"]) | st.text(max_size=20)))
 def test_it_answers_whatever_the_words(words: list[str]) -> None:
     assert starts_doorward(words) in (True, False)

@@ -92,6 +92,7 @@ print(file.opened(10).execute("SELECT count(*) FROM things").fetchone()[0])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("there", [False, True])
 def test_processes_change_it_once(tmp_path: Path, there: bool) -> None:
     """Those that start together take each step once."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import subprocess
 import time
 
+import pytest
 from doorward import Watchdog
 
 
+@pytest.mark.slow
 def test_it_ends_what_is_left() -> None:
     """At the end of its pipe it kills the processes in its charge, and no other; when it is closed or killed itself it
     kills none."""
@@ -38,6 +40,7 @@ def test_it_ends_what_is_left() -> None:
             process.wait()
 
 
+@pytest.mark.slow
 def test_it_rests_when_nothing_is_in_its_charge() -> None:
     """Its shell goes then, and comes again."""
     dog = Watchdog("kill -9 $left")

@@ -370,6 +370,7 @@ async def test_what_never_ends_is_not_collected(start: bytes, more: bytes) -> No
     assert sent < 20_000_000, "what the system's buffers hold, and little more"
 
 
+@pytest.mark.slow
 async def test_an_answer_that_nobody_reads_stops_coming() -> None:
     """No more than a little of it is received; the rest comes when it is read."""
     done = asyncio.Event()
@@ -480,6 +481,7 @@ async def test_a_server_that_speaks_first_is_not_answered() -> None:
 # Connections
 
 
+@pytest.mark.slow
 async def test_a_cancelled_request_ends_its_connection(either: None) -> None:
     """Before its answer and within it; the next request has one of its own, and no place is lost."""
 
@@ -599,6 +601,7 @@ async def test_the_end_of_a_connection_counts_at_once() -> None:
     assert seen == [True]
 
 
+@pytest.mark.slow
 async def test_connections_are_few(either: None) -> None:
     """No more than a hundred at once, and of those no more than twenty are kept."""
 
@@ -613,6 +616,7 @@ async def test_connections_are_few(either: None) -> None:
             await asyncio.sleep(0.01)
 
 
+@pytest.mark.slow
 async def test_who_waits_for_a_connection_waits_no_longer_than_it_wants(monkeypatch: Any) -> None:
     monkeypatch.setattr(http_pool, "MAX_CONNECTIONS", 1)
 
@@ -642,6 +646,7 @@ async def test_idle_connections_are_not_kept_for_long(monkeypatch: Any) -> None:
         await server.ended.wait()
 
 
+@pytest.mark.slow
 async def test_a_closed_engine_leaves_nobody_waiting() -> None:
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
@@ -695,6 +700,7 @@ async def test_the_transport_of_httpx2_sends_by_the_engine(either: None) -> None
             await client.get(url)
 
 
+@pytest.mark.slow
 def test_a_plain_request_imports_no_more_than_it_needs() -> None:
     """Neither the library for HTTP/2 nor what that brings: the first call of a program waits for it."""
     code = "import sys, doorward; doorward.HttpEngine(None)\nassert not {'httpcore2', 'h2', 'h11'} & {*sys.modules}"

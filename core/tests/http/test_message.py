@@ -35,6 +35,7 @@ def told(pieces: list[bytes], method: str) -> dict[str, Any]:
     return {"broken": True} if broken else said
 
 
+@pytest.mark.slow
 @given(st.sampled_from(ANSWERS), st.sampled_from(["GET", "HEAD"]), st.sets(st.integers(1, 120)))
 @example(ANSWERS[5], "GET", set(range(1, 120)))
 def test_an_answer_is_the_same_in_any_pieces(answer: bytes, method: str, cuts: set[int]) -> None:
@@ -44,6 +45,7 @@ def test_an_answer_is_the_same_in_any_pieces(answer: bytes, method: str, cuts: s
     assert told(pieces, method) == told([answer], method)
 
 
+@pytest.mark.slow
 @given(st.lists(st.binary(max_size=60) | st.sampled_from(ANSWERS), max_size=6), st.binary(max_size=20))
 def test_anything_else_is_told_as_a_fault(pieces: list[bytes], start: bytes) -> None:
     """No bytes raise anything, and nothing is added to an answer that is whole."""

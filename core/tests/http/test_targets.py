@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import httpx2
+import pytest
 from doorward.http.engine import _target
 from hypothesis import example, given
 from hypothesis import strategies as st
+
+pytestmark = pytest.mark.slow
 
 
 @given(st.text(st.sampled_from("ab0/.?&=%~;:@!$'()*+,-_ \u00e4[]|\"{}^`<>"), max_size=20))

@@ -17,7 +17,7 @@ from ..conftest import CONFIG, Weather
 from .test_runs import DONE, PROGRAM, asks
 
 __all__ = ["asks"]
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 KEY = 'vault_key = "0123456789abcdef0123456789abcdef"\n'
 DENIED = '[[policy.rules]]\nmatch = "weather.add_station"\nthen = "deny"\n'

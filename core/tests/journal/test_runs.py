@@ -109,6 +109,7 @@ async def test_what_cannot_be_suspended_is_told(doorward_host: Any, asks: set[st
         assert gate.runs.journals.store.all() == []
 
 
+@pytest.mark.slow
 async def test_runs_are_suspended_when_doorward_is_to_stop(
     doorward_host: Any, calls: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,6 +205,22 @@ result = [*told, str(await doorward.read(picture))]
         assert body == {"token": ""}
         assert content == str(b"\x00\x01")
         assert gate.file(picture["artefact"]).type == "image/png"
+
+
+@pytest.mark.slow
+async def test_a_run_whose_answers_are_too_many_goes_on_but_not_again(doorward_host: Any, asks: set[str]) -> None:
+    """What is stored of it then says so: nobody who resumes it sends again what it sent since."""
+    code = (
+        "await weather.add_station(city='Rome')\nawait weather.big()\nresult = await weather.add_station(city='Oslo')"
+    )
+    config = CONFIG.replace("plugins = []", 'plugins = []\nruns.durable = "always"\nruns.max_bytes = 1000')
+    async with doorward_host.gateway(config) as gate:
+        assert (await gate.execute(code)).ok
+        (stored,) = gate.runs.journals.store.all()
+        assert "more than is stored" in stored.lost
+        asks.add("Oslo")
+        outcome = await gate.execute(code)
+        assert "this run cannot wait for it: its answers are more than is stored" in outcome.error.message
 
 
 @pytest.mark.parametrize("caught", [False, True])

@@ -6,7 +6,7 @@ import anyio
 import pytest
 from doorward.journal.suspension import Suspension
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 async def test_a_call_that_begins_while_the_sandbox_ends_does_not_go_out() -> None:

@@ -84,6 +84,7 @@ def test_a_frame_that_is_damaged_is_no_end(tmp_path: Path) -> None:
     assert (store.all(), store.unread()) == ([], 1)
 
 
+@pytest.mark.slow
 def test_no_bit_that_changes_is_overlooked(tmp_path: Path) -> None:
     """One of each byte, in kinds, lengths and checksums too: a frame that looks like another, or like the end, may hide
     a call that went out."""
@@ -103,6 +104,7 @@ def test_no_bit_that_changes_is_overlooked(tmp_path: Path) -> None:
     assert runs(tmp_path).show(RUN) == stored
 
 
+@pytest.mark.slow
 def test_who_waited_for_a_run_that_is_removed_does_not_have_it(tmp_path: Path) -> None:
     """A run that was cancelled goes on nowhere."""
     store = runs(tmp_path)
@@ -116,6 +118,7 @@ def test_who_waited_for_a_run_that_is_removed_does_not_have_it(tmp_path: Path) -
             waits.result()
 
 
+@pytest.mark.slow
 def test_one_process_has_a_run(tmp_path: Path) -> None:
     """The second is told; when the first dies, however, the run is free and known to have died."""
     runs(tmp_path).create(given()).close()
@@ -157,6 +160,7 @@ def test_a_run_belongs_to_its_principal(tmp_path: Path) -> None:
         store.remove(RUN, "eve")
 
 
+@pytest.mark.slow
 def test_with_a_key_nothing_can_be_read_or_changed_without_it(tmp_path: Path) -> None:
     """Nor moved to another run."""
     store = runs(tmp_path, "a long key")
@@ -198,6 +202,7 @@ def test_runs_are_kept_for_a_while_and_only_so_many(tmp_path: Path) -> None:
     assert [run.given.run for run in store.all()] == [f"{number:016x}" for number in (7, 0)]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="the system does not count what is read")
 @pytest.mark.parametrize("key", ["", "a long key"])
 def test_a_sweep_reads_next_to_nothing(tmp_path: Path, key: str) -> None:

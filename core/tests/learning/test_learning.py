@@ -65,6 +65,7 @@ async def test_what_was_called_is_found_sooner(gate: Gateway) -> None:
     assert await names(gate, "send money") == other
 
 
+@pytest.mark.slow
 async def test_one_success_turns_no_ranking_upside_down(gate: Gateway) -> None:
     """Nor does a common word alone. What deletes is not raised for those who did not ask for it."""
     before = await names(gate, "send a parcel to a customer")
@@ -84,6 +85,7 @@ async def test_a_call_that_failed_teaches_nothing(gate: Gateway) -> None:
     assert not await words(gate)
 
 
+@pytest.mark.slow
 async def test_a_run_counts_once_however_often_it_searches_and_calls(gate: Gateway) -> None:
     """So a program gains nothing by a loop. What nobody searched is not raised either."""
     await names(gate)
@@ -113,6 +115,7 @@ async def test_a_search_is_remembered_for_three_runs_and_ten_minutes(
     assert await words(gate) == known
 
 
+@pytest.mark.slow
 async def test_principals_learn_apart_unless_they_share(shop: Any) -> None:
     """Each from themselves, or all from each other, as the operator says."""
     async with shop.gateway(CONFIG) as gate:
@@ -140,6 +143,7 @@ async def test_what_policy_denies_is_not_raised_nor_told(shop: Any) -> None:
         assert "often with" not in (await gate.get_functions([NEW], principal="bob"))[0]["text"]
 
 
+@pytest.mark.slow
 async def test_lessons_last_and_fade(shop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are there after a restart; a month later they count half, and some time later nothing."""
     async with shop.gateway(CONFIG) as gate:
@@ -217,6 +221,7 @@ async def test_often_with(gate: Gateway) -> None:
         assert ("# often with: other.ship" in card["text"]) is told
 
 
+@pytest.mark.slow
 async def test_learning_can_be_turned_off(shop: Any) -> None:
     """Then nothing is remembered, read or written."""
     async with shop.gateway(CONFIG) as gate:
@@ -232,6 +237,7 @@ async def test_learning_can_be_turned_off(shop: Any) -> None:
     assert (shop.folder / "state/learned.db").read_bytes() == written
 
 
+@pytest.mark.slow
 async def test_a_file_that_cannot_be_used_stops_nothing(shop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A broken one is put aside and begun anew; one that cannot be written is said once, and what was learned counts
     until the end."""
@@ -256,6 +262,7 @@ async def test_a_file_that_cannot_be_used_stops_nothing(shop: Any, monkeypatch: 
     assert said == ["lessons_not_written"]
 
 
+@pytest.mark.slow
 async def test_what_was_known_stays_while_the_file_is_locked(
     gate: Gateway, shop: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -278,6 +285,7 @@ async def test_what_was_known_stays_while_the_file_is_locked(
     assert ("order", NEW) in await words(gate)
 
 
+@pytest.mark.slow
 async def test_a_search_asks_the_file_at_most_once(gate: Gateway, shop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only if another process has learned something since."""
     statements: list[str] = []
@@ -315,6 +323,7 @@ async def test_a_search_asks_the_file_at_most_once(gate: Gateway, shop: Any, mon
     assert (len(selects), statements) == (1, [])
 
 
+@pytest.mark.slow
 async def test_gateways_share_what_they_learn(shop: Any) -> None:
     """Two processes on one state folder: one is told what the other has written, and neither's lessons are lost."""
     async with shop.gateway(CONFIG) as one, shop.gateway(CONFIG) as other:
@@ -332,6 +341,7 @@ async def test_gateways_share_what_they_learn(shop: Any) -> None:
         assert list(store.everything()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [False, True])
 async def test_one_principal_takes_no_room_from_others(shop: Any, shared: bool) -> None:
     """Who searches and calls in a loop is forgotten first."""

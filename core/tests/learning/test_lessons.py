@@ -52,6 +52,7 @@ def add(path: Path) -> None:
     SqliteLessons(path).add({("local", Lesson(WITH, "s.a", "s.b")): Amount(1, NOW)}, NOW)
 
 
+@pytest.mark.slow
 def test_processes_add_up(tmp_path: Path) -> None:
     """What two write at the same time is all there."""
     path = tmp_path / "state" / "learned.db"
@@ -160,6 +161,7 @@ def test_searches_are_remembered_within_bounds() -> None:
     assert recent.led_to("a", ["s.f"]) == {}
 
 
+@pytest.mark.slow
 def test_a_full_file_is_read_quickly(tmp_path: Path) -> None:
     """A search that finds the file changed reads all of a principal's lessons first."""
     store = SqliteLessons(tmp_path / "learned.db")

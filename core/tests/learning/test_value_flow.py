@@ -71,6 +71,7 @@ def test_the_own_server_of_a_consumer_counts_first() -> None:
     assert found(calls[0], calls[2]) == {Flow("evil.numbers", "id", "s.get", "item_id")}
 
 
+@pytest.mark.slow
 def test_deep_and_large_answers_are_bounded() -> None:
     """They cost no more than so many values."""
     deep: Any = {"id": "id-0001"}
@@ -93,6 +94,7 @@ def test_a_record_is_bounded() -> None:
     assert len(record.functions) == 100
 
 
+@pytest.mark.slow
 def test_a_call_waits_for_next_to_nothing() -> None:
     """What it costs a call with a hundred items of ten fields is far below 0.3 ms; the rest is done after the run."""
     answer = [{f"field{f}": random.random() for f in range(10)} for _ in range(100)]

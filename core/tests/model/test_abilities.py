@@ -42,6 +42,7 @@ def sniffed(tree: ast.AST) -> Sequence[str]:
     return [str(c.args[1].value) for c in asked if isinstance(c.args[1], ast.Constant)]
 
 
+@pytest.mark.slow
 def test_core_sniffs_no_ability() -> None:
     """Nothing of core asks a driver for an attribute by its name: a protocol says what it may have."""
     found = {
@@ -60,6 +61,7 @@ def test_an_ability_is_exported_and_told(name: str) -> None:
     assert f"`{name}`" in (ROOT / "docs/plugins.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_type_checkers_know_settings_and_abilities() -> None:
     """`PluginContext[MySettings]`, `Plugins.driver(kind, …)` and the protocols mean to mypy what they mean to us."""
     pytest.importorskip("mypy")

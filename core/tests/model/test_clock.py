@@ -10,7 +10,7 @@ import anyio
 import pytest
 from doorward.model.clock import Clock
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 async def test_a_block_ends_at_its_deadline_and_no_other() -> None:

@@ -119,6 +119,7 @@ def test_a_brief_name_is_kept_when_another_comes() -> None:
     assert kept_names(brief, alone) == ["read_a"]
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(IDS, st.sampled_from(["GET /a", "POST /a/{b}", "GET /", "", "é"])), max_size=20), st.randoms()
 )
@@ -142,6 +143,7 @@ def test_names_without_letters_differ() -> None:
     assert python_name("日本") != python_name("中国")
 
 
+@pytest.mark.slow
 @given(IDS)
 def test_a_name_is_always_an_identifier(text: str) -> None:
     """Whatever an upstream calls something, its name is a plain identifier, no keyword, and the same each time."""
@@ -152,12 +154,14 @@ def test_a_name_is_always_an_identifier(text: str) -> None:
     compile(f"def {name}({name}): ...", "name", "exec")
 
 
+@pytest.mark.slow
 @given(IDS)
 def test_a_name_is_its_own_name(text: str) -> None:
     """A Python name given as an id stays as it is, so that both forms find the same function."""
     assert python_name(python_name(text)).strip("_") == python_name(text).strip("_")
 
 
+@pytest.mark.slow
 @given(st.lists(IDS, max_size=30), st.randoms())
 def test_unique_names_do_not_depend_on_the_order(ids: list[str], random: Random) -> None:
     """Each id has a name of its own, and the same one wherever it stands."""
@@ -187,12 +191,14 @@ def test_a_made_name_never_takes_a_given_one() -> None:
     assert len(set(names.values())) == 3
 
 
+@pytest.mark.slow
 def test_thousands_of_clashes() -> None:
     """Many ids that share a name still get different ones."""
     ids = ["a" + "-" * n for n in range(3000)]
     assert len(set(unique_names(ids).values())) == 3000
 
 
+@pytest.mark.slow
 def test_huge_ids_are_cheap() -> None:
     """An id of a megabyte is cut before anything looks at all of it."""
     started = time.process_time()
@@ -216,6 +222,7 @@ def test_class_name(upstream: str, expected: str) -> None:
     assert class_name(upstream) == expected
 
 
+@pytest.mark.slow
 @given(IDS)
 def test_a_class_name_is_always_an_identifier(text: str) -> None:
     """Whatever a definition is called, its class has a plain name."""

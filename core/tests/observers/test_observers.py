@@ -341,6 +341,7 @@ async def test_without_observers_nothing_is_done_for_them(doorward_host: Any) ->
         assert not [task for task in asyncio.all_tasks() if "observer" in task.get_name()]
 
 
+@pytest.mark.slow
 def test_the_commands_know_it(cli: Cli, doorward_host: Any) -> None:
     """`plugins` shows it as active, `schema` has its settings, and `doctor` a line."""
     doorward_host.install("observer", "export", Export)

@@ -11,6 +11,8 @@ from doorward.approvals.sqlite_approvals import SqliteApprovals
 from ..approvals.conftest import Person, confirming
 from ..conftest import CONFIG, Cli
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["confirming"]
 
 ADD = "result = await weather.add_station(city='Oslo')"

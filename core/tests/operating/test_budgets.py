@@ -37,6 +37,7 @@ def used(cli: Cli, doorward_host: Any) -> Cli:
     return cli
 
 
+@pytest.mark.slow
 def test_what_was_used_is_listed(used: Cli) -> None:
     """By principal, server and unit, once all that was taken ahead is given back."""
     rows = used("budgets", "--json").json["budgets"]

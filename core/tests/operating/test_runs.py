@@ -59,6 +59,7 @@ def test_a_run_that_was_killed_says_so(cli: Cli, doorward_host: Any) -> None:
     assert f"{'f' * 16}\tlocal\tits process died, or had no room to store the end\t" in cli("runs", "list").out
 
 
+@pytest.mark.slow
 def test_a_run_is_shown_and_resumed(interrupted: tuple[Cli, str]) -> None:
     """A person says what shall become of a call whose answer is lost."""
     cli, run = interrupted
@@ -121,6 +122,7 @@ def test_an_answer_is_that_of_one_call(cli: Cli, doorward_host: Any) -> None:
     assert (refused.code, "Say of which: 0, 1." in refused.err) == (1, True)
 
 
+@pytest.mark.slow
 def test_a_run_is_played_again_without_a_call(interrupted: tuple[Cli, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Also with other code, which gets the recorded answers to the calls that the run made."""
     cli, run = interrupted
@@ -154,6 +156,7 @@ def test_a_cancelled_run_is_gone(interrupted: tuple[Cli, str]) -> None:
     assert cli("runs", "cancel", run).code == 1
 
 
+@pytest.mark.slow
 def test_runs_that_cannot_be_read_are_counted(interrupted: tuple[Cli, str], doorward_host: Any) -> None:
     """Where the key is another, nobody is told that there are none."""
     cli, _ = interrupted

@@ -119,6 +119,7 @@ def run(cli: Cli, host: Any, code: str, more: str = "") -> str:
     return found
 
 
+@pytest.mark.slow
 def test_what_would_be_undone_is_shown(cli: Cli, ran: str, shelf: Shelf) -> None:
     """The last write first, each with its call; what cannot be undone says why; nothing is called."""
     before = [*shelf.calls]
@@ -139,6 +140,7 @@ def test_what_would_be_undone_is_shown(cli: Cli, ran: str, shelf: Shelf) -> None
     assert shelf.calls == before
 
 
+@pytest.mark.slow
 def test_writes_are_undone_once_and_the_last_one_first(cli: Cli, ran: str, shelf: Shelf) -> None:
     """What was removed is not there under its old id, so the undo stops there, and says what is left."""
     del shelf.calls[:]
@@ -177,6 +179,7 @@ def test_an_undo_obeys_policy(cli: Cli, doorward_host: Any, shelf: Shelf) -> Non
     assert shelf.things == {}
 
 
+@pytest.mark.slow
 def test_an_undo_whose_outcome_is_unknown_is_not_made_again(cli: Cli, ran: str, shelf: Shelf) -> None:
     """A person looks, and says whether it was made; one that may be repeated is repeated."""
     shelf.fails["add"] = ServerError("the connection broke")
@@ -198,6 +201,7 @@ class Killed(BaseException):
     """The end of the process."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("victim", "left"), [("add", []), ("rename", [3, 2, 1, 0]), ("remove", [1, 0])])
 def test_an_undo_that_was_killed_is_not_made_twice(
     cli: Cli, doorward_host: Any, ran: str, shelf: Shelf, victim: str, left: list[int]
@@ -233,6 +237,7 @@ def test_an_undo_that_was_killed_is_not_made_twice(
     assert "add two" not in shelf.calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", range(20))
 def test_wherever_an_undo_dies_each_write_is_undone_once(
     cli: Cli, doorward_host: Any, ran: str, shelf: Shelf, when: int
@@ -280,6 +285,7 @@ def test_wherever_an_undo_dies_each_write_is_undone_once(
     assert shelf.calls.count("add two") == 2
 
 
+@pytest.mark.slow
 def test_a_call_of_an_undo_that_needs_a_yes_waits_for_it(cli: Cli, doorward_host: Any, shelf: Shelf) -> None:
     """After the yes the same command goes on."""
     rule = '[[policy.rules]]\nmatch = "weather.remove"\nthen = "confirm"\n[limits]\ntimeout = 0.5\n'
@@ -293,6 +299,7 @@ def test_a_call_of_an_undo_that_needs_a_yes_waits_for_it(cli: Cli, doorward_host
     assert shelf.things == {}
 
 
+@pytest.mark.slow
 def test_a_run_that_waits_cannot_go_on_after_an_undo(cli: Cli, doorward_host: Any, shelf: Shelf) -> None:
     """And what it waits with was not made: there is nothing to undo of it."""
     rule = '[[policy.rules]]\nmatch = "weather.send"\nthen = "confirm"\n'

@@ -54,6 +54,7 @@ def test_a_server_is_asked_again_after_a_day() -> None:
     assert told(200, {"ratelimit": '"day";r=0;t=999999999999'}) == Told(0, 86_400.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "headers",
     [

@@ -89,6 +89,7 @@ def test_what_was_installed_is_as_pinned(site: Path, pin: str) -> None:
     assert told(pin=pin) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("installer", [["pip", "install", "--no-index", "--quiet"], ["uv", "pip", "install", "-q"]])
 def test_each_installer_leaves_the_same_hash(
     tmp_path: Path, pin: str, installer: list[str], monkeypatch: pytest.MonkeyPatch
@@ -136,6 +137,7 @@ def _unhash(site: Path) -> None:
     record.write_text("".join(f"{line.partition(',')[0]},,\n" for line in record.read_text().splitlines()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("change", "what"), CHANGES.values(), ids=list(CHANGES))
 def test_each_change_is_told(site: Path, pin: str, change: Callable[[Path], object], what: str) -> None:
     """A file that was changed, removed or added, and a RECORD that was changed with it, is named."""
@@ -203,6 +205,7 @@ def test_two_copies_are_told(site: Path, tmp_path: Path, monkeypatch: pytest.Mon
     assert "is installed twice" in told(pin=pin)[0]
 
 
+@pytest.mark.slow
 def test_a_copy_in_a_folder_of_another_name_is_told(site: Path, pin: str) -> None:
     """A dist-info folder that is called otherwise, but says that it is the pinned distribution, is a second copy."""
     (site / "zzz-1.0.dist-info").mkdir()
@@ -311,6 +314,7 @@ def test_purelib_of_a_wheel_counts(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_backport_finds_the_same(site: Path, tmp_path: Path) -> None:
     """A library that imports `importlib_metadata` replaces the finder of the whole process by its own."""
     (site / "odd-1.0.dist-info").mkdir()

@@ -261,6 +261,7 @@ def test_a_group_that_was_meant(group: str, near: str) -> None:
     assert near in ("", *GROUPS.values())
 
 
+@pytest.mark.slow
 def test_a_plugin_in_no_group_is_shown(
     project: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -141,6 +141,7 @@ def test_wrappers_wrap_additions(host: Any) -> None:
     assert wraps.seen == ["before mcp_tools", ("mcp_tools", [[RawTool("mine", print)], [RawTool("mine", print)]])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hook", ["guard_program", "guard_call", "guard_result"])
 @pytest.mark.parametrize("how", ["plain", "before", "after", "old", "no yield", "forced"])
 async def test_a_guard_that_fails_refuses(doorward_host: Any, hook: str, how: str) -> None:

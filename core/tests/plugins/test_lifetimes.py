@@ -67,6 +67,7 @@ async def test_they_are_opened_in_order_and_closed_in_reverse(doorward_host: Any
     assert told == ["a run", "b run", "b flush", "b close", "a flush", "a close"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "says"),
     [

@@ -18,7 +18,7 @@ from doorward.plugins.manager import Plugins
 from ..conftest import CONFIG, InProcess, MemoryCache, Weather
 from .conftest import Key, Keyed
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 class Mistake(NamedTuple):

@@ -110,6 +110,7 @@ def is_named(heard: str, logs: list[Any], what: str) -> bool:
     return f"of acme 2.1 failed in {what}" in heard or any("acme 2.1" in line and what in line for line in told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize(
     "name",
@@ -138,6 +139,7 @@ METHODS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize(
     ("kind", "base", "name"), [(kind, base, name) for kind, base, names in METHODS for name in names]
@@ -151,6 +153,7 @@ async def test_a_driver_ends_nothing_but_itself(
     assert is_named(heard, logs, "its constructor" if name == "__init__" else name)
 
 
+@pytest.mark.slow
 async def test_who_is_cancelled_is_cancelled(doorward_host: Any) -> None:
     """A plugin's own cancellation is a failure of it; one of ours goes through it, even if it cancels, too."""
     with pytest.raises(failures.Unfit, match="CancelledError"), failures.contained():
@@ -167,6 +170,7 @@ async def test_who_is_cancelled_is_cancelled(doorward_host: Any) -> None:
         raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["source", "auth", "executor", "cache", "observer", "plugin"])
 async def test_one_that_hangs_when_it_is_closed_keeps_nobody(
     doorward_host: Any, kind: str, monkeypatch: pytest.MonkeyPatch

@@ -174,6 +174,7 @@ def test_what_policy_refuses_is_not_imported(host: Any) -> None:
         refusing.driver("source", "fake")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "forbidden"),
     [

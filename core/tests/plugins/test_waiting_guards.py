@@ -80,6 +80,7 @@ async def test_one_that_fails_refuses(doorward_host: Any, guard: Any, message: s
     assert "s3cret" not in str(outcome)
 
 
+@pytest.mark.slow
 async def test_one_that_hangs_ends_with_the_run(doorward_host: Any) -> None:
     """The time of the run is its time, too; meanwhile others run."""
     guard = Waits(before=anyio.sleep_forever)

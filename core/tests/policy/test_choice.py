@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 
 def test_without_rules_nothing_of_them_is_imported(tmp_path: Path) -> None:
     """A gateway whose configuration has lists alone starts without what rules, and conditions, need."""

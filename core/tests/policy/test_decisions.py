@@ -32,6 +32,7 @@ async def decided(gate: Any, name: str = FORECAST, made: int = 0, principal: str
     return decision
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "then", "rule"),
     [
@@ -58,6 +59,7 @@ async def test_the_first_rule_that_fits_decides(doorward_host: Any, given: list[
         assert (found.then, found.rule) == (then, rule)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("when", "args"),
     [
@@ -303,6 +305,7 @@ async def test_a_function_that_is_said_to_do_less_is_new(doorward_host: Any) -> 
         assert policy.decide(Call(replace(add, read_only=True), {}), 0).rule == "[policy] new"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("when", "args"),
     [

@@ -13,7 +13,7 @@ from doorward.configuring.policy import _test
 
 from ..conftest import CONFIG
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 NAMES = ["weather.get_forecast", "weather.add_station", "weather.big"]
 MATCHES = [*NAMES, "weather", "weather.*", "*", "weather.getForecast", "mcp__weather__add_station", "other.*"]

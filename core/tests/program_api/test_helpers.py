@@ -101,6 +101,7 @@ async def test_what_is_wrong_with_the_call_of_a_helper(doorward_host: Any) -> No
             assert "_" not in error.message.replace("_prompts", "").replace("_resource", "")
 
 
+@pytest.mark.slow
 async def test_a_cut_result_says_how_it_is_read(doorward_host: Any) -> None:
     """In the answer's text and structure, by what works in every executor; printed text too; `read_resource` does it as
     well."""
@@ -223,6 +224,7 @@ async def test_printed_bytes_are_short(doorward_host: Any) -> None:
         assert (await gate.execute(f"print('{words}')")).printed == words + "\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["x" * 1999 + " ", "b'" * 2, "b'\"", "b'" + "\\" * 2, "b'x", "a" * 10**6])
 def test_odd_printed_text_is_shortened_in_little_time(text: str) -> None:
     """Whatever a program prints: time grows with its length, not with the square of that."""

@@ -90,6 +90,7 @@ async def test_what_is_left_is_a_note(gateway: Any) -> None:
     )
 
 
+@pytest.mark.slow
 async def test_notes_are_few(gateway: Any) -> None:
     """However often there is something left: an agent reads each of them."""
     async with gateway as gate:

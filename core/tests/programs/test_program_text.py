@@ -82,6 +82,7 @@ def test_a_syntax_error_is_one_as_in_python() -> None:
         assert (raised.value.type, raised.value.line) == (type, line)
 
 
+@pytest.mark.slow
 @given(before=JSON, after=JSON)
 def test_binding_passes_values_as_data(before: Any, after: Any) -> None:
     """A bound program runs with the new value, whatever it holds, with every line where it was. CONTRACT: CAC-02."""
@@ -131,6 +132,7 @@ def test_awaited_calls(code: str, found: list[str]) -> None:
         assert not {e for a, b in awaited(code) if (e := text[a:b].decode()).startswith("s.")}
 
 
+@pytest.mark.slow
 @given(st.text(max_size=200))
 def test_any_text_is_read_or_refused(text: str) -> None:
     """Whatever text comes, it is either read or refused with a message."""

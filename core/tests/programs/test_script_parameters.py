@@ -66,6 +66,7 @@ def test_values_are_bound_and_lines_stay() -> None:
 PIECES = ["const ", "a", "b", ": ", "=", "[", "]", "{", "}", "(", ")", ",", ";", "\n", "'", '"', "`", "${", "/", "\\", "*", "1", "-"]  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.one_of(TEXT, st.lists(st.sampled_from(PIECES), max_size=40).map("".join)))
 def test_any_text_is_read(code: str) -> None:
@@ -78,6 +79,7 @@ def test_any_text_is_read(code: str) -> None:
     json.dumps(parameters(code, "typescript"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ['"\\"', "/*", "/", "`${", "=/[", "'", "const a = [", "[", "}", "\\", "const a=1;", "const a:", "const a: x "]
 )  # fmt: skip

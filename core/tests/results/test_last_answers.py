@@ -108,6 +108,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(
     JSON,
     st.sampled_from(["KeyError", "AttributeError", "TypeError", "IndexError", "ValueError"]),
@@ -196,6 +197,7 @@ def test_near_keys_are_looked_for_among_few(monkeypatch: pytest.MonkeyPatch) -> 
     assert sum(compared) <= 200
 
 
+@pytest.mark.slow
 def test_of_a_large_answer_little_is_kept() -> None:
     """However it is nested."""
     answered = LastAnswers()

@@ -59,6 +59,7 @@ def root(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+@pytest.mark.slow
 def test_nobody_else_writes_a_run() -> None:
     """No module of core assigns to a run, to its session, nor to anything in them, nor looks behind what they offer."""
     others = [file for file in CORE.rglob("*.py") if file.name != "sessions.py"]

@@ -175,6 +175,7 @@ async def test_idle_time_begins_with_the_end_of_a_run(mortal: Any) -> None:
         assert (await gate.execute("x", session_id=session)).error.type == "UnknownName"
 
 
+@pytest.mark.slow
 async def test_sessions_that_end_slowly_keep_nobody_waiting_for_each(mortal: Any) -> None:
     """Those of others that are over end at the same time, not one after the other."""
     async with mortal.gateway(MORTAL + "[limits]\nsession_idle = 0.1\n") as gate:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from doorward.model.functions import Function
 from doorward.search.fusion import MOST_LIKE, Fused, Opinion, alike, fused
 from doorward.search.index import Index
@@ -86,6 +87,7 @@ def asked(draw: st.DrawFn) -> tuple[Index, str, Any, list[Opinion]]:
     return index, draw(SENTENCES | st.sampled_from(index.names)), among, opinions
 
 
+@pytest.mark.slow
 @given(asked())
 def test_what_words_find_is_never_lost(given: tuple[Index, str, Any, list[Opinion]]) -> None:
     """All that the words find is found; their first, and what BM25 has first, are among the first ten; names stay

@@ -54,6 +54,7 @@ def words(text: str) -> int:
     return digest(split_words(text))
 
 
+@pytest.mark.slow
 @given(every=functions(), data=st.data())
 def test_its_own_name_and_summary_find_it(every: list[Function], data: st.DataObject) -> None:
     """First, unless another one is called by the same words."""
@@ -64,6 +65,7 @@ def test_its_own_name_and_summary_find_it(every: list[Function], data: st.DataOb
         assert first == one.qualified or first in [f.qualified for f in others]
 
 
+@pytest.mark.slow
 @given(every=functions(), query=SENTENCES, seed=st.integers(0, 99))
 def test_the_order_of_words_and_servers_does_not_matter(every: list[Function], query: str, seed: int) -> None:
     """What was stored first, and how a question puts its words, are accidents."""
@@ -80,6 +82,7 @@ def test_of_equals_the_shorter_name_is_first() -> None:
     assert asked(index(same), "throw away an item") == ["shelf.delete_item", "my_shelf.delete_item"]
 
 
+@pytest.mark.slow
 @given(every=functions(), query=SENTENCES)
 def test_a_server_that_shares_no_word_changes_nothing(every: list[Function], query: str) -> None:
     """However many functions it has."""
@@ -87,6 +90,7 @@ def test_a_server_that_shares_no_word_changes_nothing(every: list[Function], que
     assert asked(index(every), query) == asked(index([*every, *apart]), query)
 
 
+@pytest.mark.slow
 @given(every=functions(), query=SENTENCES)
 def test_pages_are_one_list(every: list[Function], query: str) -> None:
     """A longer answer begins with the shorter one."""
@@ -115,6 +119,7 @@ def test_a_file_is_imported(query: str) -> None:
     assert asked(index(IMPORTS), query)[0] == "tracker.import_file"
 
 
+@pytest.mark.slow
 @given(every=functions(), query=SENTENCES)
 def test_what_deletes_does_not_come_first(every: list[Function], query: str) -> None:
     """Unless the question asks for it, or nothing else has its words."""
@@ -131,6 +136,7 @@ def test_what_deletes_does_not_come_first(every: list[Function], query: str) -> 
             assert not (has and has <= {*mild.name.split("_")} & {*mild.summary.split()}), (one, mild)
 
 
+@pytest.mark.slow
 @given(every=functions(), word=st.sampled_from(["issue", "message", "file", "customer"]))
 def test_a_meaning_never_leads_the_word_itself(every: list[Function], word: str) -> None:
     """Who asks for an issue finds what is called so before all tickets."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import pytest
 from doorward.model.functions import Function
 from doorward.search.index import Index
 from doorward.search.question import read
@@ -48,6 +49,7 @@ def test_an_answer_is_found_by_what_it_has() -> None:
     assert [index.names[n] for n in found.functions] == ["get_person"]
 
 
+@pytest.mark.slow
 def test_hostile_results_cost_little() -> None:
     """Circles, thousands of fields, and results that all refer to the same large definition."""
     circle = {"properties": {"next": {"$ref": "#/$defs/Circle"}, "name": {}}}

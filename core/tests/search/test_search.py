@@ -151,6 +151,7 @@ def test_repeating_gains_nothing(tmp_path: Path) -> None:
     assert found(catalog, "show the issues")[0] == "list_issues"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
     [
@@ -168,6 +169,7 @@ def test_any_query_is_answered_soon(tmp_path: Path, query: str) -> None:
     assert len(functions) <= total <= len(SHOP)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(query=st.text(max_size=60) | st.text(alphabet='aeis tag:"*()^-+{}', max_size=40))
 def test_searching_never_fails(tmp_path_factory: pytest.TempPathFactory, query: str) -> None:
@@ -181,6 +183,7 @@ def test_searching_never_fails(tmp_path_factory: pytest.TempPathFactory, query: 
         catalog.close()
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     name=st.text(max_size=30), text=st.text(max_size=200), tags=st.lists(st.text(max_size=20), max_size=4), route=st.text(max_size=60)

@@ -26,6 +26,7 @@ def knows(scrubber: Scrubber, value: str) -> bool:
     return scrubber.scrub(f"x {value} y", answers_of("api")) == f"x {REDACTED} y"
 
 
+@pytest.mark.slow
 async def test_a_value_is_scrubbed_until_its_call_ends() -> None:
     """However many other calls reveal values meanwhile; and a while after, as one of the latest."""
     scrubber = Scrubber()
@@ -52,6 +53,7 @@ async def test_a_value_is_scrubbed_until_its_call_ends() -> None:
     assert len(scrubber._known) == MAX_FETCHED_VALUES + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["redact", "remember", "principal"])
 async def test_every_way_to_reveal_a_value_is_held(way: str) -> None:
     """A fetched token, what is made of a credential, a credential that rotates, and those of principals."""
@@ -78,6 +80,7 @@ async def _another(scrubber: Scrubber, reveal) -> None:  # type: ignore[no-untyp
         reveal(drawn())
 
 
+@pytest.mark.slow
 async def test_tasks_and_threads_of_a_call_reveal_for_it() -> None:
     """What a call's own tasks and threads reveal is held as long as the call, also after they have ended."""
     scrubber = Scrubber()
@@ -144,6 +147,7 @@ async def test_a_task_that_outlives_its_call_does_not_keep_it() -> None:
     assert not scrubber.holds._calls
 
 
+@pytest.mark.slow
 async def test_a_connection_holds_what_it_was_opened_with() -> None:
     """Also if a call opens it, and ends long before; of one that goes on to sign requests the latest are held."""
     scrubber = Scrubber()

@@ -126,6 +126,7 @@ def test_what_only_reminds_of_a_token(text: str) -> None:
     assert without_tokens(text) == text
 
 
+@pytest.mark.slow
 @given(st.text(max_size=200))
 def test_a_cleared_text_stays(text: str) -> None:
     """A text that was cleared is not changed again: it may be sent twice."""

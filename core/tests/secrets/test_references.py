@@ -82,6 +82,7 @@ def test_a_variable_is_that_variable(name: str, default: str | None) -> None:
     assert [*references.find(f"x{made.text}y")] == [Reference(made.text, "", name, default)]
 
 
+@pytest.mark.slow
 @settings(max_examples=1000)
 @given(TEXT, st.sampled_from(["", "token", "url"]))
 def test_hiding_resolves_nothing(text: str, name: str) -> None:

@@ -197,6 +197,7 @@ ENCODINGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @given(value=st.one_of(st.just(KEY), VALUES))
 def test_a_secret_is_found_in_each_encoding(encoding: str, value: str) -> None:
@@ -207,6 +208,7 @@ def test_a_secret_is_found_in_each_encoding(encoding: str, value: str) -> None:
     assert REDACTED in scrubbed
 
 
+@pytest.mark.slow
 @given(
     VALUES, st.binary(max_size=7), st.binary(max_size=7), st.sampled_from([base64.b64encode, base64.urlsafe_b64encode])
 )
@@ -219,6 +221,7 @@ def test_a_secret_is_found_in_base64_at_any_offset(value: str, before: bytes, af
     assert len(left) <= len(base64.b64encode(before)) + len(base64.b64encode(after)) + 4
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60))
 def test_short_values_are_not_scrubbed(text: str) -> None:
     """A value of few characters stays: removing it would ruin ordinary answers."""
@@ -250,6 +253,7 @@ def test_scrub_value_saves_the_walk_when_clean() -> None:
     assert knowing("long-token").redactor().value(value, json.dumps(value).encode()) is value
 
 
+@pytest.mark.slow
 @given(VALUES)
 def test_dumped_json_tells_of_every_secret(value: str) -> None:
     """The shortcut over a value's JSON misses no value, whether or not the JSON escapes letters."""
@@ -276,6 +280,7 @@ PIECES = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(
     st.lists(PIECES, min_size=1, max_size=8).map("".join).filter(lambda name: name[0] != "-" and "${" not in name),
     PIECES,
@@ -289,6 +294,7 @@ def test_a_reference_ends_where_its_braces_do(name: str, after: str) -> None:
     assert asked == [("a_scheme", name)]
 
 
+@pytest.mark.slow
 @given(st.text("${}:-ab_ \n", max_size=40))
 def test_any_text_is_a_template_or_refused(text: str) -> None:
     """No text makes anything else than a value or the one error, and what is written with `$$` comes back plain."""
@@ -298,6 +304,7 @@ def test_any_text_is_a_template_or_refused(text: str) -> None:
     assert secrets.expand(text.replace("$", "").replace("{", "$${")) == text.replace("$", "").replace("{", "${")
 
 
+@pytest.mark.slow
 def test_a_long_text_is_read_quickly() -> None:
     """Braces that do not match cost no more than the length of the text, thrice."""
     began = time.process_time()
@@ -386,6 +393,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_a_slow_value_keeps_nobody_else_waiting() -> None:
     """It is fetched in a thread, once for all who ask at the same time; the event loop turns meanwhile."""
@@ -421,6 +429,7 @@ async def test_a_slow_value_keeps_nobody_else_waiting() -> None:
     assert secrets._fetching == {}
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_who_waits_for_a_slow_value_may_leave() -> None:
     """The others get it all the same; an error is everybody's own."""
@@ -469,6 +478,7 @@ async def test_a_principals_own_value_may_take_time_and_their_name_is_no_secret(
     assert all(secrets.scrub(f"value-of-{name}") == REDACTED for name in names)
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_values_that_were_rotated_away() -> None:
     """The latest are scrubbed, those of long ago are not: they would cost time for ever."""
@@ -492,6 +502,7 @@ def many_knowing(*values: str) -> Secrets:
     return secrets
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     st.lists(VALUES, min_size=1, max_size=3),
@@ -513,6 +524,7 @@ def test_many_needles_are_found_as_few_are(values: list[str], between: list[str]
     assert many.redactor().value([text], dumped) != [text]
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.text(max_size=60))
 def test_many_needles_leave_the_rest_alone(text: str) -> None:
@@ -530,6 +542,7 @@ def test_secrets_that_overlap_go_whole() -> None:
     assert many.scrub("<abcdefghijkl>") == f"<{REDACTED}>"
 
 
+@pytest.mark.slow
 def test_many_long_tokens_cost_little() -> None:
     """Each principal may have tokens of their own, of some thousands of characters: what looks for them stays small."""
     secrets = knowing()

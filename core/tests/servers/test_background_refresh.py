@@ -74,6 +74,7 @@ async def test_a_source_that_tells_is_not_asked_at_the_start(host: Host, telling
     assert telling.asked == 1
 
 
+@pytest.mark.slow
 async def test_what_it_tells_is_compiled(host: Host, telling: type[Telling]) -> None:
     """Its new functions are there a moment after it said so."""
     async with host.gateway(CONFIG) as gate:
@@ -87,6 +88,7 @@ async def test_what_it_tells_is_compiled(host: Host, telling: type[Telling]) -> 
         assert "get_forecast" not in gate.catalog.names("weather")
 
 
+@pytest.mark.slow
 async def test_who_tells_without_end_is_not_compiled_without_end(
     host: Host, telling: type[Telling], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,6 +103,7 @@ async def test_who_tells_without_end_is_not_compiled_without_end(
     assert telling.asked == 2
 
 
+@pytest.mark.slow
 async def test_a_server_that_comes_late_is_compiled(
     host: Host, telling: type[Telling], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,6 +198,7 @@ async def test_a_source_may_ask_who_asked(host: Host, telling: type[Telling]) ->
         assert answer.value["method"] == "elicitation/create"
 
 
+@pytest.mark.slow
 async def test_what_fails_in_the_background_is_done_the_next_time(
     host: Host, telling: type[Telling], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,6 +53,7 @@ async def test_what_the_words_find_stays(doorward_host: Any, meanings: type[Mean
         assert "weather.get_forecast" in matched
 
 
+@pytest.mark.slow
 async def test_filters_and_policy_hold(doorward_host: Any, meanings: type[Meanings]) -> None:
     """Tags, servers, `read_only` and policy: a view shows nobody what words would not."""
     async with doorward_host.gateway(VIEWED + ALICE) as gate:
@@ -94,6 +95,7 @@ async def test_pages_are_parts_of_one_ranking(doorward_host: Any, meanings: type
         assert len(found) > 2
 
 
+@pytest.mark.slow
 async def test_a_restart_embeds_nothing_again(doorward_host: Any, meanings: type[Meanings]) -> None:
     """Nor does another compile of the same; another model does, and finds what it made before."""
     for model, expected in (("one", 8), ("one", 0), ("two", 8), ("one", 0)):
@@ -106,6 +108,7 @@ async def test_a_restart_embeds_nothing_again(doorward_host: Any, meanings: type
         assert len(meanings.made[-1].asked) == expected, model
 
 
+@pytest.mark.slow
 async def test_a_changed_function_alone_is_embedded(doorward_host: Any, meanings: type[Meanings], monkeypatch) -> None:
     """Those that stayed as they were, or are gone, are not."""
     compile_before = Weather.compile
@@ -126,6 +129,7 @@ async def test_a_changed_function_alone_is_embedded(doorward_host: Any, meanings
         assert "weather.big" in names(await gate.search_functions("raw"))
 
 
+@pytest.mark.slow
 async def test_it_is_embedded_in_the_background(doorward_host: Any, meanings: type[Meanings]) -> None:
     """Nobody asks for it: a gateway that compiles embeds, and searches meanwhile have words."""
     async with doorward_host.gateway(VIEWED) as gate:
@@ -164,6 +168,7 @@ async def test_a_view_that_fails_leaves_the_words(
         assert [ok for _, ok, _ in [check async for check in gate.views.checks()]] == [True]
 
 
+@pytest.mark.slow
 async def test_a_slow_view_delays_nobody(doorward_host: Any, meanings: type[Meanings], monkeypatch: Any) -> None:
     """It is waited for once, and then not for a while."""
     monkeypatch.setattr(view, "ANSWER_SECONDS", 0.05)
@@ -193,6 +198,7 @@ async def test_what_could_not_be_embedded_is_tried_again(doorward_host: Any, mea
         assert names(await gate.search_functions("umbrella")) == ["weather.get_forecast"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
@@ -260,6 +266,7 @@ async def test_credentials_do_not_reach_a_view(doorward_host: Any, meanings: typ
         assert question.startswith("umbrella")
 
 
+@pytest.mark.slow
 async def test_a_file_that_is_of_no_use_is_made_anew(doorward_host: Any, meanings: type[Meanings]) -> None:
     """Or done without, where it cannot be made: the log says so once."""
     async with doorward_host.gateway(VIEWED) as gate:

@@ -19,6 +19,8 @@ import pytest
 from doorward_demo import data, leaks, stage, story
 from doorward_demo.told import Told
 
+pytestmark = pytest.mark.slow
+
 COMMAND = [sys.executable, "-m", "doorward.cli", "demo"]
 KEY = re.compile(r"demo-[\w-]{20,}")
 STEPS = ["compile", "connect", "search", "get", "execute", "again", "guard", "wall", "key"]

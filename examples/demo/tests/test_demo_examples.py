@@ -19,6 +19,8 @@ import pytest
 from doorward import Gateway
 from doorward.config.config import load
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[2]
 SKILLS = sorted((EXAMPLES / "skills").iterdir())
 

@@ -68,6 +68,7 @@ class Provider:
         return Token(f"token {self.given}", time.time(), time.time() + self.life)
 
 
+@pytest.mark.slow
 async def test_single_flight() -> None:
     """A hundred who wait are one request: for the first token, when it ends, and when the server refuses it. CONTRACT:
     AUT-10."""
@@ -93,6 +94,7 @@ def test_margin(life: float, left: float) -> None:
     assert due(Token("", 1000, float("inf"))) == float("inf")
 
 
+@pytest.mark.slow
 async def test_nobody_waits_for_a_successor(until: Any) -> None:
     """Within the margin the token is used on, also if it cannot be renewed; then the successor."""
     provider = Provider()
@@ -144,6 +146,7 @@ async def test_a_renewal_that_did_not_know() -> None:
     assert await first is stale
 
 
+@pytest.mark.slow
 async def test_a_provider_that_gives_the_same_again() -> None:
     """A hundred who were refused ask once, though it is of no use."""
     same = Token("always", 0.0, float("inf"))
@@ -263,6 +266,7 @@ def client(server: Server, provider: Provider) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(auth=auth, base_url=server.url, timeout=10)
 
 
+@pytest.mark.slow
 async def test_401(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """A refusal means one other credential and one other try; a second refusal is an error, with what to do."""
     async with client(server, Provider()) as http:
@@ -284,6 +288,7 @@ async def test_401(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
             await http.get("/")
 
 
+@pytest.mark.slow
 async def test_a_server_that_refuses_each_after_its_first_use(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """It does not have us ask the provider with every call; after a while it is tried again."""
     provider = Provider(delay=0)
@@ -302,6 +307,7 @@ async def test_a_server_that_refuses_each_after_its_first_use(server: Server, mo
         assert (await http.get("/")).text == "fine"
 
 
+@pytest.mark.slow
 async def test_other_origins(server: Server) -> None:
     """Credentials go to their home and nowhere else, whoever asks. CONTRACT: AUT-12."""
     provider = Provider()
@@ -390,6 +396,7 @@ def test_vault(tmp_path: Path) -> None:
     assert kept.load("one") is None
 
 
+@pytest.mark.slow
 def test_the_vault_of_a_configuration(tmp_path: Path) -> None:
     """It lies in the state folder, and is encrypted where there is a key."""
     open_to_the_user = PluginContext("mine", None, tmp_path)
@@ -416,6 +423,7 @@ def test_vault_is_atomic(tmp_path: Path) -> None:
     assert kept.load("one") in texts
 
 
+@pytest.mark.slow
 def test_vault_is_encrypted(tmp_path: Path) -> None:
     """With a key nothing can be read without it, nor at the place of another entry; what was plain before can still be
     read."""
@@ -497,6 +505,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 async def test_lock_between_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each is alone with an entry; nobody waits for ever; other entries are not locked."""
     kept = Vault(tmp_path)
@@ -543,6 +552,7 @@ def test_entries(tmp_path: Path) -> None:
     assert all(name.startswith("mine-") and name.replace("-", "").isalnum() and "alice" not in name for name in names)
 
 
+@pytest.mark.slow
 async def test_the_auth_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It fetches one badge for all requests, and keeps it where what is kept is encrypted."""
     asked: list[tuple[str, str | None]] = []

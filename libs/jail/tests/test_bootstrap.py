@@ -13,6 +13,8 @@ import pytest
 from doorward_jail import PYTHON_ENVIRONMENT
 from doorward_jail.bootstrap import PYTHON_ARGUMENTS, first_frame
 
+pytestmark = pytest.mark.slow
+
 LOOK = """
 import json, sys
 json.dump({

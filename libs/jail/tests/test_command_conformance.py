@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from doorward_jail.command import sandbox
 from doorward_testing import CommandConformance
 
 
+@pytest.mark.slow
 class TestSandbox(CommandConformance):
     command, name = sandbox, "sandbox"
 

@@ -50,6 +50,7 @@ def test_frames_come_as_they_were_sent(messages: list[tuple[dict[str, Any], byte
     assert got == messages
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=200))
 def test_any_bytes_are_frames_or_refused(data: bytes) -> None:
     try:
@@ -85,6 +86,7 @@ async def _heard(body: bytes) -> list[Any]:
     return heard
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("characters", [1, 2**19], ids=["small", "large"])
 @pytest.mark.parametrize("levels", [199, 200, 202, 700, 200_000])
 def test_what_is_nested_too_deep_is_no_frame(levels: int, characters: int) -> None:

@@ -50,6 +50,7 @@ class Box:
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @unshared.needs_namespaces
 async def test_in_full_cpython(doorward_host: Any) -> None:

@@ -15,7 +15,7 @@ if sys.platform != "linux":
 
 from doorward_jail.nsjail import launch
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 async def test_nothing_is_left_of_a_jail_whose_pipe_another_process_holds(

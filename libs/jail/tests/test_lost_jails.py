@@ -47,6 +47,7 @@ class TestInNamespaces:
             assert not sandbox._connection.jail.dead.is_set()
             await sandbox.close()
 
+    @pytest.mark.slow
     async def test_a_program_that_has_begun_does_not_run_twice(self) -> None:
         """It may have called something: it fails, and the next program has another jail."""
         async with executor(**PASSED) as made:

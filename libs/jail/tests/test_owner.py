@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from doorward_jail import may_run, owner, start_time
 
+pytestmark = pytest.mark.slow
+
 HIDDEN = """
 mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid 12345 --regid 12345 --clear-groups "$@"
 """

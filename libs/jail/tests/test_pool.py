@@ -114,6 +114,7 @@ async def test_as_many_ahead_as_configured(machine: Machine, until: Any) -> None
     await pool.close()
 
 
+@pytest.mark.slow
 async def test_more_ahead_for_clients_in_a_row(machine: Machine, until: Any) -> None:
     """Soon nobody waits; all together are never more than `most` and those configured; when it is quiet, no more than
     these are left."""
@@ -232,6 +233,7 @@ async def test_what_is_made_when_the_idle_time_ends_is_ended(machine: Machine, u
     await pool.close()
 
 
+@pytest.mark.slow
 async def test_who_has_other_limits_makes_nobody_start_more(machine: Machine, until: Any) -> None:
     """Two clients in turn, for each of whom the sandboxes ahead are of no use: each turn starts what is needed and what
     is configured ahead, no more."""

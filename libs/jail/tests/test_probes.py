@@ -37,9 +37,10 @@ from doorward_jail.probes.trial import Asked
 from doorward_testing import Cli
 
 LIMITS = Limits(memory_bytes=64 * 2**20, processes=16)
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="the executor below, which isolates nothing, is for Linux"
-)
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="the executor below, which isolates nothing, is for Linux"),
+    pytest.mark.slow,
+]
 
 
 class Bare:

@@ -6,6 +6,8 @@ import pytest
 
 from .conftest import Failures, Told
 
+pytestmark = pytest.mark.slow
+
 FETCHED = """
 import asyncio
 import secrets

@@ -119,11 +119,13 @@ class TestMemory(CacheConformance):
     lasts = False
 
 
+@pytest.mark.slow
 def test_a_good_one_passes(failures: Failures) -> None:
     """A cache without mistakes has no failure."""
     assert failures(GOOD) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_told(told: Told, mistake: str) -> None:
     """In the test that is about it, in one message, without our own frames."""

@@ -8,6 +8,8 @@ import pytest
 
 from .conftest import Failures
 
+pytestmark = pytest.mark.slow
+
 TEST = """
 from doorward_testing import DistributionConformance
 

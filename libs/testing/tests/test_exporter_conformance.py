@@ -6,6 +6,8 @@ import pytest
 
 from .conftest import Failures, Told
 
+pytestmark = pytest.mark.slow
+
 GOOD = """
 from dataclasses import asdict
 

@@ -337,12 +337,14 @@ def test_one_that_takes_long(told: Told) -> None:
     told(hasty, change, "test_it_raises_nothing", "and nothing else ran meanwhile")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", GOOD)
 def test_a_good_one_passes(failures: Failures, kind: str) -> None:
     """A plugin without mistakes has no failure."""
     assert failures(GOOD[kind]) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_told(told: Told, mistake: str) -> None:
     """In the test that is about it, in one message, without our own frames."""

@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 
 def test_marks_of_the_kit_are_known(tmp_path: Path) -> None:
     """Tests of executors carry `timeout`; an author who allows only known marks need not install pytest-timeout."""

@@ -89,6 +89,7 @@ def ran(folder: Path, *words: str) -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ab", "office_hours", "a" * 24])
 def test_it_is_well_formatted(new: Any, doorward_host: Host, name: str) -> None:
     """ruff has nothing to say of any kind, by the rules that each package brings, whatever the length of its name."""

@@ -6,6 +6,8 @@ import pytest
 
 from .conftest import Failures, Told
 
+pytestmark = pytest.mark.slow
+
 GOOD = """
 from doorward import ApiError, Call, Compiled, Function, ServerContext, ServerError, Settings
 from doorward_testing import SourceConformance

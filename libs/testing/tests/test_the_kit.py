@@ -25,6 +25,7 @@ def run(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_example_of_the_readme(tmp_path: Path) -> None:
     """Somebody who has the distribution and this file has tests of their source."""
     (example,) = re.findall(
@@ -45,6 +46,7 @@ def test_the_readme_names_every_export() -> None:
         doorward_testing.nope  # type: ignore[attr-defined]  # noqa: B018
 
 
+@pytest.mark.slow
 def test_the_pytest_plugin_imports_nothing(tmp_path: Path) -> None:
     """Coverage sees how Doorward is imported, though pytest has loaded the plugin before."""
     code = "import sys, doorward_testing.plugin; print(*(m for m in sys.modules if m.partition('.')[0] == 'doorward'))"

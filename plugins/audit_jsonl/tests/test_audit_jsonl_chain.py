@@ -266,6 +266,7 @@ def test_a_head_that_is_removed_meanwhile_is_not_forgotten(tmp_path: Path) -> No
     assert not verdict(tmp_path).ok
 
 
+@pytest.mark.slow
 @POSIX
 def test_processes_share_the_chain(tmp_path: Path) -> None:
     """Lines of processes that write and rotate at the same time are in one chain, none is missing."""
@@ -280,6 +281,7 @@ def test_processes_share_the_chain(tmp_path: Path) -> None:
     assert found.files > 2
 
 
+@pytest.mark.slow
 @POSIX
 @pytest.mark.parametrize("seconds", [0.005, 0.02, 0.05])
 def test_a_kill_in_the_middle_breaks_nothing(tmp_path: Path, seconds: float) -> None:

@@ -111,6 +111,7 @@ def test_show_finds_lines(commands: Cli, doorward_host: Any) -> None:
     assert "Refused in 12.5 ms\tallow" in commands("audit", "show").out
 
 
+@pytest.mark.slow
 def test_the_command_is_light() -> None:
     """It imports no server and no HTTP client."""
     check_light_import("doorward_audit_jsonl.command")

@@ -224,6 +224,7 @@ def gone(log: Callable[[], AuditLog | None]) -> bool:
     return log() is None
 
 
+@pytest.mark.slow
 def test_a_log_that_nobody_uses_goes_with_its_file(tmp_path: Path) -> None:
     """A process may open many gateways, one after the other."""
     log = audit(tmp_path)
@@ -237,6 +238,7 @@ def test_a_log_that_nobody_uses_goes_with_its_file(tmp_path: Path) -> None:
         os.fstat(file)
 
 
+@pytest.mark.slow
 @POSIX
 def test_a_log_stays_while_lines_wait(tmp_path: Path) -> None:
     """They are written when the process ends, if not before."""
@@ -277,6 +279,7 @@ def test_another_language_is_named(tmp_path: Path) -> None:
     assert [line.get("language") for line in lines(tmp_path)] == ["typescript", "typescript", None]
 
 
+@pytest.mark.slow
 @POSIX
 def test_lines_that_wait_are_written_at_the_end(tmp_path: Path) -> None:
     """Also those of a log that nobody has any more."""
@@ -509,6 +512,7 @@ for n in range(200):
 """
 
 
+@pytest.mark.slow
 @POSIX
 def test_processes_share_the_file(tmp_path: Path) -> None:
     """Lines of processes that write and rotate at the same time are all there, and whole."""
@@ -535,6 +539,7 @@ def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any]) -> No
         AuditLog.Settings.model_validate(settings)
 
 
+@pytest.mark.slow
 def test_the_import_is_light() -> None:
     """Importing the plugin imports no logger and no HTTP client."""
     code = "import sys, doorward_audit_jsonl; print(*({'httpx2', 'structlog', 'anyio', 'mcp'} & set(sys.modules)))"

@@ -24,6 +24,7 @@ SSO: dict[str, Any] = {"base_url": "https://sso.example.com", "realm": "main", "
 ENVIRON = {"SECRET": "secret-of-the-service", "PASSWORD": "pass-word-of-alice"}
 
 
+@pytest.mark.slow
 class TestAuthConformance(AuthConformance):
     """CONTRACT: AUT-01, AUT-18."""
 
@@ -45,6 +46,7 @@ class TestAuthConformance(AuthConformance):
         assert check_driver("auth", "keycloak") is Keycloak
 
 
+@pytest.mark.slow
 def test_is_light() -> None:
     check_light_import("doorward_auth_keycloak")
 
@@ -83,6 +85,7 @@ def home(tmp_path: Path, realm: Realm) -> Doorward:
     return Doorward(tmp_path, realm)
 
 
+@pytest.mark.slow
 async def test_a_service_account(home: Doorward, realm: Realm) -> None:
     """Client credentials at the endpoint that the realm's metadata names: one token for 100 calls. CONTRACT: AUT-06,
     AUT-10."""
@@ -103,6 +106,7 @@ async def test_post_in_place_of_basic(home: Doorward, realm: Realm) -> None:
     ]
 
 
+@pytest.mark.slow
 async def test_the_password_grant(home: Doorward, realm: Realm) -> None:
     """A username and a password are enough to say so; a public client has no secret. CONTRACT: AUT-06."""
     realm.clients["cli"] = ""
@@ -121,6 +125,7 @@ async def test_before_version_17(tmp_path: Path) -> None:
         assert "/auth/realms/the%20main%20one/protocol/openid-connect/token" in realm.paths
 
 
+@pytest.mark.slow
 async def test_a_token_that_is_revoked(home: Doorward, realm: Realm) -> None:
     """Another one, and the request again; a client that is turned off meanwhile is told of in Keycloak's words."""
     async with home.http(client_secret="${SECRET}") as http:
@@ -134,6 +139,7 @@ async def test_a_token_that_is_revoked(home: Doorward, realm: Realm) -> None:
             await http.get("/api/me")
 
 
+@pytest.mark.slow
 async def test_a_wrong_password(home: Doorward, realm: Realm) -> None:
     """Tried once; one that is rotated is tried at once. CONTRACT: AUT-06."""
     home.environ["PASSWORD"] = "not-the-password"

@@ -15,6 +15,7 @@ from doorward_testing import AuthConformance, Request, check_driver, check_light
 TOKEN = "https://login.example.com/token"
 
 
+@pytest.mark.slow
 class TestAuthConformance(AuthConformance):
     """CONTRACT: AUT-01, AUT-18."""
 
@@ -34,6 +35,7 @@ class TestAuthConformance(AuthConformance):
         assert check_driver("auth", "oauth2") is OAuth2
 
 
+@pytest.mark.slow
 def test_is_light() -> None:
     check_light_import("doorward_auth_oauth2")
 

@@ -65,6 +65,7 @@ async def works(home: Doorward, provider: Provider, auth: Any, user: str, calls:
             assert home.secrets.scrub(value) == "[secret]", name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told", ["token_url", "issuer"])
 @pytest.mark.parametrize("method", METHODS)
 async def test_password(home: Doorward, provider: Provider, method: str, told: str) -> None:
@@ -140,6 +141,7 @@ async def test_secrets_that_take_time(home: Doorward, provider: Provider, flow: 
     assert threading.current_thread() not in threads
 
 
+@pytest.mark.slow
 async def test_jwt_bearer(home: Doorward, provider: Provider) -> None:
     """RFC 7523 section 2.1: the claims, the key's name, no client but the signer."""
     client, _ = prepared(provider, "private_key_jwt")
@@ -171,6 +173,7 @@ async def test_jwt_bearer(home: Doorward, provider: Provider) -> None:
             await http.get("/me")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 async def test_token_exchange(home: Doorward, provider: Provider, method: str) -> None:
     """RFC 8693: what the principal brought becomes a token of their own; never anybody else's."""
@@ -188,6 +191,7 @@ async def test_token_exchange(home: Doorward, provider: Provider, method: str) -
     assert "requested_token_type" not in form
 
 
+@pytest.mark.slow
 async def test_a_token_that_was_brought_anew(home: Doorward, provider: Provider) -> None:
     """It is exchanged when the exchanged one is refused; a refusal is told without it, and does not stop the next."""
     _, settings = prepared(provider, "client_secret_basic")
@@ -212,6 +216,7 @@ async def test_a_token_that_was_brought_anew(home: Doorward, provider: Provider)
         assert (await http.get("/me")).status_code == 200
 
 
+@pytest.mark.slow
 async def test_nothing_to_exchange(home: Doorward, provider: Provider) -> None:
     """Who brought no token is told what it takes; a server that is the same for all cannot exchange anybody's."""
     _, settings = prepared(provider, "client_secret_basic")
@@ -227,6 +232,7 @@ async def test_nothing_to_exchange(home: Doorward, provider: Provider) -> None:
     await works(home, provider, home.auth(subject_token="${SUBJECT}", scope="read", **settings), "service")
 
 
+@pytest.mark.slow
 async def test_refresh_token(home: Doorward, provider: Provider) -> None:
     """Successors of a configured refresh token are kept and win, until another one is configured; each is used once."""
     client, settings = prepared(provider, "client_secret_basic")
@@ -257,6 +263,7 @@ async def test_refresh_token(home: Doorward, provider: Provider) -> None:
     assert home.environ["FIRST"] not in file.read_text()
 
 
+@pytest.mark.slow
 async def test_device_code(home: Doorward, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
     """RFC 8628: a code, a page, polls that slow down when told to; then a login like any other."""
     monkeypatch.setattr(device, "MIN_INTERVAL_SECONDS", 0.05)
@@ -298,6 +305,7 @@ async def test_logins_of_principals(home: Doorward, provider: Provider) -> None:
     assert "alice" not in home.files()[0].name
 
 
+@pytest.mark.slow
 async def test_kept_when_encrypted(home: Doorward, provider: Provider) -> None:
     """What can be fetched again is kept only if it is encrypted; then other processes use it, with the same key and
     secrets only."""
@@ -321,6 +329,7 @@ async def test_kept_when_encrypted(home: Doorward, provider: Provider) -> None:
     assert len(provider.asked("/token")) == 4
 
 
+@pytest.mark.slow
 async def test_what_is_kept_is_for_what_was_asked(home: Doorward, provider: Provider) -> None:
     """A token of one subject, or for one audience, is none for another that is configured later."""
     client, _ = prepared(provider, "private_key_jwt")

@@ -137,6 +137,7 @@ async def test_metadata_that_does_not_fit(victim: Doorward, liar: Liar, where: s
     assert (person.pages, liar.posted()) == ([], [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("endpoint", "url"),
     [
@@ -188,6 +189,7 @@ NEAR = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", NEAR)
 async def test_addresses_are_judged_and_not_names(host: str) -> None:
     """However an address of this machine or its network is written, a server of the internet sends nobody there: no
@@ -255,6 +257,7 @@ async def test_redirects_of_posts(victim: Doorward, liar: Liar, provider: Provid
     assert victim.files() == []
 
 
+@pytest.mark.slow
 async def test_redirects_of_metadata(victim: Doorward, liar: Liar, provider: Provider) -> None:
     """Metadata is fetched through redirects of its own origin only, and not for ever."""
     liar.issues()
@@ -356,6 +359,7 @@ async def test_another_issuer(victim: Doorward, liar: Liar) -> None:
     assert "/token" not in liar.posted()
 
 
+@pytest.mark.slow
 async def test_the_receiver() -> None:
     """It answers one request, to the right path, on loopback; whatever else comes does it no harm."""
     async with Redirect(0) as redirect, httpx2.AsyncClient() as client:
@@ -383,6 +387,7 @@ async def test_the_receiver() -> None:
             await redirect.answer()
 
 
+@pytest.mark.slow
 async def test_hostile_challenges(victim: Doorward, liar: Liar) -> None:
     """Scopes that are none, a body without end, and metadata elsewhere."""
     liar.issues()
@@ -522,6 +527,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(
     told=JSON | st.integers(-(10**400), 10**400) | st.floats().map(str) | st.integers().map(str), now=st.floats(0, 4e9)
 )

@@ -17,6 +17,7 @@ from .provider import Provider
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.slow
 async def test_log_in_and_call(home: Doorward, provider: Provider) -> None:
     """From nothing but the API's URL: discovery, registration, PKCE, the browser, the token, a call. CONTRACT:
     AUT-01."""
@@ -63,6 +64,7 @@ async def test_all_is_concealed(home: Doorward, provider: Provider) -> None:
         assert other.secrets.scrub(provider.secrets()[name]) == "[secret]", name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post", "none"])
 async def test_a_registered_client(home: Doorward, provider: Provider, method: str) -> None:
     """A client of the provider's own, with a fixed redirect port, and a secret in the place that it wants."""
@@ -101,6 +103,7 @@ async def test_a_provider_that_tells_nothing(home: Doorward, provider: Provider)
     assert len(provider.calls) == 1
 
 
+@pytest.mark.slow
 async def test_an_api_that_publishes_nothing(home: Doorward, provider: Provider) -> None:
     """An issuer is enough where the API says nothing of it; then no resource is named, which some providers refuse."""
     provider.publish = False
@@ -115,6 +118,7 @@ async def test_an_api_that_publishes_nothing(home: Doorward, provider: Provider)
     assert "client_id" in str(caught.value.hint)
 
 
+@pytest.mark.slow
 async def test_pasted(home: Doorward, provider: Provider) -> None:
     """A person whose browser is on another machine pastes the address."""
     await home.auth().login(LoginPrompt(paste=True))
@@ -192,6 +196,7 @@ async def test_no_place_for_tokens(home: Doorward) -> None:
         assert "base_url" in str(caught.value.hint)
 
 
+@pytest.mark.slow
 async def test_more_scopes(home: Doorward, provider: Provider) -> None:
     """A call that needs more says so, and the next login asks for all of it together."""
     auth = home.auth()
@@ -241,6 +246,7 @@ def test_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 async def test_what_holds_a_token_sees_a_login_and_its_end(home: Doorward, provider: Provider) -> None:
     """A gateway that serves uses another login with its next call, and none after `--remove`, though its token would
     still be taken."""

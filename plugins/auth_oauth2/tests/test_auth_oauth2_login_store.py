@@ -59,6 +59,7 @@ def login(token: str, got: float = 1.0) -> Login:
     return Login({"access_token": token, "refresh_token": "r"}, {"issuer": "i"}, got=got)
 
 
+@pytest.mark.slow
 async def test_a_keyring(ring: Memory, tmp_path: Path) -> None:
     """Where there is one, no file is written."""
     store = LoginStore(Vault(tmp_path / "oauth2"), "mine", "auto")
@@ -73,6 +74,7 @@ async def test_a_keyring(ring: Memory, tmp_path: Path) -> None:
     assert ring.entries == {}
 
 
+@pytest.mark.slow
 async def test_a_locked_keyring(ring: Memory, tmp_path: Path) -> None:
     """Is none; what was written meanwhile is newer than what it holds, and moves there when it opens."""
     store = LoginStore(Vault(tmp_path / "oauth2"), "mine", "auto")
@@ -152,6 +154,7 @@ def test_what_a_login_shows() -> None:
     assert "one" not in repr(login("one"))
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_early() -> None:
     """Neither the SDK, nor an HTTP client, nor a keyring, before tokens are needed."""
     code = "import sys, doorward_auth_oauth2; print([m for m in ('mcp', 'httpx2', 'keyring', 'filelock') if m in sys.modules])"

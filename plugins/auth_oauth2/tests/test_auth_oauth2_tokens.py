@@ -28,6 +28,7 @@ async def refreshes(provider: Provider) -> int:
     return sum(form["grant_type"] == "refresh_token" for form in provider.asked("/token"))
 
 
+@pytest.mark.slow
 async def test_a_hundred_calls_and_one_token(home: Doorward, provider: Provider, later: Any) -> None:
     """A token that ends while a hundred calls start is renewed by one request, and no call fails. CONTRACT: AUT-10."""
     provider.expires_in = 100
@@ -47,6 +48,7 @@ async def test_a_hundred_calls_and_one_token(home: Doorward, provider: Provider,
         assert await refreshes(provider) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("life", "renewed"), [(3600, 0), (290, 0), (310, 0), (40, 1)])
 async def test_margin(home: Doorward, provider: Provider, later: Any, life: int, renewed: int) -> None:
     """Renewal comes 30 seconds before the end, or at half of a shorter life. CONTRACT: AUT-10."""
@@ -67,6 +69,7 @@ async def test_margin(home: Doorward, provider: Provider, later: Any, life: int,
     assert await refreshes(provider) == renewed
 
 
+@pytest.mark.slow
 async def test_revoked(home: Doorward, provider: Provider) -> None:
     """A login that the provider has ended is told, with what the provider says, without its token; and it is not asked
     again and again."""
@@ -145,6 +148,7 @@ async def test_the_provider_is_down(home: Doorward, provider: Provider, later: A
         assert (await client.get("/me")).status_code == 200
 
 
+@pytest.mark.slow
 async def test_the_first_to_ask_leaves(home: Doorward, provider: Provider) -> None:
     """A call that is cancelled while it renews loses nothing: the new refresh token is kept."""
     auth = home.auth()
@@ -202,6 +206,7 @@ async def test_many_processes(home: Doorward, provider: Provider) -> None:
     assert await refreshes(provider) == 1
 
 
+@pytest.mark.slow
 async def test_a_stuck_process(home: Doorward, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that never ends its renewal does not hold up the others for ever."""
     monkeypatch.setattr(vault, "LOCK_SECONDS", 0.2)
@@ -233,6 +238,7 @@ async def test_other_origins(home: Doorward, provider: Provider) -> None:
             home.auth(url=url).create_auth()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post"])
 @pytest.mark.parametrize("told", ["token_url", "issuer"])
 async def test_client_credentials(home: Doorward, provider: Provider, method: str, told: str) -> None:

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.anyio
 API = "https://api.example.com/v1"
 
 
+@pytest.mark.slow
 class TestAuthConformance(AuthConformance):
     """CONTRACT: AUT-01, AUT-18."""
 
@@ -37,6 +38,7 @@ class TestAuthConformance(AuthConformance):
         assert check_driver("auth", "session") is Session
 
 
+@pytest.mark.slow
 def test_is_light() -> None:
     check_light_import("doorward_auth_session")
 

@@ -18,7 +18,7 @@ from doorward_auth_session.cookies import MAX_COOKIES
 from .application import Handler, running
 from .conftest import Doorward
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 async def test_ten_megabytes(home: Doorward) -> None:

@@ -74,6 +74,7 @@ async def test_a_token_in_the_answer(home: Doorward, path: str) -> None:
     assert "Cookie" not in told
 
 
+@pytest.mark.slow
 async def test_origins_that_are_the_servers_too(home: Doorward) -> None:
     """The token goes where the operator says that the API is as well (`origins`), and the cookies as their domain
     says."""
@@ -146,6 +147,7 @@ async def test_where_csrf_tokens_are_found(home: Doorward, where: str) -> None:
         assert (login["x-csrf-token"], later["x-csrf-token"]) == ("first/token", "other/token")
 
 
+@pytest.mark.slow
 async def test_a_csrf_token_of_another_name(home: Doorward) -> None:
     """`csrf_name` and `csrf_header`; a page without it is an error, and nothing is posted."""
     home.app.answers["/csrf"] = lambda handler: handler.say(200, {"deep": {"er": "abc-of-the-page"}})
@@ -170,6 +172,7 @@ def jwt(ends: float) -> str:
     return f"e30.{base64.urlsafe_b64encode(json.dumps({'exp': ends}).encode()).decode().rstrip('=')}.x"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["seconds", "max-age", "expires", "unnamed", "token", "jwt"])
 async def test_a_session_ends(home: Doorward, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As `expires_seconds`, the cookie, the answer beside the token, or the token itself says; 30 seconds before, there
@@ -213,6 +216,7 @@ async def test_an_end_that_a_wrong_clock_tells(home: Doorward) -> None:
     assert len(home.app.asked("/token")) == 1
 
 
+@pytest.mark.slow
 async def test_many_calls_across_an_expiry(home: Doorward) -> None:
     """100 calls at once without a session, and 100 when it is gone: one login each, and no failed call. CONTRACT:
     AUT-10."""
@@ -224,6 +228,7 @@ async def test_many_calls_across_an_expiry(home: Doorward) -> None:
             home.app.sessions.clear()
 
 
+@pytest.mark.slow
 async def test_a_session_that_the_server_forgets(home: Doorward) -> None:
     """A 401, another status that is named, or a redirect to the login: one login, and the request again with its
     body."""
@@ -257,6 +262,7 @@ async def test_a_server_that_refuses_every_session(home: Doorward) -> None:
     assert len(home.app.logins) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings", [{}, {"login_url": "/token", "token_field": "data.auth.token"}, FORM], ids=["json", "token", "form"]
 )
@@ -306,6 +312,7 @@ class Ahead:
         return time.time() + self.seconds
 
 
+@pytest.mark.slow
 async def test_a_login_that_is_down(home: Doorward, monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls say so, the endpoint is asked about once a second; when it is back, so are they."""
     home.app.answers["/login"] = lambda handler: handler.say(503, {"message": "back soon"})
@@ -324,6 +331,7 @@ async def test_a_login_that_is_down(home: Doorward, monkeypatch: pytest.MonkeyPa
     assert len(home.app.logins) == 1
 
 
+@pytest.mark.slow
 async def test_logging_out(home: Doorward) -> None:
     """At the end, with the session's cookies; not if there was none. One that fails is no error."""
     async with home.http(logout_url="/logout", **FORM) as http:

@@ -11,6 +11,7 @@ from doorward_testing import AuthConformance, check_driver, check_light_import
 TYPES = {"static": StaticAuth, "bearer": JwtAuth, "jwt": JwtAuth, "basic": BasicAuth, "api_key": ApiKeyAuth}
 
 
+@pytest.mark.slow
 class TestStatic(AuthConformance):
     """CONTRACT: AUT-01, AUT-18. `static`."""
 
@@ -20,6 +21,7 @@ class TestStatic(AuthConformance):
         return {"value": "Door ${CANARY}"}
 
 
+@pytest.mark.slow
 class TestJwt(AuthConformance):
     """CONTRACT: AUT-01, AUT-18. `jwt`, and `bearer`, which is the same."""
 
@@ -29,6 +31,7 @@ class TestJwt(AuthConformance):
         return {"token": "${CANARY}"}
 
 
+@pytest.mark.slow
 class TestBasic(AuthConformance):
     """CONTRACT: AUT-01, AUT-18. `basic`."""
 
@@ -38,6 +41,7 @@ class TestBasic(AuthConformance):
         return {"username": "u", "password": "${CANARY}"}
 
 
+@pytest.mark.slow
 class TestApiKeyInHeader(AuthConformance):
     """CONTRACT: AUT-01, AUT-18. `api_key`, in a header."""
 
@@ -47,6 +51,7 @@ class TestApiKeyInHeader(AuthConformance):
         return {"name": "X-Key", "value": "${CANARY}", "in": "header"}
 
 
+@pytest.mark.slow
 class TestApiKeyInQuery(TestApiKeyInHeader):
     """The same in the query."""
 
@@ -54,6 +59,7 @@ class TestApiKeyInQuery(TestApiKeyInHeader):
         return {**super().settings(host), "name": "key", "in": "query"}
 
 
+@pytest.mark.slow
 class TestApiKeyInCookie(TestApiKeyInHeader):
     """The same in a cookie."""
 
@@ -67,6 +73,7 @@ def test_is_installed(kind: str) -> None:
     assert check_driver("auth", kind) is TYPES[kind]
 
 
+@pytest.mark.slow
 def test_is_light() -> None:
     """Importing the module imports no HTTP client."""
     check_light_import("doorward_auth_static")

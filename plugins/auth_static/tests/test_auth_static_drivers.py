@@ -256,6 +256,7 @@ def test_settings_have_a_schema_without_values(kind: Any) -> None:
     assert kind.Settings.model_json_schema()["additionalProperties"] is False
 
 
+@pytest.mark.slow
 def test_the_import_is_light() -> None:
     """Importing the plugin imports no HTTP client and no logger."""
     code = "import sys, doorward_auth_static; print(*({'httpx2', 'structlog', 'anyio', 'mcp'} & set(sys.modules)))"

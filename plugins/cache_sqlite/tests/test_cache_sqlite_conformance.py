@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
 from doorward_cache_sqlite import SqliteCache
 from doorward_testing import CacheConformance, check_driver, check_light_import
 
 
+@pytest.mark.slow
 class TestSqliteConformance(CacheConformance):
     """CONTRACT: CAC-03. The cache keeps what the protocol promises."""
 
     driver = SqliteCache
 
 
+@pytest.mark.slow
 def test_is_installed_and_light() -> None:
     """The driver is found under its name, and importing it opens nothing heavy."""
     assert check_driver("cache", "sqlite") is SqliteCache

@@ -288,6 +288,7 @@ async def test_a_program_of_before_is_python(tmp_path: Path) -> None:
     await kept.close()
 
 
+@pytest.mark.slow
 async def test_a_new_file_is_what_the_steps_come_to(tmp_path: Path) -> None:
     """Tables, columns and indexes; whether sqlite-utils makes them or, as it is imported for long, we do."""
 
@@ -306,6 +307,7 @@ async def test_a_new_file_is_what_the_steps_come_to(tmp_path: Path) -> None:
     assert made("new.db", LAYOUT) == made("stepped.db", replace(LAYOUT, made=""))
 
 
+@pytest.mark.slow
 async def test_the_first_program_waits_for_no_import(tmp_path: Path) -> None:
     """It is kept in a new file without sqlite-utils."""
     code = WRITER + "\nprint('sqlite_utils' in sys.modules)"
@@ -394,6 +396,7 @@ async def test_a_busy_file_is_waited_for_and_never_moved(tmp_path: Path, monkeyp
     await second.close()
 
 
+@pytest.mark.slow
 async def test_who_only_reads_waits_for_nobody(tmp_path: Path) -> None:
     """A kept program is got while another process writes, or holds the file; a reader that is new, too."""
     old, new = cache(tmp_path), cache(tmp_path)
@@ -409,6 +412,7 @@ async def test_who_only_reads_waits_for_nobody(tmp_path: Path) -> None:
     await new.close()
 
 
+@pytest.mark.slow
 async def test_who_waits_to_write_keeps_no_reader(tmp_path: Path) -> None:
     """Programs are got while others of the same process wait for a file that is held."""
     kept = cache(tmp_path)
@@ -436,6 +440,7 @@ async def test_who_waits_to_write_keeps_no_reader(tmp_path: Path) -> None:
     await kept.close()
 
 
+@pytest.mark.slow
 async def test_who_waits_does_not_wait_for_the_others_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many that ask for a file that is locked wait side by side, not one after the other."""
     monkeypatch.setattr(doorward_cache_sqlite, "BUSY_WAIT_SECONDS", 0.5)
@@ -461,6 +466,7 @@ async def test_who_waits_does_not_wait_for_the_others_as_well(tmp_path: Path, mo
     await kept.close()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="locks of POSIX")
 async def test_who_waits_to_open_keeps_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While another process holds the folder, the cache can be closed, and a file that is there is read; who waited to
@@ -568,6 +574,7 @@ def writer(state: Path, who: str, count: int) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 async def test_processes_share_the_file(tmp_path: Path) -> None:
     """Processes that start on the same new file at the same moment lose nothing of one another."""
     names = ["ann", "bob", "cyd"]
@@ -581,6 +588,7 @@ async def test_processes_share_the_file(tmp_path: Path) -> None:
     await kept.close()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")
 async def test_a_kill_at_any_time_leaves_a_sound_file(tmp_path: Path) -> None:
     """After kill -9 in the middle of writing, all that was reported as kept is there."""
@@ -601,6 +609,7 @@ async def test_a_kill_at_any_time_leaves_a_sound_file(tmp_path: Path) -> None:
         await kept.close()
 
 
+@pytest.mark.slow
 async def test_put_and_get_are_quick(tmp_path: Path) -> None:
     """A put and a get together typically take less than a millisecond of processor time (the bound here is wide, for
     slow machines)."""

@@ -19,6 +19,7 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
 
 
+@pytest.mark.slow
 class TestConnect(CommandConformance):
     command, name = connect, "connect"
 
@@ -29,6 +30,7 @@ class TestConnect(CommandConformance):
         return [["cursor", "--move", "--remove"], ["cursor", "--config", "none.toml"]]
 
 
+@pytest.mark.slow
 class TestImport(CommandConformance):
     command, name = import_, "import"
 
@@ -40,6 +42,7 @@ class TestImport(CommandConformance):
         return [["none.json"]]
 
 
+@pytest.mark.slow
 class TestSetup(CommandConformance):
     command, name = setup, "setup"
 

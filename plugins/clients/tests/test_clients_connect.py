@@ -15,6 +15,8 @@ from doorward_clients.setup import setup
 
 from .conftest import Home
 
+pytestmark = pytest.mark.slow
+
 CURSOR = """\
 {
   // mine

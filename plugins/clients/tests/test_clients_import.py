@@ -17,6 +17,8 @@ from doorward_testing import check_light_import
 
 from .conftest import Home
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345"
 GITHUB = {"command": "npx", "args": ["-y", "server-github"], "env": {"GITHUB_TOKEN": TOKEN}}
 

@@ -157,6 +157,7 @@ def comments(text: str) -> list[str]:
     return [found for found in re.findall(r'"(?:\\.|[^"\\])*"|(//[^\n]*|/\*.*?\*/)', text, re.DOTALL) if found]
 
 
+@pytest.mark.slow
 def test_a_large_file_is_quick() -> None:
     """Thousands of projects of Claude Code's own file are no matter; nor is what is made to be slow."""
     text = json.dumps(

@@ -9,6 +9,8 @@ import pytest
 
 from .conftest import Home
 
+pytestmark = pytest.mark.slow
+
 SWAGGERS = """\
 servers:
   - name: weather

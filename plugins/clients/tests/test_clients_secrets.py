@@ -108,6 +108,7 @@ def test_an_option_and_its_value_are_two_words() -> None:
     assert not is_random("server-everything-2025-11-25-filesystem")
 
 
+@pytest.mark.slow
 def test_hostile_texts_take_no_time() -> None:
     """Long texts that are made to be looked at again and again."""
     began = time.process_time()
@@ -150,6 +151,7 @@ def test_references_of_clients(text: str, ours: str, wanted: dict[str, str]) -> 
     assert found == wanted
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30))
 def test_values_come_back_from_dotenv(value: str) -> None:

@@ -222,6 +222,7 @@ def test_exact_entries() -> None:
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(st.sampled_from(sorted(CLIENTS)), TEXTS, st.dictionaries(TEXTS, st.lists(TEXTS, max_size=3), max_size=3))
 def test_any_entry_goes_in_and_out(name: str, called: str, others: dict[str, list[str]]) -> None:
@@ -242,6 +243,7 @@ def test_any_entry_goes_in_and_out(name: str, called: str, others: dict[str, lis
         assert without(document, client, called).data == before
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(
     st.recursive(

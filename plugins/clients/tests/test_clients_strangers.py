@@ -23,6 +23,8 @@ from hypothesis import strategies as st
 
 from .conftest import Home
 
+pytestmark = pytest.mark.slow
+
 FILE = "${file:/etc/hostname}"
 EVIL = [
     "$${A:-${file:/etc/hostname}",

@@ -22,6 +22,7 @@ class Token(httpx2.Auth):
         yield request
 
 
+@pytest.mark.slow
 async def test_graphql_arguments_arrive(api, shop):
     """What is given arrives by the names of the schema, as variables; what is not given keeps its default."""
     made = await api(shop)
@@ -39,6 +40,7 @@ async def test_graphql_arguments_arrive(api, shop):
         await made.call("echo", class_=File(b"\xff"))
 
 
+@pytest.mark.slow
 async def test_graphql_mutations(api, shop):
     """Input objects, their defaults and null arrive."""
     made = await api(shop)
@@ -55,6 +57,7 @@ async def test_graphql_mutations(api, shop):
     assert await made.call("mutation_book", id="1", select="title") == {"title": "{}"}
 
 
+@pytest.mark.slow
 async def test_graphql_results(api, shop):
     """Lists, unions, interfaces, null and scalars come back as they are."""
     made = await api(shop)
@@ -65,6 +68,7 @@ async def test_graphql_results(api, shop):
     assert await made.call("node", id="a1") == {"__typename": "Author", "id": "a1", "name": "Ada"}
 
 
+@pytest.mark.slow
 async def test_graphql_select(api, shop):
     """A program selects with arguments, aliases and fragments of its own."""
     made = await api(shop)
@@ -75,6 +79,7 @@ async def test_graphql_select(api, shop):
     assert await made.call("node", id="a1", select="... on Author { name } # all of it") == {"name": "Ada"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("select", "why"),
     [
@@ -116,6 +121,7 @@ async def test_graphql_selections_lead_not_back(api, shop, select):
     assert await made.call("book", id="1", select="shop { __typename }") == {"shop": None}
 
 
+@pytest.mark.slow
 async def test_graphql_the_same_field_many_times(api, upstream, sdl):
     """A selection that repeats a field thousands of times is checked as fast as any: no field is compared with each
     other one."""
@@ -132,6 +138,7 @@ async def test_graphql_types_are_shown(api, shop):
         await made.call("graphql_type", name="Boook")
 
 
+@pytest.mark.slow
 async def test_graphql_pages(api, shop):
     """A reply knows the next page, forwards and backwards, whatever is selected, and shows nothing that was not
     selected."""
@@ -170,6 +177,7 @@ async def test_graphql_errors_with_data(api, shop):
     assert 'error.body["data"]' in caught.value.hint
 
 
+@pytest.mark.slow
 async def test_graphql_credentials(api, shop):
     """Credentials are sent; without them, the error says that the operator must set them."""
     made = await api(shop)
@@ -248,6 +256,7 @@ async def test_graphql_repetitions(api, upstream):
     assert len(upstream.seen) == 2
 
 
+@pytest.mark.slow
 async def test_graphql_limits_of_the_server(api, upstream):
     """What the server says of its limits is kept to: the next request waits for the reset, and is not refused."""
     made = await api(upstream.url, sdl=SMALL)
@@ -267,6 +276,7 @@ async def test_graphql_unreachable(api):
     assert "`url`" in caught.value.hint
 
 
+@pytest.mark.slow
 async def test_graphql_large_answers(api, upstream):
     """An answer that is too large is cut off."""
     made = await api(upstream.url, sdl=SMALL)

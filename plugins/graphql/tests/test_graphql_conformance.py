@@ -11,6 +11,7 @@ from doorward_testing import SourceConformance, check_driver, check_light_import
 from doorward_testing.samples import InProcess
 
 
+@pytest.mark.slow
 class TestGraphQLConformance(SourceConformance):
     driver = GraphQL
 
@@ -31,6 +32,7 @@ class TestGraphQLConformance(SourceConformance):
         return {"url": self.url, "schema": "none.graphql"}
 
 
+@pytest.mark.slow
 def test_graphql_is_installed():
     """The entry point leads to the driver, and importing it imports nothing heavy."""
     assert check_driver("source", "graphql") is GraphQL
@@ -38,6 +40,7 @@ def test_graphql_is_installed():
     check_light_import("doorward_graphql", forbidden=("graphql", "httpx2"))
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_graphql_behind_the_broker(host, shop):
     """CONTRACT: SRC-01 A call through a gateway: arguments are checked, the request is made, the value comes back."""
@@ -61,6 +64,7 @@ async def test_graphql_behind_the_broker(host, shop):
         assert "title: String!" in await gate.call("shop.graphql_type", {"name": "Book"})
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_graphql_policy_names_kinds(host, shop):
     """Policy may deny all mutations, whatever their names, and `read_only` leaves them out."""
@@ -76,6 +80,7 @@ async def test_graphql_policy_names_kinds(host, shop):
             await gate.call("shop.delete_book", {"id": "1"})
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_graphql_programs_turn_pages(host, shop):
     """A program gets the items of all pages of a connection, forwards and backwards, whatever it selects of them."""
@@ -94,6 +99,7 @@ result = [[each["node"]["title"] for each in titles], [each["node"]["id"] for ea
         assert outcome.notes == ()
 
 
+@pytest.mark.slow
 def test_graphql_on_the_command_line(cli, doorward_host, shop):
     """`doorward add graphql NAME URL` writes the server and compiles it; `show` and `call` know its functions."""
     doorward_host.install_real("graphql")

@@ -28,6 +28,7 @@ async def test_graphql_introspection_of_old_servers(api, upstream):
     assert len(upstream.seen) == 2
 
 
+@pytest.mark.slow
 async def test_graphql_no_introspection(api, closed_shop, sdl):
     """Where introspection is not allowed, the error says what the server said, and that a schema can be given; with it,
     calls work."""

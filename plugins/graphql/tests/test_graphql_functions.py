@@ -104,6 +104,7 @@ async def test_graphql_selections_of_the_operator(api, sdl):
     ]
 
 
+@pytest.mark.slow
 async def test_graphql_schema_as_introspection(api, shop, tmp_path, sdl):
     """SDL, a stored introspection and the endpoint give the same functions."""
     import graphql
@@ -117,6 +118,7 @@ async def test_graphql_schema_as_introspection(api, shop, tmp_path, sdl):
             assert (function.parameters, function.returns, function.data) == (mine.parameters, mine.returns, mine.data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "why"),
     [
@@ -173,6 +175,7 @@ async def test_graphql_hostile_schemas(api):
     assert shop.functions["self"].data["select"] == "__typename"
 
 
+@pytest.mark.slow
 async def test_graphql_types_that_hold_each_other(api):
     """Types that hold each other many times do not multiply a selection."""
     names = [f"T{n}" for n in range(60)]

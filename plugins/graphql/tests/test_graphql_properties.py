@@ -7,10 +7,13 @@ from typing import Any
 
 import graphql
 import jsonschema_rs
+import pytest
 from doorward_graphql.functions import compile_schema
 from doorward_graphql.requests import document
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+pytestmark = pytest.mark.slow
 
 MANY = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -279,6 +279,7 @@ PIECES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.one_of(

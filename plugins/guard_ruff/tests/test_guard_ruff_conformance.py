@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from doorward_guard_ruff import RuffGuard
 from doorward_testing import GuardConformance
+
+pytestmark = pytest.mark.slow
 
 
 class TestRuffConformance(GuardConformance):

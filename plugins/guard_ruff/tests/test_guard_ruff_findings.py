@@ -10,7 +10,7 @@ import pytest
 from doorward import Program
 from doorward_guard_ruff.rules import REFUSED, RULES
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 FREE = [
     "",

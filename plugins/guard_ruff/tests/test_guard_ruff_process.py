@@ -13,7 +13,7 @@ import pytest
 from doorward import ConfigError, PluginContext, Program
 from doorward_guard_ruff import RuffGuard, server
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="/proc is absent: only Linux has it")
 

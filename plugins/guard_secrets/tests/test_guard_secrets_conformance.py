@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from doorward_guard_secrets import SecretsGuard
 from doorward_testing import GuardConformance, call_of
 
 TOKEN = "ghp_" + "1234567890abcdefABCD1234567890abcdef"
 
 
+@pytest.mark.slow
 class TestSecretsConformance(GuardConformance):
     plugin = SecretsGuard
 

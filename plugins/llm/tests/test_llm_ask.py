@@ -12,7 +12,7 @@ from doorward_testing.samples import MemoryCache
 
 from .conftest import completion
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 async def test_a_program_asks(asking, provider):

@@ -12,6 +12,7 @@ from doorward_llm import LLM
 from doorward_testing import SourceConformance, check_driver, check_light_import
 
 
+@pytest.mark.slow
 class TestLLMConformance(SourceConformance):
     driver = LLM
 
@@ -29,6 +30,7 @@ class TestLLMConformance(SourceConformance):
         return "think", {"messages": [{"role": "user", "content": "Hello?"}], "model": "another"}
 
 
+@pytest.mark.slow
 def test_llm_is_installed():
     """The entry point leads to the driver, and importing it imports nothing heavy."""
     assert check_driver("source", "llm") is LLM
@@ -36,6 +38,7 @@ def test_llm_is_installed():
     check_light_import("doorward_llm", forbidden=("openai", "genai_prices", "httpx2", "stdnum", "phonenumbers"))
 
 
+@pytest.mark.slow
 def test_llm_costs_nothing_before_it_is_asked():
     """CONTRACT: LLM-02 With the server configured and compiled, no library of models is imported and nothing is
     opened."""
@@ -97,6 +100,7 @@ def test_llm_providers_by_name(host, provider, model, host_name):
     assert 0 < (cost_of(settings, model, 1000, 1000) or 0) < 1
 
 
+@pytest.mark.slow
 def test_llm_on_the_command_line(cli, doorward_host, provider):
     """`doorward add llm NAME` writes the server, `show` shows its functions, and `call` asks."""
     doorward_host.install_real("llm")

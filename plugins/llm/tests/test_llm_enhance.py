@@ -38,6 +38,7 @@ async def enhance(host, provider):
         await each.close()
 
 
+@pytest.mark.slow
 async def test_what_is_asked_and_read(enhance, provider):
     """CONTRACT: LLM-20 One request with the documentation and the shape of the answer; the answer has its price. What
     the shape does not have is left out."""
@@ -53,6 +54,7 @@ async def test_what_is_asked_and_read(enhance, provider):
     assert seen["body"]["max_tokens"] == 1500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
@@ -74,6 +76,7 @@ async def test_an_answer_of_no_use_has_its_price(enhance, provider, answer, why)
     assert found == Enhancement(failure=found.failure, cost=found.cost, model="m")
 
 
+@pytest.mark.slow
 async def test_a_price_that_nobody_knows(enhance, provider):
     """It is none, and not nothing."""
     provider.answers = ["```json\n{}\n```"]

@@ -24,6 +24,7 @@ SHELF = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("secret", [CANARY, LITERAL, UNUSED])
 async def test_a_canary_never_leaves(asking, provider, secret):
     """CONTRACT: LLM-04 A secret that Doorward could reveal does not reach the provider, although no call has used it
@@ -60,6 +61,7 @@ async def test_tokens_of_strangers_do_not_leave(asking, provider):
     assert provider.prompts == ["Look: [secret] and [secret] and password=[secret] and Bearer [secret]"]
 
 
+@pytest.mark.slow
 async def test_the_answer_is_filtered_before_it_goes_back(asking, provider):
     """A model that writes a key into an answer that does not fit does not get it back."""
     provider.answers = ["the key is sk-abcdefghijklmnop1234", "[]"]
@@ -99,6 +101,7 @@ def test_what_is_no_personal_data(text):
     assert without_personal_data(text) == (text, set())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["1 " * 20_000, "a@" * 20_000, "a.b@" * 20_000, "DE89 " * 10_000, "a@" + "b." * 30_000, "12-" * 20_000]
 )
@@ -107,6 +110,7 @@ def test_personal_data_takes_no_time(text):
     without_personal_data(text)
 
 
+@pytest.mark.slow
 async def test_personal_data_by_choice(asking, provider):
     """CONTRACT: LLM-04 Personal data is kept, taken out or refused, as the operator says; its kinds are told, and never
     the data."""

@@ -12,7 +12,7 @@ from doorward_llm.limits import common_words
 
 from .conftest import completion
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 class Limited:

@@ -176,6 +176,7 @@ async def test_nobody_is_there(models, provider):
     assert "base_url" in caught.value.hint
 
 
+@pytest.mark.slow
 async def test_many_at_once(models, provider):
     """Requests of many runs share one client, which is opened once."""
     made = models()

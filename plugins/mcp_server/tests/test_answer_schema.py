@@ -14,7 +14,7 @@ from doorward_testing.samples import CONFIG, MemoryCache
 from doorward_testing.schemas import closed
 from mcp.client.client import Client
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 ANSWERS = {
     "nothing": ("pass", ["ok"]),

@@ -25,6 +25,7 @@ async def call(client: Any, function: str, /, **arguments: Any) -> Any:
     return await client.call_tool("call_function", {"function": function, "arguments": arguments})
 
 
+@pytest.mark.slow
 @ERAS
 async def test_the_main_job_without_code(doorward_host: Any, era: str) -> None:
     """Search, get, call: three tools, whose texts speak of nothing else; each answer fits its schema."""

@@ -278,6 +278,7 @@ async def test_signs_of_life_do_not_count_backwards(
         assert told[-1][2].startswith("running for")
 
 
+@pytest.mark.slow
 @ERAS
 async def test_the_deadline_stands_still(doorward_host: Any, era: str, later: Any) -> None:
     """A person takes longer than the run may; the time that is left is what was left before."""
@@ -444,6 +445,7 @@ async def test_a_client_that_does_not_come_back(
             await first(client, stubborn, request_state=tokens[1])
 
 
+@pytest.mark.slow
 async def test_everything_ends_with_the_server(gateway: Any, doorward_host: Any, until: Any) -> None:
     """A client that goes away ends both suspended and running calls."""
     ends = Ends()
@@ -461,6 +463,7 @@ async def test_everything_ends_with_the_server(gateway: Any, doorward_host: Any,
     assert asyncio.all_tasks() <= before
 
 
+@pytest.mark.slow
 @ERAS
 async def test_cancelling_a_question_ends_the_run(gateway: Any, doorward_host: Any, era: str, until: Any) -> None:
     ends = Ends()

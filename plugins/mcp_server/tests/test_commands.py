@@ -68,6 +68,7 @@ def test_nobody_comes_in_as_who_they_cannot_be(commands: Cli, doorward_host: Any
     assert (doorward_host.folder / "doorward.toml").read_text() == before
 
 
+@pytest.mark.slow
 def test_the_package_costs_nothing() -> None:
     """Importing it, and the modules of its commands, imports neither the SDK nor what serves HTTP."""
     heavy = (
@@ -87,6 +88,7 @@ def test_the_package_costs_nothing() -> None:
         check_light_import(module, forbidden=heavy)
 
 
+@pytest.mark.slow
 def test_help_imports_none_of_it() -> None:
     """`doorward --help` lists the commands by what is installed alone."""
     code = (

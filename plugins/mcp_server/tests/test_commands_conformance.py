@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from doorward_mcp_server.health import health
 from doorward_mcp_server.serve import serve
 from doorward_mcp_server.tokens.command import token
 from doorward_testing import CommandConformance
 
 
+@pytest.mark.slow
 class TestServe(CommandConformance):
     command, name = serve, "serve"
 
@@ -17,6 +19,7 @@ class TestServe(CommandConformance):
         return [["--config", "none.toml"], ["--port", "70000"]]
 
 
+@pytest.mark.slow
 class TestToken(CommandConformance):
     command, name = token, "token"
 
@@ -27,6 +30,7 @@ class TestToken(CommandConformance):
         return [["revoke", "none"], ["new", "alice", "--expires", "never"]]
 
 
+@pytest.mark.slow
 class TestHealth(CommandConformance):
     command, name = health, "health"
 

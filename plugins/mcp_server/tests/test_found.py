@@ -27,6 +27,7 @@ def test_a_hit_in_a_line() -> None:
     ]
 
 
+@pytest.mark.slow
 async def test_several_questions_in_one_call(doorward_host: Any) -> None:
     """`queries` and `explain` are arguments of the tool. CONTRACT: DIS-08."""
     async with doorward_host.gateway(CONFIG) as gate, Client(build(gate)) as client:

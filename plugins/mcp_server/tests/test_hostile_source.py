@@ -93,6 +93,7 @@ class Translator:
         functions[0] = replace(functions[0], description=odd("translated"), tags=(*functions[0].tags, odd("hooked")))
 
 
+@pytest.mark.slow
 async def test_what_is_read_of_a_hostile_source_is_clean(doorward_host: Any) -> None:
     """Nothing that an agent gets of its functions hides anything: tools, cards, search, answers, errors; what is sent
     stays as it is."""

@@ -316,6 +316,7 @@ async def test_nothing_is_read_of_a_client_that_is_gone(monkeypatch: pytest.Monk
     assert asked == []
 
 
+@pytest.mark.slow
 async def test_nothing_is_kept_of_connections_that_were_reset() -> None:
     """Nor the last request of each, until the time is over in which the next one could have come."""
 

@@ -42,6 +42,7 @@ def files(doorward_host: Any) -> Any:
     return doorward_host
 
 
+@pytest.mark.slow
 async def test_images_are_shown_to_the_client(files: Any) -> None:
     """PNG, JPEG, GIF and WebP as image content behind the text, few and small ones; never what only claims to be one.
     CONTRACT: OUT-04."""

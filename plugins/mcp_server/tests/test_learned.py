@@ -10,7 +10,7 @@ from doorward_mcp_server.server import build
 from doorward_testing.samples import CONFIG, Weather
 from mcp.client.client import Client
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 NEEDS = {"type": "object", "properties": {"film": {"type": "string"}}, "required": ["film"]}
 FILM = {"type": "object", "properties": {"code": {"type": "string"}, "title": {"type": "string"}}}

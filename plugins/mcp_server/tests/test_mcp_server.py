@@ -99,6 +99,7 @@ async def test_failures_are_readable_answers(doorward_host: Any) -> None:
         assert "one to 5 functions" in none.content[0].text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("surface", "most"), [("standard", 1200), ("minimal", 400), ("calls", 700)])
 async def test_tokens_are_few_and_constant(doorward_host: Any, surface: str, most: int) -> None:
     """The surface costs the same at 10 and at 10,000 functions, and stays below its limit. CONTRACT: DIS-05, DIS-17."""

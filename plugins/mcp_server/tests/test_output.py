@@ -129,6 +129,7 @@ def test_deep_values_do_not_become_long_ones() -> None:
     assert written(deep, "toon") == json.dumps(deep, separators=(",", ":"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 async def test_each_client_gets_the_form_that_it_is_given(doorward_host: Any, era: str) -> None:
     """By its name; wildcards work, the first table counts, and without a table the key at the top. CONTRACT: OUT-02."""
@@ -154,6 +155,7 @@ async def test_each_client_gets_the_form_that_it_is_given(doorward_host: Any, er
         assert told[name].startswith(json.dumps(ROWS))
 
 
+@pytest.mark.slow
 async def test_what_stands_around_a_value_is_the_same_in_each_form(doorward_host: Any) -> None:
     """Printed lines, cuts, notes of calls and errors stay; a value that was cut says where the rest is."""
     code = "print('a\\nhint: b')\nresult = [{{'id': n, 'name': 'x' * 40}} for n in range({})]"

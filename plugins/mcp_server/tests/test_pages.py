@@ -84,6 +84,7 @@ async def opened(place: Any, size: int, work: Callable[[Gateway], Any]) -> Any:
         return await work(gate)
 
 
+@pytest.mark.slow
 async def test_the_list_of_servers_is_one_page(place: Any, counted: Counted) -> None:
     """Its bytes and its statements are those of a page, and the pages together name each server once."""
 

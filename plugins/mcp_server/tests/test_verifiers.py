@@ -164,6 +164,7 @@ def public_key(kid: str, **more: Any) -> dict[str, Any]:
 WELL_KNOWN = "/.well-known/oauth-authorization-server"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "said",
     [

@@ -7,8 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from doorward_mcp_upstream import MCP
 from doorward_testing import SourceConformance, check_driver
+
+pytestmark = pytest.mark.slow
 
 WIRE = Path(__file__).parent / "servers/wire.py"
 

@@ -280,6 +280,7 @@ def test_one_bad_tool_never_loses_the_others() -> None:
     sound(made)
 
 
+@pytest.mark.slow
 def test_hostile_schemas_end_soon() -> None:
     wide = {
         "type": "object",

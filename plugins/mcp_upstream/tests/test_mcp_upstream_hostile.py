@@ -28,6 +28,7 @@ from httpx2 import SSEError
 from .conftest import Upstreams
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_an_answer_of_millions_of_values_is_refused_before_it_is_read(upstreams: Upstreams) -> None:
     """Read, twenty million empty lists took 22 seconds, in which nobody was served, and 7 GB."""
@@ -79,6 +80,7 @@ async def _raw_http(on: dict[bytes, bytes], seen: list[bytes]) -> asyncio.Server
     return await asyncio.start_server(serve, "127.0.0.1", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_a_session_ends_however_slowly_its_server_says_goodbye(
     upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch
@@ -103,6 +105,7 @@ async def test_a_session_ends_however_slowly_its_server_says_goodbye(
     server.close()
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_what_is_compressed_twice_or_nested_without_end_is_not_taken(upstreams: Upstreams) -> None:
     bomb = gzip.compress(gzip.compress(b"x" * 1000))
@@ -118,6 +121,7 @@ async def test_what_is_compressed_twice_or_nested_without_end_is_not_taken(upstr
     server.close()
 
 
+@pytest.mark.slow
 def test_values_are_counted_outside_of_strings_only() -> None:
     assert too_many("[" + "[]," * MAX_VALUES + "[]]")
     assert not too_many(json.dumps({"csv": ",[{\\" * MAX_VALUES, 'a"b\\': "," * MAX_VALUES}))
@@ -209,6 +213,7 @@ def test_an_answer_of_too_many_blocks_is_not_decoded() -> None:
         of_tool({"content": [{"type": "image", "data": "aGk=", "mimeType": "image/png"}] * 20_000})
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_a_tool_that_is_too_large_is_left_out_and_named_plainly(upstreams: Upstreams) -> None:
     listing = await upstreams.raw("large").listing()
@@ -220,6 +225,7 @@ async def test_a_tool_that_is_too_large_is_left_out_and_named_plainly(upstreams:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_an_odd_tool_costs_no_other(upstreams: Upstreams) -> None:
     """A schema nested 400 deep hid all tools of its server, and so did a lone surrogate, a long number, and a byte that
@@ -237,6 +243,7 @@ async def test_an_odd_tool_costs_no_other(upstreams: Upstreams) -> None:
     json.dumps([function.parameters for function in made.functions], allow_nan=False)
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_a_deep_answer_is_read(upstreams: Upstreams) -> None:
     """An answer to a call may be as deep as it likes; who reads it cuts it."""
@@ -246,6 +253,7 @@ async def test_a_deep_answer_is_read(upstreams: Upstreams) -> None:
     assert (await upstream.request("tools/call", {"name": "echo", "arguments": {}}))["content"]
 
 
+@pytest.mark.slow
 def test_references_to_one_large_schema_cost_little() -> None:
     """Each of many references to the same place was compared anew, as a whole: a minute, in which nobody was served."""
     properties = {f"p{i}": {"$ref": f"#/$defs/a/{'0' * i}"} for i in range(1, 400)}
@@ -256,6 +264,7 @@ def test_references_to_one_large_schema_cost_little() -> None:
     assert time.process_time() - started < 3
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_changes_without_end_are_told_ever_later(upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each is compiled, and every client's cache is void: 3 times a second, for ever."""

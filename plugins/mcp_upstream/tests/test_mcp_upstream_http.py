@@ -98,6 +98,7 @@ def modern(method: str, message: Any) -> Any:
     return 200, JSON, json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 async def test_every_kind_of_server_is_found_out(
     upstreams: Upstreams, kind: str, request: pytest.FixtureRequest
@@ -113,6 +114,7 @@ async def test_every_kind_of_server_is_found_out(
     assert [json.loads(a)["text"] for a in answers] == [str(n) for n in range(50)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "transport"), [("http_modern", "http"), ("http_legacy", "http"), ("http_sse", "sse")])
 async def test_large_answers_pass(
     upstreams: Upstreams, kind: str, transport: str, request: pytest.FixtureRequest
@@ -122,6 +124,7 @@ async def test_large_answers_pass(
     assert len(await tool(upstream, "big", bytes=5_000_000)) == 5_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_cancelled_call_is_cancelled_there(
     upstreams: Upstreams, kind: str, request: pytest.FixtureRequest
@@ -158,6 +161,7 @@ async def test_the_next_call_after_a_restart_works(upstreams: Upstreams, kind: s
         server.kill()
 
 
+@pytest.mark.slow
 async def test_one_that_is_not_there_fails_clearly_and_comes_back(upstreams: Upstreams) -> None:
     server = Listening("http")
     try:

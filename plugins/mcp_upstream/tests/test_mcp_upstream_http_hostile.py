@@ -59,6 +59,7 @@ def legacy(method: str, message: Any) -> Any:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("when", ["server/discover", "initialize", "tools/call", "GET", "DELETE"])
 async def test_no_redirect_carries_anything_away(
@@ -104,6 +105,7 @@ async def test_no_stream_sends_requests_elsewhere(upstreams: Upstreams, recorder
     assert [method for method, *_ in home.seen] == ["GET"]
 
 
+@pytest.mark.slow
 async def test_a_bomb_is_not_unpacked_and_nobody_waits_for_it(upstreams: Upstreams, recorders: list[Recorder]) -> None:
     """65 KB that become 64 MiB and more."""
     home, _ = recorders
@@ -152,6 +154,7 @@ async def test_an_answer_to_something_else_is_none(
     assert await tool(upstream, "echo") == "hello"
 
 
+@pytest.mark.slow
 async def test_ten_thousand_questions_are_not_asked(upstreams: Upstreams, recorders: list[Recorder]) -> None:
     """A person is asked 25 times within a call at the most; it ends all the same."""
     home, _ = recorders
@@ -179,6 +182,7 @@ async def test_ten_thousand_questions_are_not_asked(upstreams: Upstreams, record
     assert len(person.asked) <= 25
 
 
+@pytest.mark.slow
 async def test_floods_of_retries_comments_and_ids_end_with_the_call(
     upstreams: Upstreams, recorders: list[Recorder]
 ) -> None:

@@ -14,7 +14,7 @@ from doorward_testing.samples import InProcess
 
 from .test_mcp_upstream_http import Recorder, modern
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 class Limited(Recorder):

@@ -15,7 +15,7 @@ from doorward_testing import Host
 
 from .conftest import SDK, Listening, alive
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 WHO = ("alice", "bob")
 SECRETS = '[principals.alice.secrets]\nkey = "k-al"\n[principals.bob.secrets]\nkey = "k-bo"\n'

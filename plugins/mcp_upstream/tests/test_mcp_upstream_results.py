@@ -20,6 +20,7 @@ def text(value: str) -> dict[str, Any]:
     return {"type": "text", "text": value}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "value"),
     [
@@ -115,11 +116,13 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(JSON.filter(lambda value: isinstance(value, (dict, list))))
 def test_json_in_a_text_comes_back_as_it_was(value: Any) -> None:
     assert of_tool({"content": [text(json.dumps(value))]}) == value
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(
         st.sampled_from(["content", "structuredContent", "contents", "messages"]), JSON | st.lists(JSON, max_size=3)

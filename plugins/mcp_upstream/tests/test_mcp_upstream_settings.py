@@ -64,6 +64,7 @@ def test_what_is_wrong_is_said(given: dict[str, Any], says: str) -> None:
     assert "pw" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_what_servers_say_is_kept_within_bounds_and_clean(tmp_path: Path) -> None:
     secrets = Secrets(environ={})
     secrets.remember("s3cret-value")

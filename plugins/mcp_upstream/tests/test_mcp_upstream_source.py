@@ -15,6 +15,8 @@ from doorward import Gateway, InvalidArguments, ServerError, ToolError
 from doorward_mcp_upstream import MCP
 from doorward_testing import Host, check_light_import
 
+pytestmark = pytest.mark.slow
+
 WIRE = Path(__file__).parent / "servers/wire.py"
 READS = {"readOnlyHint": True}
 

@@ -18,7 +18,7 @@ from doorward_mcp_upstream.upstream import Upstream
 
 from .conftest import RAW, LoginPrompt, Upstreams, alive, call_of, text_of
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 async def tool(upstream: Upstream, name: str, safe: bool = False, **arguments: object) -> str:

@@ -296,6 +296,7 @@ def test_openapi_errors_that_are_no_text():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("media", "body"),
     [
@@ -341,6 +342,7 @@ def test_openapi_errors_are_not_cut_in_the_middle(media):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_openapi_large_answers_are_read_beside_the_loop(api, operation, upstream):
     """Piece by piece, and to the same values: long texts, many values, other charsets, what is no JSON."""

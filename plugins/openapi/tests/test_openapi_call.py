@@ -281,6 +281,7 @@ async def test_openapi_answers(api, operation, upstream, headers, body, value):
     assert await made.call("op") == value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", [b"{", b"[" * 100_000, b"nope", b"<html>502</html>"])
 async def test_openapi_broken_json_is_text(api, operation, upstream, body):
     """An answer that says JSON and is none does not hide what it holds: it is text."""
@@ -423,6 +424,7 @@ async def test_openapi_a_lost_answer_is_told_in_words(api, operation, answer, wh
     assert "Error" not in str(raised.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "said"), [("get", "Try again"), ("put", "Try again"), ("post", "look at what is")])
 @pytest.mark.parametrize("lost", [True, False])
 async def test_openapi_a_write_that_may_have_been_made_is_not_to_be_made_again(api, operation, method, said, lost):

@@ -16,6 +16,7 @@ from doorward_openapi.schemas import variants
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.slow
 def test_openapi_import_is_light():
     """Importing the plugin imports neither HTTP nor YAML nor msgspec: it is listed without being used."""
     code = "import sys, doorward_openapi; print([m for m in ('httpx2', 'yaml_rs', 'msgspec', 'zstandard') if m in sys.modules])"
@@ -119,6 +120,7 @@ async def test_openapi_duplicate_ids_keep_both(api, document):
     assert any("twice" in w for w in made.compiled.warnings)
 
 
+@pytest.mark.slow
 async def test_openapi_colliding_names_stay_apart(api, document):
     """Hundreds of ids that Python writes alike still get a name each."""
     paths = {
@@ -550,6 +552,7 @@ async def test_openapi_variants_cost_once(api, operation):
     assert len(json.dumps(made.compiled.definitions)) < 2 * len(json.dumps(schemas))
 
 
+@pytest.mark.slow
 async def test_openapi_chains_of_variants_end(api, operation):
     """Many chains of schemas, each with the next one as its variant, do not become as many long lists of them."""
     places = [(chain, n) for chain in range(40) for n in range(45)]
@@ -591,6 +594,7 @@ async def test_openapi_open_enumerations_refuse_nothing(api, operation):
     assert [checked.is_valid({"q": value}) for value in ("S", "XXL", 7)] == [True, True, False]
 
 
+@pytest.mark.slow
 async def test_openapi_thousands_of_warnings_are_few(api, document):
     """Warnings that say the same are a few and their number; where calls go comes first."""
     broken = {

@@ -6,6 +6,7 @@ import json
 import sys
 from typing import Any
 
+import pytest
 from doorward_openapi.document.refs import Bundle
 from doorward_openapi.operations.compiler import compile_document
 
@@ -54,6 +55,7 @@ def calls(bundle: Bundle) -> int:
     return count
 
 
+@pytest.mark.slow
 def test_an_operation_costs_little() -> None:
     """Ten times the operations are ten times the work."""
     compile_document("s", document(1))  # imports

@@ -35,6 +35,7 @@ class TestOpenAPIConformance(SourceConformance):
         return {"spec": "none.json", "base_url": self.url}
 
 
+@pytest.mark.slow
 def test_openapi_is_installed():
     """The entry point leads to the driver, and importing it imports nothing heavy."""
     assert check_driver("source", "openapi") is OpenAPI

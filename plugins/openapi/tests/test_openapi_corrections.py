@@ -89,6 +89,7 @@ async def test_openapi_extra_fields_steer_nothing(gateway: Any, upstream: Any, n
     assert not upstream.seen
 
 
+@pytest.mark.slow
 async def test_openapi_an_error_says_what_the_operator_can_do(gateway: Any) -> None:
     """The agent learns which argument is wrong, and the operator from the same message what to set; that it then
     works."""

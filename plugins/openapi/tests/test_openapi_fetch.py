@@ -57,6 +57,7 @@ async def test_openapi_device_is_no_document(tmp_path):
         await source(tmp_path, spec="/dev/zero").fingerprint()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pack", [zstandard.compress, gzip.compress])
 async def test_openapi_decompression_bomb(tmp_path, pack):
     """A small file that unpacks to more than the limit is refused."""
@@ -158,6 +159,7 @@ async def test_openapi_a_document_that_has_not_changed_is_not_held(tmp_path, ope
     assert len((await made.compile()).functions) == 1
 
 
+@pytest.mark.slow
 async def test_openapi_a_document_stays_as_it_was_read_for_its_fingerprint(tmp_path, operation, monkeypatch):
     """Though one that was read before is let go meanwhile: a server could give another one to be compiled."""
     (tmp_path / "d.json").write_text(json.dumps(operation()))
@@ -302,6 +304,7 @@ async def test_openapi_a_changed_catalog_cannot_lead_credentials_away(tmp_path, 
     await source(tmp_path, None, spec="api.json")._vouch("https://evil.example")  # there is nothing to be led away
 
 
+@pytest.mark.slow
 async def test_openapi_first_calls_and_a_compile_do_not_disturb_each_other(tmp_path, operation, monkeypatch):
     """What a call reads to see where credentials go is none of a compile that runs meanwhile; calls that begin together
     read once."""

@@ -64,6 +64,7 @@ def parameter(made, name="f"):
     return made.functions["op"].parameters["properties"][name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
 @pytest.mark.parametrize("schema", FILES.values(), ids=FILES)
 async def test_openapi_ways_to_write_a_file(api, version, schema):

@@ -35,6 +35,7 @@ BOMB = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -60,6 +61,7 @@ def test_openapi_bombs_are_refused(text):
     assert time.process_time() - started < 5
 
 
+@pytest.mark.slow
 def test_openapi_yaml_in_threads_that_end():
     """YAML parsed in one worker thread after the other does not take the process down (the allocator of yaml-rs)."""
     code = """
@@ -208,6 +210,7 @@ def test_openapi_bytes_never_crash(raw):
         json.dumps(parse(raw, "x"), allow_nan=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "document", ['{"openapi": "3.0.0", "paths": {}, "x": %s}', "openapi: 3.0.0\npaths: {}\nx: %s\n"]
 )
@@ -236,6 +239,7 @@ MANY = {
 }
 
 
+@pytest.mark.slow
 def test_openapi_long_methods_do_not_clash():
     """Methods that differ only far behind are no methods, and take no time."""
     started = time.process_time()
@@ -259,6 +263,7 @@ def test_openapi_many_that_clash_take_linear_time(name):
     assert time.process_time() - started < 20
 
 
+@pytest.mark.slow
 def test_openapi_values_below_the_count_stay_small():
     """The largest document whose values are not counted takes some hundred megabytes, whatever is in it."""
     code = """

@@ -111,6 +111,7 @@ STYLES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STYLES)
 async def test_openapi_links_are_followed(gateway: Any, upstream: Any, name: str) -> None:
     """To the end, each page once, with the configured headers; nothing is made up, and there is nothing to note."""
@@ -140,6 +141,7 @@ ASTRAY = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ASTRAY)
 @pytest.mark.parametrize("told", ["link", "next"])
 async def test_openapi_links_that_lead_astray_are_said(
@@ -180,6 +182,7 @@ CLOSED = {
 NARROWINGS = ["[policy]\ndeny = ['api.keys', 'api.purge', 'api.wipe', 'api.under']", "[policy]\nallow = ['api.op']"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", NARROWINGS)
 @pytest.mark.parametrize(
     "place",
@@ -495,6 +498,7 @@ def test_openapi_links_to_paths_with_many_variables_take_no_time() -> None:
         links.followed(f"/v1/x/{'a' * 7000}/no", request.url, request, "https://api.test/v1", data)
 
 
+@pytest.mark.slow
 async def test_openapi_large_answers_are_read_for_the_next_page_aside(
     gateway: Any, upstream: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,7 @@ def _host(host: Any) -> Any:
     return host
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "added",
     [

@@ -355,6 +355,7 @@ async def test_openapi_what_fails_for_good_is_not_repeated(
     assert len(upstream.seen) == 1
 
 
+@pytest.mark.slow
 async def test_openapi_retry_after_is_honoured_where_the_time_allows(api: Any, operation: Any, upstream: Any) -> None:
     """It is waited for; where it is longer than the run has left, the program is told at once."""
     upstream.answers["/x"] = after((429, {"Retry-After": "1"}, b""), OK)
@@ -424,6 +425,7 @@ async def test_openapi_a_connection_that_was_dropped(api: Any, operation: Any, m
 # Connections
 
 
+@pytest.mark.slow
 async def test_openapi_many_calls_at_once_share_connections(api: Any, operation: Any, upstream: Any) -> None:
     """A hundred at once all answer; calls that are cut off leave the connections usable."""
     made = await api(operation())
@@ -442,6 +444,7 @@ async def test_openapi_many_calls_at_once_share_connections(api: Any, operation:
     assert await asyncio.gather(*[made.call("op") for _ in range(100)]) == ["ok"] * 100
 
 
+@pytest.mark.slow
 async def test_openapi_a_call_is_short(api: Any, operation: Any, upstream: Any, monkeypatch: Any) -> None:
     """A GET with a small answer over a connection that is there takes few steps of the interpreter: a quarter of what
     httpx2 alone takes, whose layers are for credentials only."""
@@ -464,6 +467,7 @@ async def test_openapi_a_call_is_short(api: Any, operation: Any, upstream: Any, 
     assert steps / 20 < 900
 
 
+@pytest.mark.slow
 async def test_openapi_an_answer_that_drips_is_cut_off(api: Any, operation: Any) -> None:
     """A byte now and then does not keep a call alive beyond `timeout`."""
 

@@ -42,6 +42,7 @@ def corrected(api: Any, document: Any, tmp_path: Path) -> Any:
     return make
 
 
+@pytest.mark.slow
 async def test_openapi_overlay_updates_merge(corrected):
     """An update is merged into objects recursively, appended to lists, and replaces what is neither. CONTRACT:
     SRC-05."""
@@ -140,6 +141,7 @@ async def test_openapi_overlay_of_a_deep_document(api, operation, tmp_path):
         await api({**operation(), "x-deep": nested}, overlay="fix.json")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("action", "told"),
     [

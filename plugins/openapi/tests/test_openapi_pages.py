@@ -183,6 +183,7 @@ def ids(found: list[Any]) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STYLES)
 async def test_openapi_pages_are_followed_to_their_end(gateway: Any, upstream: Any, name: str) -> None:
     """Every item once, in order, in whatever way the API tells where the next page is."""
@@ -239,6 +240,7 @@ async def test_openapi_a_next_page_is_never_elsewhere(gateway: Any, upstream: An
     assert [seen["path"] for seen in upstream.seen] == ["/x", "/x?page=2", "/x?page=3"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told", ["link", "next", "paging", "@odata.nextLink"])
 @pytest.mark.parametrize(
     "place",

@@ -62,6 +62,7 @@ async def test_openapi_path_values_cannot_leave_their_place(api, operation, upst
     assert upstream.seen == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ["simple", "label", "matrix"])
 @pytest.mark.parametrize("explode", [False, True])
 @pytest.mark.parametrize("reserved", [False, True])
@@ -157,6 +158,7 @@ async def test_openapi_queries_of_paths_take_no_more_parameters(api, operation, 
     assert upstream.seen[-1]["path"] == "/x?action=list%26admin%3D1%3Ball%23%2B"
 
 
+@pytest.mark.slow
 @given(st.text(min_size=1).filter(lambda t: not any("\ud800" <= c <= "\udfff" for c in t)))
 def test_openapi_path_round_trip(value):
     """Property: whatever text a path value is, it is refused, or is one segment and decodes to itself."""
@@ -172,6 +174,7 @@ def test_openapi_path_round_trip(value):
     assert unquote(segments[3]) == value
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.sampled_from(["a", ".", "..", "/", "\\", "%2e", "%2F", "%5c", "%25", ";", " ", "\t", "\uff0e", "\x00", "x"]),

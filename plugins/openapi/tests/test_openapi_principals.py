@@ -13,7 +13,7 @@ from doorward_testing import Host
 
 from .conftest import Upstream, document
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 PATHS = {f"/{name}": {"get": {"operationId": name}} for name in ("echo", "login", "list")}
 

@@ -67,6 +67,7 @@ HIDDEN = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HIDDEN)
 async def test_openapi_headers_that_are_credentials_are_left_out(gateway: Any, upstream: Any, name: str) -> None:
     """Whatever they hold: who has one is somebody."""

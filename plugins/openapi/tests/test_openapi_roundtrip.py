@@ -20,6 +20,8 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from starlette.routing import compile_path
 
+pytestmark = pytest.mark.slow
+
 BASE = "https://h.test:8443/v1"
 MANY = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

@@ -53,6 +53,7 @@ ATTACKS = [
 CLOSED = ["get_me", "get_keys", "get_key", "list_users"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "server"),
     [
@@ -161,6 +162,7 @@ async def test_openapi_a_variable_of_a_query_reaches_no_function_that_is_closed(
             await gate.call("u.do_b", {"b": "a"})
 
 
+@pytest.mark.slow
 def test_openapi_many_routes_cost_little() -> None:
     """A document of many variables and ten thousand routes is looked through along the path alone."""
     many = routes(
@@ -247,6 +249,7 @@ async def test_openapi_a_variable_may_span_parts_of_the_path(locks: Any, version
                 await gate.call("u.get_lock", {"scope": given, "name": "n"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "arguments", "meant"),
     [

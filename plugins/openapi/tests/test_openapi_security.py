@@ -335,6 +335,7 @@ KEYS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.dictionaries(TEXT, SCHEME, min_size=1, max_size=3), st.lists(TEXT, max_size=3))
 def test_openapi_hostile_schemes(schemes, scopes):

@@ -169,6 +169,7 @@ async def test_openapi_schemas_are_json_schemas(name):
     )
 
 
+@pytest.mark.slow
 @needs_specs
 async def test_openapi_github_is_fast():
     """GitHub's 1,223 operations (13 MB) compile in well below a second of processor time, twice that on a busy

@@ -66,6 +66,7 @@ def parameter(name, where="header", **schema):
     return {"name": name, "in": where, "schema": {"type": "string", **schema}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HEADERS)
 @pytest.mark.parametrize("required", [False, True])
 @pytest.mark.parametrize("schema", [{}, {"enum": ["DELETE"]}, {"const": "/admin"}])

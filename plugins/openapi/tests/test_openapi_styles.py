@@ -73,6 +73,7 @@ async def compiled(api, operation, where, parameter):
     return made.functions["op"].data["arguments"][0]
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize(("version", "style", "explode", "where", "value", "cell"), CELLS)
 async def test_openapi_style_table(api, operation, version, style, explode, where, value, cell):

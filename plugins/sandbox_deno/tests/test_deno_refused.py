@@ -9,7 +9,7 @@ import pytest
 from doorward import ExecutorError, Program
 from doorward_sandbox_deno import DenoExecutor, DenoSettings
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 async def refused(host: Any, **settings: Any) -> ExecutorError:

@@ -93,12 +93,14 @@ def test_whether_it_sets_a_result(code: str, sets: bool) -> None:
     assert read(code).sets_result is sets
 
 
+@pytest.mark.slow
 @given(st.text(alphabet=st.sampled_from("import export default from {}()[]'\"`$\\/*\n ;=<>:?a1é😀\ud800"), max_size=60))
 def test_any_text_keeps_its_lines(code: str) -> None:
     """Whatever a program is, reading it neither fails nor moves a line."""
     assert read(code).code.count("\n") == code.count("\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["(", "`${", "a<", "{", "/*", "if(a)", "[a,(b<c,", "'", "async (a=>", "import{"])
 def test_hostile_texts_take_little_time(piece: str) -> None:
     """A text that is hard to parse is left to the engine, after half a second at most."""

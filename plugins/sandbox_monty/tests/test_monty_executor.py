@@ -15,6 +15,8 @@ from doorward.runs.run_context import RunContext
 from doorward_sandbox_monty import MontyExecutor, MontySettings
 from doorward_testing import Door, ExecutorConformance, check_driver, check_light_import
 
+pytestmark = pytest.mark.slow
+
 FILES = [
     "open('/etc/passwd')", "from pathlib import Path\nPath('a').exists()", "import os\nos.listdir('.')",
     "import doorward\ndoorward.path('x')", "from doorward import path",

@@ -21,6 +21,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_the_line_that_uses_an_answer_is_told(host: Any) -> None:
     """With what to do; nothing is called after it."""
@@ -31,6 +32,7 @@ async def test_the_line_that_uses_an_answer_is_told(host: Any) -> None:
     assert "nsjail" in ended.error.hint
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_one_gathered_call_whose_answer_is_used_stops_all(host: Any) -> None:
     code = "import asyncio, calc\nasync def one():\n    return await calc.withhold()\nawait asyncio.gather(calc.withhold(), one())"

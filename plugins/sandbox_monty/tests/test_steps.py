@@ -14,7 +14,7 @@ from doorward_sandbox_monty.settings import MontySettings
 from doorward_sandbox_monty.steps import Steps
 from doorward_testing import Door
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 @pytest.fixture

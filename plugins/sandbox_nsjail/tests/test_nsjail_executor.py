@@ -12,6 +12,8 @@ import pytest
 from doorward_sandbox_nsjail import NsjailExecutor, NsjailSettings
 from doorward_testing import FullPythonConformance, check_driver, check_light_import
 
+pytestmark = pytest.mark.slow
+
 HOST = """
 import os, socket
 found = {}

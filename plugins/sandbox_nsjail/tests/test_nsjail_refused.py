@@ -16,6 +16,8 @@ from doorward import ExecutorError, Program
 from doorward_jail.nsjail import binary
 from doorward_jail.nsjail.binary import candidates
 
+pytestmark = pytest.mark.slow
+
 CONTAINER = """
 POLICY container {
   ERRNO(1) { clone(clone_flags) { (clone_flags & 0x10000000) == 0x10000000 }, unshare },

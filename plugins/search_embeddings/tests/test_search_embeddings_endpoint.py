@@ -64,6 +64,7 @@ async def test_a_restart_sends_no_function_again(doorward_host: Host, endpoint: 
         assert endpoint.texts == ["weather: raw\nUmbrella"]
 
 
+@pytest.mark.slow
 async def test_an_endpoint_that_is_slow_delays_no_search(doorward_host: Host, endpoint: Endpoint) -> None:
     """It is asked once, and then not for a while."""
     async with opened(doorward_host, of(endpoint)) as gate:
@@ -104,6 +105,7 @@ def _data(*embeddings: Any) -> bytes:
     return json.dumps({"data": [{"index": n, "embedding": each} for n, each in enumerate(embeddings)]}).encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
@@ -146,6 +148,7 @@ async def test_hostile_answers(
     assert KEY not in str(logs)
 
 
+@pytest.mark.slow
 async def test_an_answer_without_end_is_cut(doorward_host: Host, endpoint: Endpoint, monkeypatch: Any) -> None:
     """No more is read than vectors may take."""
     monkeypatch.setattr(endpoint_module, "MAX_RESPONSE_BYTES", 2**20)

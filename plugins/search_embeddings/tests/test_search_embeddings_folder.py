@@ -163,6 +163,7 @@ def test_settings_that_name_no_model(host: Host, settings: dict[str, Any], why: 
         host.validated(Embeddings.Settings, settings)
 
 
+@pytest.mark.slow
 def test_it_is_installed() -> None:
     """Its entry point works, and importing it imports nothing heavy."""
     assert check_driver("search_view", "embeddings") is Embeddings

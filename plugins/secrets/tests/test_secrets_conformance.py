@@ -17,6 +17,7 @@ from doorward_testing import SecretSchemeConformance
 CANARY = "c4n4ry-of-the-vault"
 
 
+@pytest.mark.slow
 class TestCommandConformance(SecretSchemeConformance):
     plugin, scheme = Command, "cmd"
 
@@ -43,6 +44,7 @@ class Backend(keyring.backend.KeyringBackend):
         raise keyring.errors.PasswordDeleteError
 
 
+@pytest.mark.slow
 class TestKeyringConformance(SecretSchemeConformance):
     plugin, scheme = Keyring, "keyring"
 

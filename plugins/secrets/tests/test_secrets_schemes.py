@@ -27,6 +27,8 @@ from doorward.secrets.store import Secrets
 from doorward_secrets import Command, Keyring, cached_values
 from doorward_testing import check_light_import
 
+pytestmark = pytest.mark.slow
+
 CANARY = "c4n4ry-of-the-vault"
 PYTHON = shlex.quote(sys.executable)
 

@@ -18,7 +18,7 @@ from doorward import Call, CallRecord, ConfigError, Function, Outcome, PluginCon
 from doorward_telemetry import Telemetry
 from doorward_testing import check_driver, check_light_import
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 CANARY = "canary-7c1e"
 DOCUMENT = {

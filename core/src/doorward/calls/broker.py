@@ -231,7 +231,7 @@ class Broker:
             text = signature(function, definitions, language=run.program.language)
             raise ServerError(
                 f"{function.qualified} has changed since this program called it first",
-                hint=f"Run the program anew. It is now:\n{text}",
+                hint=f"The calls before it stay made, see `calls`. It is now:\n{text}",
             )
 
     def _allow(self, run: CallContext, call: Call, size: int) -> Decision:

@@ -81,11 +81,6 @@ class Events:
         self._events = [event for event in self._events if event[0] != b"T"]
 
     @property
-    def _records(self) -> bool:
-        """Whether the calls of this run are recorded, with their answers or without."""
-        return self._always or not self.why_not
-
-    @property
     def _resumable(self) -> bool:
         """Whether what is stored can be resumed: nothing in the file says that it cannot."""
         return not self.why_not or any(kind == b"L" for kind, _, _ in self._events)

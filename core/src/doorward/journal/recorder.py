@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
 
 _COPIES = 2
 """How often the arguments of a call are stored in a plan: as they were given, and as they would be sent."""
-
-_ONCE = "no write is made twice"
 
 _DIED_TWICE = (
     "It died there a second time: it is the program that ends it, so the run is over. The calls before that were made, "
@@ -164,7 +161,7 @@ class Journal(Events):
         if self._recorded.any:
             self._recorded.advance(self._begun)
         entry.place, self._places = self._places, self._places + 1
-        if self._records:
+        if self._always or not self.why_not:
             self._events.append((b"B", entry, 0))
             if self._always and self._file is None:
                 self._flush_before(entry)
@@ -229,7 +226,7 @@ class Journal(Events):
         it cannot be."""
         entry = self._under_way[call.place]
         entry.sent, entry.again, entry.out = True, None, True
-        if self._records:
+        if self._always or not self.why_not:
             self._events.append((b"S", entry, 0))
             if self._always:
                 self._flush_before(entry)
@@ -275,7 +272,7 @@ class Journal(Events):
         self._bytes += _END_BYTES
         if self._bytes > self._most:
             self.holds(0)
-        if self.stopped or not self._records:
+        if self.stopped or (self.why_not and not self._always):
             return
         if reply is not None and isinstance(reply.value, Planned):  # it is withheld again when the plan is resumed
             self._events.append((b"Q", entry, self._begun))
@@ -286,15 +283,17 @@ class Journal(Events):
             return
         from doorward.journal.writing import ended, ended_in_short
 
-        said = ended_in_short(entry)
+        said = b""
         if not self.why_not:
             try:
                 said = await done(ended, entry, large=reply is not None and is_large(reply.value))
             except StateError as error:  # there is no JSON for its answer
                 self.lose(error.message)
-        self._events.append((b"E", said, self._begun))
-        with suppress(StateError):  # then it is stored before the next write, or that is not sent
+        self._events.append((b"E", said or ended_in_short(entry), self._begun))
+        try:  # noqa: SIM105 - a block of `suppress` costs each call more
             self._flush()
+        except StateError:
+            pass  # it is stored before the next write, or that is not sent
 
     # The run
 
@@ -313,7 +312,8 @@ class Journal(Events):
             if (outcome.error.kind, outcome.error.type) == (SandboxDied.kind, SandboxDied.__name__):
                 if self._died != self._answered_calls:
                     self.close(what=[outcome.error.message], died=self._answered_calls)
-                    hint = f"The calls before that were made, see `calls`. {self._resume} goes on from there; {_ONCE}."
+                    then = f"{self._resume} goes on from there; no write is made twice."
+                    hint = f"The calls before that were made, see `calls`. {then}"
                     return replace(outcome, error=replace(outcome.error, hint=hint))
                 outcome = replace(outcome, error=replace(outcome.error, hint=_DIED_TWICE))
         if said := self.end(ok=outcome.ok):
