@@ -135,8 +135,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 STARTS = frozenset({"subprocess.Popen", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"})
 """Events (PEP 578) of a process that is started."""
 
+ASKED_ONCE = ("uname", "ldconfig")
+"""What the standard library asks in each process for itself: `platform.processor`, `ctypes.util.find_library`."""
+
 _started: list[str] = []
-sys.addaudithook(lambda event, arguments: _started.append(str(arguments)) if event in STARTS else None)
+
+
+def _note_start(event: str, arguments: tuple[Any, ...]) -> None:
+    if event in STARTS and not str(arguments[0] if arguments else "").endswith(ASKED_ONCE):
+        _started.append(f"{event} {arguments}")
+
+
+sys.addaudithook(_note_start)
 
 
 @pytest.hookimpl(wrapper=True)
