@@ -40,6 +40,8 @@ MAX_ROUNDS = 10
 """How often a server may ask for more input within one request."""
 _RESUBSCRIBE_SECONDS = 5.0
 """Seconds until a lost subscription is made again."""
+_MAX_WAITING_PROGRESS = 100
+"""Reports on progress that wait for a client; further ones are dropped."""
 _UNREADABLE_PREFIX = "SSE stream failed: "
 """Beginning of the SDK's message about a stream of events that is not valid, or has an event that is too large."""
 _INFO = types.Implementation(name="doorward", version=doorward.__version__)
@@ -154,17 +156,27 @@ class Connection:
     async def _send(self, method: str, params: dict[str, Any], flight: Flight) -> dict[str, Any]:
         if self.ended.is_set():
             raise Trouble("it has ended", sent=False, passing=True, gone=True)
-        options: CallOptions = {"headers": self._stamped(method, params, flight)}
+        options: CallOptions = {}
         client = flight.client
         if client is not None:
+            waiting = 0
 
             async def told(progress: float, total: float | None, message: str | None) -> None:
-                with contextlib.suppress(DoorwardError):  # a client that is gone
-                    await client.progress(progress, total, message or "")
+                nonlocal waiting
+                if waiting < _MAX_WAITING_PROGRESS:
+                    waiting += 1
+                    try:
+                        with contextlib.suppress(DoorwardError):  # a client that is gone
+                            await client.progress(progress, total, message or "")
+                    finally:
+                        waiting -= 1
 
             options["on_progress"] = told
+        stamped = self._stamped(method, params, flight)
         try:
-            return self._wire.whole(await self._dispatcher.send_raw_request(method, params, options))
+            with self._wire.exchange() as headers:
+                options["headers"] = {**stamped, **headers}
+                return self._wire.whole(await self._dispatcher.send_raw_request(method, params, options))
         except MCPError as error:
             raise self._trouble(error) or Refusal(error.code, error.message, own_data(error.data)) from None
 
@@ -263,10 +275,12 @@ class Connection:
                     again = True
                     async for _ in events:  # `_told` hears of each as well
                         pass
-            except SubscriptionLost:
-                pass
+            except SubscriptionLost as lost:
+                if str(lost.__cause__).startswith(_UNREADABLE_PREFIX):
+                    return  # it sends what cannot be read, or more than anybody reads
             except MCPError as error:
-                if error.code != types.CONNECTION_CLOSED and trouble_in(error.data) is None:
+                unreadable = error.message.startswith(_UNREADABLE_PREFIX)
+                if unreadable or (error.code != types.CONNECTION_CLOSED and trouble_in(error.data) is None):
                     return  # it does not offer subscriptions
             await anyio.sleep(_RESUBSCRIBE_SECONDS)
 
