@@ -24,7 +24,7 @@ from doorward import DoorwardError, ServerContext, aside, error_text, read_json
 from mcp.client.streamable_http import streamable_http_client
 
 from doorward_mcp_upstream.connections.exchanges import Exchange, Over
-from doorward_mcp_upstream.connections.flow import MAX_STREAM_PARTS, Flow, StreamFlow
+from doorward_mcp_upstream.connections.flow import MAX_EVENTS, Flow, StreamFlow
 from doorward_mcp_upstream.connections.large_messages import SMALL_CHARACTERS, LargeMessages
 from doorward_mcp_upstream.connections.pace import Pace
 from doorward_mcp_upstream.connections.settings import MCPSettings
@@ -187,7 +187,7 @@ class Client(httpx2.AsyncClient):
         can bear, and has notes in place of large results. It ends with an error at an event that is not valid."""
         if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
             response.encoding = "utf-8"  # whatever is said (HTML Standard, 9.2.5)
-            flow = StreamFlow(self._flow, MAX_STREAM_PARTS if response.request.method == "POST" else None)
+            flow = StreamFlow(self._flow, MAX_EVENTS if response.request.method == "POST" else None)
             texts = functools.partial(self.large.events, response.aiter_text, flow)
             response.aiter_text = functools.partial(_texts, texts, exchange)  # type: ignore[method-assign]
         return response

@@ -16,7 +16,7 @@ from typing import Any
 from doorward import aside, read_json
 from httpx2 import SSEError
 
-from doorward_mcp_upstream.connections.flow import StreamFlow, event, piece
+from doorward_mcp_upstream.connections.flow import StreamFlow
 from doorward_mcp_upstream.connections.troubles import Trouble
 from doorward_mcp_upstream.connections.wire import MAX_MESSAGE_BYTES, TOO_MANY_VALUES
 from doorward_mcp_upstream.tools.values import too_many
@@ -81,7 +81,7 @@ class LargeMessages:
         """
         held, size, begun = list[str](), 0, ""
         async for text in texts():
-            await flow.read(piece(text))
+            await flow.piece(text)
             text = text.removeprefix(begun)
             begun = "\n" if text.endswith("\r") else ""  # the second half of this line end may come with the next text
             text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -95,12 +95,12 @@ class LargeMessages:
             whole, _, rest = "".join(held).rpartition("\n\n")
             held, size = [rest] if rest else [], len(rest)
             for each in whole.split("\n\n"):
-                small = each if len(each) <= SMALL_CHARACTERS else await self._event(each)
-                await flow.read(event(small))
-                yield f"{small}\n\n"
+                event = each if len(each) <= SMALL_CHARACTERS else await self._event(each)
+                await flow.event(event)
+                yield f"{event}\n\n"
 
-    async def _event(self, whole: str) -> str:
-        lines = await aside(whole.splitlines, len(whole))
+    async def _event(self, event: str) -> str:
+        lines = await aside(event.splitlines, len(event))
         data = "\n".join(line[5:].removeprefix(" ") for line in lines if line.startswith("data:"))
         others = [line for line in lines if line.startswith(("event:", "id:", "retry:"))]
         if len(data) > SMALL_CHARACTERS:
