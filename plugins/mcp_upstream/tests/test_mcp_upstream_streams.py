@@ -52,6 +52,7 @@ class Endless:
         self.called, self.gone = asyncio.Event(), asyncio.Event()
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        called = False
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
@@ -63,6 +64,7 @@ class Endless:
                 status, headers, body = self.era(method, message) if "id" in (message or {}) else (202, {}, b"")
                 lines = [f"HTTP/1.1 {status} X", *(f"{k}: {v}" for k, v in headers.items())]
                 writer.write("\r\n".join([*lines, f"Content-Length: {len(body)}\r\n\r\n"]).encode() + body)
+            called = True
             self.called.set()
             if self.kind != "no head":
                 writer.write(
@@ -74,7 +76,7 @@ class Endless:
                     writer.write(b"1\r\n:\r\n" * 100 + b"%x\r\n%s\r\n" % (len(in_events(NOTICE)), in_events(NOTICE)))
                     await writer.drain()
                 await asyncio.wait([ended], timeout=0 if self.kind == "events" else None)
-        if self.called.is_set():
+        if called:
             self.gone.set()
         writer.close()
 
@@ -90,12 +92,12 @@ async def test_what_a_call_opened_ends_with_it(upstreams: Upstreams, era: Any, k
         upstream = upstreams(url=url, transport="http", timeout=0.5 if end == "time" else 3600)
         await upstream.listing()
         call = asyncio.create_task(upstream.request("tools/call", CALL))
-        await endless.called.wait()
+        await asyncio.wait_for(endless.called.wait(), 100)
         if end == "cancelled":
             call.cancel()
         with pytest.raises((ServerError, asyncio.CancelledError)):
             await call
-        await endless.gone.wait()
+        await asyncio.wait_for(endless.gone.wait(), 100)
         await upstream.close()
 
 

@@ -13,7 +13,7 @@ import json
 import re
 import secrets
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
 import anyio
@@ -124,6 +124,7 @@ class Client(httpx2.AsyncClient):
                 response = await super().send(request, **{**options, "stream": True})
                 await response.aclose()  # its answer does not matter, and may come slowly
                 return httpx2.Response(response.status_code, request=request)
+        await request.aread()  # one that was redirected is a stream
         try:
             exchange = self._exchange_of(request)
             if request.method == "POST" and exchange is None and (method := _one_way(request)) is not None:
@@ -146,7 +147,9 @@ class Client(httpx2.AsyncClient):
             request.headers.update(await self._configured())
             response = await super().send(request, **options)
             self._pace.heard(response.status_code, response.headers)
-            return self._bounded(await self._answer(self._once_encoded(response)), exchange)
+            answer = self._bounded(await self._answer(self._once_encoded(response)), exchange)
+            answer.aclose = functools.partial(_quietly, answer.aclose)  # type: ignore[method-assign]
+            return answer
         except Trouble as trouble:
             return self._instead(request, trouble)
         except DoorwardError as error:  # the credentials failed
@@ -203,7 +206,7 @@ class Client(httpx2.AsyncClient):
         media = response.headers.get("content-type", "").lower()
         if response.next_request is not None:  # the SDK would read all that comes with it
             await response.aclose()
-            redirect = httpx2.Response(response.status_code, headers=response.headers, request=response.request)
+            redirect = httpx2.Response(response.status_code, request=response.request)
             redirect.next_request = response.next_request
             return redirect
         if response.is_redirect or (response.status_code < 400 and not media.startswith("application/json")):
@@ -248,6 +251,11 @@ def _one_way(request: httpx2.Request) -> str | None:
         return ""
     message = json.loads(request.content)
     return None if {"id", "method"} <= message.keys() else message.get("method", "")
+
+
+async def _quietly(close: Callable[[], Awaitable[None]]) -> None:
+    with contextlib.suppress(Exception):  # the SDK would end the session
+        await close()
 
 
 def _texts(texts: Callable[[], AsyncIterator[str]], exchange: Exchange | None) -> AsyncIterator[str]:
