@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -40,6 +41,8 @@ MAX_ROUNDS = 10
 """How often a server may ask for more input within one request."""
 _RESUBSCRIBE_SECONDS = 5.0
 """Seconds until a lost subscription is made again."""
+MAX_LISTING_SECONDS = 60.0
+"""Seconds after which tools are listed again before one is called: a server may not say that it has changed them."""
 _MAX_WAITING_PROGRESS = 100
 """Reports on progress that wait for a client; further ones are dropped."""
 _UNREADABLE_PREFIX = "SSE stream failed: "
@@ -62,6 +65,7 @@ class Connection:
         self._flights = flights
         self._changed = changed
         self._listing: Listing | None = None
+        self._listed_at = 0.0
         self._changes = 0
         self._reading = asyncio.Lock()
         self._header_maps: dict[str, Any] = {}
@@ -227,19 +231,22 @@ class Connection:
         return await self._wire.reason()
 
     async def listing(self, *, fresh: bool = False) -> Listing:
-        """The listing of the server, read anew if the server has told of changes, or if it must be `fresh`.
+        """The listing of the server, read anew if it is old, the server has told of changes, or it must be `fresh`.
 
         Raises: Trouble, Refusal.
         """
-        if self._listing is not None and not fresh:
-            return self._listing
+        if (listing := self._recent()) is not None and not fresh:
+            return listing
         async with self._reading:
-            if self._listing is None or fresh:
-                before = self._changes
-                listing = await self._read()
-                self._listing = listing if before == self._changes else None  # it changed while it was read
+            if (listing := self._recent()) is not None and not fresh:
                 return listing
-            return self._listing
+            before, self._listed_at = self._changes, time.monotonic()
+            listing = await self._read()
+            self._listing = listing if before == self._changes else None  # it changed while it was read
+            return listing
+
+    def _recent(self) -> Listing | None:
+        return self._listing if time.monotonic() - self._listed_at < MAX_LISTING_SECONDS else None
 
     async def _read(self) -> Listing:
         capabilities = self.session.server_capabilities
