@@ -18,8 +18,8 @@ MAX_EVENTS = 250_000
 """Events of the answer to one request."""
 PARTS_PER_TURN = 50
 """Parts that are read before others have a turn of the event loop."""
-_FREE_PARTS = 16
-"""Parts of each stream that wait for no other stream: most answers have no more."""
+_PARTS_PER_CALL = 16
+"""Parts that a call allows in addition: most answers have no more."""
 _PIECE_BYTES, _EVENT_PARTS, _EVENT_LINES = 2**16, 4, 16
 _FLOOD = (
     f"it sent more than {PARTS_PER_SECOND // _EVENT_PARTS} events or {PARTS_PER_SECOND:,} pieces of "
@@ -34,6 +34,11 @@ class Flow:
         self._left, self._at = float(BURST_PARTS), monotonic()
         self._since_quiet = 0
         self._turn = 0
+
+    def call(self) -> None:
+        """Allow for the answer to one more call."""
+        self._left = min(self._left + _PARTS_PER_CALL, float(BURST_PARTS))
+        self._since_quiet = max(self._since_quiet - _PARTS_PER_CALL, 0)
 
     async def read(self, parts: int) -> None:
         """Wait until these parts may be read. Raises: SSEError for a server that goes on and on."""
@@ -59,21 +64,15 @@ class StreamFlow:
     """One stream of a server, with `most` events if it is the answer to a request."""
 
     def __init__(self, flow: Flow, most: int | None) -> None:
-        self._flow, self._most = flow, most
-        self._parts = self._events = 0
+        self._flow, self._most, self._events = flow, most, 0
 
     async def piece(self, text: str) -> None:
         """Wait until what came over the network at once may be read. Raises: SSEError, as `event` does."""
-        await self._read(1 + len(text) // _PIECE_BYTES)
+        await self._flow.read(1 + len(text) // _PIECE_BYTES)
 
     async def event(self, text: str) -> None:
         """Wait until an event may be read. Raises: SSEError for a stream, or a server, that goes on and on."""
         self._events += 1
         if self._most is not None and self._events > self._most:
             raise SSEError(f"it answered one request with more than {self._most:,} events")
-        await self._read(_EVENT_PARTS + text.count("\n") // _EVENT_LINES)
-
-    async def _read(self, parts: int) -> None:
-        self._parts += parts
-        if self._parts > _FREE_PARTS:
-            await self._flow.read(parts)
+        await self._flow.read(_EVENT_PARTS + text.count("\n") // _EVENT_LINES)

@@ -96,6 +96,7 @@ class Client(httpx2.AsyncClient):
     @contextlib.contextmanager
     def exchange(self) -> Iterator[dict[str, str]]:
         """A block for one call: what it has opened is closed at its end. Yields the headers for its request."""
+        self._flow.call()
         key = secrets.token_hex(8)
         exchange = self._exchanges[key] = Exchange()
         try:
