@@ -18,7 +18,7 @@ from doorward_mcp_upstream.connections.large_messages import LargeMessages
 from httpx2 import SSEError
 
 from .conftest import LoginPrompt, Upstreams, call_of
-from .test_mcp_upstream_http import Recorder, modern, tool
+from .test_mcp_upstream_http import JSON, Recorder, modern, tool
 from .test_mcp_upstream_http_hostile import CALL, EVENTS, legacy
 
 pytestmark = pytest.mark.anyio
@@ -115,16 +115,20 @@ def one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("one_moment")
-@pytest.mark.parametrize("transport", ["http", "sse"])
-async def test_a_flood_of_events_is_ended(upstreams: Upstreams, recorder: Recorder, transport: str) -> None:
+@pytest.mark.parametrize(("transport", "kind"), [("http", "events"), ("http", "json"), ("sse", "events")])
+async def test_a_flood_is_ended(
+    upstreams: Upstreams, recorder: Recorder, monkeypatch: pytest.MonkeyPatch, transport: str, kind: str
+) -> None:
     """Of a server that sends more than is read a second, on and on, the stream is ended; the bound is named."""
+    events = in_events(*[NOTICE] * 1000)
     endpoint = b"event: endpoint\ndata: /mcp\n\n"
 
     def answer(method: str, message: Any) -> Any:
         if transport == "sse":
-            return (200, EVENTS, endpoint + in_events(*[NOTICE] * 1000)) if method == "GET" else (202, {}, b"")
+            return (200, EVENTS, endpoint + events) if method == "GET" else (202, {}, b"")
         if (message or {}).get("method") == "tools/call":
-            return 200, EVENTS, in_events(*[NOTICE] * 1000, right(message))
+            monkeypatch.setattr(flow, "MAX_FLOOD_PARTS", 200)
+            return (200, EVENTS, events) if kind == "events" else (200, JSON, b" " * 32 * 2**20)
         return legacy(method, message)
 
     recorder.answer = answer

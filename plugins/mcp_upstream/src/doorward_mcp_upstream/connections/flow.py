@@ -1,4 +1,4 @@
-"""How fast the streams of events of one server are read, so that no server takes the event loop from others."""
+"""How fast the answers and streams of one server are read, so that no server takes the event loop from others."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from time import monotonic
 from httpx2 import SSEError
 
 PARTS_PER_SECOND = 1000
-"""Parts of streams that are read a second. A part is a piece that came over the network, 64 KiB of it, or a quarter of
-an event (of 64 lines)."""
+"""Parts of streams that are read a second. A part is a piece that came over the network, 64 KiB of it, a quarter of an
+event, or 16 of its lines."""
 BURST_PARTS = 20_000
 """Parts that are read at once, where a server was quiet before."""
 MAX_FLOOD_PARTS = 100_000
@@ -28,7 +28,7 @@ _FLOOD = (
 
 
 class Flow:
-    """Counts what one server sends in all its streams of events."""
+    """Counts what one server sends in all its answers and streams of events."""
 
     def __init__(self) -> None:
         self._left, self._at = float(BURST_PARTS), monotonic()
@@ -61,12 +61,12 @@ class Flow:
 
 
 class StreamFlow:
-    """One stream of a server, with `most` events if it is the answer to a request."""
+    """One answer or stream of a server, with `most` events if it is the answer to a request."""
 
     def __init__(self, flow: Flow, most: int | None) -> None:
         self._flow, self._most, self._events = flow, most, 0
 
-    async def piece(self, text: str) -> None:
+    async def piece(self, text: str | bytes) -> None:
         """Wait until what came over the network at once may be read. Raises: SSEError, as `event` does."""
         await self._flow.read(1 + len(text) // _PIECE_BYTES)
 

@@ -213,7 +213,7 @@ class Client(httpx2.AsyncClient):
         if response.is_redirect or (response.status_code < 400 and not media.startswith("application/json")):
             return response
         try:
-            content = await _body(response)
+            content = await _body(response, StreamFlow(self._flow, None))
         finally:
             await response.aclose()
         if response.status_code >= 400:
@@ -297,12 +297,16 @@ def refused(
     return Trouble(f"it answered {message}", hint, passing=passing, status=status, retry_after=seconds)
 
 
-async def _body(response: httpx2.Response) -> bytes:
+async def _body(response: httpx2.Response, flow: StreamFlow) -> bytes:
     parts, size = [], 0
     async for part in response.aiter_bytes():
         parts.append(part)
         size += len(part)
         await anyio.lowlevel.checkpoint()  # decompressed pieces come at once, hundreds of them
+        try:
+            await flow.piece(part)
+        except httpx2.SSEError as error:
+            raise Trouble(str(error)) from None
         if size > MAX_MESSAGE_BYTES:
             raise Trouble(
                 f"the answer has more than {MAX_MESSAGE_BYTES // 2**20} MiB",
