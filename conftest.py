@@ -240,17 +240,27 @@ class SmallDisk:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
+    def fill(self, left: int = 0) -> None:
+        """Let nothing more fit on it than so many bytes, in whole pages, and what the last pages of its files have room
+        for."""
+        with (self.folder / "filler").open("wb", buffering=0) as file:
+            with contextlib.suppress(OSError):
+                while True:
+                    file.write(bytes(65536))
+            file.truncate(max(0, file.tell() - left))
+
+    def free(self) -> None:
+        """Make room again."""
+        (self.folder / "filler").unlink(missing_ok=True)
+
     @contextlib.contextmanager
-    def full(self) -> Iterator[None]:
-        """Nothing more fits on it."""
-        filler = self.folder / "filler"
-        with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
-            while True:
-                file.write(bytes(1024))
+    def full(self, left: int = 0) -> Iterator[None]:
+        """A block in which it is full: see `fill`."""
+        self.fill(left)
         try:
             yield
         finally:
-            filler.unlink()
+            self.free()
 
 
 @pytest.fixture

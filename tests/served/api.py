@@ -1,8 +1,9 @@
 """The HTTP API of these tests, on two loopback ports (two origins): it tells what it received, in every disguise, and
 misbehaves.
 
-Run as `python api.py PORT OTHER_PORT` (0: any free one); the first line on stdout is a JSON list of both base URLs. It
-ends when its standard input does, so that it never outlives whoever started it.
+Run as `python api.py PORT OTHER_PORT [LOG]` (0: any free one); the first line on stdout is a JSON list of both base
+URLs. It ends when its standard input does, so that it never outlives whoever started it. The names of all items that are
+created are appended to the file LOG, a line of JSON each: it has them when this process was killed, too.
 """
 
 from __future__ import annotations
@@ -148,17 +149,20 @@ def item(n: int) -> dict[str, Any]:
     return {"id": n, "itemName": f"item {n}", "price": n * 1.5}
 
 
-def application(urls: list[str]) -> Starlette:
+def application(urls: list[str], log_file: str = os.devnull) -> Starlette:
     """The API at `urls[0]`, and the same at `urls[1]`, the other origin."""
     marks: list[str] = []
     seen: list[dict[str, Any]] = []
+    created_log = open(log_file, "a", buffering=1)  # noqa: SIM115
 
     async def openapi(request: Request) -> Response:
         return JSONResponse(document(urls[0]))
 
     async def items(request: Request) -> Response:
         if request.method == "POST":
-            return JSONResponse({**await request.json(), "id": 1}, 201)
+            created = await request.json()
+            created_log.write(f"{json.dumps(created.get('itemName'))}\n")
+            return JSONResponse({**created, "id": 1}, 201)
         page = int(request.query_params.get("page", 1))
         return JSONResponse(
             {"items": [item(10 * page + n) for n in range(10)], "nextPage": page + 1 if page < 3 else 0}
@@ -287,7 +291,9 @@ def main() -> None:
     for listener in sockets:  # else each answer waits 40 ms for an acknowledgement
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     urls = [f"http://127.0.0.1:{s.getsockname()[1]}" for s in sockets]
-    server = uvicorn.Server(uvicorn.Config(application(urls), log_level="critical", timeout_graceful_shutdown=1))
+    server = uvicorn.Server(
+        uvicorn.Config(application(urls, *sys.argv[3:]), log_level="critical", timeout_graceful_shutdown=1)
+    )
 
     def end_with_stdin() -> None:
         sys.stdin.read()

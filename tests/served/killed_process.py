@@ -58,8 +58,9 @@ async def run(gate: Gateway, asked: dict[str, Any]) -> dict[str, Any]:
     seed = asked.get("seed", 0).to_bytes(32, "big")
     admission.secrets = _like(importlib.import_module("secrets"), token_bytes=lambda size: seed)  # type: ignore[attr-defined]
     writes = Writes(*asked.get("victim", ()))
-    for place, again in asked.get("said", ()):
-        gate.runs.journals.answer(asked["resume"], again=again, place=place)
+    for place, how in asked.get("said", ()):  # whether it is sent again, or the answer of one that was made
+        said = {"made": tuple(how)} if isinstance(how, list) else {"again": how}
+        gate.runs.journals.answer(asked["resume"], place=place, **said)
     if "replay" in asked:
         outcome = await gate.runs.replay(asked["replay"])
     elif "resume" in asked:
@@ -77,6 +78,7 @@ def told(outcome: Outcome) -> dict[str, Any]:
         "value": outcome.value,
         "printed": outcome.printed,
         "error": error and [error.type, error.message],
+        "hint": error and error.hint,
         "waiting": waiting and waiting.for_,
         "what": waiting and waiting.what,
         "calls": [[c["function"], c["ok"], c["count"]] for c in outcome.calls],

@@ -63,10 +63,15 @@ class Made:
     races: bool
 
 
-def made(number: int, calls: int = 3) -> Made:
-    """The program of this number, with as many calls about."""
+def made(number: int, calls: int = 3, *, large: bool = False) -> Made:
+    """The program of this number, with as many calls about. `large`: it reads 100 kB, and some more calls come after
+    that."""
     maker = _Maker(Random(number), calls)
     lines = maker.block(0)
+    if large:
+        maker.left = 3
+        lines += [f"show({maker.chance.choice(_WRITES)})", "show(api.big(n=100))", *maker.block(0)]
+        lines += [f"show({maker.chance.choice(_WRITES)})"]
     if maker.chance.random() < 0.1:
         lines.append("api.fail(n=7)")
     return Made(number, "\n".join((HEAD.rstrip(), *lines, "out")), maker.races)

@@ -54,6 +54,13 @@ class Counting(Answering):
     what was asked. A write with a key that it knows is not made again."""
 
     written: ClassVar[Counter[str]] = Counter()
+    received: ClassVar[dict[str, str]] = {}
+    """The names of all writes that it was asked for, done or not, and their methods."""
+
+    faults: ClassVar[dict[tuple[int, str], Callable[[int], None]]] = {}
+    """What else happens `before` or `after` a request is done, or when it is `answered`: it is passed the caller's
+    process id."""
+
     keys: ClassVar[set[str]] = set()
     methods: ClassVar[list[str]] = []
     victim: tuple[int, str] = (0, "")
@@ -63,6 +70,7 @@ class Counting(Answering):
     def begin(cls, victim: tuple[int, str] = (0, "")) -> None:
         """Forget what was, and kill the caller there."""
         Counting.written, Counting.keys, Counting.methods, Counting.victim = Counter(), set(), [], victim
+        Counting.received, Counting.faults = {}, {}
 
     @classmethod
     def once(cls) -> dict[str, int]:
@@ -84,16 +92,25 @@ class Counting(Answering):
         with self.lock:
             self.methods.append(self.command)
             number = len(self.methods)
+            if self.command != "GET":
+                self.received[asked["name"]] = self.command
+        self._fail(number, "before")
         if self.victim == (number, "before"):
             self._kill()
             return
         if url.path == "/slow":
             time.sleep(int(asked["n"]) / 1000)
         self._write(asked)
+        self._fail(number, "after")
         if self.victim == (number, "after"):
             self._kill()
             return
         self._tell(url.path, asked)
+        self._fail(number, "answered")
+
+    def _fail(self, number: int, when: str) -> None:
+        if fault := self.faults.get((number, when)):
+            fault(int(self.headers["X-Caller"]))
 
     def _write(self, asked: dict[str, Any]) -> None:
         if self.command == "GET":
@@ -224,9 +241,11 @@ retries = 0
 """
 
 
-def configured(folder: Path, url: str, durable: str = "always", executor: str = 'executor = "monty"') -> Path:
+def configured(
+    folder: Path, url: str, durable: str = "always", executor: str = 'executor = "monty"', runs: str = ""
+) -> Path:
     """A configuration with this API: as `keyed`, it knows repeated writes by a key. What is added to it comes to the
-    server `api`."""
+    server `api`; `runs` comes to `[runs]`."""
     (folder / "api.json").write_text(json.dumps(document(url)))
     file = folder / "doorward.toml"
     servers = [SERVER.format(name=name, url=url) for name in ("keyed", "api")]
@@ -241,6 +260,7 @@ learn = false
 [runs]
 durable = "{durable}"
 most = 100000
+{runs}
 {servers[0]}idempotency_key = "Idempotency-Key"
 {servers[1]}""")
     return file

@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 from urllib.request import urlopen
 
 import pytest
+from doorward_testing import reserve_port
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
@@ -165,19 +166,19 @@ def end(popen: subprocess.Popen[Any]) -> None:
 
 
 class Api:
-    """The API of `api.py` in a process of its own."""
+    """The API of `api.py` in a process of its own. `log`: the file with the names of what it has created."""
 
-    def __init__(self) -> None:
-        self._ports = ["0", "0"]
+    def __init__(self, log: Path | None = None) -> None:
+        self._ports = [str(reserve_port()), str(reserve_port())]
+        self._log = [str(log)] if log else []
         self.start()
 
     def start(self) -> None:
         """Start it, at the same address as the last time."""
-        command = [sys.executable, str(Path(__file__).with_name("api.py")), *self._ports]
+        command = [sys.executable, str(Path(__file__).with_name("api.py")), *self._ports, *self._log]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.url, self.other = json.loads(self.process.stdout.readline())
-        self._ports = [self.url.rpartition(":")[2], self.other.rpartition(":")[2]]
 
     def kill(self) -> None:
         self.process.kill()

@@ -9,7 +9,6 @@ import os
 import random
 import re
 import signal
-import socket
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+from doorward_testing import reserve_port
 
 from .product import PATIENCE, Agent, Process, Project, alive, descendants, process, until
 from .test_http_auth import connected
@@ -55,35 +55,52 @@ KEPT = {"doorward.calls.artefact_store.StoredArtefact", "asyncio.events.TimerHan
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of program: `answer` is its value, or the error that it ends with by itself."""
+    """A kind of program: `answer` is its value, or the error that it ends with by itself. In its code `{n}` stands for
+    its number; it makes so many `writes`, each with a name of its own."""
 
     name: str
     code: str
     answer: Any
     timeout: float = 20
+    writes: int = 0
+
+    def names(self, number: int) -> set[str]:
+        """What a program of this kind and number creates."""
+        return {f"{number}-{n}" for n in range(self.writes)}
 
 
 ITEM = {"id": 3, "itemName": "item 3", "price": 4.5}
+WRITES = "for i in range(4):\n    shelf.create_item(itemName=f'{n}-{i}')\n    shelf.slow(ms=30)\ni"
 KINDS = [
     Kind("plain", "sum(range(100))", 4950),
     Kind("call", "import shelf\nshelf.get_item(id=3)", ITEM),
-    Kind("write", "import shelf\nshelf.create_item(itemName='new')['id']", 1),
+    Kind("write", "import shelf\nshelf.create_item(itemName='{n}-0')['id']", 1, writes=1),
+    Kind("writes", f"import shelf\n{WRITES}", 3, writes=4),
     Kind("gather", "import asyncio, shelf\nfound = await asyncio.gather(*[shelf.get_item(id=n) for n in range(5)])\n"
                    "[each['id'] for each in found]", [0, 1, 2, 3, 4]),
     Kind("slow", "import shelf\nfor n in range(4):\n    shelf.slow(ms=50)\nn", 3),
     Kind("prints", "for n in range(2000):\n    print('line', n)\n1", 1),
     Kind("large", "import shelf\nlen(shelf.big(count=500))", 500),
+    Kind("larger", "import shelf\nshelf.create_item(itemName='{n}-0')\nfound = len(shelf.big(count=3000))\n"
+                   "for i in range(1, 5):\n    shelf.create_item(itemName=f'{n}-{i}')\n    shelf.slow(ms=30)\nfound", 3000, writes=5),
     Kind("fails", "1 / 0", "ZeroDivisionError"),
     Kind("endless", "while True:\n    pass", "TimeoutError", 0.3),
     Kind("full", "import sqlite3, statistics, shelf\nclass Shelf:\n    def __len__(self):\n        return 7\n"
                  "open('note', 'w').write('x' * 100_000)\n[statistics.mean([1, 3]), len(Shelf()), shelf.get_item(id=3)['id']]",
          [2, 7, 3]),
+    Kind("full writes", f"import sqlite3, shelf\n{WRITES}", 3, writes=4),
 ]  # fmt: skip
-WEIGHTS = [8, 8, 3, 4, 4, 2, 1, 2, 1, 3]
+WEIGHTS = [8, 8, 3, 3, 4, 4, 2, 1, 2, 2, 1, 3, 3]
 """How often each kind comes."""
+
+MAX_BYTES = "100KB"
+"""The most that is stored of a run: less than the answer of `larger`."""
 
 GONE = Kind("gone", "import shelf\nfor n in range(20):\n    shelf.slow(ms=50)\nn", 19)
 """What runs when a client goes away in the middle."""
+
+ENDED = {"GuardRefused", "SandboxDied", "StateError"}
+"""Errors that are none of a program or an API."""
 
 GONE_EVERY = 25
 """Every so many programs a client goes away."""
@@ -102,16 +119,40 @@ class Book:
     refused: set[str] = field(default_factory=set)
     """Programs that have not run, since the gateway was busy or about to end."""
 
+    programs: dict[str, tuple[Kind, int]] = field(default_factory=dict)
+    """The kinds and numbers of programs that their clients gave up, or were answered, by their hashes."""
+
+    resumed: Counter[str] = field(default_factory=Counter)
+    """How runs ended that the operator resumed."""
+
     errors: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     """Answers that no fault explains."""
 
+    half: list[str] = field(default_factory=list)
+    """Answers of durable runs that had written, ended by a fault, and that cannot be resumed."""
+
+    hidden: list[str] = field(default_factory=list)
+    """Writes that were sent, of which `doorward runs show` does not say so."""
+
+
+@dataclass(frozen=True)
+class Open:
+    """A run that a client is to resume; `epoch`: of its beginning."""
+
+    client: int
+    program: str
+    kind: Kind
+    run: str
+    epoch: int
+
 
 class Soak:
-    """A served project whose clients run programs until it is `over`. `engine`: that of containers, or none."""
+    """A served project whose clients run programs until it is `over`. `engine`: that of containers, or none; `log`: that
+    of the API."""
 
-    def __init__(self, project: Project, tokens: list[str], engine: Any) -> None:
-        self.project, self.tokens, self.engine = project, tokens, engine
+    def __init__(self, project: Project, tokens: list[str], engine: Any, log: Path) -> None:
+        self.project, self.tokens, self.engine, self._log = project, tokens, engine, log
         self.over = False
         self.book = Book()
         self.seen: set[Process] = set()
@@ -121,24 +162,25 @@ class Soak:
         self.epoch = self.faults = self.killed = self.docked = 0
         self.chance = random.Random(20)
         self._number = self._busy = 0
-        self._waiting: list[tuple[int, str, Kind, str]] = []
+        self._waiting: list[Open] = []
+        self._resuming: set[str] = set()
         self._paused = False
         self._generation = ExitStack()
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self._port = str(free.getsockname()[1])
+        self._port = str(reserve_port())
         inside = project.folder / "inside"
         inside.mkdir()
         (inside / "sitecustomize.py").write_text(INSIDE)
         temporary = project.folder / "tmp"
         temporary.mkdir()
-        project.env |= {"PYTHONPATH": str(inside), "TMPDIR": str(temporary), "DOORWARD_HTTP__GRACE": "2"}
+        project.env |= {"PYTHONPATH": str(inside), "TMPDIR": str(temporary), "DOORWARD_HTTP__GRACE": "2",
+                        "DOORWARD_RUNS__MAX_BYTES": MAX_BYTES}  # fmt: skip
         self.gateways: list[Process] = []
 
     # The gateway
 
     def start(self, *, durable: str, fail: str, full: str) -> None:
         """`full` is the executor of the programs that Monty cannot run; without an engine, nsjail is."""
-        self.closed = fail == "closed"
+        self.closed, self.durable = fail == "closed", durable == "always"
         self.full = full if self.engine else "nsjail"
         self.project.env |= {"DOORWARD_RUNS__DURABLE": durable, "DOORWARD_HOOKS__AUDIT_JSONL__FAIL": fail,
                              "DOORWARD_EXECUTOR": json.dumps(["monty", self.full])}  # fmt: skip
@@ -155,21 +197,55 @@ class Soak:
         self._generation = ExitStack()
         return int(code)
 
-    def resume_died(self) -> list[str]:
-        """Have the operator resume what died with its gateway, but for what a client left. Returns: what could not
-        be."""
+    def written(self) -> Counter[str]:
+        """How often the API has created what, after its own log."""
+        return Counter(json.loads(line) for line in self._log.read_text().splitlines())
+
+    def resume_died(self) -> None:
+        """Have the operator resume what died with its gateway, or was left, but for what a client left that went away
+        or is to resume itself. What is unknown they look up."""
         listed = json.loads(self.project.run("runs", "list", "--json").stdout)["runs"]
-        left = []
-        for run in listed:
-            if run["state"] not in ("died", "interrupted") or run["description"] == GONE.name:
-                continue
-            for more in ([], ["--unknown", "repeat"]):
-                resumed = self.project.run("runs", "resume", run["run"], *more, "--json")
-                if "waiting" not in json.loads(resumed.stdout or "{}"):
-                    break
-            else:
-                left.append(resumed.stdout)
-        return left
+        theirs = self._resuming | {each.run for each in self._waiting}
+        for each in listed:
+            if (
+                each["state"] in ("died", "interrupted")
+                and each["run"] not in theirs
+                and each["description"] != GONE.name
+            ):
+                self._resume(each["run"], next(kind for kind in KINDS if kind.name == each["description"]))
+
+    def clients_left(self) -> None:
+        """No client resumes anything any more."""
+        self._waiting.clear()
+
+    def _resume(self, run: str, kind: Kind) -> None:
+        more: list[str] = []
+        for _ in range(2 + kind.writes):
+            shown = json.loads(self.project.run("runs", "show", run, "--json").stdout)
+            unknown = self._looked(run, shown)
+            if unknown:
+                made = unknown["made"].partition('"itemName": "')[2].partition('"')[0] in self.written()
+                more = ["--call", str(unknown["call"]), "--unknown", "fail" if made else "repeat"]
+            outcome = json.loads(self.project.run("runs", "resume", run, *more, "--json").stdout or "{}")
+            if "waiting" not in outcome:
+                break
+        error = (outcome.get("error") or {}).get("type")
+        self.book.resumed[f"{error or 'ok'}"] += 1
+        if outcome.get("ok") and outcome["value"] != kind.answer:
+            self.book.wrong.append(f"{kind.name}, resumed: {json.dumps(outcome)[:600]}")
+        if outcome.get("ok") and (lost := kind.names(_number(shown["code"])) - self.written().keys()):
+            self.book.wrong.append(f"{kind.name}, resumed, has lost {lost}")
+        if "waiting" in outcome or (not outcome.get("ok") and error != "OutcomeUnknown" and "cannot" not in shown):
+            self.book.wrong.append(f"{kind.name} cannot be resumed: {json.dumps(outcome)[:600]}; {shown}")
+
+    def _looked(self, run: str, shown: dict[str, Any]) -> dict[str, Any]:
+        """The call of a run whose outcome is unknown, if there is one. What it has sent stands in what is shown."""
+        calls: list[dict[str, Any]] = shown["calls"]
+        sent = "".join(call["made"] for call in calls if call["ended"] != "not made")
+        number = _number(shown["code"])
+        mine = {name for name in self.written() if name.startswith(f"{number}-")}
+        self.book.hidden += [f"{name} of {run}: {calls}" for name in mine if f'"itemName": "{name}"' not in sent]
+        return next((call for call in calls if call["ended"].startswith("unknown")), {})
 
     # The clients
 
@@ -192,45 +268,55 @@ class Soak:
 
     async def _work(self, agent: Agent, number: int) -> None:
         while not (self.over or self._paused):
-            mine = next((each for each in self._waiting if each[0] == number), None)
-            if mine is not None:
+            mine = next((each for each in self._waiting if each.client == number), None)
+            if mine is not None and (not self.faults or self.chance.random() < 0.2):
                 self._waiting.remove(mine)
-                await self._ask(agent, number, mine[2], mine[1], "resume_run", run=mine[3])
+                self._resuming.add(mine.run)
+                try:
+                    await self._ask(agent, number, mine.kind, mine.program, mine.epoch, "resume_run", run=mine.run)
+                finally:
+                    self._resuming.remove(mine.run)
                 continue
             self._number += 1
             goes = self._number % GONE_EVERY == 0
             kind = GONE if goes else self.chance.choices(KINDS, WEIGHTS)[0]
-            code = f"{kind.code}  # {self._number}"
+            code = f"{kind.code}  # {{n}}".replace("{n}", str(self._number))
+            self.book.programs[_hash(code)] = kind, self._number
             with anyio.move_on_after(0.15 if goes else 60) as scope:
-                await self._ask(agent, number, kind, code, "execute_code", code=code, timeout=kind.timeout,
+                await self._ask(agent, number, kind, code, self.epoch, "execute_code", code=code, timeout=kind.timeout,
                                 description=kind.name)  # fmt: skip
             if scope.cancelled_caught:
                 self.book.lost[_hash(code)] = "gone" if goes else "no answer in 60 s"
                 return
 
-    async def _ask(self, agent: Agent, number: int, kind: Kind, program: str, tool: str, **arguments: Any) -> None:
-        epoch, calm = self.epoch, not self.faults
+    async def _ask(
+        self, agent: Agent, number: int, kind: Kind, program: str, epoch: int, tool: str, **arguments: Any
+    ) -> None:
+        calm = not self.faults
         try:
             outcome = await agent.call(tool, **arguments)
-        except BaseException as error:  # also a cancellation, by a connection that broke
-            self.book.lost[_hash(program)] = repr(error)
-            if isinstance(error, Exception) and calm and epoch == self.epoch and not self.faults:
-                self.book.wrong.append(f"{kind.name}: {error!r}")
+        except BaseException as broken:  # also a cancellation, by a connection that broke
+            self.book.lost[_hash(program)] = repr(broken)
+            if isinstance(broken, Exception) and calm and epoch == self.epoch and not self.faults:
+                self.book.wrong.append(f"{kind.name}: {broken!r}")
             raise
         assert isinstance(outcome, dict), outcome
-        if waiting := outcome.get("waiting"):
-            self._waiting.append((number, program, kind, waiting["run"]))
+        if run := resumable(outcome):
+            self._waiting.append(Open(number, program, kind, run, epoch))
+            await anyio.sleep(0.1)
             return
         if not outcome["ok"] and outcome["error"]["type"] == "Busy":  # it has not run, and is told to try again
             self.book.refused.add(_hash(program))
             await anyio.sleep(0.3)
             return
         self.book.answered[_hash(program)] = outcome
-        self.docked += kind.name == "full" and self.full == "docker"
+        self.docked += kind.name.startswith("full") and self.full == "docker"
         answer = outcome["value"] if outcome["ok"] else outcome["error"]["type"]
         if answer == kind.answer:
             return
         error = outcome.get("error", {})
+        if self.durable and error.get("type") in ENDED and kind.names(_number(program)) & self.written().keys():
+            self.book.half.append(f"{kind.name}: {json.dumps(error)}")
         self.book.errors[f"{error.get('kind')}:{error.get('type')}"] += 1
         if calm and epoch == self.epoch and not self.faults:
             self.book.wrong.append(f"{kind.name}: {json.dumps(outcome)[:600]}")
@@ -328,6 +414,15 @@ class Soak:
         return self.project.run("run", str(file)).returncode == 0 and self.engine.empty()
 
 
+def resumable(outcome: dict[str, Any]) -> str:
+    """The run that an agent is told to resume, if any."""
+    if waiting := outcome.get("waiting"):
+        return str(waiting["run"])
+    said = json.dumps([outcome.get("notes"), outcome.get("error")])
+    found = re.search(r'resume_run\(\\"([0-9a-f]{16})\\"\)', said)
+    return found[1] if found else ""
+
+
 def memory(pid: int) -> int:
     """The resident memory of a process, in KiB."""
     status = Path(f"/proc/{pid}/status").read_text()
@@ -352,6 +447,11 @@ def _leaves(failed: BaseExceptionGroup[Any]) -> Iterator[BaseException]:
 def _owner(group: str) -> int:
     """The process that has made a control group, if it is one of ours."""
     return int(group.split("-")[1]) if re.match(r"doorward-\d+-", group) else 0
+
+
+def _number(code: str) -> int:
+    """The number of a program."""
+    return int(code.rpartition("# ")[2])
 
 
 def _hash(code: str) -> str:

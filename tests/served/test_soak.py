@@ -1,8 +1,9 @@
-"""Thousands of executions by eight clients, while everything that can fail does: nothing is left behind, memory stays
-flat, and every execution is in the audit log. `DOORWARD_SOAK_RUNS` says how many."""
+"""Thousands of executions by eight clients, while everything that can fail does: no write is made twice or lost, nothing
+is left behind, memory stays flat, and every execution is in the audit log. `DOORWARD_SOAK_RUNS` says how many."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -38,9 +39,11 @@ STEP = max(6, RUNS // CYCLES // 12)
 """Answers for which a fault lasts, and the calm after it."""
 
 RESTARTS = [
+    (signal.SIGKILL, {"durable": "always", "fail": "closed", "full": "docker"}),
+    (signal.SIGKILL, {"durable": "waits", "fail": "open", "full": "nsjail"}),
     (signal.SIGTERM, {"durable": "always", "fail": "open", "full": "docker"}),
-    (signal.SIGKILL, {"durable": "always", "fail": "closed", "full": "nsjail"}),
-    (signal.SIGTERM, {"durable": "waits", "fail": "open", "full": "docker"}),
+    (signal.SIGTERM, {"durable": "always", "fail": "closed", "full": "nsjail"}),
+    (signal.SIGKILL, {"durable": "waits", "fail": "open", "full": "nsjail"}),
 ]
 """How a gateway ends, and the settings of the next one."""
 
@@ -80,19 +83,31 @@ async def faults(soak: Soak, api: Api, disk: Any) -> None:
                 await soak.progress(1)
         assert soak.closed or soak.book.errors[REFUSED] == refused, "while it is open, nothing waits for the log"
     await soak.progress(STEP)
+    async with soak.fault():
+        with disk.full(left=nearly(soak)):
+            await soak.progress(STEP)
+    await soak.progress(STEP)
     for name in ("catalog.db", "programs.db"):
         with held(soak.project.state / name):  # nobody waits for it, and nothing fails
             await soak.progress(STEP)
     await soak.progress(STEP)
 
 
-async def restart(soak: Soak, how: int, settings: dict[str, str]) -> None:
+def nearly(soak: Soak) -> int:
+    """How much is left of a disk on which no large answer fits, and small ones do."""
+    return soak.chance.randint(1, 16) * 4096
+
+
+async def restart(soak: Soak, disk: Any, how: int, settings: dict[str, str]) -> None:
+    """End the gateway, one by `kill -9` while the disk is nearly full, and start the next one."""
     async with soak.fault():
-        ended = await anyio.to_thread.run_sync(soak.stop, how)
+        is_full = how == signal.SIGKILL and not soak.closed  # closed, it would do nothing
+        with disk.full(left=nearly(soak)) if is_full else contextlib.nullcontext():
+            await soak.progress(CLIENTS)
+            ended = await anyio.to_thread.run_sync(soak.stop, how)
         assert ended == (0 if how == signal.SIGTERM else -how)
         await anyio.to_thread.run_sync(lambda: soak.start(**settings))
-        if how == signal.SIGKILL:
-            assert not await anyio.to_thread.run_sync(soak.resume_died)
+        await anyio.to_thread.run_sync(soak.resume_died)
         await soak.progress(CLIENTS)
 
 
@@ -109,15 +124,15 @@ async def test_a_soak(
         )  # in one of others, containers of other tests would be killed and counted
     except pytest.skip.Exception:  # there is none here: the other executors are soaked
         engine = None
-    with Api() as api:
+    with Api(tmp_path / "created") as api:
         executors = {"nsjail": {"pool": 2, "most": 6}} | ({"docker": engine.settings(pool=2)} if engine else {})
         config = f"{LIMITS}{KEPT}{SHELF.format(url=api.url)}\n{tomli_w.dumps({'executors': executors})}"
         project = Project(tmp_path / "project", config)
         project.change('state = "state"', f'state = "{small_disk.folder}/state"')
         project.state = small_disk.folder / "state"
         tokens = [token(project, name)["token"] for name in ("alice", "bob", "carol", "dave")]
-        soak = Soak(project, tokens, engine)
-        soak.start(durable="waits", fail="open", full="nsjail")
+        soak = Soak(project, tokens, engine, tmp_path / "created")
+        soak.start(durable="always", fail="open", full="nsjail")
         began = time.monotonic()
         async with anyio.create_task_group() as group:
             for number in range(CLIENTS):
@@ -126,7 +141,8 @@ async def test_a_soak(
         after = await idle(soak)
         seconds = time.monotonic() - began
         soak.stop(signal.SIGTERM)
-        assert not soak.resume_died()
+        soak.clients_left()
+        soak.resume_died()
     with capsys.disabled():
         print(f"\n{json.dumps(report(soak, before, after, seconds), indent=1)}")
     check(soak, before, after)
@@ -139,7 +155,7 @@ async def worked(soak: Soak, api: Api, disk: Any) -> dict[str, int]:
         await soak.progress(STEP)
         await faults(soak, api, disk)
         if cycle < CYCLES // 2:
-            await restart(soak, *next(restarts))
+            await restart(soak, disk, *next(restarts))
         elif cycle == CYCLES // 2:
             before = await idle(soak)
     await soak.progress(max(STEP, RUNS - len(soak.book.answered)))
@@ -160,15 +176,31 @@ def report(soak: Soak, before: dict[str, int], after: dict[str, int], seconds: f
     shown = last[:: max(1, len(last) // 12)]
     return {
         "answered": len(soak.book.answered), "refused": len(soak.book.refused), "lost": len(soak.book.lost), "seconds": round(seconds, 1),
+        "writes": compared(soak), "resumed by the operator": dict(soak.book.resumed),
         "gateways": len(soak.gateways), "sandboxes killed": soak.killed, "in docker": soak.docked, "errors of faults": dict(soak.book.errors),
         "memory of the last gateway, KiB by answers": {str(answers): kib for _, answers, kib in shown},
         "held when warm": before, "held at the end": after,
     }  # fmt: skip
 
 
+def compared(soak: Soak) -> dict[str, int]:
+    """The writes, after the API's own log: how many there are, were made twice, are lost, though a client was told that
+    their program succeeded, and were shown to the operator as not made; and how many durable runs ended half done."""
+    written, book = soak.written(), soak.book
+    succeeded = [book.programs[code] for code, outcome in book.answered.items() if outcome["ok"]]
+    lost = [name for kind, number in succeeded for name in kind.names(number) if name not in written]
+    twice = [name for name, count in written.items() if count > 1]
+    return {"all": len(written), "twice": len(twice), "lost": len(lost), "shown as not made": len(book.hidden),
+            "ended half done": len(book.half)}  # fmt: skip
+
+
 def check(soak: Soak, before: dict[str, int], after: dict[str, int]) -> None:
     book = soak.book
     assert not book.wrong, book.wrong[:5]
+    assert {name: n for name, n in compared(soak).items() if name != "all" and n} == {}, (
+        book.hidden[:3],
+        book.half[:3],
+    )
     assert {*book.errors} <= EXPLAINED, book.errors
     assert until(lambda: not any(soak.leftovers().values()), 20), soak.leftovers()
     assert soak.engine is None or soak.swept()

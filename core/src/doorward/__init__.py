@@ -34,8 +34,8 @@ _EXPORTS = {
     "model.errors": (
         "ApiError", "Busy", "CannotAsk", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused",
         "InvalidArguments", "InvalidProgram", "LimitExceeded", "LoginRefused", "MissingSecret", "OutcomeUnknown",
-        "PluginError", "ProgramDiverged", "RateLimited", "Refused", "SandboxDied", "ServerError", "ToolError",
-        "UnknownName", "Unsupported",
+        "PluginError", "ProgramDiverged", "RateLimited", "Refused", "RefusedForNow", "SandboxDied", "ServerError",
+        "ToolError", "UnknownName", "Unsupported",
     ),
     "host.files": ("alone", "check_own", "flocked", "own_file", "own_folder", "write_own"),
     "gateway": ("Gateway",),

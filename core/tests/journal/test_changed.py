@@ -14,9 +14,9 @@ from doorward.journal_files import frames
 from doorward.secrets.sealing import Box
 
 from ..conftest import CONFIG, Weather
-from .test_runs import DONE, PROGRAM, asks, calls
+from .test_runs import DONE, PROGRAM, asks
 
-__all__ = ["asks", "calls"]
+__all__ = ["asks"]
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 KEY = 'vault_key = "0123456789abcdef0123456789abcdef"\n'

@@ -18,6 +18,7 @@ from doorward.journal_files.store import FileRuns, _File
 from doorward.model.errors import ApiError, GuardRefused, SecretWithheld, StateError
 
 from ..conftest import CONFIG, Weather
+from .conftest import ALWAYS
 
 pytestmark = pytest.mark.anyio
 
@@ -29,22 +30,7 @@ for city in ["Oslo", "Bergen", "Rome"]:
     print(city)
 result = done
 """
-ALWAYS = CONFIG.replace("plugins = []", 'plugins = []\nruns.durable = "always"')
 DONE = ["Oslo", "Oslo", "Bergen", "Bergen", "Rome", "Rome"]
-
-
-@pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The calls that went out, in order."""
-    made: list[str] = []
-    call = Weather.call
-
-    async def counted(self: Weather, asked: Call) -> Any:
-        made.append(f"{asked.function.name} {asked.arguments.get('city')}")
-        return await call(self, asked)
-
-    monkeypatch.setattr(Weather, "call", counted)
-    return made
 
 
 @pytest.fixture
@@ -268,7 +254,7 @@ async def test_nothing_is_sent_that_could_not_be_stored_before(
         )
         if not room:
             assert (before, outcome.error.hint) == (
-                [], "No call of this run was made. Tell the operator. Then run the program anew."
+                [], "No call of this run was made. Tell the operator. Then run the program again."
             )  # fmt: skip
             return
         (stored,) = gate.runs.journals.store.all()

@@ -9,10 +9,11 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Event, Thread, current_thread
+from threading import Event, current_thread
 from typing import Any
 
 import pytest
+import structlog
 from doorward.config.run_settings import RunSettings
 from doorward.journal.journals import Journals
 from doorward.journal_files import frames
@@ -182,7 +183,8 @@ def test_with_a_key_nothing_can_be_read_or_changed_without_it(tmp_path: Path) ->
 
 
 def test_runs_are_kept_for_a_while_and_only_so_many(tmp_path: Path) -> None:
-    """Those that wait are kept longer than those that ended; one that runs is never touched."""
+    """Never more: those that ended are removed first, then those that could go on, and the log says so. One that runs is
+    never touched."""
     store = runs(tmp_path, most=2)
     for number in range(5):
         file = store.create(Given(f"{number:016x}", "ada", "1", created=number, expires=time.time() + 60))
@@ -190,8 +192,14 @@ def test_runs_are_kept_for_a_while_and_only_so_many(tmp_path: Path) -> None:
             file.append([(b"O", {"ok": True})] if number > 1 else [(b"W", {"for": "login"})])
             file.close()
     store.create(Given("e" * 16, "bob", "1", created=1, expires=1)).close()
+    wait_for_sweep(store)
     store.sweep()
-    assert [run.given.run for run in store.all()] == [f"{number:016x}" for number in (4, 3, 1, 0)]
+    assert [run.given.run for run in store.all()] == [f"{number:016x}" for number in (1, 0)]
+    with structlog.testing.capture_logs() as logs:
+        store.create(Given(f"{7:016x}", "ada", "1", created=7, expires=time.time() + 60)).close()
+        wait_for_sweep(store)
+    assert [(line["event"], line["run"]) for line in logs] == [("run_forgotten", f"{1:016x}")]
+    assert [run.given.run for run in store.all()] == [f"{number:016x}" for number in (7, 0)]
 
 
 @pytest.mark.slow
@@ -207,7 +215,13 @@ def test_a_sweep_reads_next_to_nothing(tmp_path: Path, key: str) -> None:
     before = bytes_read()
     runs(tmp_path, key, most=5).sweep()
     assert bytes_read() - before < 20 * 5000
-    assert [int(run.given.run, 16) for run in store.all()] == [19, 18, 17, 16, 15, 14, 12, 10]
+    assert [int(run.given.run, 16) for run in store.all()] == [18, 16, 14, 12, 10]
+
+
+def wait_for_sweep(store: FileRuns) -> None:
+    sweeping = store._sweeping
+    if sweeping.ident is not None:
+        sweeping.join()
 
 
 def bytes_read() -> int:
@@ -215,15 +229,31 @@ def bytes_read() -> int:
 
 
 def test_nobody_waits_for_a_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new run may have one begin, in a thread of its own, and never two."""
-    store, threads, go = runs(tmp_path, most=1), list[Thread](), Event()
-    monkeypatch.setattr(store, "sweep", lambda: (threads.append(current_thread()), go.wait()))
+    """Runs that begin and end have one made, in a thread of its own and never two at once, for each principal."""
+    store, threads, go = runs(tmp_path, most=100), list[Any](), Event()
+    monkeypatch.setattr(store, "sweep", lambda principal: (threads.append((principal, current_thread())), go.wait()))
     for number in range(3):
         store.create(given(f"{number:016x}")).close()
+    sweeping = store._sweeping
+    store.create(given("f" * 16, "bob")).close()
     go.set()
-    store._sweeping.join()
-    assert len(threads) == 1
-    assert threads[0] is not current_thread()
+    sweeping.join()
+    assert {principal for principal, _ in threads} == {"ada", "bob"}
+    assert {thread for _, thread in threads} == {sweeping}
+    assert sweeping is not current_thread()
+
+
+def test_no_more_runs_are_stored_than_are_kept(tmp_path: Path) -> None:
+    """Without a sweep that somebody asks for: each run that begins or ends makes room for itself, in every process."""
+    stores = [runs(tmp_path, most=3), runs(tmp_path, most=3)]
+    for number in range(8):
+        file = stores[number % 2].create(Given(f"{number:016x}", "ada", "1", created=number, expires=time.time() + 60))
+        file.append([(b"O", {"ok": True})])
+        file.close()
+        for store in stores:
+            wait_for_sweep(store)
+        assert len(stores[0].all()) <= 3
+    assert [int(run.given.run, 16) for run in stores[0].all()] == [7, 6, 5]
 
 
 def test_a_sweep_leaves_what_runs(tmp_path: Path) -> None:

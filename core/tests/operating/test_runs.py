@@ -56,7 +56,7 @@ def test_a_run_that_was_killed_says_so(cli: Cli, doorward_host: Any) -> None:
     FileRuns(doorward_host.folder / "state" / "runs", RunSettings(), None).create(
         Given("f" * 16, "local", "1", created=now, expires=now + 60)
     ).close()
-    assert f"{'f' * 16}\tlocal\tits process died\t" in cli("runs", "list").out
+    assert f"{'f' * 16}\tlocal\tits process died, or had no room to store the end\t" in cli("runs", "list").out
 
 
 @pytest.mark.slow
@@ -83,6 +83,43 @@ def test_a_call_is_not_repeated_if_a_person_says_so(interrupted: tuple[Cli, str]
     failed = cli("runs", "resume", run, "--unknown", "fail", "--json")
     assert failed.code == 1
     assert "whether this call of weather.add_station was made is unknown" in failed.json["error"]["message"]
+
+
+def test_a_call_was_made_if_a_person_says_so(interrupted: tuple[Cli, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program gets the answer that the person has, and the call is not sent; it is stored as any other is."""
+    cli, run = interrupted
+    waits = cli("runs", "resume", run, "--json")
+    assert f"doorward runs resume {run} --call 1 --unknown repeat|fail|made" in waits.json["waiting"]["what"][0]
+    for wrong in (["--unknown", "fail", "--answer", "1"], ["--answer", "1"], ["--unknown", "made", "--answer", "{"]):
+        assert cli("runs", "resume", run, *wrong).code == 2
+    with monkeypatch.context() as patch:
+        patch.delattr(Weather, "call")
+        said = ["--call", "1", "--unknown", "made", "--answer", '{"city": "Roma"}']
+        assert cli("runs", "resume", run, *said, "--json").json["value"] == ["Oslo", "Roma"]
+    shown = cli("runs", "show", run, "--json").json
+    assert [call["ended"] for call in shown["calls"]] == ["ok", "ok"]
+    assert cli("runs", "replay", run, "--json").json["value"] == ["Oslo", "Roma"]
+
+
+def test_a_call_was_made_although_nobody_knows_its_answer(interrupted: tuple[Cli, str]) -> None:
+    """Then the program gets nothing in its place, and may do without."""
+    cli, run = interrupted
+    made = cli("runs", "resume", run, "--unknown", "made", "--json")
+    assert "'NoneType' object is not subscriptable" in made.json["error"]["message"]
+
+
+def test_an_answer_is_that_of_one_call(cli: Cli, doorward_host: Any) -> None:
+    """Where the answers of several calls are lost, a person says of which one it is."""
+    doorward_host.write(CONFIG)
+    now = time.time()
+    file = FileRuns(doorward_host.folder / "state" / "runs", RunSettings(), None).create(
+        Given("f" * 16, "local", "1", created=now, expires=now + 60)
+    )
+    for place in range(2):
+        file.append([(b"B", {"n": place, "k": str(place), "f": "a.b", "a": "a.b"}), (b"S", {"n": place})])
+    file.close()
+    refused = cli("runs", "resume", "f" * 16, "--unknown", "made", "--answer", "1")
+    assert (refused.code, "Say of which: 0, 1." in refused.err) == (1, True)
 
 
 @pytest.mark.slow

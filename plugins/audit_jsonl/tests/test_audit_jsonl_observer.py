@@ -20,7 +20,7 @@ from typing import Any
 import pluggy
 import pytest
 import structlog
-from doorward import Call, CallRecord, ConfigError, Failure, Function, Outcome, PluginContext, Program
+from doorward import Call, CallRecord, ConfigError, Failure, Function, Outcome, PluginContext, Program, RefusedForNow
 from doorward.plugins import hookspecs
 from doorward_audit_jsonl import AuditLog
 from pydantic import ValidationError
@@ -587,11 +587,13 @@ def test_what_cannot_be_recorded_is_refused(tmp_path: Path) -> None:
     hook.auth_chosen(server="github", auth="jwt")
     with structlog.testing.capture_logs(), full(tmp_path / "doorward.audit.jsonl", 20):
         (finding,) = hook.guard_program(program=PROGRAM)
-        refusal = hook.guard_call(call=CALL)
+        with pytest.raises(RefusedForNow) as refusal:
+            hook.guard_call(call=CALL)
     assert finding[0].refuse
     assert "the audit log cannot be written" in finding[0].message
     assert "Tell the operator" in finding[0].instead
-    assert "the audit log cannot be written" in refusal
+    assert "the audit log cannot be written" in refusal.value.message
+    assert "Tell the operator" in str(refusal.value.hint)
     assert not hook.guard_program(program=PROGRAM)
     assert events(tmp_path) == ["auth_chosen", "run_started", "call_started", "run_started"]
 

@@ -214,8 +214,7 @@ class Broker:
         program, server = run.program, function.server
         client = None
         if run.client:
-            scope = answers_of(server, program.principal)
-            client = run.client.of_call(server, lambda value: self._secrets.redactor(scope).value(value))
+            client = run.client.of_call(server, partial(self.scrubbed, server, program.principal))
         allows = partial(self.permissions.lets, program, server)
         forbids = partial(self.permissions.policy.refusal_of_route, program, function)
         refuses_further = partial(self.permissions.refusal_of_further, program, function)
@@ -245,7 +244,7 @@ class Broker:
             text = signature(function, definitions, language=run.program.language)
             raise ServerError(
                 f"{function.qualified} has changed since this program called it first",
-                hint=f"Run the program anew. It is now:\n{text}",
+                hint=f"The calls before it stay made, see `calls`. It is now:\n{text}",
             )
 
     def _allow(self, run: CallContext, call: Call, size: int, made: int) -> Decision:
@@ -293,6 +292,10 @@ class Broker:
     ) -> tuple[dict[str, Any] | None, str]:
         """See `next_page.following`. Raises: UnknownName."""
         return following(self.functions.find(name, principal), arguments, value, self._catalog)
+
+    def scrubbed(self, server: str, principal: str, value: Any) -> Any:
+        """A value without the credentials with which a server is called for a principal."""
+        return self._secrets.redactor(answers_of(server, principal)).value(value)
 
     async def close(self) -> None:
         """Give back what was taken of budgets and not spent."""

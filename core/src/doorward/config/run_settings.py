@@ -17,5 +17,7 @@ class RunSettings(Settings):
     )
     keep: PositiveFloat = Field(24.0, description="Hours for which a stored run is kept")
     max_bytes: ByteSize = Field(ByteSize(16 * 2**20), description="The most that is stored of one run")
-    most: PositiveInt = Field(200, description="Stored runs of one principal; the oldest that ended give way")
+    most: PositiveInt = Field(
+        200, description="The most stored runs of one principal: the oldest that ended are removed first"
+    )
     sync: bool = Field(False, description="Wait for the disk at each write: then not even a power cut loses anything")

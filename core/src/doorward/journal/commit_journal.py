@@ -90,6 +90,10 @@ class CommitJournal(Journal):
         await self._order.turn(entry)
         self._order.over(entry)
 
+    async def _as_stated(self, run: JournaledRun, entry: Entry) -> Reply:
+        await self._order.turn(entry)
+        return await super()._as_stated(run, entry)
+
     async def _end(
         self, entry: Entry, reply: Reply | None, error: DoorwardError | None, started: float, run: JournaledRun
     ) -> None:
@@ -137,5 +141,5 @@ class CommitJournal(Journal):
     def _unplanned(self, why: str) -> ProgramDiverged:
         return ProgramDiverged(
             f"the program behaves otherwise than in its plan: {why}",
-            hint="Nothing more was sent. Plan it anew; what it does must not hang on the time, on chance or on a file.",
+            hint="Nothing more was sent. What a program does must not depend on the clock, on randomness or on files.",
         )

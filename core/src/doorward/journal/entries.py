@@ -32,14 +32,14 @@ _ESCAPED = json.dumps(PLANNED_KEY)
 class Entry:
     """One call of a run. `place` counts from 0, as calls begin. `sent`: it went out and may have had effects (`out`: in
     this process), with a key in the header `by`, if any; `ended`: its reply or error is known; `waits`: it was not
-    made, and waits with its run. `begun` is how many calls had begun when it ended. `again` is what a person said of
-    one that was sent and has not ended: whether it is sent once more. `before` is what was there before it, if that was
-    read; `undo` what undoes it. A plan keeps of its calls what they were `made` with, of those that it withholds the
-    `change`, and of those that a person let through the `yes`."""
+    made, and waits with its run. `begun` is how many calls had begun when it ended. Of one that was sent and has not
+    ended a person may have said whether it is sent `again`, or that it was made, with the answer that is `stated`.
+    `before` is what was there before it, if that was read; `undo` what undoes it. A plan keeps of its calls what they
+    were `made` with, of those that it withholds the `change`, and of those that a person let through the `yes`."""
 
     __slots__ = (
         "again", "args", "before", "begun", "by", "change", "claimed", "ended", "error", "function", "key", "kwargs",
-        "made", "more", "ms", "out", "place", "reply", "sent", "text", "turn", "undo", "used", "waits", "yes",
+        "made", "more", "ms", "out", "place", "reply", "sent", "stated", "text", "turn", "undo", "used", "waits", "yes",
     )  # fmt: skip
 
     def __init__(
@@ -55,6 +55,7 @@ class Entry:
         self.error: DoorwardError | None = None
         self.used: Mapping[str, float] = {}
         self.again: bool | None = None
+        self.stated: tuple[Any, ...] = ()
         self.before: tuple[Any] | None = None
         self.undo: Mapping[str, Any] = {}
         self.made: list[Any] | None = None
@@ -89,7 +90,7 @@ class Recorded:
     in the recorded order, each once as many calls have begun as had begun then."""
 
     def __init__(self, entries: Sequence[Entry], ends: Sequence[Entry], patience: float = PATIENCE_SECONDS) -> None:
-        self._ends, self._patience = ends, patience
+        self.entries, self._ends, self._patience = entries, ends, patience
         self._given = self._begun = 0
         self._unclaimed: dict[str, deque[Entry]] = {}
         for entry in entries:

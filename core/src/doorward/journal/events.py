@@ -28,8 +28,8 @@ class Events:
     """The part of `Journal` that stores what happens. `always`: nothing waits until the run does."""
 
     __slots__ = (
-        "_always", "_bytes", "_events", "_file", "_files", "_given", "_most", "_shut", "_store", "_under_way",
-        "unstored", "why_not",
+        "_always", "_bytes", "_events", "_file", "_files", "_given", "_most", "_store", "_under_way", "stopped",
+        "why_not",
     )  # fmt: skip
 
     def __init__(self, given: Given, store: RunStore, *, always: bool, most: int) -> None:
@@ -39,11 +39,12 @@ class Events:
         self._events: list[Event] = []
         self._under_way: dict[int, Entry] = {}
         self._bytes = 0
-        self._shut = False
-        self.unstored = False
-        """Whether a call was not made because it could not be stored before: its run ends there, and can be resumed."""
+        self.stopped = False
+        """Whether a call was not made for a reason that passes, a full disk for example: its run ends there, and can be
+        resumed."""
         self.why_not = ""
-        """Why this run cannot be resumed; empty if it can."""
+        """Why this run cannot be resumed; empty if it can. If it is durable, that its calls are made is stored all the
+        same, without their answers."""
 
     @property
     def expires(self) -> float:
@@ -78,6 +79,11 @@ class Events:
     def forget_times(self) -> None:
         """The program starts from the beginning, in another executor; it has made no call yet."""
         self._events = [event for event in self._events if event[0] != b"T"]
+
+    @property
+    def _resumable(self) -> bool:
+        """Whether what is stored can be resumed: nothing in the file says that it cannot."""
+        return not self.why_not or any(kind == b"L" for kind, _, _ in self._events)
 
     # What undoes its calls
 
@@ -130,12 +136,17 @@ class Events:
         writes = sum(change.number > 0 for change in changes)
         self.suspend([("plan", f"a plan of {writes} {'write' if writes == 1 else 'writes'}")], 0)
 
-    def close(self) -> None:
+    def close(self, **why: Any) -> None:
         """Let go of the file. If that has no end yet, the run was interrupted: its client left, or Doorward was
-        stopped. It can be resumed, and is not taken for one whose process died."""
+        stopped, unless `what` says why. It can be resumed, and is not taken for one whose process died."""
         if self._file is not None:
-            with suppress(StateError):
-                self._file.append([(b"I", {"at": time.time()})])
+            interrupted = (b"I", {"at": time.time(), **why}, 0)
+            events = self._events if self._always and not self.why_not else []
+            for each in ([*events, interrupted], [interrupted]):  # the disk may have room for the second
+                self._events = each
+                with suppress(StateError):
+                    self._flush()
+                    break
         self._let_go()
 
     def _let_go(self) -> None:
@@ -150,33 +161,40 @@ class Events:
         if self._file is None:
             self._file = self._store.create(replace(self._given, at_once=not self._always))
         events, self._events = self._events, []
-        self._file.append([frame(*event) for event in events])
+        try:
+            self._file.append([frame(*event) for event in events])
+        except StateError:
+            self._events = [*events, *self._events]  # the next try stores them, or sends nothing
+            raise
 
     def _flush_before(self, entry: Entry) -> None:
         """Store what is known of a call before it is made. Raises: StateError; then it is not, and the run ends."""
         try:
             self._flush()
         except StateError as error:
-            raise self._not_made(entry, error.message, error.hint) from None
+            raise self._not_made(entry, f"nothing can be stored before: {error.message}", error.hint) from None
 
     def _not_made(self, entry: Entry, why: str, hint: str | None) -> StateError:
-        self.unstored = True
-        before, then = "No call of this run was made.", "Then run the program anew."
+        self.stopped = True
+        before, then = "No call of this run was made.", "Then run the program again."
         if self._file is not None:
             before = "The calls before it were made, see `calls`."
             then = f'Then resume_run("{self._given.run}") goes on from here; no write is made twice.'
+            if not self._resumable:
+                then = f"This run cannot be resumed: {self.why_not}. Run again, its program would repeat these calls."
         hint = " ".join(filter(None, [before, hint, then]))
-        return StateError(f"{entry.function} was not called, because nothing can be stored before: {why}", hint=hint)
+        return StateError(f"{entry.function} was not called, because {why}", hint=hint)
 
     def lose(self, why: str) -> None:
-        """The run cannot be resumed from here on. What is stored says so; else nothing more that may not be repeated is
-        sent, because whoever resumes the run would send it again."""
+        """The run cannot be resumed from here on. What is stored of a durable one says so, and goes on to say which
+        calls are made: a write that nobody knows of would be made again by whoever runs the program again."""
         if self.why_not:
             return
         self.why_not = why
-        self._events.clear()
+        if not self._always:
+            self._events.clear()
+            return
+        self._events.append((b"L", {"why": why}, 0))
         if self._file is not None:
-            try:
-                self._file.append([(b"L", {"why": why})])
-            except StateError:
-                self._shut = True
+            with suppress(StateError):  # then it is stored before the next write, or that is not sent
+                self._flush()

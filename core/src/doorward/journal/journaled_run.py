@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 if TYPE_CHECKING:
     from doorward.journal.entries import Entry
@@ -23,6 +23,9 @@ class JournaledRun(Protocol):
 
     def replayed(self, entry: Entry) -> None:
         """A recorded call was made again, and is answered from the journal."""
+
+    def scrubbed(self, function: str, value: Any) -> Any:
+        """What a person says that a function has answered, without credentials."""
 
     def used(self, function: str) -> Mapping[str, float]:
         """What the run has used of the server of a function."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from doorward.config.plan_settings import PlanSettings
 from doorward.journal.entries import PATIENCE_SECONDS
 from doorward.journal.recorder import Journal
+from doorward.journal_files.frames import NOT_KNOWN
 from doorward.journal_files.given import Given
 from doorward.journal_files.store import RESUMABLE, FileRuns
 from doorward.model.decisions import Effect, effect
@@ -35,6 +36,13 @@ _PATIENCE_WITH_OTHER_CODE = 0.05
 _SHOWN_RUNS = 5
 _LISTED_RUNS = 20
 _ABOUT_CHARACTERS = 80
+
+
+def state_in_words(stored: StoredRun) -> str:
+    """What became of a run that can go on."""
+    if stored.state == "interrupted" and stored.what:
+        return f"it was interrupted: {stored.what[0]}"
+    return RESUMABLE[stored.state]
 
 
 class TooEarly(StateError):
@@ -85,7 +93,7 @@ class Journals:
         except UnknownName as error:
             theirs = [each for each in self.store.all(principal) if each.state in RESUMABLE and not each.lost]
             listed = ", ".join(
-                f"{each.given.run} ({each.for_ or RESUMABLE[each.state]})" for each in theirs[:_SHOWN_RUNS]
+                f"{each.given.run} ({each.for_ or state_in_words(each)})" for each in theirs[:_SHOWN_RUNS]
             )
             error.hint = f"These can be resumed: {listed}." if listed else error.hint
             raise
@@ -204,17 +212,22 @@ class Journals:
         journal.play(said, PATIENCE_SECONDS if code is None else _PATIENCE_WITH_OTHER_CODE)
         return journal, given, said
 
-    def answer(self, run: str, *, again: bool, place: int | None = None) -> int:
-        """Say of the calls of a run whose outcome is unknown, or of the one at a place, whether they are sent again.
+    def answer(self, run: str, *, again: bool = False, made: tuple[Any, ...] = (), place: int | None = None) -> int:
+        """Say of the calls of a run whose outcome is unknown, or of the one at a place, whether they are sent again; or
+        that they were `made`, and what the program gets as the answer.
 
-        Returns: how many they are. Raises: UnknownName, StateError.
+        Returns: how many they are. Raises: UnknownName, StateError; InvalidArguments if an answer is said of several.
         """
         file, stored = self.store.claim(run, None)
         try:
             _check(stored)
             unknown = [each for each in _read(stored).unknown if place in (None, each.place)]
+            if made not in ((), (None,)) and len(unknown) > 1:
+                places = ", ".join(str(entry.place) for entry in unknown)
+                raise InvalidArguments("an answer is that of one call", hint=f"Say of which: {places}.")
+            how = {"made": made[0]} if made else {"again": again}
             if unknown:
-                file.append([(b"A", {"n": entry.place, "again": again}) for entry in unknown])
+                file.append([(b"A", {"n": entry.place, **how}) for entry in unknown])
         finally:
             file.close()
         return len(unknown)
@@ -243,18 +256,26 @@ def _in_brief(stored: StoredRun) -> dict[str, Any]:
     return {key: value for key, value in (said | {"begun": created, "program": about}).items() if value}
 
 
-def _over(run: str) -> StateError:
-    return StateError(f"the run {run} is over", hint=f"What it did: doorward runs show {run}")
+def _over(run: str, how: str = "") -> StateError:
+    return StateError(f"the run {run} is over{how}", hint=f"What it did: doorward runs show {run}")
 
 
 def _check(stored: StoredRun) -> None:
     """Raises: StateError if a run cannot go on."""
     run = stored.given.run
     if stored.state == "ended":
-        raise _over(run)
+        raise _over(run, ": it succeeded" if stored.ok else ": it failed")
     if stored.for_ == "plan":
         raise StateError(f"the run {run} is a plan, and complete", hint=f'commit_plan("{run}") carries it out.')
     if stored.lost:
-        raise StateError(f"the run {run} cannot be resumed: {stored.lost}", hint="Run the program anew.")
+        raise StateError(f"the run {run} cannot be resumed: {stored.lost}", hint=_what_it_sent(stored))
     if stored.given.expires <= time.time():
-        raise StateError(f"the run {run} is older than runs are kept", hint="Run the program anew.")
+        raise StateError(f"the run {run} is older than runs are kept", hint=_what_it_sent(stored))
+
+
+def _what_it_sent(stored: StoredRun) -> str:
+    from doorward.journal.sent import sent_calls
+
+    if stored.given.at_once and not any(kind == b"W" for kind, _ in stored.frames):
+        return NOT_KNOWN
+    return sent_calls(_read(stored).entries)

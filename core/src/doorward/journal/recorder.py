@@ -16,10 +16,18 @@ from doorward.data.planned import Planned
 from doorward.host.logs import log
 from doorward.journal.entries import Entry, Recorded
 from doorward.journal.events import Events
+from doorward.journal.sent import sent_calls
 from doorward.journal_files.given import Given
-from doorward.journal_files.store import FULL_HINT
 from doorward.model.calls import Reply
-from doorward.model.errors import DoorwardError, OutcomeUnknown, ProgramDiverged, ServerError, StateError
+from doorward.model.errors import (
+    DoorwardError,
+    OutcomeUnknown,
+    ProgramDiverged,
+    RefusedForNow,
+    SandboxDied,
+    ServerError,
+    StateError,
+)
 
 if TYPE_CHECKING:
     from doorward.journal.journaled_run import JournaledRun, Suspends
@@ -33,6 +41,11 @@ if TYPE_CHECKING:
 _COPIES = 2
 """How often the arguments of a call are stored in a plan: as they were given, and as they would be sent."""
 
+_DIED_TWICE = (
+    "It died there a second time: it is the program that ends it, so the run is over. The calls before that were made, "
+    "see `calls`: look what is there before you run a program again, and have it do less at once."
+)
+
 _END_BYTES = 200
 """What is stored of a call besides its answer, about."""
 
@@ -42,14 +55,15 @@ class Journal(Events):
     file before and after each call. A run that goes on after a wait is always durable."""
 
     __slots__ = (
-        "_begun", "_interrupted", "_known_by", "_offline", "_places", "_recorded", "_spent", "changes", "schemas",
-        "times",
+        "_answered_calls", "_begun", "_died", "_interrupted", "_known_by", "_offline", "_places", "_recorded", "_spent",
+        "changes", "schemas", "times",
     )  # fmt: skip
 
     def __init__(self, given: Given, store: RunStore, *, always: bool, most: int) -> None:
         super().__init__(given, store, always=always, most=most)
         self._recorded = Recorded((), ())
-        self._places = self._begun = 0
+        self._places = self._begun = self._answered_calls = 0
+        self._died = -1
         self._offline, self._spent = False, set[str]()
         self._known_by: dict[str, str] = {}
         self._interrupted: asyncio.Future[RunInterrupted | None] | None = None
@@ -66,14 +80,14 @@ class Journal(Events):
         self._recorded = Recorded(stored.entries, stored.ends)
         self.times, self.schemas, self._spent = stored.times, stored.schemas, {*stored.spent_yeses}
         self._files.update(kept.uri for kept, _, _ in stored.files)
-        self._bytes = stored.bytes
+        self._bytes, self._answered_calls, self._died = stored.bytes, len(stored.ends), stored.died
         self._events.append((b"R", {"at": time.time()}, 0))
         self._flush()
 
     def play(self, stored: StoredJournal, patience: float) -> None:
         """Answer the calls of a program from a stored run, and no others: nothing is sent, and nothing stored."""
         self._recorded, self.times = Recorded(stored.entries, [*stored.order.values()], patience), stored.times
-        self._offline, self.why_not = True, "it is a replay"
+        self._offline, self._always, self.why_not = True, False, "it is a replay"
 
     @property
     def offline(self) -> bool:
@@ -114,19 +128,21 @@ class Journal(Events):
         try:
             entry = await self._begin(function, args, kwargs, more, large=large)
         except DoorwardError as error:
-            if self.unstored or isinstance(error, ProgramDiverged):
+            if self.stopped or isinstance(error, ProgramDiverged):
                 run.suspension.fail(error)
             raise
         if entry.ended:
             return await self._again(run, entry)
+        if entry.stated:
+            return await self._as_stated(run, entry)
         started = time.perf_counter()
         self._under_way[entry.place] = entry
         try:
             reply = await make(entry.place)
         except DoorwardError as error:
-            if self.unstored:
-                run.suspension.fail(error)
-                raise
+            if (stopped := self._stops(entry, error)) is not None:
+                run.suspension.fail(stopped)
+                raise stopped from None
             await self._end(entry, None, error, started, run)
             raise
         await self._end(entry, reply, None, started, run)
@@ -155,7 +171,7 @@ class Journal(Events):
         if self._recorded.any:
             self._recorded.advance(self._begun)
         entry.place, self._places = self._places, self._places + 1
-        if not self.why_not:
+        if self._always or not self.why_not:
             self._events.append((b"B", entry, 0))
             if self._always and self._file is None:
                 self._flush_before(entry)
@@ -165,7 +181,7 @@ class Journal(Events):
         """The recorded call, if it has an answer or was withheld. Raises: ServerError."""
         if found is not None and found.change is not None and not found.ended and self._given.plan:
             found.reply, found.ended = Reply(Planned(found.change.number)), True
-        if found is None or not found.ended:
+        if found is None or not found.ended or (found.reply is None and found.error is None):
             hint = "A replay sends nothing. What was recorded: doorward runs show ID"
             raise ServerError(f"the run has no answer to this call: {entry.text}", hint=hint)
         return found
@@ -181,6 +197,25 @@ class Journal(Events):
             raise entry.error
         assert entry.reply is not None
         return entry.reply
+
+    def _stops(self, entry: Entry, error: DoorwardError) -> DoorwardError | None:
+        """The error that ends a durable run before a call that was not made for a reason that passes, and says nothing
+        of the call: nothing can be stored, a budget or a yes cannot be read, what must be recorded cannot be. It is no
+        answer: the call is made when the run is resumed."""
+        if self.stopped:
+            return error
+        passes = isinstance(error, (StateError, RefusedForNow)) and not entry.out
+        if not passes or not self._always or not self._resumable:
+            return None
+        return self._not_made(entry, error.message, error.hint)
+
+    async def _as_stated(self, run: JournaledRun, entry: Entry) -> Reply:
+        """The answer of a call that was made, as a person says."""
+        entry.undo = {"why": "whether it was made is what a person said"}
+        reply = Reply(run.scrubbed(entry.function, entry.stated[0]))
+        run.replayed(entry)
+        await self._end(entry, reply, None, time.perf_counter(), run)
+        return reply
 
     async def settle(self, call: Call, suspends: Suspends, known_by: Callable[[], str]) -> None:
         """Make sure that a call may go out which may not be repeated. `known_by` is the header by which its server
@@ -212,9 +247,7 @@ class Journal(Events):
         it cannot be."""
         entry = self._under_way[call.place]
         entry.sent, entry.again, entry.out = True, None, True
-        if self._shut:
-            raise self._not_made(entry, self.why_not, FULL_HINT)
-        if not self.why_not:
+        if self._always or not self.why_not:
             self._events.append((b"S", entry, 0))
             if self._always:
                 self._flush_before(entry)
@@ -240,7 +273,7 @@ class Journal(Events):
     async def _unknown(self, entry: Entry, suspends: Suspends) -> None:
         if entry.again is None and suspends.possible:
             lost = f"call {entry.place} was sent and its answer lost, so it may have been made: {entry.text}"
-            ask = f"doorward runs resume {self._given.run} --call {entry.place} --unknown repeat|fail"
+            ask = f"doorward runs resume {self._given.run} --call {entry.place} --unknown repeat|fail|made"
             await suspends.wait("unknown", f"{lost}; a person looks, then: {ask}")
         raise OutcomeUnknown(
             f"whether this call of {entry.function} was made is unknown: it was sent, and its answer was lost",
@@ -256,10 +289,11 @@ class Journal(Events):
             entry.yes = run.changes.yes(entry.place)
         entry.ms = (time.perf_counter() - started) * 1000
         self._under_way.pop(entry.place, None)
+        self._answered_calls += 1
         self._bytes += _END_BYTES
         if self._bytes > self._most:
             self.holds(0)
-        if self.why_not or self.unstored:
+        if self.stopped or (self.why_not and not self._always):
             return
         if reply is not None and isinstance(reply.value, Planned):  # it is withheld again when the plan is resumed
             self._events.append((b"Q", entry, self._begun))
@@ -268,46 +302,74 @@ class Journal(Events):
             entry.begun = self._begun
             self._events.append((b"E", entry, self._begun))
             return
-        from doorward.journal.writing import ended
+        from doorward.journal.writing import ended, ended_in_short
 
-        try:
-            said = await done(ended, entry, large=reply is not None and is_large(reply.value))
-            self._events.append((b"E", said, self._begun))
+        said = b""
+        if not self.why_not:
+            try:
+                said = await done(ended, entry, large=reply is not None and is_large(reply.value))
+            except StateError as error:  # there is no JSON for its answer
+                self.lose(error.message)
+        self._events.append((b"E", said or ended_in_short(entry), self._begun))
+        try:  # noqa: SIM105 - a block of `suppress` costs each call more
             self._flush()
-        except StateError as error:
-            self.lose(error.message)
+        except StateError:
+            pass  # it is stored before the next write, or that is not sent
 
     # The run
 
     def over(self, outcome: Outcome) -> Outcome:
-        """The run has ended: what is stored of it, its outcome too, is kept for those who ask what happened. Of one
-        that failed before it was where it had stood (a server is not there, no executor runs it) nothing new is known:
-        it can be resumed once more, and its outcome says so."""
-        if self._file is not None and not self.unstored and self._fell_short(outcome):
-            again = f'the run is not over: once that is put right, resume_run("{self._given.run}") lets it go on'
-            outcome = replace(outcome, notes=(*outcome.notes, again))
-            self.close()
-        elif self.unstored:
-            self.close()
-        elif self._file is not None:
-            from doorward.journal import endings  # most runs are not stored
-
-            end = {"ok": outcome.ok, "at": time.time(), "outcome": endings.said(outcome)}
-            self._events.append((b"O", end, 0))
-            try:
-                self._flush()
-            except StateError as error:
-                log.warning("journal_not_written", run=self._given.run, why=error.message)
+        """The run has ended: what is stored of it, its outcome too, is kept for those who ask what happened. One that
+        was stopped is not over, nor is one that failed before it was where it had stood (a server is not there, no
+        executor runs it), nor one whose sandbox died: it can be resumed, and its outcome says so."""
+        if self._file is not None and self._resumable and outcome.error is not None:
+            if self.stopped:
+                self.close(what=[outcome.error.message])
+                return outcome
+            if self._fell_short(outcome):
+                self.close(what=[outcome.error.message])
+                again = f"the run is not over: once that is put right, {self._resume} lets it go on"
+                return replace(outcome, notes=(*outcome.notes, again))
+            if (outcome.error.kind, outcome.error.type) == (SandboxDied.kind, SandboxDied.__name__):
+                if self._died != self._answered_calls:
+                    self.close(what=[outcome.error.message], died=self._answered_calls)
+                    then = f"{self._resume} goes on from there; no write is made twice."
+                    hint = f"The calls before that were made, see `calls`. {then}"
+                    return replace(outcome, error=replace(outcome.error, hint=hint))
+                outcome = replace(outcome, error=replace(outcome.error, hint=_DIED_TWICE))
+        if said := self.end(ok=outcome.ok):
+            outcome = replace(outcome, notes=(*outcome.notes, *said))
+        if self._file is not None:
+            self._store_end(outcome)
         self._let_go()
         return outcome
+
+    def _store_end(self, outcome: Outcome) -> None:
+        from doorward.journal import endings  # most runs are not stored
+
+        end = {"ok": outcome.ok, "at": time.time()}
+        before = [*self._events]
+        for said in ({**end, "outcome": endings.said(outcome)}, end):  # the disk may have room for the second
+            self._events = [*before, (b"O", said, 0)]
+            try:
+                self._flush()
+                return
+            except StateError as error:
+                why = error.message
+        log.warning("journal_not_written", run=self._given.run, why=why)
 
     def _fell_short(self, outcome: Outcome) -> bool:
         failed = outcome.error is not None and outcome.error.type != ProgramDiverged.__name__
         return failed and self._recorded.left > 0 and self.changes is None
 
+    @property
+    def _resume(self) -> str:
+        return f'resume_run("{self._given.run}")'
+
     def _diverged(self, entry: Entry) -> ProgramDiverged:
         return ProgramDiverged(
             f"the program behaved differently when it ran again: its call was\n{self._recorded.next().text}\n"
             f"and is now\n{entry.text}",
-            hint="Nothing was sent. Run it anew; what it does must not hang on the time, on chance or on a file.",
+            hint=f"Nothing more was sent. {sent_calls(self._recorded.entries)} What a program does must not depend on "
+            "the clock, on randomness or on files.",
         )

@@ -40,6 +40,8 @@ class StoredJournal:
     approved: bool = False
     spent: bool = False
     spent_yeses: set[str] = field(default_factory=set)
+    died: int = -1
+    """How many calls had ended when its sandbox died last, where it had stood."""
 
     @classmethod
     @understood()
@@ -54,12 +56,14 @@ class StoredJournal:
                     entry.key, entry.text, entry.made = said["k"], said["a"], given(said.get("m"))
                 case b"S" | b"U":
                     calls[said["n"]].sent, calls[said["n"]].again = kind == b"S", None
+                    calls[said["n"]].stated = ()
                     calls[said["n"]].by = said.get("by", "")
                     calls[said["n"]].before = calls[said["n"]].before if kind == b"S" else None
                 case b"V":
                     calls[said["n"]].before = (said["v"],)
                 case b"A":
-                    calls[said["n"]].again = said["again"]
+                    calls[said["n"]].again = said.get("again")
+                    calls[said["n"]].stated = (said["made"],) if "made" in said else ()
                 case b"E":
                     _end(entry := calls[said["n"]], said)
                     found.yes.update([said["y"]] if "y" in said else [])
@@ -74,6 +78,8 @@ class StoredJournal:
                     found.yes.update(said.get("reads", ()))
                 case b"J":
                     found.spent_yeses.add(str(said["id"]))
+                case b"I":
+                    found.died = said.get("died", found.died)
                 case b"G":
                     found.spent = True
                 case b"C":
@@ -111,5 +117,5 @@ def _end(entry: Entry, said: Mapping[str, Any]) -> None:
     entry.undo = said.get("z", {})
     if "e" in said:
         entry.error = errors.raised(said["e"])
-    else:
+    elif "r" in said:  # of a run that cannot be resumed, the answer may not be stored
         entry.reply = Reply(**said["r"])

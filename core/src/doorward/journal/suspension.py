@@ -96,7 +96,9 @@ class Suspension:
 
         if not self.possible:
             why = "it is a single call, and no program" if self._scope is None else self._why_not()
-            raise LimitExceeded(f"{what}; this run cannot wait for it: {why}", hint="Try again when it is there.")
+            raise LimitExceeded(
+                f"{what}; this run cannot wait for it: {why}", hint="The calls before it stay made, see `calls`."
+            )
         self._awaited.append((for_, what))
         self._until = max(self._until, until)
         self._waiting += 1

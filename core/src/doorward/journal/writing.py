@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _REPLY = ("type", "name", "next", "link", "left", "status")
 """What is stored of a reply besides its value, where it says it."""
 
+_SHORT_BYTES = 2000
+
 
 def frame(kind: bytes, what: Any, begun: int) -> Frame:
     """An event as it is stored."""
@@ -64,6 +66,19 @@ def ended(entry: Entry) -> bytes:
     more |= {"items": [*reply.items]} if reply.items else {}
     more |= {"headers": dict(reply.headers)} if reply.headers else {}
     return as_json({**said, "r": {"value": reply.value, **more}})
+
+
+def ended_in_short(entry: Entry) -> bytes:
+    """That a call has ended, as JSON of a bounded size: its answer is not stored, nor the body of its error."""
+    said: dict[str, Any] = {"n": entry.place, "ms": round(entry.ms, 3)}
+    if entry.undo:
+        undo = dict(entry.undo)
+        said["z"] = undo if len(as_json(undo)) <= _SHORT_BYTES else {"why": "what undoes it is too large to be stored"}
+    if entry.error is not None:
+        error = {**errors.said(entry.error), "hint": None}
+        error |= {"message": entry.error.message[:_SHORT_BYTES]} | ({"body": None} if "body" in error else {})
+        said["e"] = error
+    return as_json(said)
 
 
 def change_of(said: Mapping[str, Any]) -> Change:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 MAGIC = b"doorward run 1\n"
 """The beginning of each file: no other file is ever touched."""
 
+NOT_KNOWN = "What it had sent is not known: look what is there before you run its program again."
+"""A hint about a run that cannot be read."""
+
 SUMMARIES = b"HWROLI"
 """Kinds of frames that say what became of a run; a list of runs reads no others."""
 
@@ -53,7 +56,7 @@ def read(content: bytes, box: Box, only: bytes = b"") -> Iterator[tuple[Frame | 
             return
         at = start + length
         if not whole or zlib.crc32(payload) != crc:
-            raise StateError("a stored run cannot be read: it is damaged", hint="Run the program anew.")
+            raise StateError("a stored run cannot be read: it is damaged", hint=NOT_KNOWN)
         wanted = not only or kind in only
         try:
             yield ((kind, _value(box.opened(payload, _about(kind, place)))) if wanted else None), at
@@ -109,9 +112,7 @@ def understood() -> Iterator[None]:
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
-        raise StateError(
-            "a stored run cannot be read: it is damaged, or of another version", hint="Run the program anew."
-        ) from None
+        raise StateError("a stored run cannot be read: it is damaged, or of another version", hint=NOT_KNOWN) from None
 
 
 def as_json(value: Any) -> bytes:

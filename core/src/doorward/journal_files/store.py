@@ -9,12 +9,14 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from doorward.data.json_writing import digest
 from doorward.host.files import flocked, own_file, own_folder
+from doorward.host.logs import log
 from doorward.journal_files import frames
 from doorward.journal_files.frames import Frame
 from doorward.journal_files.given import Given
@@ -23,6 +25,7 @@ from doorward.secrets.sealing import Box, Sealing
 
 if TYPE_CHECKING:
     from doorward.config.run_settings import RunSettings
+    from doorward.journal_files.sweeping import Head
 
 State = Literal["running", "waiting", "interrupted", "died", "ended"]
 """What became of a run: a process runs it, it waits for something, its client left or Doorward was stopped, its process
@@ -31,7 +34,7 @@ died, or it is over."""
 RESUMABLE = {
     "waiting": "it waits",
     "interrupted": "it was interrupted: its client left, or Doorward was stopped",
-    "died": "its process died",
+    "died": "its process died, or had no room to store the end",
 }
 """States of runs that can go on, in words."""
 
@@ -98,8 +101,8 @@ class RunStore(Protocol):
     def remove(self, run: str, principal: str | None = None) -> None:
         """Forget a run. Raises: UnknownName, StateError if it runs."""
 
-    def sweep(self) -> None:
-        """Forget runs whose time is over, and the oldest of principals who have too many."""
+    def sweep(self, principal: str | None = None) -> None:
+        """Forget runs whose time is over, and the oldest of principals who have too many: of one, or of all."""
 
 
 class FileRuns:
@@ -109,19 +112,18 @@ class FileRuns:
         self._folder, self._settings = folder, settings
         self._sealing = Sealing(key, folder / "salt", "runs", '; or set [runs] durable = "never"')
         self._new = 0
+        self._due: set[str] = set()
+        self._heads: dict[Path, Head] = {}
+        self._lock = Lock()
         self._sweeping = Thread()
         self._ended: set[str] = set()
 
     def create(self, given: Given) -> RunFile:
-        self._new += 1
-        if self._new * 4 > self._settings.most and not self._sweeping.is_alive():
-            self._new = 0
-            self._sweeping = Thread(target=self.sweep, daemon=True)  # it may take long, and runs go on
-            self._sweeping.start()
         box, path = self._box(given.run), self._folder / f"{self._equal(given)}-{given.run}.run"
         with _told():
             own_folder(self._folder, private=True)
-            file = _File(own_file(path, os.O_RDWR | os.O_CREAT | os.O_EXCL), given.run, box, self._settings.sync)
+            number = own_file(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+        file = _File(number, given.run, box, self._settings.sync, closed=partial(self._sweep_soon, given.principal))
         flocked(file.number)
         try:
             file.append([(b"H", asdict(given))])
@@ -129,6 +131,8 @@ class FileRuns:
             path.unlink(missing_ok=True)
             file.close()
             raise
+        self._new += 1
+        self._sweep_soon(given.principal)
         return file
 
     def claim(self, run: str, principal: str | None) -> tuple[RunFile, StoredRun]:
@@ -197,10 +201,35 @@ class FileRuns:
         finally:
             file.close()
 
-    def sweep(self) -> None:
-        from doorward.journal_files.sweeping import sweep  # once in many runs
+    def sweep(self, principal: str | None = None) -> None:
+        from doorward.journal_files.sweeping import sweep  # the start does not wait for it
 
-        sweep(self._paths(None), self._settings, self._box, time.time())
+        paths = self._paths(principal)
+        if principal is None:
+            self._new, self._heads = 0, {path: self._heads[path] for path in paths if path in self._heads}
+        elif len(paths) <= self._settings.most:
+            return
+        sweep(paths, self._settings, self._box, time.time(), self._heads)
+
+    def _sweep_soon(self, principal: str) -> None:
+        """Have the runs of a principal swept in a thread: it may take long, and runs go on."""
+        with self._lock:
+            self._due.add(principal)
+            if not self._sweeping.is_alive():
+                self._sweeping = Thread(target=self._sweep_due, daemon=True)
+                self._sweeping.start()
+
+    def _sweep_due(self) -> None:
+        while True:
+            with self._lock:
+                if not self._due:
+                    self._sweeping = Thread()
+                    return
+                principal = self._due.pop()
+            try:
+                self.sweep(None if self._new * 4 > self._settings.most else principal)
+            except Exception as error:
+                log.warning("runs_not_swept", why=f"{type(error).__name__}: {error}")
 
     def _state(self, path: Path, run: str, *, everything: bool = False) -> StoredRun | None:
         """A stored run; `None` if there is none any more, or if it cannot be read."""
@@ -241,10 +270,12 @@ class FileRuns:
 class _File:
     """A `RunFile`: an open file with its lock, to which frames are appended."""
 
-    def __init__(self, number: int, run: str, box: Box, sync: bool, count: int = 0) -> None:
+    def __init__(
+        self, number: int, run: str, box: Box, sync: bool, count: int = 0, closed: Callable[[], None] = lambda: None
+    ) -> None:
         self.number = number
         self._run, self._box, self._sync = run, box, sync
-        self._count = count
+        self._count, self._closed = count, closed
 
     def append(self, said: Sequence[Frame]) -> int:
         parts = [frames.written(kind, what, self._count + n, self._box) for n, (kind, what) in enumerate(said)]
@@ -269,6 +300,7 @@ class _File:
     def close(self) -> None:
         with contextlib.suppress(OSError):
             os.close(self.number)
+        self._closed()
 
 
 @frames.understood()

@@ -87,6 +87,11 @@ class GuardRefused(DoorwardError):
     kind = "guard"
 
 
+class RefusedForNow(GuardRefused):
+    """A guard lets nothing through for now, whatever it is: what must be recorded before a call cannot be, for example.
+    A stored run stops before the call, and goes on with it when it is resumed."""
+
+
 class SecretWithheld(GuardRefused):
     """An answer is withheld because it holds a credential that the program itself has written."""
 

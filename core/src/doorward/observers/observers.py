@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from doorward.config.config import Loaded
 from doorward.data.json_writing import dump
+from doorward.model.errors import RefusedForNow
 from doorward.model.events import AuthChosen, CallFinished, Event, RunFinished, RunStarted
 from doorward.model.programs import Finding
 from doorward.observers.event_queue import EventQueue
@@ -125,8 +126,9 @@ class _Closed:
 
     @hookimpl
     def guard_call(self, call: Call) -> str | None:
-        why = self._refusal()
-        return f"{why}. {_INSTEAD}" if why else None
+        if why := self._refusal():
+            raise RefusedForNow(why, hint=f"{_INSTEAD}.")
+        return None
 
     def _refusal(self) -> str:
         failing = next((queue.plugin.name for queue in self._queues if queue.failing), "")

@@ -65,17 +65,24 @@ def show(project: Project, run: str) -> None:
 @click.argument("run")
 @click.option(
     "--unknown",
-    type=click.Choice(["repeat", "fail"]),
-    help="Of calls whose answers are lost: send them again, or let the program know that nobody knows.",
+    type=click.Choice(["repeat", "fail", "made"]),
+    help="Of calls whose answers are lost: send them again, let the program know that nobody knows, or they were made.",
 )
 @click.option("--call", type=int, metavar="N", help="Of this call alone.")
-def resume(project: Project, run: str, unknown: Literal["repeat", "fail"] | None, call: int | None) -> int:
+@click.option(
+    "--answer", metavar="JSON", help="What a call that was made has answered; without it the program gets null."
+)
+def resume(
+    project: Project, run: str, unknown: Literal["repeat", "fail", "made"] | None, call: int | None, answer: str | None
+) -> int:
     """Let RUN go on where it stood, as its principal. No call is made twice.
 
     Ends as `doorward run` does, with 4 if it waits again.
     """
+    if answer is not None and unknown != "made":
+        raise click.UsageError("--answer is that of a call of which you say --unknown made")
     if unknown is not None:
-        _answer(project, run, call, again=unknown == "repeat")
+        _answer(project, run, call, again=unknown == "repeat", made=(_read(answer),) if unknown == "made" else ())
     return anyio.run(partial(_run, project, run, None))
 
 
@@ -136,8 +143,15 @@ async def _run(project: Project, run: str, code: str | None, offline: bool = Fal
     return tell(project, outcome)
 
 
-def _answer(project: Project, run: str, call: int | None, *, again: bool) -> None:
-    if not _journals(project).answer(run, again=again, place=call):
+def _read(answer: str | None) -> Any:
+    try:
+        return None if answer is None else json.loads(answer)
+    except ValueError as error:
+        raise click.UsageError(f"--answer is no JSON: {error}") from None
+
+
+def _answer(project: Project, run: str, call: int | None, **said: Any) -> None:
+    if not _journals(project).answer(run, place=call, **said):
         raise click.UsageError(f"the run {run} has no such call whose outcome is unknown")
 
 
@@ -157,11 +171,11 @@ def _state(stored: StoredRun) -> str:
         return "it is a plan, and not committed"
     if stored.state == "ended":
         return "it succeeded" if stored.ok else "it failed"
-    from doorward.journal_files.store import RESUMABLE
+    from doorward.journal.journals import state_in_words
 
     until = f", until {_time(stored.until)}" if stored.until else ""
-    waits = f"it waits ({stored.for_}{until})"
-    said = {**RESUMABLE, "running": "it runs", "waiting": waits}[stored.state]
+    known = {"running": "it runs", "waiting": f"it waits ({stored.for_}{until})"}
+    said = known.get(stored.state) or state_in_words(stored)
     return f"{said}; it cannot be resumed: {stored.lost}" if stored.lost else said
 
 
@@ -191,11 +205,14 @@ def _calls(stored: StoredRun) -> list[dict[str, Any]]:
     made = []
     undone = {said["n"] for kind, said in stored.frames if kind == ENDED and said["ok"]}
     for entry in StoredJournal.read(stored).entries:
-        ended = "not made" if not entry.sent else "unknown: its answer is lost"
+        ended = "not made" if stored.state == "waiting" else "no answer: not made, or it may be repeated"
+        if entry.sent:
+            ended = "unknown: its answer is lost" if stored.state != "running" else "sent"
         if entry.change is not None and not entry.sent:
             ended = "withheld" if entry.change.number > 0 else "not made: it needs answers of what is withheld"
         if entry.ended:
-            ended = f"{type(entry.error).__name__}: {entry.error}" if entry.error else "ok"
+            ok = "ok" if entry.reply else "ok; its answer is not stored"
+            ended = f"{type(entry.error).__name__}: {entry.error}" if entry.error else ok
         if entry.place in undone:
             ended += "; undone"
         call = {"call": entry.place, "made": entry.text, "ended": ended}

@@ -194,8 +194,6 @@ class Execution:
                 if program.plan:
                     outcome = await planned(outcome, run, journal)
                 elif journal is not None and outcome.waiting is None:
-                    if told := journal.end(ok=outcome.ok):
-                        outcome = replace(outcome, notes=(*outcome.notes, *told))
                     outcome = journal.over(outcome)
             finally:
                 if journal is not None:

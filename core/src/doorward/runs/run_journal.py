@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from doorward.data.offload import thread_to_its_end
 from doorward.journal.seen_times import MOST_TIMES, SeenTimes
@@ -113,6 +113,9 @@ class RunJournal(RunModules):
             self._broker.reaches(self._program.principal, function.server)
         if isinstance(entry.error, SecretWithheld):
             self.withhold(entry.error)
+
+    def scrubbed(self, function: str, value: Any) -> Any:
+        return self._broker.scrubbed(function.partition(".")[0], self._program.principal, value)
 
     def used(self, function: str) -> Mapping[str, float]:
         """What its calls have used so far of the server of a function."""

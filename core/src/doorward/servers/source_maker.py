@@ -121,6 +121,7 @@ class SourceMaker:
             lambda definition: self._catalog.definition(module, definition),
             self._loaded.secrets.holds.of_connection,
             self.outgoing(module),
+            whose,
         )
         made: Source = self._plugins.constructed("source", server.settings.source, context, server=name)
         return made

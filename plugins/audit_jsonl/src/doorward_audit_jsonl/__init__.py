@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from doorward import ConfigError, Finding, Settings, hookimpl
+from doorward import ConfigError, Finding, RefusedForNow, Settings, hookimpl
 from pydantic import ByteSize, Field, NonNegativeInt, PositiveFloat
 
 from doorward_audit_jsonl.key import key_at, key_path
@@ -259,7 +259,9 @@ class ClosedAuditLog(AuditLog):
             function=call.function.qualified,
             arguments_hmac=self._hmac(_canonical(call.arguments)),
         )
-        return None if written else f"{_REFUSAL}. {_INSTEAD}"
+        if not written:
+            raise RefusedForNow(_REFUSAL, hint=f"{_INSTEAD}.")
+        return None
 
 
 def log_path(settings: AuditSettings, state: Path) -> Path:
