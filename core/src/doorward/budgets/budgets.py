@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from doorward.access.groups import Groups
+from doorward.budgets.usage_file import UsageFile
 from doorward.config.settings import Config
 from doorward.host.logs import log
 from doorward.model.calls import Call
@@ -16,7 +17,6 @@ from doorward.model.errors import ConfigError, DoorwardError
 
 if TYPE_CHECKING:
     from doorward.budgets.account import Account
-    from doorward.budgets.usage_file import UsageFile
 
 _LEAST_COST = 1e-9
 _MAX_ACCOUNTS = 10_000
@@ -41,8 +41,6 @@ class Budgets:
     @cached_property
     def file(self) -> UsageFile:
         """Where all processes count."""
-        from doorward.budgets.usage_file import UsageFile  # where there are no budgets, the start does not wait for it
-
         return UsageFile(self._state / "usage.db")
 
     async def run(self, principal: str) -> None:
