@@ -7,7 +7,6 @@ import json
 import secrets as tokens
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -258,7 +257,7 @@ async def test_a_file_has_a_name_to_guess_with(opened: Any) -> None:
 async def test_a_day_lifts_the_refusal(tmp_path: Path, shared: bool) -> None:
     """Of this principal, and in all processes."""
     now, file = [1e9], UsageFile(tmp_path / "usage.db")
-    counted = Withholding((lambda: file) if shared else None, clock=lambda: now[0])
+    counted = Withholding(file if shared else None, clock=lambda: now[0])
     for _ in range(MAX_WITHHELD):
         await counted.withheld("alice", "what", "weather")
     with pytest.raises(LimitExceeded):
@@ -272,8 +271,7 @@ async def test_a_day_lifts_the_refusal(tmp_path: Path, shared: bool) -> None:
 
 async def test_withheld_answers_of_all_processes_count_together(tmp_path: Path) -> None:
     """Each process has withheld fewer than are allowed, and the one that withheld the last refuses the principal."""
-    files = [UsageFile(tmp_path / "usage.db") for _ in range(MAX_WITHHELD)]
-    processes = [Withholding(partial(lambda file: file, file)) for file in files]
+    processes = [Withholding(UsageFile(tmp_path / "usage.db")) for _ in range(MAX_WITHHELD)]
     for process in processes:
         process.admit("alice")
         await process.withheld("alice", "what", "weather")
@@ -296,8 +294,8 @@ async def test_gateways_of_one_state_folder_count_withheld_answers_together(open
 
 async def test_only_a_withheld_answer_touches_the_file(tmp_path: Path) -> None:
     """To admit a call, and to refuse it, reads memory alone."""
-    counted = Withholding(lambda: file)
     file = UsageFile(tmp_path / "usage.db")
+    counted = Withholding(file)
     counted.admit("alice")
     assert [*tmp_path.iterdir()] == []
     for _ in range(MAX_WITHHELD):
@@ -312,8 +310,7 @@ async def test_only_a_withheld_answer_touches_the_file(tmp_path: Path) -> None:
 async def test_withheld_answers_are_counted_where_the_file_cannot_be_used(tmp_path: Path) -> None:
     """Each process counts its own then."""
     (tmp_path / "usage.db").mkdir()
-    file = UsageFile(tmp_path / "usage.db")
-    counted = Withholding(lambda: file)
+    counted = Withholding(UsageFile(tmp_path / "usage.db"))
     for _ in range(MAX_WITHHELD):
         counted.admit("alice")
         await counted.withheld("alice", "what", "weather")

@@ -26,12 +26,15 @@ class Withholding:
     processes. Where the file cannot be used, each process counts alone. Nothing but a withheld answer touches it: those
     of other processes are known from the last time, or since it was last asked for runs (see `RateLimit`)."""
 
-    def __init__(self, file: Callable[[], UsageFile] | None = None, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, file: UsageFile | None = None, clock: Callable[[], float] = time.time) -> None:
         self._file, self._clock = file, clock
         self._times: dict[str, deque[float]] = {}
+        self._shared = file.withheld if file is not None else {}
 
     def admit(self, principal: str) -> None:
         """Raises: LimitExceeded if too many answers were withheld from this principal within the window."""
+        if principal not in self._times and principal not in self._shared:
+            return
         if (count := self._count(principal)) >= MAX_WITHHELD:
             hint = (
                 "The operator's log says of which server. A day lifts this, or an operator who removes `usage.db` from "
@@ -42,9 +45,8 @@ class Withholding:
             )
 
     def _count(self, principal: str) -> int:
-        shared = self._file().withheld if self._file is not None else {}
         since = self._clock() - WITHHELD_SECONDS
-        known = (self._times.get(principal, ()), shared.get(principal, ()))
+        known = (self._times.get(principal, ()), self._shared.get(principal, ()))
         return max(sum(second >= since for second in seconds) for seconds in known)
 
     async def withheld(self, principal: str, what: str, servers: str) -> SecretWithheld:
@@ -53,7 +55,7 @@ class Withholding:
         self._times.setdefault(principal, deque(maxlen=100)).append(now)
         try:
             if self._file is not None:
-                await thread_to_its_end(self._file().withhold, principal, int(now))
+                await thread_to_its_end(self._file.withhold, principal, int(now))
         except ConfigError as error:
             seldom.warning("withheld_not_shared", why=error.message)
         log.warning("secret_withheld", principal=principal, what=what, servers=servers, count=self._count(principal))
