@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from doorward import LimitExceeded, ServerError
 from doorward_mcp_upstream.connections import large_messages
+from doorward_mcp_upstream.connections.flow import Flow, StreamFlow
 from doorward_mcp_upstream.connections.large_messages import LargeMessages
 from doorward_mcp_upstream.connections.stderr import StderrLog
 from doorward_mcp_upstream.tools import functions
@@ -137,7 +138,7 @@ async def _events(*pieces: str) -> list[str]:
         for piece in pieces:
             yield piece
 
-    return [text async for text in LargeMessages().events(texts)]
+    return [text async for text in LargeMessages().events(texts, StreamFlow(Flow(), None))]
 
 
 @pytest.mark.anyio

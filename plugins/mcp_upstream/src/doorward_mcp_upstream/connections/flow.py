@@ -40,8 +40,11 @@ class Flow:
         self._left = min(self._left + _PARTS_PER_CALL, float(BURST_PARTS))
         self._since_quiet = max(self._since_quiet - _PARTS_PER_CALL, 0)
 
-    async def read(self, parts: int) -> None:
-        """Wait until these parts may be read. Raises: SSEError for a server that goes on and on."""
+    async def read(self, parts: int, so_far: int) -> None:
+        """Wait until these parts may be read. `so_far` counts those of their stream.
+
+        Raises: SSEError for a server that goes on and on, if this stream has a share in it.
+        """
         now = monotonic()
         self._left += (now - self._at) * PARTS_PER_SECOND
         self._at = now
@@ -51,7 +54,7 @@ class Flow:
         self._since_quiet += parts
         self._turn += parts
         if self._left < 0:
-            if self._since_quiet > MAX_FLOOD_PARTS:
+            if self._since_quiet > MAX_FLOOD_PARTS and so_far > BURST_PARTS:
                 raise SSEError(_FLOOD)
             self._turn = 0
             await sleep(-self._left / PARTS_PER_SECOND)
@@ -64,15 +67,20 @@ class StreamFlow:
     """One answer or stream of a server, with `most` events if it is the answer to a request."""
 
     def __init__(self, flow: Flow, most: int | None) -> None:
-        self._flow, self._most, self._events = flow, most, 0
+        self._flow, self._most = flow, most
+        self._events = self._parts = 0
 
     async def piece(self, text: str | bytes) -> None:
         """Wait until what came over the network at once may be read. Raises: SSEError, as `event` does."""
-        await self._flow.read(1 + len(text) // _PIECE_BYTES)
+        await self._read(1 + len(text) // _PIECE_BYTES)
 
     async def event(self, text: str) -> None:
         """Wait until an event may be read. Raises: SSEError for a stream, or a server, that goes on and on."""
         self._events += 1
         if self._most is not None and self._events > self._most:
             raise SSEError(f"it answered one request with more than {self._most:,} events")
-        await self._flow.read(_EVENT_PARTS + text.count("\n") // _EVENT_LINES)
+        await self._read(_EVENT_PARTS + text.count("\n") // _EVENT_LINES)
+
+    async def _read(self, parts: int) -> None:
+        self._parts += parts
+        await self._flow.read(parts, self._parts)
