@@ -47,13 +47,13 @@ def upload(built: Path, environ: Mapping[str, str], *options: str) -> None:
 def local_index(*folders: Path) -> Iterator[str]:
     """An index of this machine, of the files in these folders, until the end of the block. Uploads go into the first.
     Yields its URL."""
-    with socket.socket() as taken:
+    command = [sys.executable, "-m", "pypiserver", "run", "--interface", "127.0.0.1", "--disable-fallback"]
+    command += ["--authenticate", ".", "--passwords", ".", *map(str, folders)]
+    with socket.socket() as taken, tempfile.TemporaryFile() as log:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # the server listens at it although we hold it
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-    command = [sys.executable, "-m", "pypiserver", "run", "--interface", "127.0.0.1", "--port", str(port)]
-    command += ["--disable-fallback", "--authenticate", ".", "--passwords", ".", *map(str, folders)]
-    with tempfile.TemporaryFile() as log:
-        serving = subprocess.Popen(command, stdout=log, stderr=log)
+        serving = subprocess.Popen([*command, "--port", str(port)], stdout=log, stderr=log)
         try:
             end = time.monotonic() + PATIENCE_SECONDS
             while not _answers(url := f"http://127.0.0.1:{port}"):

@@ -249,6 +249,12 @@ def test_what_standard_brings() -> None:
     }
 
 
+def test_standard_brings_what_rules_with_conditions_need() -> None:
+    """`doorward approvals approve --always` writes such rules; the extra `cel` adds the same to core alone."""
+    extras = project(CORE)["project"]["optional-dependencies"]
+    assert {*extras["cel"]} <= {*extras["standard"]}
+
+
 def test_what_core_says_of_commands_of_others() -> None:
     """Each is told, with the distribution that brings it."""
     told = json.loads((CORE / "src/doorward/cli/commands.json").read_text(encoding="utf-8"))

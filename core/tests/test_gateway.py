@@ -163,7 +163,7 @@ async def test_caller_narrows_but_never_widens(doorward_host: Any) -> None:
         assert (await gate.execute(CALL, functions=["mcp__weather__*"])).ok
         refused = await gate.execute(CALL, functions=["weather.fail"])
         assert (refused.error.kind, "not among the `functions`" in refused.error.message) == ("policy", True)
-        denied = await gate.execute("await weather.add_station('x')", functions=["*"])
+        denied = await gate.execute("await doorward.call('weather.add_station', city='x')", functions=["*"])
         assert "operator's policy" in denied.error.message
 
 

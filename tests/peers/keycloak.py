@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+from doorward_testing import reserve_port
 
 from .guarded import AUDIENCE, key_pair
-from .peer import CACHE, absent, free_port, program, running
+from .peer import CACHE, absent, program, running
 
 STARTED = 120.0
 """Seconds that Keycloak gets to start: at its first start it makes its tables."""
@@ -63,7 +64,7 @@ class Keycloak:
     def __init__(self, folder: Path) -> None:
         self._folder, self._process = folder, contextlib.ExitStack()
         self._changed: set[str] = set()
-        self.url = f"http://127.0.0.1:{free_port()}"
+        self.url = f"http://127.0.0.1:{reserve_port()}"
         self.issuer = f"{self.url}/realms/doorward"
         self.token_url = f"{self.issuer}/protocol/openid-connect/token"
         self.jwks_url = f"{self.issuer}/protocol/openid-connect/certs"

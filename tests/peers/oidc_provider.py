@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+from doorward_testing import reserve_port
 
 from .guarded import AUDIENCE, key_pair
-from .peer import CACHE, absent, answers, free_port, program, running
+from .peer import CACHE, absent, answers, program, running
 
 SECRET = "oidc-provider-client-secret-83be4a"
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
@@ -54,7 +55,7 @@ class OidcProvider:
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._process = folder, contextlib.ExitStack()
-        self.issuer = self.url = f"http://127.0.0.1:{free_port()}"
+        self.issuer = self.url = f"http://127.0.0.1:{reserve_port()}"
         self.token_url = f"{self.url}/token"
         self.jwks_url = f"{self.url}/jwks"
         self._http = httpx2.Client(base_url=self.url, timeout=30, trust_env=False)

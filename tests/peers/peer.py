@@ -9,7 +9,6 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 import urllib.error
@@ -53,12 +52,6 @@ def unpacked(name: str, folder: Path) -> Path:
     plain = folder / name.removesuffix(".zst")
     plain.write_bytes(zstandard.decompress(file.read_bytes()) if name.endswith(".zst") else file.read_bytes())
     return plain
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 @contextlib.contextmanager

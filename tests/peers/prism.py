@@ -13,9 +13,10 @@ from typing import Any
 
 import anyio
 from doorward import DoorwardError, Function, Gateway
+from doorward_testing import reserve_port
 
 from . import generate
-from .peer import CACHE, answers, free_port, gateway, program, running, unpacked
+from .peer import CACHE, answers, gateway, program, running, unpacked
 from .tap import Tap, tapped
 
 STARTED = 120.0
@@ -52,7 +53,7 @@ class Call:
 async def mocked(name: str, folder: Path, **settings: Any) -> AsyncIterator[tuple[Gateway, Tap]]:
     """A gateway whose server is Prism, both with the same document, and the wire between them."""
     prism = program("prism", CACHE / "prism/node_modules/.bin")
-    plain, port = unpacked(name, folder), free_port()
+    plain, port = unpacked(name, folder), reserve_port()
     mock = plain.with_name(f"mock-{plain.name}")
     mock.write_bytes(_staying(plain) if plain.suffix == ".json" else plain.read_bytes())
     command = [prism, "mock", "--multiprocess", "false", "--verboseLevel", "fatal", "--port", str(port), str(mock)]

@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
+from doorward_testing import reserve_port
 
 from .mcp_servers import SERVERS
-from .peer import CACHE, answers, document, free_port, program, running
+from .peer import CACHE, answers, document, program, running
 
 KEY = {"X-API-Key": "key of the test"}
 DIRECTUS = os.environ.get("DOORWARD_DIRECTUS", "")
@@ -64,14 +65,14 @@ def powerdns(folder: Path) -> Iterator[Application]:
     database = sqlite3.connect(folder / "pdns.db")
     database.executescript(Path("/usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql").read_text())
     database.close()
-    app = Application(free_port())
+    app = Application(reserve_port())
     options = {
         "launch": "gsqlite3",
         "gsqlite3-database": folder / "pdns.db",
         "socket-dir": folder,
         "config-dir": folder,
     }
-    options |= {"daemon": "no", "guardian": "no", "local-address": "127.0.0.1", "local-port": free_port()}
+    options |= {"daemon": "no", "guardian": "no", "local-address": "127.0.0.1", "local-port": reserve_port()}
     options |= {
         "webserver": "yes",
         "webserver-address": "127.0.0.1",
@@ -86,7 +87,7 @@ def powerdns(folder: Path) -> Iterator[Application]:
 @contextlib.contextmanager
 def prefect(folder: Path) -> Iterator[Application]:
     """Prefect with one deployment, `nightly` of the flow `harbour`."""
-    command, app = program("prefect", CACHE / "prefect/bin"), Application(free_port())
+    command, app = program("prefect", CACHE / "prefect/bin"), Application(reserve_port())
     environ = {
         "HOME": str(folder),
         "PREFECT_HOME": str(folder),
@@ -103,7 +104,7 @@ def prefect(folder: Path) -> Iterator[Application]:
 @contextlib.contextmanager
 def directus(folder: Path) -> Iterator[Application]:
     """Directus with an empty collection, `berths`: its document has functions for the collections that there are."""
-    cli, app = Path(DIRECTUS) / "node_modules/directus/cli.js", Application(free_port())
+    cli, app = Path(DIRECTUS) / "node_modules/directus/cli.js", Application(reserve_port())
     node = program("node", CACHE / "node/bin")
     environ = {
         "DB_CLIENT": "sqlite3",

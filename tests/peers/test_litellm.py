@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from doorward import Gateway
 from doorward.config.config import load
+from doorward_testing import reserve_port
 
-from .peer import CACHE, absent, answers, free_port, run, running
+from .peer import CACHE, absent, answers, run, running
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
@@ -31,7 +32,7 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command = CACHE / "litellm/bin/litellm"
     if not command.exists():
         absent("LiteLLM")
-    folder, port = tmp_path_factory.mktemp("litellm"), free_port()
+    folder, port = tmp_path_factory.mktemp("litellm"), reserve_port()
     models = [
         {"model_name": name, "litellm_params": {"model": f"openai/{name}", "api_key": "none", "mock_response": said}}
         for name, said in MODELS.items()

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from doorward_testing import reserve_port
 
-from .peer import answers, free_port, gateway, program, run, running
+from .peer import answers, gateway, program, run, running
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 
@@ -43,7 +44,7 @@ DOCUMENT = {
 @pytest.fixture
 def nginx(tmp_path: Path) -> Iterator[int]:
     (tmp_path / "nginx").mkdir()
-    port = free_port()
+    port = reserve_port()
     (tmp_path / "nginx/nginx.conf").write_text(CONFIGURATION.format(port=port))
     command = [program("nginx"), "-p", str(tmp_path / "nginx"), "-e", "error.log", "-c", "nginx.conf"]
     with running(command, tmp_path, answers(f"http://127.0.0.1:{port}/users/1")):

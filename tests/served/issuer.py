@@ -4,7 +4,6 @@ wants."""
 from __future__ import annotations
 
 import json
-import socket
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,6 +12,7 @@ from typing import Any
 import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from doorward_testing import reserve_port
 
 
 class Issuer:
@@ -22,9 +22,7 @@ class Issuer:
         self.private: dict[str, Any] = {}
         self.asked: list[str] = []
         self.add_key("one")
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            self._port = taken.getsockname()[1]
+        self._port = reserve_port()
         self.url = f"http://127.0.0.1:{self._port}/realm"
         self.claimed = self.url
         self._server: ThreadingHTTPServer | None = None

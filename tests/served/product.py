@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 from urllib.request import urlopen
 
 import pytest
+from doorward_testing import reserve_port
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
@@ -168,7 +169,7 @@ class Api:
     """The API of `api.py` in a process of its own. `log`: the file with the names of what it has created."""
 
     def __init__(self, log: Path | None = None) -> None:
-        self._ports = ["0", "0"]
+        self._ports = [str(reserve_port()), str(reserve_port())]
         self._log = [str(log)] if log else []
         self.start()
 
@@ -178,7 +179,6 @@ class Api:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.url, self.other = json.loads(self.process.stdout.readline())
-        self._ports = [self.url.rpartition(":")[2], self.other.rpartition(":")[2]]
 
     def kill(self) -> None:
         self.process.kill()

@@ -9,7 +9,6 @@ import os
 import random
 import re
 import signal
-import socket
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+from doorward_testing import reserve_port
 
 from .product import PATIENCE, Agent, Process, Project, alive, descendants, process, until
 from .test_http_auth import connected
@@ -166,8 +166,7 @@ class Soak:
         self._resuming: set[str] = set()
         self._paused = False
         self._generation = ExitStack()
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self._port = str(free.getsockname()[1])
+        self._port = str(reserve_port())
         inside = project.folder / "inside"
         inside.mkdir()
         (inside / "sitecustomize.py").write_text(INSIDE)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -18,6 +17,7 @@ from urllib.request import urlopen
 import anyio
 import mcp_types as t
 import pytest
+from doorward_testing import reserve_port
 
 from .conftest import LIMITS, WAYS
 from .product import Agent, Project, apart, connected, end, until
@@ -44,9 +44,7 @@ sampling = true
 @contextlib.contextmanager
 def served_by_http(era: str) -> Iterator[str]:
     """The URL of the fixture server."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
+    port = reserve_port()
     url = f"http://127.0.0.1:{port}/mcp"
     process = subprocess.Popen([sys.executable, str(SERVER), "http", str(port)], env={**os.environ, "ERA": era})
 

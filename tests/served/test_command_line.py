@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from doorward_testing import StartDoorward, ended
+from doorward_testing import StartDoorward, ended, reserve_port
 
 
 def test_real_api(start_doorward: StartDoorward, tmp_path: Path) -> None:
@@ -20,15 +20,14 @@ def test_real_api(start_doorward: StartDoorward, tmp_path: Path) -> None:
         "paths": {"/forecast": {"get": operation}},
     }
     (tmp_path / "weather.json").write_text(json.dumps(spec))
-    code, out, err = ended(
-        start_doorward("add", "openapi", "weather", "weather.json", "--base-url", "http://127.0.0.1:9")
-    )
+    url = f"http://127.0.0.1:{reserve_port()}"
+    code, out, err = ended(start_doorward("add", "openapi", "weather", "weather.json", "--base-url", url))
     assert (code, "weather: 1 function, " in out, err) == (0, True, "")
     assert (
         json.loads(ended(start_doorward("search", "forecast", "--json"))[1])["functions"][0]["function"]
         == "weather.get_forecast"
     )
     code, out, err = ended(start_doorward("call", "weather.get_forecast"))
-    assert (code, out, "127.0.0.1:9" in err) == (1, "", True)
+    assert (code, out, url in err) == (1, "", True)
     code, out, _ = ended(start_doorward("run", "-", "--json"), "result = 6 * 7")
     assert (code, json.loads(out)["value"]) == (0, 42)

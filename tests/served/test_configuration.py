@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
+from doorward_testing import reserve_port
 
 from .product import Api, Project, until
 
 pytestmark = pytest.mark.anyio
 
 GOOD = '[servers.shelf]\nsource = "openapi"\nspec = "{url}/openapi.json"\n'
+NOBODY = f"http://127.0.0.1:{reserve_port()}"
 WRONG = {
     "unknown_key": (
         'source = "openapi"\nspec = "{url}/openapi.json"\nbase_ulr = "x"',
@@ -39,8 +41,8 @@ WRONG = {
         ["auth: has no type"],
     ),
     "unreachable": (
-        'source = "openapi"\nspec = "http://127.0.0.1:9/openapi.json"',
-        ["http://127.0.0.1:9", "cannot be reached"],
+        f'source = "openapi"\nspec = "{NOBODY}/openapi.json"',
+        [NOBODY, "cannot be reached"],
     ),
     "not_found": ('source = "openapi"\nspec = "{url}/nope.json"', ["{url}/nope.json", "404"]),
     "no_file": ('source = "openapi"\nspec = "nope.yaml"', ["nope.yaml"]),

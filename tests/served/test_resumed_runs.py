@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import threading
 from collections.abc import Iterator
@@ -12,6 +14,7 @@ import httpx2
 import pytest
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from .killed_runs import Counting, configured
 from .product import Agent, Project, Wire, needs_proc, web
@@ -136,6 +139,45 @@ async def test_a_write_whose_outcome_is_unknown_is_repeated_with_its_key_alone(t
             assert done.returncode == 0, done.stderr
             assert '"value": [70, "first", "second", "third"]' in done.stdout
         assert Counting.written == {"POST first": 1, "PUT second": 1, "POST third": 1}
+
+
+@pytest.mark.slow
+async def test_a_client_that_lost_its_answer_finds_its_run(tmp_path: Path, url: str) -> None:
+    """Its server was killed by kill -9 during a write. The id was in the header of the answer and in a notification; the
+    program is not begun again; and what the API has got once, it has got once."""
+    world = project(tmp_path, url)
+    Counting.victim = (2, "after")
+    headers = {
+        "Accept": "application/json, text/event-stream", "MCP-Protocol-Version": MODERN_PROTOCOL_VERSIONS[-1],
+        "Mcp-Method": "tools/call", "Mcp-Name": "execute_code",
+    }  # fmt: skip
+    meta = {
+        "progressToken": 1, "io.modelcontextprotocol/protocolVersion": MODERN_PROTOCOL_VERSIONS[-1],
+        "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }  # fmt: skip
+    params = {"name": "execute_code", "arguments": {"code": CODE}, "_meta": meta}
+    asks = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    async with httpx2.AsyncClient(timeout=60) as http:
+        with world.http() as (address, serving):
+            async with http.stream("POST", address, headers=headers, json=asks) as answer:
+                assert await asyncio.to_thread(Holding.reached.wait, 60)
+                serving.kill()
+                run = answer.headers["Doorward-Run"]
+                with contextlib.suppress(httpx2.TransportError):
+                    told = [line async for line in answer.aiter_lines()]
+                    assert f'resume_run(\\"{run}\\")' in "".join(told)
+    Counting.victim = (0, "")
+    async with world.stdio() as agent:
+        stopped = await agent.run(CODE)
+        assert stopped["error"]["type"] == "RunInterrupted"
+        assert run in stopped["error"]["message"]
+        (listed,) = (await agent.call("resume_run"))["value"]
+        assert (listed["run"], listed["sent"]) == (run, "api.add_item ×1 (1 of them with an answer that is lost)")
+        assert (await agent.call("resume_run", run=run))["waiting"]["for"] == "unknown"
+        assert world.run("runs", "resume", run, "--unknown", "fail", "--json").returncode == 1
+        assert Counting.written == {"POST first": 1}
+        assert (await agent.run(CODE))["value"] == MADE
 
 
 async def test_runs_of_other_principals_are_as_if_they_were_not_there(tmp_path: Path, url: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from doorward_testing import reserve_port
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -93,7 +94,7 @@ async def test_an_mcp_server_gets_the_context(project: Project, tmp_path: Path) 
     echo = tmp_path / "echo.py"
     echo.write_text(ECHO)
     server = f'\n[servers.echo]\nsource = "mcp"\ncommand = ["{sys.executable}", "{echo}"]\n'
-    endpoint = '\n[hooks.telemetry]\nendpoint = "http://127.0.0.1:1"\nmetrics = false\n'
+    endpoint = f'\n[hooks.telemetry]\nendpoint = "http://127.0.0.1:{reserve_port()}"\nmetrics = false\n'
     async with watched(project, endpoint + server).stdio() as agent:
         code = "import echo\nresult = [echo.meta(), echo.meta()]"
         answer = await agent.call("execute_code", code=code)

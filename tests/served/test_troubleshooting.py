@@ -15,6 +15,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 from doorward_jail.nsjail import binary
+from doorward_testing import reserve_port
 
 from .product import Answering, Project, web
 from .test_http import HELLO
@@ -178,7 +179,7 @@ def test_certificates_and_addresses(tmp_path: Path, tls_files: Path) -> None:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
     server.socket = context.wrap_socket(server.socket, server_side=True)
     Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    places = {"secret": f"https://127.0.0.1:{server.server_port}", "nobody": "http://127.0.0.1:9"}
+    places = {"secret": f"https://127.0.0.1:{server.server_port}", "nobody": f"http://127.0.0.1:{reserve_port()}"}
     tables = [f'[servers.{name}]\nsource = "openapi"\nspec = "{url}/openapi.json"\n' for name, url in places.items()]
     project = Project(tmp_path, "".join(tables))
     try:

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from doorward_testing import reserve_port
 
 from .conftest import LIMITS
 from .product import Agent, Project, apart, descendants, end, until
@@ -29,8 +30,7 @@ HIDDEN = "[secret]"
 @contextlib.contextmanager
 def listening(kind: str, **env: str) -> Iterator[str]:
     """A server of the SDK on loopback: its URL."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = reserve_port()
     process = subprocess.Popen([sys.executable, SERVERS / "sdk.py", kind, str(port)], env={**os.environ, **env})
     try:
         until(lambda: _answers(port))

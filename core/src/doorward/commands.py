@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 _EXPORTS = {
     "cli": ("known_commands", "main"),
     "cli.common": ("CheckProvider", "Project", "common", "described", "plain", "print_json", "say", "table"),
+    "cli.config_file": ("change_config",),
     "cli.compile": ("client_command", "compile_now"),
     "config.distribution": ("Distribution", "find_distribution", "find_index"),
     "packages.index": ("canonical",),
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from doorward.cli.common import table as table
     from doorward.cli.compile import client_command as client_command
     from doorward.cli.compile import compile_now as compile_now
+    from doorward.cli.config_file import change_config as change_config
     from doorward.config.distribution import Distribution as Distribution
     from doorward.config.distribution import find_distribution as find_distribution
     from doorward.config.distribution import find_index as find_index

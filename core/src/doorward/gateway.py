@@ -17,6 +17,7 @@ from doorward.access.principals import Principals
 from doorward.access.readiness import Readiness
 from doorward.approvals.approvals import Approvals
 from doorward.budgets.budgets import Budgets
+from doorward.budgets.rate_limit import RateLimit
 from doorward.calls.artefacts import Artefacts, Page
 from doorward.calls.broker import Broker
 from doorward.catalog.catalog import Catalog
@@ -29,6 +30,7 @@ from doorward.config import config
 from doorward.config.config import Loaded
 from doorward.config.distribution import find_index
 from doorward.host.background_tasks import background_tasks
+from doorward.host.processes import Process
 from doorward.journal.journals import Journals
 from doorward.learning.learning import Learning
 from doorward.model.calls import File
@@ -69,7 +71,7 @@ COMPILE_WAIT_SECONDS = 10.0
 class Gateway:
     """One configuration at work. Made by `Gateway.open`; safe for concurrent use in one event loop."""
 
-    def __init__(self, loaded: Loaded, plugins: Plugins, stores: Stores | None = None) -> None:
+    def __init__(self, loaded: Loaded, plugins: Plugins, stores: Stores | None = None, *, shared: bool = True) -> None:
         self.loaded, self.plugins = loaded, plugins
         self.config, self.secrets = loaded.config, loaded.secrets
         self.state = loaded.make_state_folder()
@@ -89,7 +91,7 @@ class Gateway:
         policy, cards = policy_of(loaded, self.principals, self.servers.upstreams, plugins), HelperCards(HELPERS)
         self.learning = Learning(self.config.search, stores.lessons, self.catalog)
         budgets = Budgets(self.config, self.servers.price, self.state)
-        asked = Approvals(self.config.approvals, stores.approvals, plugins, self.servers)
+        asked = Approvals(self.config.approvals, stores.approvals, plugins, self.servers, self.catalog)
         self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets, self.learning, asked, budgets)
         self.views = SearchViews(loaded, plugins, self.catalog, self.state)
         self.discovery = Discovery(
@@ -99,13 +101,18 @@ class Gateway:
         others = Runtime(self.discovery, self.catalog, self.servers, self.broker)
         self.modules = Modules(self.catalog, self.servers, self.discovery, {MODULE: ours.all, RUNTIME: others.all})
         self.exposed = DirectTools(self.servers, self.catalog, policy)
-        self._artefacts = Artefacts(stores.artefacts, most=limits.kept, seconds=limits.kept_seconds)
-        self._sessions = Sessions(most=limits.sessions, idle=limits.session_idle)
+        self.process = Process(self.state / "processes")
+        self._artefacts = Artefacts(
+            stores.artefacts, most=limits.kept, seconds=limits.kept_seconds, process=self.process
+        )
+        self._sessions = Sessions(most=limits.sessions, idle=limits.session_idle, process=self.process)
         self._kept = ProgramCache(loaded, plugins, self.catalog, self.state)
         self.readiness, journals = Readiness(), Journals.of(loaded, self.state, stores.runs)
-        admission = Admission(self.limits, self._artefacts, self.broker.withholding, plugins, self.readiness)
+        rate = RateLimit(self.limits.rate, (lambda: budgets.file) if shared else None)
+        admission = Admission(self.limits, self._artefacts, self.broker.withholding, plugins, self.readiness, rate)
         self._execution = Execution(
-            self.limits, admission, Runs(self.executors, plugins, self.secrets), self._sessions, self._kept,
+            self.limits, admission,
+            Runs(self.executors, plugins, self.secrets, stores_plans=journals.stores_plans), self._sessions, self._kept,
             self.broker, self.modules, self._artefacts, self.languages, self.ready, journals,
         )  # fmt: skip
         self.runs = StoredRuns(
@@ -132,13 +139,14 @@ class Gateway:
         """Open a configuration (default `doorward.toml`), and close everything at the end.
 
         Servers whose configuration or document has changed are compiled in the background (`compile`); a caller that
-        asks for functions waits for servers that have none yet. `environ` replaces the variables of this process,
-        `index` the installed plugins, `stores` the places where data is kept.
+        asks for functions waits for servers that have none yet. A gateway without `compile` is one for a single
+        question: its runs do not count towards the rate of the others that share its state folder. `environ` replaces
+        the variables of this process, `index` the installed plugins, `stores` the places where data is kept.
 
         Raises: ConfigError, PluginError. A broken server does not raise; `servers()` tells.
         """
         loaded = path if isinstance(path, Loaded) else config.load(path, env_file=env_file, environ=environ)
-        gate = cls(loaded, Plugins(index or find_index()), stores)
+        gate = cls(loaded, Plugins(index or find_index()), stores, shared=compile)
         try:
             await gate.observers.open()
             async with background_tasks() as background:
@@ -160,6 +168,7 @@ class Gateway:
             await part.close()
         await anyio.to_thread.run_sync(lambda: self.broker.observed.flush(everything=True))
         self.catalog.close()
+        self.process.close()
         await self.observers.close()
 
     async def list_servers(

@@ -17,8 +17,10 @@ from doorward.config.token_file import TokenFile
 from doorward.config.urls import origin_of
 from doorward.data.quoting import apart, indented, told
 from doorward.describe.function_tool import FunctionTool, function_tool, tool_arguments
+from doorward.host.files import shared_secret
 from doorward.host.logs import seldom
 from doorward.host.loopback import IN_URLS, is_loopback
+from doorward.host.processes import Process
 from doorward.model.names import some
 from doorward.plugins.mcp_additions import PRINCIPAL
 from doorward.results.outcome_schema import outcome_names
@@ -31,6 +33,7 @@ __all__ = [
     "HttpSettings",
     "Loaded",
     "OAuthSettings",
+    "Process",
     "TokenFile",
     "apart",
     "as_dict",
@@ -46,6 +49,7 @@ __all__ = [
     "origin_of",
     "outcome_names",
     "seldom",
+    "shared_secret",
     "some",
     "told",
     "tool_arguments",

@@ -21,7 +21,7 @@ from doorward import (
     UnknownName,
 )
 from doorward.access.principals import Principals, Rights
-from doorward.access.rate_limit import RateLimit
+from doorward.budgets.rate_limit import RateLimit
 from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import PREFIX, Artefacts
 from doorward.compat.aliases import RUNTIME
@@ -694,15 +694,15 @@ def test_artefacts_are_bounded_and_counted(steps: list[tuple[str, int, int]]) ->
         assert sum(held.values()) <= 60
 
 
-def test_the_rate_forgets_who_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_rate_forgets_who_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tokens may name any number of principals."""
     now = [100.0]
-    monkeypatch.setattr("doorward.access.rate_limit.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("doorward.budgets.rate_limit.time.monotonic", lambda: now[0])
     rate = RateLimit(2)
     for n in range(1500):
-        rate.admit(str(n))
+        await rate.admit(str(n))
     now[0] += 61
-    rate.admit("new")
+    await rate.admit("new")
     assert len(rate._starts) == 1
 
 

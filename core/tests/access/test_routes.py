@@ -55,6 +55,39 @@ async def test_a_source_is_told_what_it_may_not_send(doorward_host: Any, who: st
     assert not said or told.startswith("weather.get_forecast: ")
 
 
+class Redirected(Weather):
+    """A source whose further requests are what the caller says."""
+
+    async def call(self, call: Call) -> Any:
+        request, *functions = call.arguments["city"].split(", ")
+        return call.refuses_further(request, [(id, "GET /forecast" if id == "getForecast" else "") for id in functions])
+
+
+@pytest.mark.parametrize(
+    ("request_", "policy", "said"),
+    [
+        ("GET /far, getForecast", "", ""),
+        ("GET /far, getForecast, big", "deny = ['weather.big']", "weather.big is not allowed by the operator's policy"),
+        ("GET /far, addStation", "", " is left out of weather"),  # of this route, there is none
+        ("GET /far, nothing", "", " is left out of weather"),
+        ("GET /far", "deny = ['weather.big']", ""),
+        ("GET /far", "allow = ['weather.get_forecast']", "GET /far is no function of weather: "),
+        ("POST /far", "", "POST /far is no function of weather, and may change something"),
+        ("GET /far", f"deny = ['{API}#GET /far']", "[policy] deny"),
+        ("GET /%66ar;a, getForecast", f"deny = ['{API}#GET /far']", "[policy] deny"),
+    ],
+)
+async def test_a_source_is_told_which_further_requests_it_may_not_make(
+    doorward_host: Any, request_: str, policy: str, said: str
+) -> None:
+    """Those for functions that may not be called, and what nobody allowed of those for no function."""
+    doorward_host.install("source", "redirected", Redirected)
+    config = CONFIG.replace("fake", "redirected") + f'url = "{API}"\n[policy]\n{policy}\n'
+    async with doorward_host.gateway(config) as gate:
+        told = await gate.call("weather.get_forecast", {"city": request_})
+    assert told == "" if not said else said in told
+
+
 async def test_the_last_token_of_a_principal(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is theirs alone, scrubbed once somebody sends it on, and that of whoever came longest ago is forgotten first."""
     monkeypatch.setattr(principals, "_MAX_PRESENTED_TOKENS", 2)

@@ -6,7 +6,7 @@ import contextlib
 import re
 import sqlite3
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 import anyio
 import pytest
@@ -14,7 +14,7 @@ from doorward.approvals.answering import answer, described
 from doorward.approvals.turns import Turns
 from doorward.journal import suspension
 from doorward.model.approvals import ApprovalRequest
-from doorward.model.errors import CannotAsk, InvalidArguments, Refused, StateError
+from doorward.model.errors import CannotAsk, InvalidArguments, LoginRefused, Refused, StateError
 from doorward.plugins.hookspecs import hookimpl
 
 from ..conftest import CONFIG, Weather
@@ -238,7 +238,7 @@ async def test_a_call_without_a_program_waits_in_its_place(doorward_host: Any) -
 
 async def test_a_no_to_a_call_without_a_program_is_told_once(doorward_host: Any) -> None:
     """To the call that is made again; a later one is asked about anew, and the no stays on the list as one."""
-    config = CONFIG + "[limits]\ntimeout = 0.2\n"
+    config = CONFIG + "[limits]\nasking = 0.2\n"
     async with doorward_host.gateway(config) as gate:
         for told in ("nobody has answered", "denied by ops", "nobody has answered"):
             with pytest.raises(Refused, match=told):
@@ -641,3 +641,90 @@ async def test_rules_know_a_call_with_a_file_as_it_was_written(doorward_host: An
         assert "a file of" in person.asked[0]["message"]
         denied = await gate.execute(f"file = {file!r}\n{add.replace('(', '(days=4, ')}", client=says(ONCE))
         assert "[[policy.rules]] 1" in denied.error.message
+
+
+class Closing:
+    """A guard that lets no call through once it is `closed`, as one by the time of day does. `asked` are its calls."""
+
+    closed = False
+    asked: ClassVar[list[str]] = []
+
+    def __init__(self, context: Any) -> None:
+        Closing.closed = False
+        Closing.asked.clear()
+
+    @hookimpl
+    def guard_call(self, call: Any) -> str | None:
+        Closing.asked.append(call.function.qualified)
+        return "the office is closed" if Closing.closed else None
+
+
+GUARDED = CONFIG.replace("plugins = []", 'plugins = ["closing"]')
+
+
+@pytest.mark.parametrize("closes", [False, True])
+async def test_guards_are_asked_again_after_a_yes(doorward_host: Any, closes: bool) -> None:
+    """Whatever happened while the person thought: all is decided again, and the call is recorded as what came of it."""
+    doorward_host.install("plugin", "closing", Closing)
+    records: list[Any] = []
+
+    class Records:
+        @hookimpl
+        def call_finished(self, call: Any, record: Any) -> None:
+            records.append((record.decision.then, record.error))
+
+    async def says(question: Any) -> Any:
+        Closing.closed = closes
+        return {"action": "accept", "content": {"answer": ONCE}}
+
+    async with doorward_host.gateway(GUARDED) as gate:
+        gate.plugins.manager.register(Records())
+        outcome = await gate.execute(ADD, client=Person(says))
+    assert Closing.asked == ["weather.add_station"] * 2
+    if closes:
+        assert outcome.error.message == "weather.add_station: the office is closed"
+    assert (outcome.ok, records) == (not closes, [("deny", "GuardRefused") if closes else ("confirm", "")])
+
+
+async def test_guards_are_asked_again_after_a_login(doorward_host: Any) -> None:
+    """A person took their time for that, too."""
+    sent: list[str] = []
+
+    class Locked(Weather):
+        async def call(self, call: Any) -> Any:
+            sent.append(call.function.name)
+            raise LoginRefused("log in first")
+
+    doorward_host.install("plugin", "closing", Closing)
+    doorward_host.install("source", "locked", Locked)
+    async with doorward_host.gateway(GUARDED.replace("fake", "locked")) as gate:
+
+        async def came(*of: Any) -> None:
+            Closing.closed = True
+
+        gate.broker._performing._logins.came = came
+        outcome = await gate.execute("result = await weather.get_forecast(city='Oslo')")
+    assert outcome.error.message == "weather.get_forecast: the office is closed"
+    assert sent == ["get_forecast"]
+
+
+async def test_calls_that_began_meanwhile_do_not_use_up_the_limit_of_one_that_waited(doorward_host: Any) -> None:
+    """Which call of its run it is, was settled when it came."""
+    code = """
+import asyncio
+async def add():
+    return await weather.add_station(city='Oslo')
+async def more():
+    try:
+        return [await weather.get_forecast(city='Rome') for _ in range(3)]
+    except Exception as error:
+        return str(error)
+result = await asyncio.gather(add(), more())
+"""
+
+    async def says(question: Any) -> Any:
+        return {"action": "accept", "content": {"answer": ONCE}}
+
+    async with doorward_host.gateway(CONFIG + "[limits]\ncalls = 2\n") as gate:
+        outcome = await gate.execute(code, client=Person(says))
+    assert (outcome.value[0]["city"], outcome.value[1]) == ("Oslo", "a run may make 2 calls")

@@ -15,6 +15,8 @@ from doorward.approvals.answering import answer
 from doorward.approvals.approvals import Approvals
 from doorward.approvals.binding import bound
 from doorward.approvals.sqlite_approvals import LAYOUT, SqliteApprovals
+from doorward.catalog.catalog import Catalog
+from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.config.approval_settings import ApprovalSettings
 from doorward.model.calls import Call, File
 from doorward.model.clock import Clock
@@ -62,6 +64,8 @@ class Unscrubbed:
     def outgoing(self, server: str) -> Any:
         return str
 
+    without_known = outgoing
+
 
 class Desk:
     """The approvals of one gateway, with a clock of its own; `again()` is that of another process."""
@@ -72,7 +76,7 @@ class Desk:
         self.store = SqliteApprovals(folder / "approvals.db")
         self.hooks = Hooks()
         self.approvals = Approvals(
-            ApprovalSettings(), self.store, self.hooks, Unscrubbed(), lambda: self.time  # type: ignore[arg-type]
+            ApprovalSettings(), self.store, self.hooks, Unscrubbed(), Catalog(SqliteCatalog(folder / "catalog.db")), lambda: self.time,  # type: ignore[arg-type]
         )  # fmt: skip
 
     def again(self) -> Desk:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from doorward.model.calls import Call, File
 from doorward.model.errors import ConfigError
 from doorward.model.functions import Function
 from doorward.operating import rules
+from doorward.policy import conditions
 
 CLOSE = Function(
     "hub", "close", "close", route="POST /repos/{owner}/{repo-name}/close", names={"repo_name": "repo-name"}
@@ -81,13 +83,10 @@ FILES = [
 
 
 @pytest.mark.parametrize(("text", "asking", "place"), FILES)
-def test_it_is_written_before_the_rule_that_asks(
-    tmp_path: Path, text: str, asking: str, place: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_written_before_the_rule_that_asks(tmp_path: Path, text: str, asking: str, place: int) -> None:
     """The rest of the file stays as it is."""
     file = tmp_path / "doorward.toml"
     file.write_text(text)
-    monkeypatch.setattr(Project, "load", lambda self: None)
     rule = proposed(PAY, to="bob")
     rules.put_before(Project(file, None, False), rule, asking)
     after = file.read_text()
@@ -100,13 +99,10 @@ def test_it_is_written_before_the_rule_that_asks(
     assert tomllib.loads(rules.rule_text(rule))["policy"]["rules"] == [rule]
 
 
-def test_a_file_that_could_not_be_used_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: Project) -> None:
-        raise ConfigError("no")
-
-    monkeypatch.setattr(Project, "load", refuse)
+def test_a_file_that_could_not_be_used_stays_as_it_was(tmp_path: Path) -> None:
     for text, asking in (
-        (HEAD, "[policy] default"),
+        ("[limits]\ntimeout = 'no'\n", "[policy] default"),
+        (HEAD + '[[policy.rules]]\nthen = "confirm"\nwhen = "args.a +"\n', ASKING),
         ("policy = { rules = [] }\n", "[policy] default"),
         ("[[broken", "[policy] default"),
         (HEAD, ASKING),
@@ -118,3 +114,16 @@ def test_a_file_that_could_not_be_used_stays_as_it_was(tmp_path: Path, monkeypat
         with pytest.raises(ConfigError):
             rules.put_before(Project(file, None, False), proposed(PAY, to="bob"), asking)
         assert file.read_text() == text
+
+
+def test_no_rule_is_written_that_lacks_what_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else nothing that reads the configuration would start, the approved run included. It says what to install."""
+    monkeypatch.setitem(sys.modules, "cel_expr_python", None)
+    conditions._environment.cache_clear()
+    file = tmp_path / "doorward.toml"
+    file.write_text(HEAD + ASK)
+    with pytest.raises(ConfigError, match="need the package cel-expr-python") as refused:
+        rules.put_before(Project(file, None, False), proposed(PAY, to="bob"), ASKING)
+    assert refused.value.hint == "pip install 'doorward[cel]'"
+    assert file.read_text() == HEAD + ASK
+    assert [each.name for each in tmp_path.iterdir()] == ["doorward.toml"]

@@ -10,9 +10,11 @@ import pytest
 from doorward.approvals.shown import MAX_ASKED_CHARACTERS, arguments_shown, as_list, as_text, lines_naming
 from doorward.model.approvals import ApprovalRequest
 from doorward.model.calls import File
+from doorward.model.functions import Compiled, Function
 
-from ..conftest import CONFIG, HOSTILE
-from .test_approvals import requests
+from ..conftest import CONFIG, HOSTILE, Weather
+from .conftest import says
+from .test_approvals import ONCE, requests
 
 
 def asked(arguments: str = "{}", lines: tuple[str, ...] = ()) -> ApprovalRequest:
@@ -85,22 +87,33 @@ def test_nobody_is_called_like_our_words() -> None:
     assert as_text(request).startswith(r"ann\nArguments:\u202e wants to call s.f")
 
 
+NAMED = {
+    "key": "PROJ-8", "issueKey": "PROJ-8", "object_key": "2026/a.pdf", "sort_key": "created-2026", "pageToken": "p2of9x",
+    "pin": "4711a0", "password": "hunter22", "deep": [{"api_key": "x1y2z3", "token": ["y1y1y1"]}],
+}  # fmt: skip
+
+
+def test_no_name_hides_a_value() -> None:
+    """An agent chooses what it calls things: whoever approves reads all that is no secret by its value."""
+    assert json.loads(arguments_shown(NAMED, str)) == NAMED
+    for line in (f"f(key={'PROJ-8'!r}, api_key='x1y2z3')", "f(token=sk-learn-classification-models)"):
+        assert lines_naming(line, "s.f", str) == (f"   1 | {line}",)
+
+
 def test_secrets_are_not_shown() -> None:
-    """Those that Doorward knows, and texts that are called like one, however deep."""
-    shown = arguments_shown(
-        {
-            "password": "hunter",
-            "deep": [{"api_key": "x", "token": ["y1"], "name": "ann"}],
-            "note": "has k3y in it",
-            "pin": 3,
-        },
-        lambda text: text.replace("k3y", "[secret]"),
-    )
-    assert "hunter" not in shown
-    assert '"api_key": "[secret]"' in shown
-    assert "y1" not in shown
-    assert '"name": "ann"' in shown
-    assert "has [secret] in it" in shown
+    """Those that Doorward knows, and what is a token, a private key or a password of a URL, whatever it is called; none
+    hides what stands beside it."""
+    given = {
+        "note": "has k3y in it",
+        "a": "sk-live-Zx81kQm02LpVw77qq",
+        "b": ["-----BEGIN PRIVATE KEY-----", "https://ann:hunter@x.example/"],
+        "to": "mallory",
+    }
+    shown = json.loads(arguments_shown(given, lambda text: text.replace("k3y", "[secret]")))
+    assert shown == {
+        "note": "has [secret] in it", "a": "[secret]", "b": ["[secret]", "https://ann:[secret]@x.example/"],
+        "to": "mallory",
+    }  # fmt: skip
 
 
 def test_files_are_described() -> None:
@@ -120,3 +133,54 @@ async def test_a_credential_of_a_server_stays_with_us(doorward_host: Any) -> Non
         kept = b"".join(file.read_bytes() for file in gate.state.glob("approvals.db*"))
     assert secret not in request.arguments + "".join(request.lines)
     assert secret.encode() not in kept
+
+
+LOGIN = {
+    "type": "object",
+    "properties": {
+        "issueKey": {"type": "string"},
+        "phrase": {"anyOf": [{"type": "string", "format": "password"}, {"type": "null"}]},
+        "account": {"$ref": "#/$defs/Account"},
+    },
+}
+ACCOUNT = {
+    "type": "object",
+    "properties": {
+        "owner_id": {"type": "string", "writeOnly": True},
+        "pin": {"type": "string", "writeOnly": True},
+        "words": {"type": "array", "items": {"type": "string", "format": "password"}},
+    },
+    "additionalProperties": {"type": "string", "format": "password"},
+}
+
+
+class Vault(Weather):
+    async def compile(self) -> Compiled:
+        return Compiled([Function(self.name, "open", "open", parameters=LOGIN)], {"Account": ACCOUNT})
+
+    async def call(self, call: Any) -> Any:
+        return dict(call.arguments)
+
+
+@pytest.mark.anyio
+async def test_what_a_document_marks_as_secret_is_not_shown(doorward_host: Any) -> None:
+    """Wherever it stands: in the question, the stored request, the lines of the program and the proposed rule. The rest
+    of the call is shown; `writeOnly` alone is no such mark."""
+    doorward_host.install("source", "vault", Vault)
+    code = (
+        "result = await weather.open(issueKey='PROJ-8', phrase='Oslo', account={'owner_id': 'PROJ-9', 'pin': '31',"
+        " 'words': ['ab', 'cd'], 'more': 'ef'})"
+    )
+    async with doorward_host.gateway(CONFIG.replace("fake", "vault")) as gate:
+        outcome = await gate.execute(code, client=(person := says(ONCE)))
+        assert outcome.ok
+        (request,) = requests(gate)
+    secret = "[secret]"
+    account = {"owner_id": "PROJ-9", "pin": secret, "words": [secret, secret], "more": secret}
+    assert json.loads(request.arguments) == {"issueKey": "PROJ-8", "phrase": secret, "account": account}
+    (line,) = request.lines
+    assert "issueKey='PROJ-8', phrase='[secret]', account={'owner_id': 'PROJ-9', 'pin': '[secret]'" in line
+    assert request.always == {}
+    (asked,) = person.asked
+    assert '"issueKey": "PROJ-8"' in asked["message"]
+    assert not any(f"'{each}'" in asked["message"] for each in ("Oslo", "31", "ab", "cd", "ef"))

@@ -113,13 +113,14 @@ async def test_a_handle_as_a_parameter_is_its_uri(files: Any) -> None:
             own = await plain.execute("data = ''\nresult = data", params={"data": uri})
             assert own.value == uri
             missing = await plain.execute("data = ''", params={"data": handle})
-            assert "parameter 'data': there is no result" in missing.error.message
+            assert "parameter 'data': the result" in missing.error.message
+            assert "belongs to another process" in missing.error.message
             raw = (await plain.execute("await weather.raw()")).value
             number = await plain.execute("data = 3", params={"data": raw})
             assert "of type integer, got string" in number.error.message
             again = await plain.run_cached(own.cache_id, {"data": raw})
             assert again.value == raw["artefact"]
-            assert "no result" in (await plain.run_cached(own.cache_id, {"data": handle})).error.message
+            assert "another process" in (await plain.run_cached(own.cache_id, {"data": handle})).error.message
         other = await gate.execute("data", params={"data": handle}, principal="mallory")
         assert (other.error.type, "'data'" in other.error.message) == ("InvalidArguments", True)
         free = {"artefact": uri, "mine": 1}

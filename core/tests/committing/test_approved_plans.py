@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -9,9 +11,11 @@ import pytest
 from doorward.approvals.answering import answer
 from doorward.approvals.shown import as_text
 from doorward.approvals.sqlite_approvals import SqliteApprovals
+from doorward.serving import as_text as outcome_text
 
-from ..approvals.conftest import Person
-from .conftest import CONFIG, READ, WORLD, requests
+from ..approvals.conftest import Person, says
+from ..approvals.test_approvals import requests as gate_requests
+from .conftest import CONFIG, READ, WORLD, Stations, requests
 from .test_commits import CODE, WRITTEN, planned
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -38,7 +42,7 @@ async def test_one_yes_is_one_to_all_writes(doorward_host: Any, writes: Any) -> 
         assert (request.kind, request.effect, request.scopes, request.always) == ("plan", "write", ("once",), {})
         told = as_text(request)
         assert "wants to make all calls of a plan, at once" in told
-        assert '"weather.add_station": 2' in told
+        assert "Its calls: weather.add_station ×2, weather.tag ×2" in told
         assert '"id": "answer of 1: .id" (not known yet)' in told
         assert (await gate.plans.commit(plan)).waiting
         assert requests(gate) == [request]
@@ -51,6 +55,50 @@ async def test_one_yes_is_one_to_all_writes(doorward_host: Any, writes: Any) -> 
         assert (done.value, done.waiting) == ([101, 103], None)
         assert requests(gate) == []
     assert writes() == WRITTEN
+
+
+async def test_a_person_reads_all_calls_of_a_plan(doorward_host: Any, writes: Any) -> None:
+    """As the agent was shown them, in a line each, whatever their number: in the question and by `show`."""
+    code = "for n in range({}):\n    await weather.tag(id=n, tag='{}' + str(n))"
+    async with doorward_host.gateway(ASKS) as gate:
+        outcome = await gate.execute(code.format(40, "t"), mode="plan")
+        await gate.plans.commit(outcome.plan.id, client=(person := says("deny")))
+        many = await gate.execute(code.format(60, "x" * 1000), mode="plan")
+        await gate.plans.commit(many.plan.id, client=(other := says("deny")))
+        (request,) = [each for each in gate_requests(gate) if each.run == many.plan.id]
+    (told,), lines = [each["message"] for each in person.asked], outcome_text(outcome).splitlines()
+    shown = [line for line in lines if line.startswith("  ")]
+    assert len(shown) == 40
+    assert "\n".join(f"    {line}" for line in shown) in told
+    assert len(told) < 2200
+    (told,) = [each["message"] for each in other.asked]
+    assert all(f'  {n}. {{"id": {n - 1}, "tag": "xxx' in told for n in range(1, 61))
+    assert "what is long is NOT shown whole here: `doorward approvals show" in told
+    assert len(told) < 25_000
+    whole = as_text(request)
+    assert all(f'"{"x" * 1000}{n}"' in whole for n in range(60))
+
+
+async def test_what_a_document_marks_as_secret_is_not_shown_of_a_plan(
+    doorward_host: Any, writes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is it for a single call; everything else is, whatever it is called."""
+    compile = Stations.compile
+
+    async def marked(self: Stations) -> Any:
+        compiled = await compile(self)
+        fields = {"id": {"type": "integer"}, "tag": {"type": "string", "format": "password"}, "key": {"type": "string"}}
+        given = {"type": "object", "properties": fields}
+        changed = [replace(each, parameters=given) if each.name == "tag" else each for each in compiled.functions]
+        return replace(compiled, functions=changed)
+
+    monkeypatch.setattr(Stations, "compile", marked)
+    async with doorward_host.gateway(ASKS) as gate:
+        plan = await planned(gate, "await weather.tag(id=1, tag='hunter', key='PROJ-8')")
+        await gate.plans.commit(plan)
+        (request,) = requests(gate)
+    assert '  1. {"id": 1, "tag": "[secret]", "key": "PROJ-8"}' in as_text(request)
+    assert "hunter" not in request.arguments
 
 
 async def test_a_person_may_take_longer_than_a_run(doorward_host: Any, writes: Any) -> None:
@@ -157,9 +205,8 @@ async def test_a_rule_for_a_read_that_came_after_the_plan_asks_at_the_commit(doo
         assert READ == []
         (request,) = requests(gate)
         told = as_text(request)
-        assert '"n": "read again"' in told
-        assert '"city": "Oslo"' in told
-        assert '"reason": "a person reads it"' in told
+        assert '- weather.get_forecast (read; a person is asked: "[[policy.rules]] 1: a person reads it")' in told
+        assert '  read again. {"city": "Oslo"}' in told
         say(gate, request)
         WORLD["forecast"] = {"high": 21}
         assert (await gate.plans.commit(plan)).error.type == "PlanOutdated"
@@ -193,8 +240,8 @@ async def test_one_of_two_reads_that_a_person_let_through(doorward_host: Any, wr
     async with doorward_host.gateway(READS) as gate:
         assert (await gate.plans.commit(plan)).waiting
         (request,) = requests(gate)
-        assert "Rome" in request.arguments.partition('"reads"')[2]
-        assert "Oslo" not in request.arguments.partition('"reads"')[2]
+        (read,) = [each for each in json.loads(request.arguments)["changes"] if each["effect"] == "read"]
+        assert [call["arguments"] for call in read["calls"]] == [{"city": "Rome"}]
         outcome = await gate.execute(code, mode="plan")
         for _ in range(2):
             say(gate, *[each for each in requests(gate) if each.kind == "call"])

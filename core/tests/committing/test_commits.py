@@ -120,7 +120,7 @@ await weather.tag(id=made["id"], tag="answer of 1: .city")
         assert second["unknown"] == ("/id",)
         await gate.plans.commit(outcome.plan.id)
         (request,) = requests(gate)
-        assert json.loads(request.arguments)["calls"][2]["unknown"] == ["/id"]
+        assert json.loads(request.arguments)["changes"][1]["calls"][1]["unknown"] == ["/id"]
         journal = gate.runs.journals.replay(outcome.plan.id, None)[2]
         for told in (as_text(outcome), request_text(request), "\n".join(entry.text for entry in journal.entries)):
             assert '"id": "answer of 1: .id" (not known yet)' in told

@@ -85,9 +85,9 @@ await weather.remove(id=seen["seen"], tag="x")
         assert (await gate.plans.commit(await planned(gate, code))).waiting
         (request,) = requests(gate)
         told = as_text(request)
-    assert '"id": "answer of dependent read 1: .seen"' in told
-    assert '"function": "weather.station"' in told
-    assert "the-biggest" in told
+    assert '"id": "answer of dependent read 1: .seen" (not known yet)' in told
+    assert "- weather.station (read)" in told
+    assert '  dependent read 1. {"id": "answer of 1: .id" (not known yet), "tag": "the-biggest"}' in told
 
 
 @pytest.mark.slow

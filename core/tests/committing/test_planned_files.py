@@ -45,7 +45,7 @@ async def test_bytes_are_told_by_their_size_and_hash(doorward_host: Any, writes:
         assert (await gate.plans.commit(outcome.plan.id)).waiting
         (request,) = requests(gate)
         assert f'"picture": {json.dumps(told)} (a file)' in request_text(request)
-        assert f'"about": {json.dumps(told)}\n' in request_text(request)
+        assert f'"about": {json.dumps(told)}}}' in request_text(request)
         assert "AP8A" not in str(outcome) + str(request)
     async with doorward_host.gateway(CONFIG) as gate:
         assert (await gate.plans.commit(outcome.plan.id)).ok

@@ -18,6 +18,7 @@ from doorward.http import connection as http_connection
 from doorward.http import engine as http_engine
 from doorward.http import pool as http_pool
 from doorward.http.message import Outgoing
+from doorward_testing import reserve_port
 
 pytestmark = pytest.mark.anyio
 
@@ -558,7 +559,7 @@ async def test_errors_have_the_meaning_that_they_have_in_httpx2(either: None) ->
         with pytest.raises(httpx2.RemoteProtocolError):
             await get(engine, url)
         with pytest.raises(httpx2.ConnectError):
-            await get(engine, "http://localhost:1")
+            await get(engine, f"http://127.0.0.1:{reserve_port()}")
         with pytest.raises(httpx2.UnsupportedProtocol):
             await get(engine, "ftp://localhost/")
         with pytest.raises(httpx2.InvalidURL):

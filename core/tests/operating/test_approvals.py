@@ -7,8 +7,10 @@ from typing import Any
 import anyio
 import pytest
 from doorward.approvals.sqlite_approvals import SqliteApprovals
+from doorward.results.outcome_text import as_text
 
 from ..approvals.conftest import Person, confirming
+from ..committing.conftest import PlansInProcess
 from ..conftest import CONFIG, Cli
 
 pytestmark = pytest.mark.slow
@@ -47,6 +49,34 @@ def test_others_of_the_run_are_open(cli: Cli, doorward_host: Any) -> None:
     assert told["next"] == f"1 more of run {run} wait for an answer: doorward approvals show --run {run}"
     assert "resume_run" in cli("approvals", "approve", "--run", run, "--yes").out
     assert second["run"] == run
+
+
+LOOP = "result = []\nfor city in 'abc':\n    result.append((await weather.add_station(city=city))['city'])"
+
+
+def test_a_loop_says_how_one_answer_is_enough(cli: Cli, doorward_host: Any) -> None:
+    """The command that it names lets all later calls of the run through; a plan is named where one can be made."""
+
+    async def run(config: str) -> Any:
+        async with doorward_host.gateway(config) as gate:
+            return await gate.execute(LOOP)
+
+    outcome = anyio.run(run, CONFIG)
+    id = outcome.waiting.run
+    (note,) = outcome.notes
+    assert note == (
+        "a loop waits anew at each call that needs a yes; one answer is enough if the person says "
+        f"`doorward approvals approve --run {id} --for run`"
+    )
+    assert f"note: {note}" in as_text(outcome)
+    cli("approvals", "approve", "--run", id, "--for", "run", "--yes")
+    assert cli("runs", "resume", id, "--json").json["value"] == ["a", "b", "c"]
+    doorward_host.install("executor", "plans", PlansInProcess)
+    planning = CONFIG.replace('"inprocess"', '["inprocess", "plans"]')
+    (note,) = anyio.run(run, planning).notes
+    assert note.endswith(', or for all that a program writes, if it is run with mode="plan"')
+    (note,) = anyio.run(run, planning + "[plans]\nenabled = false\n").notes
+    assert "plan" not in note
 
 
 @pytest.mark.parametrize("session", ["", "new"])

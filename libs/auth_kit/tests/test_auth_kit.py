@@ -28,6 +28,7 @@ from doorward_auth_kit import (
     CredentialHome,
     FetchedAuth,
     Renewal,
+    UnreadableEntry,
     Vault,
     due,
     entry,
@@ -37,6 +38,7 @@ from doorward_auth_kit import (
     vault,
 )
 from doorward_auth_kit.exchange import MAX_ANSWER_BYTES
+from doorward_testing import reserve_port
 
 pytestmark = pytest.mark.anyio
 
@@ -367,8 +369,9 @@ async def test_exchange(server: Server) -> None:
         server.headers, server.refusal = {}, b"x" * 10_000_000
         with pytest.raises(ServerError, match="answered with more than 256 KiB"):
             await exchange(http, httpx2.Request("GET", server.url))
-        with pytest.raises(ServerError, match=r"http://127.0.0.1:1/ cannot be reached: ") as caught:
-            await exchange(http, httpx2.Request("GET", "http://me:pw@127.0.0.1:1/?token=secret"))
+        nobody = f"127.0.0.1:{reserve_port()}"
+        with pytest.raises(ServerError, match=rf"http://{nobody}/ cannot be reached: ") as caught:
+            await exchange(http, httpx2.Request("GET", f"http://me:pw@{nobody}/?token=secret"))
         assert "pw" not in str(caught.value)
         assert "Error" not in str(caught.value)
 
@@ -435,10 +438,11 @@ def test_vault_is_encrypted(tmp_path: Path) -> None:
     kept.save("alice", "the secret")
     assert file.read_text() != again
     assert kept.load("alice") == "the secret"
-    assert keyed(tmp_path, "another key").load("alice") is None
-    assert Vault(tmp_path).load("alice") is None
     file.with_name("bob.json").write_text(file.read_text())
-    assert kept.load("bob") is None
+    for other, name in ((keyed(tmp_path, "another key"), "alice"), (Vault(tmp_path), "alice"), (kept, "bob")):
+        with pytest.raises(UnreadableEntry, match=rf"{name}\.json: cannot be read: .* another `vault_key`") as caught:
+            other.load(name)
+        assert "Set vault_key" in str(caught.value.hint)
     told = json.loads(again)
     for broken in (
         {**told, "box": told["box"][:-4]},
@@ -447,7 +451,11 @@ def test_vault_is_encrypted(tmp_path: Path) -> None:
         {**told, "box": "é"},
     ):
         file.write_text(json.dumps(broken))
-        assert kept.load("alice") is None
+        with pytest.raises(UnreadableEntry):
+            kept.load("alice")
+    file.write_text(again[: len(again) // 2])
+    with pytest.raises(UnreadableEntry):
+        kept.load("alice")
     Vault(tmp_path).save("alice", "plain")
     assert kept.load("alice") == "plain"
 
@@ -458,7 +466,8 @@ def test_vault_that_cannot_be_used(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="cannot be used"):
             work()
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
-    assert Vault(tmp_path).load("bytes") is None
+    with pytest.raises(UnreadableEntry):
+        Vault(tmp_path).load("bytes")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links of POSIX")

@@ -23,6 +23,7 @@ from authlib.oauth2.rfc6749.models import AuthorizationCodeMixin, ClientMixin, T
 from authlib.oauth2.rfc7009 import RevocationEndpoint
 from authlib.oauth2.rfc7591 import ClientRegistrationEndpoint
 from authlib.oauth2.rfc7636 import CodeChallenge
+from doorward_testing import reserve_port
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 errors.is_secure_transport = lambda uri: True  # plain HTTP, for it is on loopback
@@ -127,12 +128,16 @@ class Provider:
         self.users = {"alice": "password of alice", "bob": "password of bob"}
         self.devices: dict[str, dict[str, Any]] = {}
         """What devices asked for, by their code; `approved` is set by who visits the page."""
+        self.query = ""
+        """The query of the address of the login page."""
+        self.rotates = True
+        """Whether a refresh token is replaced when it is used."""
         self.slow_down = 0
         """How many polls of a device are told to slow down."""
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         self.calls: list[str] = []
         self._servers: dict[str, BaseWSGIServer] = {}
-        self._ports = {"provider": 0, "api": 0}
+        self._ports = {"provider": reserve_port(), "api": reserve_port()}
         self._provider, self._api = _provider(self), _api(self)
         self.start()
 
@@ -141,7 +146,7 @@ class Provider:
         for name, app in (("provider", self._provider), ("api", self._api)):
             if name not in self._servers:
                 server = make_server("127.0.0.1", self._ports[name], app, threaded=True, request_handler=_Quiet)
-                self._servers[name], self._ports[name] = server, server.port
+                self._servers[name] = server
                 threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
     def stop(self, *names: str) -> None:
@@ -237,7 +242,7 @@ def _provider(state: Provider) -> flask.Flask:
             return "alice"
 
     class RefreshTokenGrant(grants.RefreshTokenGrant):
-        INCLUDE_NEW_REFRESH_TOKEN = True
+        INCLUDE_NEW_REFRESH_TOKEN = property(lambda _: state.rotates)
         TOKEN_ENDPOINT_AUTH_METHODS = ("client_secret_basic", "client_secret_post", "none")
 
         def authenticate_refresh_token(self, refresh_token: str) -> Token | None:
@@ -253,7 +258,7 @@ def _provider(state: Provider) -> flask.Flask:
             return refresh_token.user
 
         def revoke_old_credential(self, refresh_token: Token) -> None:
-            refresh_token.revoked = refresh_token.used = True
+            refresh_token.revoked = refresh_token.used = state.rotates
 
     class ClientCredentialsGrant(grants.ClientCredentialsGrant):
         TOKEN_ENDPOINT_AUTH_METHODS = ("client_secret_basic", "client_secret_post", "private_key_jwt")
@@ -300,7 +305,7 @@ def _provider(state: Provider) -> flask.Flask:
     def metadata() -> dict[str, Any]:
         told = {
             "issuer": state.issuer,
-            "authorization_endpoint": f"{state.issuer}/authorize",
+            "authorization_endpoint": f"{state.issuer}/authorize{state.query}",
             "token_endpoint": f"{state.issuer}/token",
             "revocation_endpoint": f"{state.issuer}/revoke",
             "device_authorization_endpoint": f"{state.issuer}/device",

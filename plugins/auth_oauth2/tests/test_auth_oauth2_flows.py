@@ -263,6 +263,83 @@ async def test_refresh_token(home: Doorward, provider: Provider) -> None:
     assert home.environ["FIRST"] not in file.read_text()
 
 
+def begun(home: Doorward, provider: Provider, **more: Any) -> dict[str, Any]:
+    """The settings of a refresh token that was not used yet."""
+    client, settings = prepared(provider, "client_secret_basic")
+    token = provider.issue("alice")
+    token.client_id, home.environ["FIRST"] = client.client_id, token.refresh_token
+    home.environ["CLIENT"] = settings.pop("client_secret")
+    settings |= {"flow": "refresh_token", "refresh_token": "${FIRST}", "client_secret": "${CLIENT}"}
+    return settings | {"token_url": f"{provider.issuer}/token", **more}
+
+
+async def test_stored_tokens_that_cannot_be_read(home: Doorward, provider: Provider) -> None:
+    """With another `vault_key`, without one, or when the file is damaged, calls and `doctor` say so and nothing is
+    sent: the configured refresh token has been replaced. With the right key all goes on."""
+    settings = begun(home, provider)
+    right = home.auth(key="the key", **settings)
+    assert await right.check() == "gets its tokens by itself"
+    async with home.http(right) as http:
+        assert (await http.get("/me")).status_code == 200
+    [file] = home.files()
+    whole = file.read_text()
+    for key, text in (("another", whole), ("", whole), *(("the key", whole[:n]) for n in (0, 5, 20, len(whole) - 9))):
+        file.write_text(text)
+        auth = home.auth(key=key, **settings)
+        async with home.http(auth) as http:
+            for _ in range(2):
+                with pytest.raises(ConfigError, match=r"\.json: cannot be read: .* another `vault_key`, or is damaged"):
+                    await http.get("/me")
+        with pytest.raises(ConfigError, match="cannot be read"):
+            await auth.check()
+    assert len(provider.asked("/token")) == 1
+    file.write_text(whole)
+    async with home.http(home.auth(key="the key", **settings)) as http:
+        assert (await http.get("/me")).status_code == 200
+
+
+async def test_a_refresh_token_that_was_replaced_is_not_sent_again(home: Doorward, provider: Provider) -> None:
+    """Not when its successor is gone or belongs to other settings; another one is sent."""
+    settings = begun(home, provider)
+    async with home.http(home.auth(**settings)) as http:
+        assert (await http.get("/me")).status_code == 200
+    for lost in (False, True):
+        if lost:
+            home.files()[0].unlink()
+        async with home.http(home.auth(**settings | ({} if lost else {"scope": "read write"}))) as http:
+            with pytest.raises(ConfigError, match="the configured refresh token was used, and its successor is not"):
+                await http.get("/me")
+    assert len(provider.asked("/token")) == 1
+    async with home.http(home.auth(**begun(home, provider))) as http:
+        assert (await http.get("/me")).status_code == 200
+
+
+async def test_a_client_secret_that_changes_keeps_the_successor(home: Doorward, provider: Provider) -> None:
+    """The configured refresh token is used up: its successor goes on with the new secret."""
+    settings = begun(home, provider)
+    async with home.http(home.auth(**settings)) as http:
+        assert (await http.get("/me")).status_code == 200
+    home.environ["CLIENT"] = provider.clients[settings["client_id"]].client_secret = "the-new-secret-of-the-client"
+    for token in provider.tokens:
+        token.revoked = True
+    async with home.http(home.auth(**settings)) as http:
+        assert (await http.get("/me")).status_code == 200
+    assert provider.asked("/token")[1]["refresh_token"] != home.environ["FIRST"]
+
+
+async def test_a_provider_that_replaces_no_refresh_token(home: Doorward, provider: Provider) -> None:
+    """The configured one is sent each time."""
+    settings = begun(home, provider)
+    provider.rotates = False
+    for number in (1, 2):
+        async with home.http(home.auth(**settings)) as http:
+            assert (await http.get("/me")).status_code == 200
+        assert len(provider.asked("/token")) == number
+        for token in provider.tokens:
+            token.revoked = True
+    assert {form["refresh_token"] for form in provider.asked("/token")} == {home.environ["FIRST"]}
+
+
 @pytest.mark.slow
 async def test_device_code(home: Doorward, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
     """RFC 8628: a code, a page, polls that slow down when told to; then a login like any other."""

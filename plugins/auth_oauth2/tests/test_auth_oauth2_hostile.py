@@ -337,18 +337,28 @@ async def test_what_a_provider_says_is_told(victim: Doorward, liar: Liar) -> Non
         await victim.auth().login(Code())
 
 
-async def test_another_state(victim: Doorward, liar: Liar, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_another_state(victim: Doorward, liar: Liar, until: Any) -> None:
     """An address with another state, or none, is no answer: it gets an error, and the login goes on waiting."""
-    from doorward_auth_oauth2 import redirect
-
-    monkeypatch.setattr(redirect, "MAX_LOGIN_SECONDS", 0.3)
     liar.issues()
     for change in (lambda end: end[:-1] + "x", lambda end: end.partition("&state")[0], lambda end: end + "&state=two"):
         person = Code(change)
-        with pytest.raises(ServerError, match="nobody has logged in"):
-            await victim.auth().login(person)
+        login = asyncio.ensure_future(victim.auth().login(person))
+        await until(lambda person=person: person.seen)
         assert person.seen[0][0] == 400
+        assert not login.done()
+        login.cancel()
+        await asyncio.wait([login])
     assert "/token" not in liar.posted()
+
+
+async def test_a_login_that_nobody_ends(victim: Doorward, liar: Liar, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is given up after a while, and says so."""
+    from doorward_auth_oauth2 import redirect
+
+    monkeypatch.setattr(redirect, "MAX_LOGIN_SECONDS", 0.0)
+    liar.issues()
+    with pytest.raises(ServerError, match="nobody has logged in"):
+        await victim.auth().login(Code(lambda end: end.partition("&state")[0]))
 
 
 async def test_another_issuer(victim: Doorward, liar: Liar) -> None:
@@ -362,7 +372,7 @@ async def test_another_issuer(victim: Doorward, liar: Liar) -> None:
 @pytest.mark.slow
 async def test_the_receiver() -> None:
     """It answers one request, to the right path, on loopback; whatever else comes does it no harm."""
-    async with Redirect(0) as redirect, httpx2.AsyncClient() as client:
+    async with Redirect(0) as redirect, httpx2.AsyncClient(timeout=None) as client:
         redirect.expect("https://login.example.com/authorize?state=expected-state")
         base = redirect.uri.removesuffix("/callback")
         assert base.startswith("http://127.0.0.1:")

@@ -6,10 +6,12 @@ import json
 import stat
 import sys
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from doorward import ConfigError, LoginRefused, ServerError
+from doorward_testing import reserve_port
 
 from .conftest import Doorward, LoginPrompt
 from .provider import Provider
@@ -69,7 +71,7 @@ async def test_all_is_concealed(home: Doorward, provider: Provider) -> None:
 async def test_a_registered_client(home: Doorward, provider: Provider, method: str) -> None:
     """A client of the provider's own, with a fixed redirect port, and a secret in the place that it wants."""
     provider.register = False
-    client = provider.client(method, f"http://127.0.0.1:{(port := free_port())}/callback")
+    client = provider.client(method, f"http://127.0.0.1:{(port := reserve_port())}/callback")
     if method == "none":
         client.client_secret = ""
     settings = (
@@ -84,10 +86,29 @@ async def test_a_registered_client(home: Doorward, provider: Provider, method: s
     assert [file for file in home.files() if client.client_secret and client.client_secret in file.read_text()] == []
 
 
+@pytest.mark.parametrize("published", [True, False])
+async def test_a_login_page_with_a_query(home: Doorward, provider: Provider, published: bool) -> None:
+    """RFC 6749 section 3.1: it stays, as providers have it that serve several policies; what we send wins."""
+    provider.query = "?policy=sign%20in&state=theirs"
+    settings: dict[str, Any] = {"params": {"audience": "us"}}
+    if not published:
+        client = provider.client("none", f"http://127.0.0.1:{(port := reserve_port())}/callback")
+        client.client_secret, provider.publish = "", False
+        settings |= {"authorization_url": f"{provider.issuer}/authorize{provider.query}", "redirect_port": port}
+        settings |= {"token_url": f"{provider.issuer}/token", "client_id": client.client_id, "scope": "read"}
+    auth, person = home.auth(**settings), LoginPrompt()
+    await auth.login(person)
+    query = parse_qs(urlsplit(person.pages[0]).query)
+    assert (query["policy"], query["audience"], query["response_type"]) == (["sign in"], ["us"], ["code"])
+    assert (len(query["state"]), "theirs" in query["state"]) == (1, False)
+    async with home.http(auth) as client:
+        assert (await client.get("/me")).status_code == 200
+
+
 async def test_a_provider_that_tells_nothing(home: Doorward, provider: Provider) -> None:
     """Without discovery the URLs are configured, and nothing else is asked."""
     provider.publish = provider.register = False
-    client = provider.client("client_secret_basic", f"http://127.0.0.1:{(port := free_port())}/callback")
+    client = provider.client("client_secret_basic", f"http://127.0.0.1:{(port := reserve_port())}/callback")
     auth = home.auth(
         authorization_url=f"{provider.issuer}/authorize",
         token_url=f"{provider.issuer}/token",
@@ -216,14 +237,6 @@ async def test_more_scopes(home: Doorward, provider: Provider) -> None:
         with pytest.raises(ServerError) as caught:
             await client.get("/admin")
     assert "Set scope" in str(caught.value.hint)
-
-
-def free_port() -> int:
-    import socket
-
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 async def test_the_port_is_taken(home: Doorward, provider: Provider) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import keyring
 import pytest
 from doorward import ConfigError
-from doorward_auth_kit import Vault
+from doorward_auth_kit import UnreadableEntry, Vault
 from doorward_auth_oauth2.login_store import Login, LoginStore
 from keyring.backend import KeyringBackend
 from keyring.backends import fail, null
@@ -61,13 +61,13 @@ def login(token: str, got: float = 1.0) -> Login:
 
 @pytest.mark.slow
 async def test_a_keyring(ring: Memory, tmp_path: Path) -> None:
-    """Where there is one, no file is written."""
+    """Where there is one, no login is in a file."""
     store = LoginStore(Vault(tmp_path / "oauth2"), "mine", "auto")
     assert await store.load() is None
     assert await store.save(login("one")) == "the keyring"
     assert (await store.load()) == login("one")
     assert list(ring.entries) == [("doorward", "mine")]
-    assert list(tmp_path.rglob("*.json")) == []
+    assert [file.read_text() for file in tmp_path.rglob("*.json")] == ["in the keyring"]
     assert await LoginStore(Vault(tmp_path / "oauth2"), "other", "auto").load() is None
     assert await store.forget()
     assert not await store.forget()
@@ -76,16 +76,18 @@ async def test_a_keyring(ring: Memory, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_locked_keyring(ring: Memory, tmp_path: Path) -> None:
-    """Is none; what was written meanwhile is newer than what it holds, and moves there when it opens."""
+    """Is not taken for an empty one; what was written meanwhile is newer than what it holds, and moves there when it
+    opens."""
     store = LoginStore(Vault(tmp_path / "oauth2"), "mine", "auto")
     await store.save(login("one", got=1))
     ring.locked = True
-    assert await store.load() is None
+    with pytest.raises(UnreadableEntry, match="stored as mine cannot be read: it is in a keyring, which is locked"):
+        await store.load()
     assert await store.save(login("two", got=2)) == str(tmp_path / "oauth2/mine.json")
     ring.locked = False
     assert (await store.load()) == login("two", got=2)
     await store.save(login("three", got=3))
-    assert list(tmp_path.rglob("*.json")) == []
+    assert [file.read_text() for file in tmp_path.rglob("*.json")] == ["in the keyring"]
     assert (await store.load()) == login("three", got=3)
     ring.locked = True
     only = LoginStore(Vault(tmp_path / "oauth2"), "mine", "keyring")
@@ -123,9 +125,16 @@ async def test_file_only(ring: Memory, tmp_path: Path) -> None:
         '{"tokens": {"access_token": "a"}, "got": "b"}',
     ],
 )
-async def test_what_cannot_be_read_is_nothing(tmp_path: Path, text: str) -> None:
+async def test_what_cannot_be_read_is_not_taken_for_nothing(tmp_path: Path, text: str) -> None:
+    """A damaged login is said, and can be replaced or forgotten."""
     store = LoginStore(Vault(tmp_path), "mine", "file")
     (tmp_path / "mine.json").write_text(text)
+    with pytest.raises(UnreadableEntry, match=r"mine\.json: cannot be read"):
+        await store.load()
+    await store.save(login("one"))
+    assert await store.load() == login("one")
+    (tmp_path / "mine.json").write_text(text)
+    assert await store.forget()
     assert await store.load() is None
 
 

@@ -300,22 +300,23 @@ async def test_a_wrong_password(home: Doorward, settings: dict[str, Any], monkey
 
 
 class Ahead:
-    """Time, some seconds on."""
+    """A clock that stands still, some seconds on."""
 
     def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
+        self._monotonic, self._epoch = time.monotonic() + seconds, time.time() + seconds
 
     def monotonic(self) -> float:
-        return time.monotonic() + self.seconds
+        return self._monotonic
 
     def time(self) -> float:
-        return time.time() + self.seconds
+        return self._epoch
 
 
 @pytest.mark.slow
 async def test_a_login_that_is_down(home: Doorward, monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls say so, the endpoint is asked about once a second; when it is back, so are they."""
     home.app.answers["/login"] = lambda handler: handler.say(503, {"message": "back soon"})
+    monkeypatch.setattr(renewal, "time", Ahead(0))
     async with home.http() as http:
         for _ in range(5):
             with pytest.raises(ServerError, match=r"/login failed with status 503: .back soon"):

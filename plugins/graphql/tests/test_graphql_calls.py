@@ -8,6 +8,7 @@ import time
 import httpx2
 import pytest
 from doorward import ApiError, File, InvalidArguments, Refused, ServerError, UnknownName
+from doorward_testing import reserve_port
 
 pytestmark = pytest.mark.anyio
 SMALL = "type Query { a(x: String): A n: Int } type Mutation { b: Int } type A { id: ID name: String }"
@@ -270,8 +271,9 @@ async def test_graphql_limits_of_the_server(api, upstream):
 
 async def test_graphql_unreachable(api):
     """A server that is not there is named, with what to check."""
-    made = await api("http://127.0.0.1:9/graphql", sdl=SMALL)
-    with pytest.raises(ServerError, match=r"http://127.0.0.1:9 cannot be reached") as caught:
+    url = f"http://127.0.0.1:{reserve_port()}"
+    made = await api(f"{url}/graphql", sdl=SMALL)
+    with pytest.raises(ServerError, match=rf"{url} cannot be reached") as caught:
         await made.call("n")
     assert "`url`" in caught.value.hint
 

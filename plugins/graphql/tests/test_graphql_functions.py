@@ -6,6 +6,8 @@ import json
 
 import pytest
 from doorward import ConfigError
+from doorward_graphql.functions import compile_schema
+from graphql import build_schema, introspection_from_schema
 
 pytestmark = pytest.mark.anyio
 
@@ -183,3 +185,36 @@ async def test_graphql_types_that_hold_each_other(api):
     types = " ".join(f"type {name} {{ id: ID {fields} }}" for name in names)
     shop = await api(sdl=f"type Query {{ {fields} }} {types}", depth=5)
     assert all(len(f.data.get("select", "").split()) < 400 for f in shop.functions.values())
+
+
+WRONG = """type Query { good(id: ID): Item bad: Missing worse(x: Nope): Item odd: In }
+type Item { id: ID name: Gone other: String }
+input In { a: Int b: Lost }
+union U = Item | Absent
+type Impl implements Nowhere { id: ID }
+type Mutation { pay(i: In!): Item broken(i: Item): Item }"""
+
+
+async def test_graphql_a_wrong_field_loses_itself_alone(api):
+    """What is wrong in a schema is skipped with its place and why, and the other functions of the server are there."""
+    compiled = (await api(sdl=WRONG)).compiled
+    assert [f.name for f in compiled.functions] == ["good", "pay"]
+    skipped = {each.where: each.why for each in compiled.skipped}
+    assert skipped["Query.bad"] == "the type 'Missing' is unknown"
+    assert skipped["Query.odd"] == "the type 'In' cannot stand here"
+    assert {"Query.worse.x", "Item.name", "In.b", "U", "Impl", "Mutation.broken.i"} <= skipped.keys()
+
+
+def test_graphql_a_wrong_field_of_an_introspection_loses_itself_alone():
+    """The same for an answer to introspection, in which anything may stand."""
+    sdl = "type Query { good(e: E): Item bad: Item worse(x: ID): Item odd: Item n: Int } type Item { id: ID } enum E { A B }"
+    told = json.loads(json.dumps(introspection_from_schema(build_schema(sdl))))
+    types = {each["name"]: each for each in told["__schema"]["types"]}
+    fields = types["Query"]["fields"]
+    fields[1]["type"]["name"] = "Missing"
+    fields[2]["args"][0]["type"] = {"kind": "OBJECT", "name": "Item", "ofType": None}
+    fields[3]["name"], fields[4]["type"] = "a-b", None
+    types["E"]["enumValues"][1]["name"] = "true"
+    compiled = compile_schema("api", json.dumps(told), 2, {})
+    assert [f.name for f in compiled.functions] == ["good"]
+    assert {each.where for each in compiled.skipped} == {"Query.bad", "Query.worse.x", "Query.a-b", "Query.n", "E.true"}

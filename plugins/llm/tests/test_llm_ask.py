@@ -8,6 +8,7 @@ import json
 import pytest
 from doorward import hookimpl
 from doorward.serving import as_text
+from doorward_testing import reserve_port
 from doorward_testing.samples import MemoryCache
 
 from .conftest import completion
@@ -131,7 +132,7 @@ async def test_a_failed_request_gives_tokens_back(asking, provider):
         assert (await gate.execute(ask)).usage["other"] == {"rounds": 1}
         provider.answers = ["for ever"]
         assert (await gate.execute(ask)).usage["other"] == {"rounds": 1, "tokens": 104}
-    async with asking(base_url="http://127.0.0.1:9/v1") as gate:
+    async with asking(base_url=f"http://127.0.0.1:{reserve_port()}/v1") as gate:
         assert (await gate.execute(ask)).usage["other"] == {"rounds": 1}
     async with asking(api_key="${NOT_SET}") as gate:
         assert not (await gate.execute(ask)).usage

@@ -11,6 +11,7 @@ from doorward import ApiError, ConfigError, Refused, ServerContext, ServerError
 from doorward_llm import LLM
 from doorward_llm.http import MAX_RESPONSE_BYTES
 from doorward_llm.models import Completion, Models
+from doorward_testing import reserve_port
 from httpx2 import BasicAuth
 
 from .conftest import completion
@@ -171,8 +172,9 @@ async def test_a_lost_connection(models, provider):
 
 async def test_nobody_is_there(models, provider):
     """A closed port is told with where it is and what to check."""
-    with pytest.raises(ServerError, match=r"http://127\.0\.0\.1:9 cannot be reached") as caught:
-        await models(base_url="http://127.0.0.1:9/v1").complete(HELLO)
+    url = f"http://127.0.0.1:{reserve_port()}"
+    with pytest.raises(ServerError, match=rf"{url} cannot be reached") as caught:
+        await models(base_url=f"{url}/v1").complete(HELLO)
     assert "base_url" in caught.value.hint
 
 

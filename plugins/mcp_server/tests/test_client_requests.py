@@ -333,8 +333,9 @@ async def test_tokens_are_good_for_one_retry(gateway: Any) -> None:
     yes = {"1": t.ElicitResult(action="accept", content={"colour": "blue"})}
     async with (
         gateway() as gate,
+        gateway('state = "elsewhere"' + CONFIG) as stranger,
         connected(gate, elicitation_callback=red) as client,
-        connected(gate, elicitation_callback=red) as other,
+        connected(stranger, elicitation_callback=red) as other,
     ):
         asked = await first(client, code)
         assert isinstance(asked, t.InputRequiredResult)
@@ -345,7 +346,7 @@ async def test_tokens_are_good_for_one_retry(gateway: Any) -> None:
                 await first(client, code, input_responses=yes, request_state=state)
         with pytest.raises(MCPError, match="Invalid or expired requestState"):
             await first(client, code + "\n", input_responses=yes, request_state=asked.request_state)
-        with pytest.raises(MCPError, match="Invalid or expired requestState"):  # another server has another key
+        with pytest.raises(MCPError, match="Invalid or expired requestState"):  # another state folder has another key
             await first(other, code, input_responses=yes, request_state=asked.request_state)
         again = await first(client, code, input_responses={}, request_state=asked.request_state)
         assert isinstance(again, t.InputRequiredResult)
@@ -375,7 +376,7 @@ async def test_an_answer_that_comes_too_late() -> None:
     waited: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
     run.open["1"] = asked, waited
     waited.cancel()
-    run.answered(run.ctx)
+    run.answered(run.ctx.params["inputResponses"])
     assert not run.open
 
 

@@ -19,6 +19,7 @@ from doorward.config.config import validate
 from doorward.secrets.store import Secrets
 from doorward_mcp_upstream.connections.settings import MCPSettings
 from doorward_mcp_upstream.upstream import Upstream
+from doorward_testing import reserve_port
 
 SERVERS = Path(__file__).parent / "servers"
 SDK, RAW = str(SERVERS / "sdk.py"), str(SERVERS / "raw.py")
@@ -100,9 +101,7 @@ class Listening:
     """A server of `servers/sdk.py` on loopback that can be stopped and started again at the same port."""
 
     def __init__(self, kind: str, era: str = "", env: Mapping[str, str] | None = None) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
+        self.port = reserve_port()
         self.url = f"http://127.0.0.1:{self.port}/mcp"
         self._command = [sys.executable, SDK, kind, str(self.port)]
         self._env = {**os.environ, "ERA": era, **(env or {})}

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,33 @@ async def test_one_that_dies_in_a_call_is_quoted_and_started_again(upstreams: Up
     assert await tool(upstream, "echo") == "{}"
 
 
+async def test_a_shared_one_is_not_quoted_to_a_principal(upstreams: Upstreams) -> None:
+    """What one principal sent may stand in its standard error: the others are told where the operator finds it."""
+    call = replace(call_of(None), principal="ann")
+    with pytest.raises(ServerError, match="SIGKILL") as caught:
+        await upstreams.raw("").request("tools/call", {"name": "die"}, call=call)
+    assert "cheese" not in f"{caught.value} {caught.value.hint}"
+    assert "stderr.log" in str(caught.value.hint)
+    assert "out of cheese" in (upstreams.state / "stderr.log").read_text()
+
+
+@pytest.mark.slow
+async def test_one_that_a_call_hung_is_started_anew(upstreams: Upstreams, later: Any, until: Any) -> None:
+    """A process that answers nothing after a call was given up, not even a ping, is ended; the next call starts one."""
+    upstream = upstreams.raw("", timeout=100)
+    pid = await pid_of(upstream)
+    os.kill(pid, signal.SIGSTOP)
+    call = asyncio.create_task(tool(upstream, "echo"))
+    await until(lambda: upstream._flights)
+    later(101)
+    with pytest.raises(ServerError, match="did not answer"):
+        await call
+    later(60)
+    await until(lambda: upstream._connection is None)
+    assert await pid_of(upstream) != pid
+    await upstream.close()  # while the clocks are moved on
+
+
 async def test_an_idle_death_is_noticed_at_once(upstreams: Upstreams, until: Any) -> None:
     upstream = upstreams.raw("")
     await tool(upstream, "echo")
@@ -209,6 +237,7 @@ async def test_idle_servers_are_disconnected(upstreams: Upstreams, until: Any) -
     await until(lambda: not alive(pid))
     assert await tool(upstream, "echo") == "{}"
     assert await pid_of(upstream) != pid
+    await upstream.close()  # while the clocks are moved on
 
 
 async def test_one_that_fails_again_and_again_is_left_alone_for_a_while(upstreams: Upstreams, later: Any) -> None:

@@ -110,9 +110,17 @@ async def api(tmp_path: Path, upstream: Upstream, anyio_backend: str) -> AsyncIt
         )
         (tmp_path / name).write_bytes(raw)
         settings = {"spec": name, "base_url": upstream.url, **settings}
-        source = OpenAPI(ServerContext("api", OpenAPI.Settings(**settings), tmp_path, tmp_path / "state", lambda: auth))
+        definitions: dict[str, Any] = {}
+        source = OpenAPI(
+            ServerContext(
+                *("api", OpenAPI.Settings(**settings), tmp_path, tmp_path / "state", lambda: auth),
+                definition=definitions.get,
+            )
+        )
         opened.append(source)
-        return Api(source, await source.compile())
+        compiled = await source.compile()
+        definitions.update(compiled.definitions)
+        return Api(source, compiled)
 
     yield make
     for source in opened:

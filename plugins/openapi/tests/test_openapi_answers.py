@@ -12,7 +12,7 @@ import zlib
 import anyio
 import pytest
 from doorward import ApiError, Reply, ServerError, quoted
-from doorward_openapi.calls import answers
+from doorward_openapi.calls import answers, exchanges
 from doorward_openapi.calls.answers import Answer
 from doorward_openapi.wire import streams
 
@@ -363,3 +363,17 @@ async def test_openapi_large_answers_are_read_beside_the_loop(api, operation, up
     assert await call("op") == {"a": None, "b": None, "c": "x" * 100_000}
     upstream.answers["/x"] = (200, {"Content-Type": "application/json"}, b"no json " * 20_000)
     assert await call("op") == "no json " * 20_000
+
+
+@pytest.mark.parametrize("size", [10, 5_000_000])
+@pytest.mark.parametrize("charset", ["zlib", "bz2", "hex", "base64", "uu", "quopri", "rot13", "undefined", "nothing"])
+def test_openapi_a_charset_that_is_no_encoding_of_text(charset, size):
+    """Whatever the size of a text, a codec that makes no text of bytes counts as none."""
+    body = b"a" * size
+    assert answers.value_of("it", Answer(200, "", f"text/plain; charset={charset}", charset, body)) == body.decode()
+
+
+def test_openapi_equal_headers_are_joined_at_once():
+    """As many header lines as fit into a head: no line copies those before it."""
+    found = exchanges.by_name([(b"X-A", b"b")] * 45_000)
+    assert found == {"x-a": ", ".join(["b"] * 45_000)}

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 from doorward import ApiError, Call, InvalidArguments, Reply, ServerError, quoted
 from doorward_openapi.calls import request
+from doorward_testing import reserve_port
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -388,8 +389,9 @@ async def test_openapi_answers_are_bounded(api, operation, upstream, monkeypatch
 
 async def test_openapi_unreachable_server(api, operation):
     """A server that does not listen is a ServerError with its address and advice, without query strings."""
-    made = await api(operation(parameters=[query("secret")]), base_url="http://127.0.0.1:9")
-    with pytest.raises(ServerError, match=r"http://127\.0\.0\.1:9 cannot be reached") as raised:
+    url = f"http://127.0.0.1:{reserve_port()}"
+    made = await api(operation(parameters=[query("secret")]), base_url=url)
+    with pytest.raises(ServerError, match=rf"{url} cannot be reached") as raised:
         await made.call("op", secret="do-not-tell")
     assert "do-not-tell" not in str(raised.value) + str(raised.value.hint)
     assert "base_url" in raised.value.hint
@@ -446,7 +448,7 @@ async def test_openapi_a_write_that_may_have_been_made_is_not_to_be_made_again(a
 
 
 async def test_openapi_a_write_that_was_not_sent_says_what_to_check(api, operation):
-    made = await api(operation("post"), base_url="http://127.0.0.1:9", retries=0)
+    made = await api(operation("post"), base_url=f"http://127.0.0.1:{reserve_port()}", retries=0)
     with pytest.raises(ServerError) as raised:
         await made.call("op")
     assert "base_url" in raised.value.hint

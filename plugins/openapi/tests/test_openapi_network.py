@@ -20,6 +20,7 @@ import httpx2
 import pytest
 from doorward import PRIVATE_ADDRESS, ApiError, Call, RateLimited, ServerError, is_loopback, not_public, not_public_name
 from doorward_openapi.calls.redirects import Hop, following
+from doorward_testing import reserve_port
 
 pytestmark = pytest.mark.anyio
 JSON = {"Content-Type": "application/json"}
@@ -714,8 +715,9 @@ async def test_openapi_a_redirect_to_who_does_not_answer_is_told_as_that(
 ) -> None:
     """The error names the host that cannot be reached, not the one that redirected, and the request is not made
     again."""
-    upstream.answers["/x"] = (302, {"Location": "http://127.0.0.1:9/file"}, b"")
-    made = await api(operation(), origins=["http://127.0.0.1:9"])
-    with pytest.raises(ServerError, match=r"redirected: http://127\.0\.0\.1:9 cannot be reached"):
+    nobody = f"http://127.0.0.1:{reserve_port()}"
+    upstream.answers["/x"] = (302, {"Location": f"{nobody}/file"}, b"")
+    made = await api(operation(), origins=[nobody])
+    with pytest.raises(ServerError, match=rf"redirected: {nobody} cannot be reached"):
         await made.call("op")
     assert len(upstream.seen) == 1

@@ -286,14 +286,14 @@ async def test_openapi_what_spans_parts_is_judged_as_what_it_reaches(
 
 
 def test_openapi_a_link_to_what_spans_parts_reaches_it() -> None:
-    """Links are judged by such routes, too, unless the function's own is more literal."""
+    """Redirects and links are judged by such routes, too, unless another one is more literal."""
     found = Routes(
         {"GET": [["/{scope}/locks", "a", ["scope"]], ["/subs/{id}", "b"], ["/{x}", "c", ["x"]]], "": ["/v1"]}
     )
     at = "http://a/v1/"
-    assert [r.id for r in found.reached("/subs/{id}", f"{at}subs/1/x/locks", f"{at}")] == ["a", "c"]
-    assert [r.id for r in found.reached("/subs/{id}", f"{at}subs/locks", f"{at}")] == ["a"]
-    assert [r.id for r in found.reached("/subs/{id}", f"{at}subs/1", f"{at}")] == []
+    assert [id for id, _ in found.meant("GET", f"{at}subs/1/x/locks", at)] == ["a", "c"]
+    assert [id for id, _ in found.meant("GET", f"{at}subs/locks", at)] == ["b", "a"]
+    assert [id for id, _ in found.meant("GET", f"{at}subs/1", at)] == ["b"]
 
 
 def test_openapi_a_query_chooses_of_routes_that_span_parts() -> None:
@@ -302,7 +302,6 @@ def test_openapi_a_query_chooses_of_routes_that_span_parts() -> None:
     found = Routes({"GET": [["/{scope}/locks", "a", scope], ["/{scope}/locks?comp=acl", "b", scope]], "": ["/v1"]})
     for query, others in (("", []), ("comp=acl", ["b"]), ("comp=list", [])):
         assert [r.id for r in found.others("GET", "/{scope}/locks", "/1/2/locks", query)] == others
-        assert [
-            r.id for r in found.reached("/{scope}/locks", f"http://a/v1/1/2/locks?{query}", "http://a/v1")
-        ] == others
+        meant = found.meant("GET", f"http://a/v1/1/2/locks?{query}", "http://a/v1")
+        assert [id for id, _ in meant] == (others or ["a"])
     assert [r.id for r in found.others("GET", "/{scope}/locks?comp=acl", "/1/2/locks", "comp=acl")] == []

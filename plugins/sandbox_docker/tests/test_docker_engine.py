@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 from doorward import ExecutorError
 from doorward_sandbox_docker import DockerExecutor, DockerSettings
+from doorward_testing import reserve_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
@@ -295,31 +296,25 @@ def certificates(tmp_path: Path, docker_engine: Any) -> Path:
 
 @pytest.mark.timeout(120)
 async def test_an_engine_behind_tls(
-    docker_engine: Any, executing: Any, certificates: Path, monkeypatch: pytest.MonkeyPatch, unused_port: int
+    docker_engine: Any, executing: Any, certificates: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Over TCP with certificates of both sides; what passes is whole, in both directions at once."""
+    address = f"tcp://127.0.0.1:{reserve_port()}"
     with docker_engine.running(own=True) as engine:
         await asyncio.to_thread(engine.build)
         await asyncio.to_thread(engine.stop)
         files = {"cacert": "ca.pem", "cert": "server-cert.pem", "key": "server-key.pem"}
         tls = [f"--tls{name}={certificates / file}" for name, file in files.items()]
-        await asyncio.to_thread(engine.start, "--tlsverify", *tls, "--host", f"tcp://127.0.0.1:{unused_port}")
+        await asyncio.to_thread(engine.start, "--tlsverify", *tls, "--host", address)
         monkeypatch.setenv("DOCKER_CERT_PATH", str(certificates))
         monkeypatch.setenv("DOCKER_TLS_VERIFY", "1")
-        async with executing(engine.settings(pool=0) | {"host": f"tcp://127.0.0.1:{unused_port}"}) as run:
+        async with executing(engine.settings(pool=0) | {"host": address}) as run:
             text = "äö" * 500_000
             code = "import asyncio, calc\nvalues = await asyncio.gather(*[calc.add(i) for i in range(200)])\nresult = [sum(values), text]"
             ended, _ = await run(f"text = ''\n{code}", params={"text": text})
             assert ended.error is None, ended.error
             assert ended.value == [sum(range(200)), text]
         assert await asyncio.to_thread(engine.empty, 2)
-
-
-@pytest.fixture
-def unused_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 # Images
@@ -459,6 +454,40 @@ async def test_podman(podman: Any, executing: Any) -> None:
         assert "Podman" in sentences
         assert "other settings" not in sentences
     assert await asyncio.to_thread(podman.empty, 3)
+
+
+EVERYWHERE = """
+import os
+left = []
+for folder, names, files in os.walk("/"):
+    if folder in ("/proc", "/sys"):
+        names.clear()
+    elif "left" in files:
+        left.append(folder)
+    else:
+        try:
+            open(os.path.join(folder, "left"), "x").close()
+        except OSError:
+            pass
+result = left
+"""
+
+
+@pytest.mark.slow
+async def test_podman_shares_no_folder_among_runs(podman: Any, executing: Any) -> None:
+    """Podman mounts writable folders of its own into a read-only container: no run finds there what another left, and
+    the probe of a second run looks for it. Where a container serves one run, they are too small to matter."""
+    from doorward import Limits
+    from doorward_jail.probes.probe import probe
+
+    async with executing(podman.settings(pool=1)) as run:
+        for _ in range(3):
+            ended, _ = await run(EVERYWHERE)
+            assert (ended.error, ended.value) == (None, [])
+        mounted = podman.containers()[0]["HostConfig"]["Tmpfs"]
+        assert {"noexec", "size=64k"} <= {*mounted["/var/tmp"].split(",")} & {*mounted["/run"].split(",")}
+        results = {each.probe: each for each in await probe(run.executor, Limits())}
+        assert results["earlier programs"].held, results["earlier programs"].says
 
 
 def test_counts_of_a_group_below(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from doorward import Gateway
 from doorward_search_embeddings import Embeddings
-from doorward_testing import Host
+from doorward_testing import Host, reserve_port
 
 WORDS = ["[UNK]", "forecast", "umbrella", "station", "outpost", "weather", "city"]
 VECTORS = [[0, 0, 0], [1, 0.1, 0], [1, 0, 0.1], [0, 1, 0.1], [0.1, 1, 0], [0.1, 0.1, 1], [0.2, 0.1, 0.9]]
@@ -86,7 +86,7 @@ class Endpoint:
             def log_message(self, *args: Any) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", reserve_port()), Handler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()

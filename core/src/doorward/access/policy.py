@@ -126,6 +126,11 @@ class Policy:
                 return f"{function.qualified}: {route[:200]} is not allowed {by} {key}"
         return ""
 
+    def bases(self, function: Function, principal: str) -> set[str]:
+        """The paths to which those of a server's functions are appended, "" included. Raises: DoorwardError if it
+        cannot be told."""
+        return {"", *(upstream.path for upstream in self._upstreams(function, principal))}
+
     def decide(self, call: Call, made: int, argument_bytes: int = -1) -> Decision:
         """What is decided of a call that nothing else refuses, with its arguments; `made` calls of its run came before.
         Raises: DoorwardError if it cannot be told."""

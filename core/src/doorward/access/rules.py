@@ -69,8 +69,8 @@ class Rules:
         method, _, path = route.partition(" ")
         found, paths = upstreams(), readings(path)
         for each in found:
-            shorter = {part for full in paths for part in _shorter(full, each.path)}
-            if any(at.covers(each, exactly=False) and _leads(at, method, shorter, any) for at in denied):
+            shortened = {part for full in paths for part in shorter(full, each.path)}
+            if any(at.covers(each, exactly=False) and _leads(at, method, shortened, any) for at in denied):
                 return "deny"
             lets = [at for at in self._allow_at if at.covers(each, exactly=True)] if routed else []
             if routed and not any(
@@ -144,7 +144,7 @@ def readings(path: str) -> set[str]:
     return found
 
 
-def _shorter(path: str, base: str) -> Iterator[str]:
+def shorter(path: str, base: str) -> Iterator[str]:
     """A path, and what is left of it without the first parts of a base path: a user may have moved a part of the route
     from the document to `base_url`."""
     yield path

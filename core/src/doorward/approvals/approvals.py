@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from doorward.approvals.asking_run import AskingRun
     from doorward.approvals.store import ApprovalStore
+    from doorward.arguments.documented_secrets import DocumentedSecrets
+    from doorward.catalog.catalog import Catalog
     from doorward.config.approval_settings import ApprovalSettings
     from doorward.model.calls import Call
     from doorward.model.clock import Clock
@@ -46,13 +48,15 @@ class Approvals:
         store: ApprovalStore | None,
         plugins: Plugins,
         servers: Servers,
+        catalog: Catalog,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._settings = settings
         self._store = store
         self._plugins = plugins
-        self._scrub = cache(servers.outgoing)
-        self.logins = Logins(settings, servers, self._scrub)
+        self._without_known = cache(servers.without_known)
+        self._catalog = catalog
+        self.logins = Logins(settings, servers, cache(servers.outgoing))
         self._now = now
         self._waited: set[str] = set()
         self._turns: WeakKeyDictionary[Clock, Turns] = WeakKeyDictionary()
@@ -108,14 +112,21 @@ class Approvals:
         from doorward.approvals.answering import answer  # for those who have somebody asked
         from doorward.approvals.narrow_rules import narrow_rule
         from doorward.approvals.shown import arguments_shown, lines_naming
+        from doorward.secrets.outgoing import without_drawn_tokens
 
         assert self._store is not None
-        now, scrub, most = self._now(), self._scrub(call.function.server), self._settings.open
+        now, most = self._now(), self._settings.open
+        without_known, documented = self._without_known(call.function.server), self.documented(call.function.server)
+        arguments = documented.without(call.function, call.arguments)
+
+        def scrub(text: str) -> str:
+            return without_drawn_tokens(without_known(documented.out_of(text)))
+
         new = ApprovalRequest(
             secrets.token_hex(8),
             call.function.qualified,
             effect(call.function),
-            arguments_shown(call.arguments, scrub),
+            arguments_shown(arguments, without_known, indent=2 if kind == "call" else None),
             call.principal,
             call.run,
             decision.rule,
@@ -136,6 +147,12 @@ class Approvals:
         if request is new:
             self._plugins.hook.approval_wanted(request=request, answer=partial(answer, self._store, request.id))
         return request
+
+    def documented(self, server: str) -> DocumentedSecrets:
+        """What takes the secrets out of arguments that the document of a server marks as such."""
+        from doorward.arguments.documented_secrets import DocumentedSecrets
+
+        return DocumentedSecrets(partial(self._catalog.definition, server))
 
     async def _settled(self, binding: Binding, id: str = "") -> ApprovalRequest | None:
         assert self._store is not None

@@ -1,4 +1,5 @@
-"""What a person is shown of a call: no credential is in it, and nothing in it passes for our own words.
+"""What a person is shown of a call: no credential is in it, everything else is, and nothing in it passes for our own
+words. What is a credential is told by its value, and by the function's document: an agent chooses what it calls things.
 
 Arguments and programs are written by agents. They are shown as JSON and as numbered lines, indented: a line break in a
 value stays an escape, and so does whatever a terminal would obey or a reader could not see.
@@ -13,11 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from doorward.data.clean_text import visible
-from doorward.data.marked_places import WORDS, in_words
+from doorward.data.quoting import in_one_line
 from doorward.model.approvals import ApprovalRequest
 from doorward.model.calls import File
-from doorward.secrets.detection import is_named_secret
-from doorward.secrets.redaction import REDACTED
+from doorward.model.outcomes import PlannedCalls
+from doorward.results.outcome_text import planned_calls
+from doorward.secrets.outgoing import without_drawn_tokens
 
 MAX_STORED_CHARACTERS = 200_000
 """Characters of arguments that are kept, to be shown."""
@@ -25,8 +27,11 @@ MAX_STORED_CHARACTERS = 200_000
 MAX_ASKED_CHARACTERS = 3000
 """Characters of arguments in a question to a client, whose window is small."""
 
+MAX_ASKED_OF_PLAN = 20_000
+"""The same for all calls of a plan, which are decided at once: beyond that, what is long in them is shortened."""
+
 MAX_ASKED_TOGETHER, _LEAST_OF_MANY = 8000, 300
-"""The same for all calls in one question, and what each of them has at least."""
+"""The same for several calls in one question, and what each of them has at least."""
 
 _BRIEF_TEXT, _BRIEF_LIST, _BRIEF_OBJECT = 200, 10, 50
 """Characters of a text, items and members that are shown of long arguments, so that none hides the next."""
@@ -38,9 +43,9 @@ _MAX_LINES, _MAX_LINE_CHARACTERS = 5, 160
 """Lines of a program that are shown, and their length."""
 
 
-def arguments_shown(arguments: Mapping[str, Any], scrub: Callable[[str], str]) -> str:
-    """The arguments of a call as JSON for a person."""
-    text = json.dumps(_masked(arguments), ensure_ascii=False, indent=2, default=_described)
+def arguments_shown(arguments: Mapping[str, Any], scrub: Callable[[str], str], indent: int | None = 2) -> str:
+    """The arguments of a call as JSON for a person. `scrub` knows the secrets of Doorward."""
+    text = json.dumps(_without_tokens(arguments), ensure_ascii=False, indent=indent, default=_described)
     return _cut(visible(scrub(text)), MAX_STORED_CHARACTERS, "they are too long to be kept")
 
 
@@ -62,7 +67,11 @@ def as_text(request: ApprovalRequest, most: int = MAX_STORED_CHARACTERS) -> str:
     parts = [f"{who} wants to {wants} ({request.effect})."]
     if request.rule or request.reason:
         parts.append(f"A person is asked because of {': '.join(filter(None, (request.rule, request.reason)))}")
-    parts.append(f"Arguments:\n{_indented(_brief(request, most, left))}")
+    if request.kind == "plan" and (plan := _read(request.arguments)) is not None:
+        counts, calls = _plan(plan, most, f"`doorward approvals show {request.id}`")
+        parts.append(f"Its calls: {counts}\n{_indented(calls)}")
+    else:
+        parts.append(f"Arguments:\n{_indented(_brief(request, most, left))}")
     if request.lines:
         parts.append("The lines of the program that name it:\n" + _indented("\n".join(request.lines)))
     return "\n\n".join(parts)
@@ -98,35 +107,35 @@ def _cut(text: str, most: int, why: str) -> str:
 
 def _brief(request: ApprovalRequest, most: int, left: str) -> str:
     """Arguments of which each is shown, if only its beginning: an agent chooses their order and their length."""
-    arguments, plan = request.arguments, request.kind == "plan"
-    if len(arguments) <= most and not plan:
+    arguments = request.arguments
+    if len(arguments) <= most:
         return arguments
-    try:
-        value = json.loads(_ESCAPE.sub(_in_json, arguments))
-    except ValueError:  # they were too long to be kept
+    if (value := _read(arguments)) is None:
         return _cut(arguments, most, left)
-    places = _places(value) if plan else {}
-    if len(text := in_words(value, places, _written)) <= most:
-        return text
-    text = in_words(value, places, lambda marked: _written(_shortened(marked)))
+    text = visible(json.dumps(_shortened(value), ensure_ascii=False, indent=2))
     return f"{_cut(text, most, left)}\n… what is long is NOT shown whole here: {left}"
 
 
-def _written(value: Any) -> str:
-    return visible(json.dumps(value, ensure_ascii=False, indent=2))
+def _plan(plan: Mapping[str, Any], most: int, left: str) -> tuple[str, str]:
+    """How many calls of each function a plan has, and each of them, in a line as the agent was shown it. None is left
+    out; if they are very long, arguments are shortened."""
+    counts = ", ".join(f"{function} ×{count}" for function, count in plan["counts"].items())
+    groups = [PlannedCalls(**each) for each in plan["changes"]]
+    lines = [visible(line) for line in planned_calls(groups)]
+    if sum(map(len, lines)) > (most := max(most, MAX_ASKED_OF_PLAN)):
+        each = max(_LEAST_OF_MANY, most // len(lines))
+        short = [visible(line) for line in planned_calls(groups, lambda value: in_one_line(_shortened(value)))]
+        lines = [line if len(line) <= each else f"{line[:each]}… {len(line) - each} more characters" for line in short]
+        lines.append(f"… what is long is NOT shown whole here: {left} shows all of it")
+    return counts, "\n".join(lines)
 
 
-def _places(plan: Any) -> dict[str, list[str]]:
-    """The places of what is told in words in a plan, which its calls list: they are taken out of these."""
-    return {
-        what: [
-            f"/{kind}/{number}/arguments{place}"
-            for kind in ("calls", "reads")
-            for number, call in enumerate(plan.get(kind, ()))
-            for place in call.pop(what, ())
-        ]
-        for what in WORDS
-    }
+def _read(arguments: str) -> Any:
+    """The value of arguments that are shown; `None` if they were too long to be kept."""
+    try:
+        return json.loads(_ESCAPE.sub(_in_json, arguments))
+    except ValueError:
+        return None
 
 
 def _in_json(escape: re.Match[str]) -> str:
@@ -148,15 +157,15 @@ def _shortened(value: Any) -> Any:
     return value
 
 
-def _masked(value: Any, name: str = "") -> Any:
-    """A value without the texts that are called like a credential."""
+def _without_tokens(value: Any) -> Any:
+    """A value without what looks like a credential, each text by itself: none hides the next."""
     match value:
+        case str():
+            return without_drawn_tokens(value)
         case Mapping():
-            return {str(key): _masked(part, str(key)) for key, part in value.items()}
+            return {str(key): _without_tokens(part) for key, part in value.items()}
         case list() | tuple():
-            return [_masked(part, name) for part in value]
-        case str() if value and name and is_named_secret(name):
-            return REDACTED
+            return [_without_tokens(part) for part in value]
     return value
 
 

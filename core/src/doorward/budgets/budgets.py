@@ -39,7 +39,8 @@ class Budgets:
         self._accounts: dict[tuple[int, str], Account] = {}
 
     @cached_property
-    def _file(self) -> UsageFile:
+    def file(self) -> UsageFile:
+        """Where all processes count."""
         from doorward.budgets.usage_file import UsageFile  # where there are no budgets, the start does not wait for it
 
         return UsageFile(self._state / "usage.db")
@@ -82,6 +83,12 @@ class Budgets:
                 self._accounts.setdefault(which, account)
                 log.warning("budget_not_given_back", principal=which[1], why=error.message)
 
+    async def close(self) -> None:
+        """Give back what was taken, and close the file."""
+        await self.flush()
+        if "file" in self.__dict__:
+            self.file.close()
+
     def _of(self, principal: str, server: str, *, runs: bool = False) -> list[Account]:
         """The accounts that pay for a call, or for a run."""
         from doorward.budgets.account import Account
@@ -94,7 +101,7 @@ class Budgets:
                 continue
             account = self._accounts.get((number, principal))
             if account is None:
-                account = self._accounts[number, principal] = Account(budget, place, principal, self._file)
+                account = self._accounts[number, principal] = Account(budget, place, principal, self.file)
             found.append(account)
         return found
 

@@ -46,6 +46,13 @@ _ADD = (
     " WHERE period <= excluded.period"
 )
 
+_STARTS = "[limits] rate"
+"""What stands for the budget where the runs of a minute are counted, each second by itself."""
+
+_OLD_STARTS = "DELETE FROM used WHERE budget = ? AND principal = ? AND NOT period BETWEEN ? AND ?"
+_UNUSED_STARTS = "UPDATE used SET amount = amount - ? WHERE budget = ? AND principal = ? AND unit = ?"
+_ALL_STARTS = "SELECT period, amount FROM used WHERE budget = ? AND principal = ? AND amount > 0 ORDER BY period"
+
 
 class Counter(NamedTuple):
     """What is counted: a unit (calls, bytes …) of one budget, for one principal."""
@@ -63,6 +70,8 @@ class UsageFile:
         self._file = SqliteFile(path, LAYOUT, event="usage_put_aside", hint=hint)
         self._path = path
         self._turns = threading.Lock()
+        self._db: sqlite3.Connection | None = None
+        self._which: tuple[int, int] | None = None
 
     def take(self, counter: Counter, period: int, limit: float, least: float, held: float) -> float:
         """Give back what is `held` (less than nothing if more was used than was taken), and take at least `least`.
@@ -91,6 +100,25 @@ class UsageFile:
         with self._writing() as db:
             db.executemany(_ADD, [(*counter, period, amount) for counter, amount in amounts.items()])
 
+    def start(self, principal: str, second: int, most: int, unused: tuple[int, int]) -> tuple[int, int]:
+        """Take some of the `most` runs that a principal may start in a minute, to be started in this `second` of the
+        epoch; and give back what is `unused` of those taken in another. Returns: how many were taken; and, if none
+        were, in how many seconds there will be one.
+
+        Raises: ConfigError if they cannot be counted.
+        """
+        with self._writing() as db:
+            db.execute(_OLD_STARTS, (_STARTS, principal, second - 60, second + 1))
+            if unused[1]:
+                db.execute(_UNUSED_STARTS, (unused[1], _STARTS, principal, str(unused[0])))
+            found = db.execute(_ALL_STARTS, (_STARTS, principal)).fetchall()
+            left = most - int(sum(amount for _, amount in found))
+            if left < 1:
+                return 0, max(1, found[0][0] + 61 - second)
+            taken = max(1, int(left * SHARE))
+            db.execute(_ADD, (_STARTS, principal, str(second), second, taken))
+            return taken, 0
+
     def all(self) -> dict[Counter, tuple[int, float]]:
         """Each counter with its period, and what was used in it. Raises: ConfigError."""
         with self._told():
@@ -102,8 +130,33 @@ class UsageFile:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        with self._told(), self._turns, self._file.transaction(WAIT_SECONDS, "synchronous = NORMAL") as db:
-            yield db
+        with self._told(), self._turns:
+            db = self._opened()
+            try:
+                db.execute("BEGIN IMMEDIATE")
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                self.close()
+                raise
+
+    def _opened(self) -> sqlite3.Connection:
+        """The one connection, which stays open: whoever closes the last one has to write all of the log back. It is a
+        new one if the file is another meanwhile."""
+        if self._db is None or self._which != self._file.place():
+            self.close()
+            self._db = self._file.opened(WAIT_SECONDS)
+            self._db.execute("PRAGMA synchronous = NORMAL")
+            self._which = self._file.place()
+        return self._db
+
+    def close(self) -> None:
+        """Close the file, until it is used again."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    __del__ = close
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:

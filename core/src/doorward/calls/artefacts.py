@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from doorward.arguments.files import handle
 from doorward.calls.artefact_store import ArtefactStore, StoredArtefact
@@ -19,6 +19,9 @@ from doorward.data.json_reading import decoded, read_json
 from doorward.model.calls import File
 from doorward.model.errors import InvalidArguments, LimitExceeded, UnknownName
 from doorward.model.outcomes import ARTEFACT_URI, Artefact
+
+if TYPE_CHECKING:
+    from doorward.host.processes import Process
 
 PREFIX = ARTEFACT_URI
 PAGE_BYTES = 32 * 2**10
@@ -105,8 +108,15 @@ class Artefacts:
     """
 
     def __init__(
-        self, store: ArtefactStore, *, most: int, seconds: float, clock: Callable[[], float] = time.monotonic
+        self,
+        store: ArtefactStore,
+        *,
+        most: int,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+        process: Process | None = None,
     ) -> None:
+        self._process = process
         self._store = store
         self._most = most
         self._seconds = seconds
@@ -121,7 +131,7 @@ class Artefacts:
             content, is_text = content.encode(errors="replace"), True
         if len(content) > self._most:
             raise LimitExceeded(f"a result of {len(content)} bytes is more than may be kept ({self._most})")
-        id = secrets.token_urlsafe(16)
+        id = (self._process.id if self._process else "") + secrets.token_urlsafe(16)
         self._make_room(len(content), principal)
         self._store.put(principal, id, StoredArtefact(content, type, self._clock() + self._seconds, name, is_text))
         return Artefact(PREFIX + id, type, len(content), name)
@@ -193,6 +203,11 @@ class Artefacts:
 
     def _find(self, uri: str, principal: str) -> StoredArtefact:
         kept = self._store.get(principal, uri.removeprefix(PREFIX).partition("?")[0])
+        if kept is None and self._process is not None and self._process.knows(uri.removeprefix(PREFIX)):
+            raise UnknownName(
+                f"the result {visible(uri[:200])} belongs to another process that shares this state folder",
+                hint="Results stay in their process: ask that one, or have it made again.",
+            )
         if kept is None or kept.until <= self._clock():
             raise UnknownName(
                 f"there is no result {visible(uri[:200])}",

@@ -123,11 +123,22 @@ class Broker:
             sent = len(await done(dump, bound, large=True) if large else in_one_piece(bound))
             if sent > (most := program.limits.result_bytes):
                 raise LimitExceeded(f"the arguments have {sent} bytes, more than {most}", hint="Send less at once.")
-            try:
-                decision = self._allow(run, call, sent)
-            except (Refused, GuardRefused) as refused:
-                decision = Decision("deny", (isinstance(refused, Refused) and refused.rule) or refused.kind)
-                raise
+            asked, count = call, run.made
+
+            def allow() -> Decision:
+                nonlocal decision
+                try:
+                    return self._allow(run, asked, sent, count)
+                except (Refused, GuardRefused) as refused:
+                    decision = Decision("deny", (isinstance(refused, Refused) and refused.rule) or refused.kind)
+                    raise
+
+            def allow_again() -> None:
+                """After a person was waited for: all may have changed meanwhile."""
+                self._check_unchanged(function, run)
+                allow()
+
+            decision = allow()
             sends = with_files(call, run)
             if (plan := run.changes) and (planned := await plan.meet(run, call, sends, decision)) is not None:
                 return Reply(planned)
@@ -137,7 +148,8 @@ class Broker:
             if not repeats or run.resumed:  # when it went out, it may have been another function
                 await run.settle(call, partial(self._servers.repeats_by, function.server, call.principal))
             if decision.then == "confirm" and not (plan and plan.covers(made, decision)):
-                await self._confirm(run, call, made, decision, sent)
+                await self._confirm(run, call, made, decision)
+                allow_again()
             if self.budgets.any:
                 await self.budgets.call(made, sent)
             self.reaches(call.principal, function.server)
@@ -147,7 +159,7 @@ class Broker:
                 run.sending(call)
             try:
                 out = True
-                result = await self._performing.perform(run, call, sent)
+                result = await self._performing.perform(run, call, sent, allow_again)
                 reply = result if isinstance(result, Reply) else Reply(result)
                 reply, size, received = await self._checks.reply(call, reply, run, scope, headers=headers)
             except SecretWithheld as withheld:
@@ -205,9 +217,10 @@ class Broker:
             client = run.client.of_call(server, partial(self.scrubbed, server, program.principal))
         allows = partial(self.permissions.lets, program, server)
         forbids = partial(self.permissions.policy.refusal_of_route, program, function)
+        refuses_further = partial(self.permissions.refusal_of_further, program, function)
         return Call(
             *(function, arguments, program.run, program.principal, program.deadline, client, run.clock),
-            *(allows, link, forbids, run.usage_of(server)),
+            *(allows, link, forbids, refuses_further, run.usage_of(server)),
             place=place,
         )
 
@@ -234,13 +247,14 @@ class Broker:
                 hint=f"The calls before it stay made, see `calls`. It is now:\n{text}",
             )
 
-    def _allow(self, run: CallContext, call: Call, size: int) -> Decision:
+    def _allow(self, run: CallContext, call: Call, size: int, made: int) -> Decision:
         """Check the policy, the configuration of the server, the guards and the limits, in this order. Returns: what
-        was decided of the call, perhaps that a person is to be asked. `size`: the bytes of its arguments.
+        was decided of the call, perhaps that a person is to be asked. `size`: the bytes of its arguments; `made`: which
+        call of its run it is.
 
         Raises: Refused, GuardRefused, LimitExceeded.
         """
-        program, made = run.program, run.made
+        program = run.program
         decision = self.permissions.decide(program, call, made - 1, size)
         if (refusal := self._plugins.hook.guard_call(call=call)) is not None:
             raise GuardRefused(f"{call.function.qualified}: {refusal}")
@@ -253,16 +267,13 @@ class Broker:
             raise LimitExceeded("the run's time is over")
         return decision
 
-    async def _confirm(self, run: CallContext, call: Call, made: Call, decision: Decision, size: int) -> None:
-        """Have a person approve of a call. It must be allowed afterwards, too: all may have changed meanwhile. `made`
-        is the call with handles in the place of its files, as rules know it."""
-        function = call.function
-        schema_hash = self._catalog.schema_hash(function.server, function.name)
+    async def _confirm(self, run: CallContext, call: Call, made: Call, decision: Decision) -> None:
+        """Have a person approve of a call. `made` is the call with handles in the place of its files, as rules know
+        it."""
+        schema_hash = self._catalog.schema_hash(call.function.server, call.function.name)
         await self._approvals.confirm(run, call, decision, schema_hash)
         if run.changes is not None:
             run.changes.approved(made, decision)
-        self._check_unchanged(function, run)
-        self.permissions.decide(run.program, made, run.made - 1, size)
 
     async def _undoable(self, run: CallContext, call: Call) -> Undoable | None:
         from doorward.calls.inverses import undoable  # for those who declare inverses
@@ -288,7 +299,7 @@ class Broker:
 
     async def close(self) -> None:
         """Give back what was taken of budgets and not spent."""
-        await self.budgets.flush()
+        await self.budgets.close()
 
     def reached(self, principal: str) -> frozenset[str]:
         """The servers that a principal's programs have called since the start."""

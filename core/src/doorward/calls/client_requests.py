@@ -16,7 +16,7 @@ from doorward.data.clean_text import clean_text
 from doorward.data.json_writing import exceeds
 from doorward.model.clock import Clock
 from doorward.model.errors import LimitExceeded, ServerError
-from doorward.model.interaction import Client
+from doorward.model.interaction import Client, LearnsRun
 
 METHODS = ("elicitation/create", "sampling/createMessage")
 """The requests that a client can get."""
@@ -50,6 +50,11 @@ class RunClient:
         self._calls: dict[object, tuple[float, float | None]] = {}
         self._told = 0
         self._last = 0.0
+
+    async def run_stored(self, run: str) -> None:
+        """Tell the client that its run can be resumed, if it wants to know."""
+        if isinstance(self._client, LearnsRun):
+            await self._client.run_stored(run)
 
     def of_call(self, server: str, scrub: Callable[[Any], Any]) -> Client:
         """The client for one call to a server. `scrub` takes secrets out of everything sent to it."""

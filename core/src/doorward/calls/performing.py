@@ -11,6 +11,8 @@ from doorward.model.errors import ApiError, DoorwardError, LimitExceeded, LoginR
 from doorward.plugins.failures import contained
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from doorward.approvals.logins import Logins
     from doorward.budgets.budgets import Budgets
     from doorward.calls.answer_checks import AnswerChecks
@@ -32,11 +34,12 @@ class Performing:
         self._logins, self._budgets = logins, budgets
         self._traces = bool(plugins.hook.trace_call.get_hookimpls())
 
-    async def perform(self, run: CallContext, call: Call, sent: int) -> Any:
-        """The answer of the source to a call of so many bytes; if a login is missing, once a person has logged in. If
-        its server takes no more requests for longer than the run has time, the run is suspended.
+    async def perform(self, run: CallContext, call: Call, sent: int, allow_again: Callable[[], None]) -> Any:
+        """The answer of the source to a call of so many bytes; if a login is missing, once a person has logged in, if
+        the call is still allowed then. If its server takes no more requests for longer than the run has time, the run
+        is suspended.
 
-        Raises: its errors, without credentials; LimitExceeded.
+        Raises: its errors, without credentials; LimitExceeded; what `allow_again` raises.
         """
         try:
             return await self._performed(call)
@@ -44,6 +47,7 @@ class Performing:
             run.waits(call, True)
             await self._logins.came(run, call, refused)
             run.waits(call, False)
+            allow_again()
             return await self._performed(call)
         except (RateLimited, ApiError) as refused:
             await self._renewed(run, call, refused, sent)

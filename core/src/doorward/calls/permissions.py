@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from doorward.access.policy import wanted
+from doorward.access.rules import readings, selected, shorter
 from doorward.model.decisions import ALLOWED, Decision
 from doorward.model.errors import Refused
 from doorward.model.functions import Function
@@ -12,6 +15,7 @@ from doorward.model.functions import Function
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
     from doorward.catalog.catalog import Catalog
+    from doorward.config.settings import ServerSettings
     from doorward.model.calls import Call
     from doorward.model.programs import Program
     from doorward.servers.registry import Servers
@@ -47,17 +51,71 @@ class Permissions:
 
     def lets(self, program: Program, server: str, id: str, route: str) -> bool:
         """Whether a program may also call the function with this original id and route, whatever the arguments."""
+        return not self._refusal_of(program, server, id, route)
+
+    def refusal_of_further(
+        self, program: Program, function: Function, request: str, functions: Sequence[tuple[str, str]]
+    ) -> str:
+        """Why a program may not make a further request for its call of a function, by its method and whole path;
+        "" if it may. `functions` are the original ids and routes of those that it may be a request for.
+
+        Raises: DoorwardError if it cannot be told.
+        """
+        for id, route in functions:
+            if why := self._refusal_of(program, function.server, id, route):
+                return why
+        if not functions and (why := self._refusal_of_unknown(program, function, request)):
+            return why
+        return self.policy.refusal_of_route(program, function, request)
+
+    def _refusal_of(self, program: Program, server: str, id: str, route: str) -> str:
+        """Why a program may not call the function with this original id and route with any arguments, or ""."""
         function = self._catalog.function(server, id)
         if function is None or function.route != route or not self._is_included(function):
-            return False
-        if self.policy.refusal(program, function) is not None:
-            return False
-        return not self.policy.by_call(function, program.principal)
+            return f"{route[:200]} is left out of {server}"
+        if (refusal := self.policy.refusal(program, function)) is not None:
+            return refusal
+        if self.policy.by_call(function, program.principal):
+            return f"calls of {function.qualified} are decided one by one, or need a person's approval"
+        return ""
+
+    def _refusal_of_unknown(self, program: Program, function: Function, request: str) -> str:
+        """Why a program may not make a request for its call of a function that belongs to no function, or "". It is
+        decided as a function of that route would be which nothing names. What may change something is not made."""
+        method, _, path = request.partition(" ")
+        unknown = f"{request[:200]} is no function of {function.server}"
+        if method not in ("GET", "HEAD"):
+            return f"{unknown}, and may change something"
+        everything = replace(program, functions=None)  # the caller's `functions` narrow nothing but functions
+        settings, paths = self._settings(function), readings(path)
+
+        def at(place: str) -> Function:
+            route = f"{method} {place}"
+            return Function(function.server, route, route, route=route, read_only=True, data=function.data)
+
+        below = {
+            part
+            for full in paths
+            for base in self.policy.bases(function, program.principal)
+            for part in shorter(full, base)
+        }
+        if settings is not None and any(selected(at(place), settings.exclude) for place in below):
+            return f"{request[:200]} is left out of {function.server}"
+        for other in map(at, sorted(paths)):
+            if refusal := self.policy.refusal(everything, other):
+                return f"{unknown}: {refusal}"
+            if self.policy.by_call(other, program.principal):
+                return f"{unknown}, and may need a person's approval"
+        return ""
 
     def _is_included(self, function: Function) -> bool:
         """Whether the configuration still includes a function, which may have been compiled under an earlier one."""
+        settings = self._settings(function)
+        return settings is None or wanted(function, settings)
+
+    def _settings(self, function: Function) -> ServerSettings | None:
         name = self._servers.modules.get(function.server)
-        return name is None or wanted(function, self._servers.configured[name].settings)
+        return None if name is None else self._servers.configured[name].settings
 
 
 def _refused(why: str, rule: str) -> Refused:

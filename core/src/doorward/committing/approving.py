@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from doorward.calls.client_requests import RunClient
-from doorward.data import marked_places
-from doorward.data.values import plain
+from doorward.data.json_writing import dump
+from doorward.data.values import cut, plain
 from doorward.model.calls import Call
 from doorward.model.clock import Clock
 from doorward.model.decisions import Decision
 from doorward.model.functions import Function
+from doorward.plans.shown import grouped, planned_call
 
 if TYPE_CHECKING:
     from doorward.approvals.approvals import Approvals
+    from doorward.arguments.documented_secrets import DocumentedSecrets
     from doorward.config.plan_settings import PlanSettings
     from doorward.model.interaction import Client
-    from doorward.model.outcomes import Awaited
+    from doorward.model.outcomes import Awaited, PlannedCall
     from doorward.model.programs import Program
     from doorward.plans.change_set import Change
+
+_MAX_BYTES = 150_000
+"""Of all calls of a plan, as they are kept to be shown: above it the arguments of each are cut. No call is left out."""
 
 
 class Waits(Exception):
@@ -48,8 +54,11 @@ class Approving:
     session = ""
     possible = True
 
-    def __init__(self, approvals: Approvals, program: Program, client: Client | None) -> None:
-        self._approvals = approvals
+    def __init__(
+        self, approvals: Approvals, program: Program, client: Client | None, find: Callable[[str], Function]
+    ) -> None:
+        """`find` knows the functions of the plan."""
+        self._approvals, self._find = approvals, find
         self.program, self.clock = program, Clock()
         self.client = RunClient(client, self.clock, program.limits.asking) if client else None
         self.awaited: list[tuple[Awaited, str]] = []
@@ -78,30 +87,27 @@ class Approving:
         """
         destructive = any(change.effect == "destructive" for change in changes)
         function = Function("doorward", "commit_plan", "commit_plan", destructive=destructive)
-        writes = [change for change in changes if change.number > 0]
-        calls = [
-            {"n": each.number, "function": each.function, "effect": each.effect} | _asking(each)
-            | _arguments(each)
-            for each in writes
-        ]  # fmt: skip
-        reads = [
-            {"n": f"dependent read {-each.number}" if each.number else "read again", "function": each.function}
-            | _asking(each) | _arguments(each)
-            for each in changes
-            if each.number <= 0
-        ]  # fmt: skip
-        shown = {"counts": dict(Counter(each.function for each in writes)), "calls": calls}
-        shown |= {"reads": reads} if reads else {}
+        shown = self._shown(changes, plain)
+        if len(dump(shown)) > _MAX_BYTES:
+            shown = self._shown(changes, partial(_cut, _MAX_BYTES // len(changes)))
         call = Call(function, shown, self.program.run, self.program.principal)
         exact = repr([asdict(each) for each in changes])
         await self._approvals.confirm(self, call, decision, exact, kind="plan")
 
+    def _shown(self, changes: Sequence[Change], cut: Callable[[Any], Any]) -> dict[str, Any]:
+        """All calls of a plan, as the agent was shown the first of them."""
+        documented: dict[str, DocumentedSecrets] = {}
 
-def _asking(change: Change) -> dict[str, str]:
-    decision = change.decision
-    return {"rule": decision.rule, "reason": decision.reason} if decision.then == "confirm" else {}
+        def shown(change: Change) -> PlannedCall:
+            function, number = self._find(change.function), change.number
+            if (secrets := documented.get(function.server)) is None:
+                secrets = documented[function.server] = self._approvals.documented(function.server)
+            name = number if number > 0 else f"dependent read {-number}" if number else "read again"
+            return planned_call(name, secrets.without(function, change.arguments), change.files, cut)
+
+        counts = Counter(change.function for change in changes if change.number > 0)
+        return {"counts": dict(counts), "changes": [asdict(each) for each in grouped(changes, shown)]}
 
 
-def _arguments(change: Change) -> dict[str, Any]:
-    arguments, places = marked_places.shown(dict(change.arguments), change.files, plain)
-    return {"arguments": arguments, **places}
+def _cut(most: int, arguments: Any) -> Any:
+    return cut(plain(arguments), most)

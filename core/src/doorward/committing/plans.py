@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from anyio import to_thread
@@ -73,7 +74,7 @@ class Plans:
         held: RunFile | None = None
         try:
             if principal is not None:
-                self._admission.admit(principal)
+                await self._admission.admit(principal)
             await self._ready()
             file, stored = await thread_to_its_end(
                 self._claimed, plan, principal, give_up=lambda claimed: claimed[0].close()
@@ -147,7 +148,8 @@ class Plans:
             return
         ask = ask or next((change.decision for change in asking.values()), None)
         if ask is not None:
-            await Approving(self._approvals, program, client).approve([*said.changes, *asking.values()], ask)
+            find = partial(self._broker.functions.find, principal=program.principal)
+            await Approving(self._approvals, program, client, find).approve([*said.changes, *asking.values()], ask)
             file.append([(b"Y", {"reads": [*asking]})])  # else a commit that found differences would use the yes up
             said.approved = True
             said.yes.update(asking)

@@ -118,15 +118,17 @@ def load(
     env_file: Path | str | None = None,
     environ: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
+    text: str | None = None,
 ) -> Loaded:
-    """Read the configuration. `options` of a command line are stronger than the file and the environment.
+    """Read the configuration. `options` of a command line are stronger than the file and the environment. `text` stands
+    for what the file has: whether it may be written.
 
     Raises: ConfigError if the file is missing or unreadable, or if something outside `[servers]` is wrong.
     """
     from doorward.config.distribution import find_distribution
 
     file = Path(path or DEFAULT_FILE)
-    now = _read_now(file)
+    now = _read_now(file, text)
     dotenv = Path(env_file) if env_file else file.parent / ".env"
     if env_file and not os.path.lexists(dotenv):
         raise ConfigError("there is no such file", place=str(dotenv), hint="Check --env-file.")
@@ -151,10 +153,10 @@ _Read = tuple[tuple[int, ...], dict[str, Any], dict[str, ConfigError]]
 """The stamp of a file, and what `read` gives."""
 
 
-def _read_now(file: Path) -> _Read:
+def _read_now(file: Path, text: str | None = None) -> _Read:
     """Raises: ConfigError."""
     found = stamp(file.stat()) if file.exists() else ()  # before it is read: a change meanwhile is seen the next time
-    return found, *read(file)
+    return found, *read(file, text)
 
 
 def _loaded(
@@ -238,10 +240,12 @@ def _server(name: str, table: Mapping[str, Any], file: Path, secrets: Secrets) -
     return Server(name, settings, options, place)
 
 
-def read(file: Path) -> tuple[dict[str, Any], dict[str, ConfigError]]:
-    """The file as a dictionary, and the errors of servers given twice: TOML forbids them, but the others can serve."""
+def read(file: Path, text: str | None = None) -> tuple[dict[str, Any], dict[str, ConfigError]]:
+    """The file, or a `text` for it, as a dictionary, and the errors of servers given twice: TOML forbids them, but the
+    others can serve."""
     try:
-        lines = file.read_text(encoding="utf-8-sig").split("\n")
+        text = file.read_text(encoding="utf-8-sig") if text is None else text.removeprefix("\ufeff")
+        lines = text.split("\n")
     except FileNotFoundError:
         hint = (
             "Run `doorward init`, or `doorward import` (it takes over what MCP clients have), "

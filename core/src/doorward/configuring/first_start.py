@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from doorward.cli.common import Project
+from doorward.cli.config_file import change_config
 from doorward.configuring.hidden import hidden
 from doorward.configuring.starter import starter
 from doorward.configuring.variables import write_env
-from doorward.host import files
 from doorward.model.errors import ConfigError
 
 _NOTE = "What the environment said when this file was written. What it still says is stronger than this file."
@@ -28,16 +28,10 @@ def first_start(project: Project) -> list[Path]:
         project.config.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(f"cannot be written: {error.strerror}", place=str(project.config)) from None
-    with files.alone(project.config):
-        if os.path.lexists(project.config):
-            return []
-        files.write(project.config, _text(os.environ).encode())
-        try:
-            project.load()
-        except ConfigError:  # or the next start would find it, and stop
-            project.config.unlink()
-            raise
-        return [project.config, *write_env(project.config.parent / ".env")]
+    there = os.path.lexists  # a link that leads nowhere is something, too
+    if not change_config(project, lambda before: None if there(project.config) else _text(os.environ)):
+        return []
+    return [project.config, *write_env(project.config.parent / ".env")]
 
 
 def _text(environ: Mapping[str, str]) -> str:

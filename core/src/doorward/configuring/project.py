@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from doorward.cli.common import Project, common, print_json, say
+from doorward.cli.config_file import change_config
 from doorward.configuring.first_start import first_start
 from doorward.configuring.starter import starter
 from doorward.configuring.variables import write_env
-from doorward.host import files
 from doorward.model.errors import ConfigError
 
 
@@ -47,5 +47,5 @@ def init(project: Project, force: bool, from_environment: bool) -> None:
 def begin(project: Project) -> list[Path]:
     """Write a configuration to start from, and its `.env`. Returns: the files that were written. Raises:
     ConfigError."""
-    files.write(project.config, starter().encode())
+    change_config(project, starter())
     return [project.config, *write_env(project.config.parent / ".env")]

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from doorward.cli.common import Project
+from doorward.cli.config_file import change_config
 from doorward.config.config import RESERVED_NAMES, module_name
 from doorward.config.settings import ServerSettings
 from doorward.configuring.starter import starter
-from doorward.host import files
 from doorward.model.errors import ConfigError, MissingSecret, PluginError
 
 if TYPE_CHECKING:
@@ -41,28 +41,25 @@ def put_server(
     file = project.config
     if not re.fullmatch(_NAME_PATTERN, name, re.ASCII):
         raise ConfigError(f"{name!r} cannot name a server", place=str(file), hint="Use letters, digits, - and _.")
-    with files.alone(file):
-        before = file.read_bytes() if file.exists() else None
-        text = before.decode() if before else starter()
+
+    def text(before: str | None) -> str:
+        text = before or starter()
         if name in servers_of(project):
             if not replace:
                 raise ConfigError("is there already", place=f"{file} [servers.{name}]", hint="--force replaces it.")
             text = without(file, text, name)
-        files.write(file, f"{text.rstrip()}\n\n{block(name, table)}{_comment(aside or {})}".encode())
-        try:
-            _check(project, name, table, later)
-        except ConfigError:
-            file.unlink() if before is None else files.write(file, before)
-            raise
+        return f"{text.rstrip()}\n\n{block(name, table)}{_comment(aside or {})}"
+
+    change_config(project, text, lambda loaded: _check(loaded, name, table, later))
 
 
 def remove_server(project: Project, name: str) -> None:
     """Remove `[servers.NAME]` from the configuration. The rest of the file stays as it is. Raises: ConfigError."""
     file = project.config
-    with files.alone(file):
-        before = file.read_bytes().decode()
-        after = without(file, before, name)
-        data = tomllib.loads(before.removeprefix("\ufeff"))
+
+    def text(before: str | None) -> str:
+        after = without(file, before or "", name)
+        data = tomllib.loads((before or "").removeprefix("\ufeff"))
         del data["servers"][name]
         left = tomllib.loads(after.removeprefix("\ufeff"))
         if {"servers": {}, **left} != {"servers": {}, **data}:
@@ -71,18 +68,18 @@ def remove_server(project: Project, name: str) -> None:
                 place=f"{file} [servers.{name}]",
                 hint="Remove it by hand.",
             )
-        files.write(file, after.encode())
+        return after
+
+    change_config(project, text)
 
 
-def _check(project: Project, name: str, table: Mapping[str, Any], later: bool) -> None:
-    """Find the faults that loading the configuration and compiling the server would find. Raises: ConfigError."""
-    from doorward.config import config
+def _check(loaded: Loaded, name: str, table: Mapping[str, Any], later: bool) -> None:
+    """Find the faults that compiling the server would find. Raises: ConfigError."""
     from doorward.config.distribution import find_index
     from doorward.config.validation import validate
     from doorward.model.settings import expand
     from doorward.plugins.manager import Plugins
 
-    loaded = config.load(project.config, env_file=project.env_file)
     if name in loaded.broken:
         raise loaded.broken[name]
     options = {key: value for key, value in table.items() if key not in ServerSettings.model_fields}
@@ -94,7 +91,7 @@ def _check(project: Project, name: str, table: Mapping[str, Any], later: bool) -
         if not later:
             raise
         return
-    validate(model, options, secrets=loaded.secrets, place=f"{project.config.name} [servers.{name}]")
+    validate(model, options, secrets=loaded.secrets, place=f"{loaded.file} [servers.{name}]")
     if not later:
         _check_auth(loaded, name)
 

@@ -42,6 +42,7 @@ def decoded(data: bytes, encoding: str = "utf-8") -> str:
     not one for text."""
     if len(data) <= PIECE_CHARACTERS:
         return data.decode(encoding, "replace")
+    b"a".decode(encoding, "replace")  # the next line would take a codec of bytes as well, such as zlib
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     return "".join(
         decoder.decode(data[at : at + PIECE_CHARACTERS], final=at + PIECE_CHARACTERS >= len(data))

@@ -89,8 +89,7 @@ class AllowedFunctions:
         return mask
 
     async def _made(self, index: Index, allows: Allows, servers: Sequence[str], *, here: bool) -> Mask:
-        """Server by server, those that are named: the rows are read here, where the database belongs, and judged in a
-        thread; or `here`, if upstreams are asked for, because servers belong here, too."""
+        """Server by server, those that are named."""
         import numpy as np
 
         mask = np.zeros(index.size, bool)
@@ -98,13 +97,15 @@ class AllowedFunctions:
             if server not in servers:
                 continue
             names = index.names[index.first[number] : index.first[number + 1]]
-            decode = self._catalog.stored_functions(server)
-            if here:
-                allowed = await _allowed_here(await off_loop(decode), allows)
-            else:
-                allowed = await off_loop(_allowed, decode, allows)
+            allowed = await allowed_names(self._catalog.stored_functions(server), allows, here=here)
             mask[index.first[number] : index.first[number + 1]] = [name in allowed for name in names]
         return mask
+
+
+async def allowed_names(decode: Callable[[], list[Function]], allows: Allows, *, here: bool) -> set[str]:
+    """The names of a server's functions that may be called. Their rows were read on the event loop, where the database
+    belongs; they are judged in a thread, or `here`, if upstreams are asked for, because servers belong here, too."""
+    return await _allowed_here(await off_loop(decode), allows) if here else await off_loop(_allowed, decode, allows)
 
 
 def both(one: Mask | None, other: Mask | None) -> Mask | None:

@@ -240,6 +240,22 @@ def alone(file: Path, patience: float = LOCK_WAIT_SECONDS) -> Iterator[None]:
         yield
 
 
+def shared_secret(file: Path, size: int) -> bytes:
+    """Random bytes in a file of this user alone, made once: all processes that ask get the same.
+
+    Raises: ConfigError if anything else is in its place; OSError.
+    """
+    own_folder(file.parent)
+    number = own_file(file, os.O_RDWR | os.O_CREAT)
+    try:
+        flocked(number, 10)
+        if len(found := os.pread(number, size, 0)) < size:
+            os.pwrite(number, found := os.urandom(size), 0)
+        return found
+    finally:
+        os.close(number)
+
+
 def beside(config: Path, value: Any) -> Any:
     """A path that exists, or a list of them, relative to the configuration's folder; any other value unchanged."""
     if isinstance(value, list):

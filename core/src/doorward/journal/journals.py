@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from doorward.config.plan_settings import PlanSettings
@@ -12,9 +14,11 @@ from doorward.journal.entries import PATIENCE_SECONDS
 from doorward.journal.recorder import Journal
 from doorward.journal_files.frames import NOT_KNOWN
 from doorward.journal_files.given import Given
-from doorward.journal_files.store import FileRuns
+from doorward.journal_files.store import RESUMABLE, FileRuns
 from doorward.model.decisions import Effect, effect
 from doorward.model.errors import InvalidArguments, Refused, StateError, UnknownName
+from doorward.model.outcomes import Outcome
+from doorward.model.programs import Failure
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,20 +28,14 @@ if TYPE_CHECKING:
     from doorward.journal.replay import StoredJournal
     from doorward.journal_files.store import RunFile, RunStore, StoredRun
     from doorward.model.functions import Function
-    from doorward.model.outcomes import Outcome
     from doorward.model.programs import Program
 
 _PATIENCE_WITH_OTHER_CODE = 0.05
 """Other code may leave calls out: then answers do not wait long for them."""
 
 _SHOWN_RUNS = 5
-
-RESUMABLE = {
-    "waiting": "it waits",
-    "interrupted": "it was interrupted: its client left, or Doorward was stopped",
-    "died": "its process died, or had no room to store the end",
-}
-"""States of runs that can go on, in words."""
+_LISTED_RUNS = 20
+_ABOUT_CHARACTERS = 80
 
 
 def state_in_words(stored: StoredRun) -> str:
@@ -132,6 +130,36 @@ class Journals:
             return None
         return endings.read(stored) if stored.state == "ended" else None
 
+    def open(self, principal: str | None) -> list[dict[str, Any]]:
+        """The runs of a principal that wait or were cut off, the newest first, without plans: what each waits for, and
+        what it has sent that may not be repeated."""
+        from doorward.journal.equal_runs import sent
+
+        found: list[dict[str, Any]] = []
+        for each in self.store.all(principal):
+            if each.state in RESUMABLE and each.for_ != "plan" and len(found) < _LISTED_RUNS:
+                with suppress(UnknownName, StateError):
+                    calls = sent(self.store.show(each.given.run, principal))
+                    found.append(_in_brief(each) | ({"sent": calls} if calls else {}))
+        return found
+
+    def give_up(self, run: str, principal: str | None) -> None:
+        """End a run that waits or was cut off, so that its program may be run again. What it did stays stored.
+
+        Raises: UnknownName; StateError if it runs, or has ended.
+        """
+        from doorward.journal import endings
+
+        file, stored = self.store.claim(run, principal)
+        try:
+            if stored.state == "ended":
+                raise _over(run)
+            error = Failure("program", "GivenUp", "this run was given up", hint="Its program may be run again.")
+            end = {"ok": False, "at": time.time(), "outcome": endings.said(Outcome(False, error=error))}
+            file.append([(b"O", end)])
+        finally:
+            file.close()
+
     def planning(self, mode: str, session: str) -> bool:
         """Whether a run is to be planned. Raises: InvalidArguments, Refused if it cannot be."""
         if mode not in ("run", "plan"):
@@ -220,12 +248,23 @@ def _read(stored: StoredRun) -> StoredJournal:
     return StoredJournal.read(stored)
 
 
+def _in_brief(stored: StoredRun) -> dict[str, Any]:
+    given = stored.given
+    created = datetime.fromtimestamp(given.created, UTC).isoformat(timespec="seconds")
+    about = given.description or given.code.strip().partition("\n")[0][:_ABOUT_CHARACTERS]
+    said = {"run": given.run, "state": RESUMABLE[stored.state], "for": [*stored.what], "cannot_resume": stored.lost}
+    return {key: value for key, value in (said | {"begun": created, "program": about}).items() if value}
+
+
+def _over(run: str, how: str = "") -> StateError:
+    return StateError(f"the run {run} is over{how}", hint=f"What it did: doorward runs show {run}")
+
+
 def _check(stored: StoredRun) -> None:
     """Raises: StateError if a run cannot go on."""
     run = stored.given.run
     if stored.state == "ended":
-        how = "it succeeded" if stored.ok else "it failed"
-        raise StateError(f"the run {run} is over: {how}", hint=f"What it did: doorward runs show {run}")
+        raise _over(run, ": it succeeded" if stored.ok else ": it failed")
     if stored.for_ == "plan":
         raise StateError(f"the run {run} is a plan, and complete", hint=f'commit_plan("{run}") carries it out.')
     if stored.lost:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from anyio import to_thread
 
 from doorward.data.json_writing import dump
 from doorward.data.offload import done, is_large, off_loop
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from doorward.journal.replay import StoredJournal
     from doorward.journal_files.store import RunFile, RunStore
     from doorward.model.calls import Call
+    from doorward.model.errors import RunInterrupted
     from doorward.model.outcomes import Outcome
     from doorward.plans.changes import Changes
 
@@ -51,8 +55,8 @@ class Journal(Events):
     file before and after each call. A run that goes on after a wait is always durable."""
 
     __slots__ = (
-        "_answered_calls", "_begun", "_died", "_known_by", "_offline", "_places", "_recorded", "_spent", "changes",
-        "schemas", "times",
+        "_answered_calls", "_begun", "_died", "_interrupted", "_known_by", "_offline", "_places", "_recorded", "_spent",
+        "changes", "schemas", "times",
     )  # fmt: skip
 
     def __init__(self, given: Given, store: RunStore, *, always: bool, most: int) -> None:
@@ -62,6 +66,7 @@ class Journal(Events):
         self._died = -1
         self._offline, self._spent = False, set[str]()
         self._known_by: dict[str, str] = {}
+        self._interrupted: asyncio.Future[RunInterrupted | None] | None = None
         self.times: list[float] = []
         """What the program read from its clocks before it was resumed."""
         self.schemas: Mapping[str, str] = {}
@@ -93,6 +98,11 @@ class Journal(Events):
     def resumed(self) -> bool:
         """Whether it goes on with calls that were made before."""
         return self._recorded.any
+
+    @property
+    def stored(self) -> bool:
+        """Whether it is in a file, so that it can be resumed whatever happens to this process."""
+        return self._file is not None and not self.why_not
 
     def end(self, *, ok: bool) -> Sequence[str]:
         """What there is to say at the end of a run, beside its outcome."""
@@ -211,15 +221,26 @@ class Journal(Events):
         """Make sure that a call may go out which may not be repeated. `known_by` is the header by which its server
         knows it if it comes again: only one that had it the first time is known.
 
-        Raises: OutcomeUnknown, LimitExceeded for a call that went out before the run was resumed, and may have been
-        made.
+        Raises: RunInterrupted, which ends the run, if another of the same program was cut off after it had written;
+        OutcomeUnknown, LimitExceeded for a call that went out before the run was resumed, and may have been made.
         """
+        if not self.resumed and self.changes is None and (error := await self._find_interrupted()) is not None:
+            suspends.fail(error)
+            raise error
         entry = self._under_way[call.place]
         if (by := self._known_by.get(call.function.server)) is None:
             by = self._known_by[call.function.server] = known_by()
         if entry.sent and not entry.out and entry.again is not True and not (by and by == entry.by):
             await self._unknown(entry, suspends)
         entry.by = by
+
+    async def _find_interrupted(self) -> RunInterrupted | None:
+        """Look for it once, before the first call that may not be repeated."""
+        from doorward.journal.equal_runs import interrupted  # for runs that write
+
+        if self._interrupted is None:
+            self._interrupted = asyncio.ensure_future(to_thread.run_sync(interrupted, self._store, self._given))
+        return await asyncio.shield(self._interrupted)
 
     def sending(self, call: Call) -> None:
         """A call goes out that may not be repeated: in a durable run, not before that is stored. Raises: StateError if

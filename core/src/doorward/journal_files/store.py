@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from doorward.data.json_writing import digest
 from doorward.host.files import flocked, own_file, own_folder
 from doorward.host.logs import log
 from doorward.journal_files import frames
@@ -29,6 +30,13 @@ if TYPE_CHECKING:
 State = Literal["running", "waiting", "interrupted", "died", "ended"]
 """What became of a run: a process runs it, it waits for something, its client left or Doorward was stopped, its process
 died, or it is over."""
+
+RESUMABLE = {
+    "waiting": "it waits",
+    "interrupted": "it was interrupted: its client left, or Doorward was stopped",
+    "died": "its process died, or had no room to store the end",
+}
+"""States of runs that can go on, in words."""
 
 FULL_HINT = "Tell the operator: is the disk of the state folder full?"
 
@@ -83,6 +91,10 @@ class RunStore(Protocol):
     def all(self, principal: str | None = None) -> list[StoredRun]:
         """The stored runs, the newest first, without their frames."""
 
+    def equal(self, given: Given) -> list[StoredRun]:
+        """Other runs of the same program, with the same parameters, of the same principal, with their frames: those
+        that no process has, and that have not ended. What cannot be read is left out."""
+
     def unread(self) -> int:
         """How many stored runs cannot be read: they were encrypted with another key, or are damaged."""
 
@@ -104,9 +116,10 @@ class FileRuns:
         self._heads: dict[Path, Head] = {}
         self._lock = Lock()
         self._sweeping = Thread()
+        self._ended: set[str] = set()
 
     def create(self, given: Given) -> RunFile:
-        box, path = self._box(given.run), self._path(given.run, given.principal)
+        box, path = self._box(given.run), self._folder / f"{self._equal(given)}-{given.run}.run"
         with _told():
             own_folder(self._folder, private=True)
             number = own_file(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
@@ -157,6 +170,26 @@ class FileRuns:
         found = (self._state(path, path.stem.rpartition("-")[2]) for path in self._paths(principal))
         kept = [each for each in found if each and (principal is None or each.given.principal == principal)]
         return sorted(kept, key=lambda each: each.given.created, reverse=True)
+
+    def equal(self, given: Given) -> list[StoredRun]:
+        found: list[StoredRun] = []
+        for path in self._folder.glob(f"{self._equal(given)}-*.run"):
+            run = path.stem.rpartition("-")[2]
+            if run != given.run and path.name not in self._ended:
+                with contextlib.suppress(OSError, ConfigError, StateError):
+                    found += self._open(path, run)
+        return found
+
+    def _open(self, path: Path, run: str) -> Iterator[StoredRun]:
+        """The run of a file, if no process has it and it has not ended; those that have are not looked at again."""
+        number = own_file(path, os.O_RDONLY, known=frames.are_in)
+        try:
+            if b"O" in frames.kinds(number):
+                self._ended.add(path.name)
+            elif flocked(number) and (stored := _read(_content(number), self._box(run), run)) is not None:
+                yield stored
+        finally:
+            os.close(number)
 
     def unread(self) -> int:
         return sum(self._state(path, path.stem.rpartition("-")[2]) is None for path in self._paths(None))
@@ -214,18 +247,19 @@ class FileRuns:
         finally:
             os.close(number)
 
-    def _path(self, run: str, principal: str) -> Path:
-        return self._folder / f"{hashlib.sha256(principal.encode()).hexdigest()[:12]}-{run}.run"
+    def _equal(self, given: Given) -> str:
+        """How the names of the files of equal programs of a principal begin."""
+        program = digest(given.code, given.language, given.params)
+        return f"{_whose(given.principal)}-{self._sealing.box('programs').keyed(program)[:12]}"
 
     def _paths(self, principal: str | None) -> list[Path]:
-        start = "" if principal is None else self._path("", principal).name.partition("-")[0]
-        return [*self._folder.glob(f"{start}*-*.run")]
+        return [*self._folder.glob("*-*.run" if principal is None else f"{_whose(principal)}-*.run")]
 
     def _found(self, run: str, principal: str | None) -> Path:
         if not _RUN.fullmatch(run):
             raise _unknown(run)
-        paths = [self._path(run, principal)] if principal is not None else [*self._folder.glob(f"*-{run}.run")]
-        if not paths or not paths[0].is_file():
+        paths = [path for path in self._paths(principal) if path.stem.endswith(f"-{run}") and path.is_file()]
+        if not paths:
             raise _unknown(run)
         return paths[0]
 
@@ -304,6 +338,10 @@ def _read(content: bytes, box: Box, run: str, *, everything: bool = True, runnin
         None if over is None else bool(over.get("ok")), lost, waits.get("until", 0),
         kept if everything else (), len(content),
     )  # fmt: skip
+
+
+def _whose(principal: str) -> str:
+    return hashlib.sha256(principal.encode()).hexdigest()[:12]
 
 
 def _content(number: int) -> bytes:

@@ -22,9 +22,11 @@ class Call:
     `clock`, which stands still while the client is asked something; `client` is the MCP client that asked for the run,
     if one did. `allows` says whether the run may also call another function of the server, by its original id and
     route; `forbids` why it may not send a method and whole path (`GET /v1/users`): for a source that finds out what the
-    call really is. `link` is the `Reply.link` of the page before; no program can set it. `usage` is what the run has
-    used of this server, and `details` what observers are told of this call besides: names, digests and counts, never
-    contents. A source adds to both. `trace` is the W3C context of a call that is followed (`traceparent`,
+    call really is. `refuses_further` says why a further request of the call (a redirect, a link, a page, a poll) may
+    not be made: by its method and whole path, and the original ids and routes of the functions that it may be a request
+    for, none if it is for no function. `link` is the `Reply.link` of the page before; no program can set it. `usage` is
+    what the run has used of this server, and `details` what observers are told of this call besides: names, digests and
+    counts, never contents. A source adds to both. `trace` is the W3C context of a call that is followed (`traceparent`,
     `tracestate`): HTTP requests get their own, a source of another kind hands this one on. `place` is which call of the
     run it is; a run that is resumed makes it at the same place."""
 
@@ -38,6 +40,9 @@ class Call:
     allows: Callable[[str, str], bool] = field(default=lambda id, route: True, repr=False, compare=False)
     link: str = field(default="", repr=False)
     forbids: Callable[[str], str] = field(default=lambda route: "", repr=False, compare=False)
+    refuses_further: Callable[[str, Sequence[tuple[str, str]]], str] = field(
+        default=lambda request, functions: "", repr=False, compare=False
+    )
     usage: Usage = field(default_factory=Usage, repr=False, compare=False)
     details: dict[str, str | float] = field(default_factory=dict, repr=False, compare=False)
     trace: dict[str, str] = field(default_factory=dict, repr=False, compare=False)

@@ -36,7 +36,9 @@ class ServerContext(Generic[SettingsT]):
     hint for a call that lacks credentials; it is empty if an auth is configured. `definition` gives a definition of the
     last compile by its name. `outgoing` clears a text that leaves for somebody who may have no credential at all of
     whatever is one, or looks like one. `holding()` is a block for a connection that outlives the call which opens it:
-    credentials that are revealed in it stay scrubbed until it ends, and not only until that call has ended.
+    credentials that are revealed in it stay scrubbed until it ends, and not only until that call has ended. `principal`
+    is whose source this is. That of `local` is everyone's, unless the server is `per_principal`: an error of a call of
+    another principal quotes nothing that somebody else may have sent.
     """
 
     name: str
@@ -50,6 +52,7 @@ class ServerContext(Generic[SettingsT]):
     definition: Callable[[str], Schema | None] = lambda name: None
     holding: Callable[[], AbstractContextManager[None]] = nullcontext
     outgoing: Callable[[str], str] = str
+    principal: str = LOCAL
 
 
 @dataclass(frozen=True)

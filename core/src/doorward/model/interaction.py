@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 
 class LoginPrompt(Protocol):
@@ -36,4 +36,13 @@ class Client(Protocol):
 
         Raises: ServerError if the client cannot answer such a request, or is gone; LimitExceeded if it took too long.
         """
+        ...
+
+
+@runtime_checkable
+class LearnsRun(Protocol):
+    """A client that wants the id of its run as soon as the run can be resumed: its answer may be lost."""
+
+    async def run_stored(self, run: str) -> None:
+        """The run is stored under this id, before its first call goes out."""
         ...

@@ -8,7 +8,7 @@ from collections.abc import Mapping, MutableSequence
 from typing import Any
 
 from doorward.cli.common import Project
-from doorward.host import files
+from doorward.cli.config_file import change_config
 from doorward.model.errors import ConfigError
 
 
@@ -21,19 +21,9 @@ def rule_text(rule: Mapping[str, Any]) -> str:
 
 def put_before(project: Project, rule: Mapping[str, Any], asking: str) -> None:
     """Write a rule before the `asking` one, as a decision names it. The rest of the file stays as it is, and so does
-    all of it if the configuration could not be used then. Raises: ConfigError."""
-    file = project.config
-    with files.alone(file):
-        try:
-            before = file.read_bytes()
-        except OSError as error:
-            raise ConfigError(f"cannot be read: {error.strerror}", place=str(file)) from None
-        files.write(file, _with_rule(before.decode(), rule, asking, str(file)).encode())
-        try:
-            project.load()
-        except ConfigError:
-            files.write(file, before)
-            raise
+    all of it if the configuration could not be used then: if what `when` needs is not installed, for example. Raises:
+    ConfigError."""
+    change_config(project, lambda text: _with_rule(text or "", rule, asking, str(project.config)))
 
 
 def _with_rule(text: str, rule: Mapping[str, Any], asking: str, place: str) -> str:

@@ -52,7 +52,7 @@ class GuardHooks:
     def guard_call(self, call: Call) -> str | None:
         """Why a call may not be made. The first answer refuses it. Raise RefusedForNow if you let nothing through for
         now, whatever it is (your log cannot be written): a stored run stops before the call, and can be resumed. Fires
-        after the policy, before credentials."""
+        after the policy, before credentials, and again once the call has waited for a person."""
 
     @hookspec
     def decide(self, call: Call) -> Decision | None:

@@ -44,28 +44,16 @@ class Decisions(Policy):
         plugins: Plugins,
     ) -> None:
         super().__init__(loaded, principals, upstreams)
-        own, active = loaded.config.policy, loaded.distribution
-        self.groups, self.effects = Groups(loaded.config.groups), Effects(own.classes)
+        self.groups, self.effects = Groups(loaded.config.groups), Effects(loaded.config.policy.classes)
         self.known = KnownFunctions(loaded.state_folder(), self.effects)
-        self.new: Then = own.new
-        self.rule_tables: list[RuleTable] = []
-        if active and (active.policy.rules or active.policy.default != "allow"):
-            self._add(active.policy.rules, active.policy.default, f" of {active.given_by}", active.given_by)
-        self._add(own.rules, own.default, "", loaded.file)
+        self.new: Then = loaded.config.policy.new
+        self.rule_tables = rule_tables(loaded, self.groups, self.effects)
         implemented = plugins.manager.hook.decide.get_hookimpls()
         self._plugins: Callable[..., list[Decision]] | None = plugins.manager.hook.decide if implemented else None
         if self.new != "allow" and self.known.accepted() is None:
             log.warning(
                 "policy_new_without_list", hint="`doorward policy accept` stores which functions there are now."
             )
-
-    def _add(self, rules: Sequence[RuleSettings], default: Then, whose: str, file: str) -> None:
-        made = [
-            Rule(each, f"{RULES} {number}{whose}", file, self.groups, self.effects)
-            for number, each in enumerate(rules, 1)
-        ]
-        otherwise = ALLOWED if default == "allow" else Decision(default, f"[policy] default{whose}")
-        self.rule_tables.append(RuleTable(made, otherwise))
 
     def reached(self, function: Function, principal: str) -> Reached:
         """The upstreams of a function, for patterns that name one."""
@@ -168,3 +156,25 @@ class Decisions(Policy):
             f"{function.qualified}: {route[:200]} needs a person's approval by {found.rule}, and it is too late to "
             "ask: the rule does not name this function"
         )
+
+
+def rule_tables(loaded: Loaded, groups: Groups, effects: Effects) -> list[RuleTable]:
+    """The rules of a distribution and those of the operator, compiled. Raises: ConfigError for one that is wrong, with
+    its place."""
+    found: list[RuleTable] = []
+
+    def add(rules: Sequence[RuleSettings], default: Then, whose: str, file: str) -> None:
+        made = [Rule(each, f"{RULES} {number}{whose}", file, groups, effects) for number, each in enumerate(rules, 1)]
+        otherwise = ALLOWED if default == "allow" else Decision(default, f"[policy] default{whose}")
+        found.append(RuleTable(made, otherwise))
+
+    own, active = loaded.config.policy, loaded.distribution
+    if active and (active.policy.rules or active.policy.default != "allow"):
+        add(active.policy.rules, active.policy.default, f" of {active.given_by}", active.given_by)
+    add(own.rules, own.default, "", loaded.file)
+    return found
+
+
+def check_rules(loaded: Loaded) -> None:
+    """Find the faults of rules that a start would find. Raises: ConfigError."""
+    rule_tables(loaded, Groups(loaded.config.groups), Effects(loaded.config.policy.classes))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward.config.config import module_name
 from doorward.describe import signatures
 from doorward.describe.dialects import dialect_of
+from doorward.finding.allowed_functions import allowed_names
 from doorward.model.errors import InvalidArguments, UnknownName
 from doorward.model.names import is_plain
 from doorward.program_api.call_helpers import IN_CALLS, names
@@ -77,28 +79,57 @@ class Modules:
             return [*helpers, *(ERRORS if server == MODULE else ())]
         if not self._servers.usable(server, principal):
             return None
+        names = self._all_members(server)
+        if denied := self._denied_to(principal, server, names):
+            return [name for name in names if name not in denied]
+        return names
+
+    def _all_members(self, server: str) -> tuple[str, ...]:
+        """All names in a server's module, whoever may call what."""
         names, ids = self._catalog.names(server), self._catalog.names(server, "original")
         known = self._members.get(server)
         if known is None or known[0] is not names or known[1] is not ids:
             taken = frozenset(names)
             others = dict.fromkeys([*(id for id in ids if is_plain(id)), *self._catalog.aliases(server)])
             known = self._members[server] = names, ids, (*names, *(name for name in others if name not in taken))
-        if denied := self._denied_to(principal, server, known[2]):
-            return [name for name in known[2] if name not in denied]
         return known[2]
 
+    async def prepare(self, principal: str, code: str) -> None:
+        """Find out what policy denies a principal of the servers that its code mentions: of thousands of functions that
+        takes a while, which `members` would hold up everybody for."""
+        for server in self.usable_by(principal):
+            scope = self._policy.scope(principal) if server in code else None
+            names = self._all_members(server) if scope else ()
+            if scope is not None and self._known_denied(server, scope, names) is None:
+                decode, allows = (
+                    self._catalog.stored_functions(server),
+                    partial(self._policy.allows, principal=principal),
+                )
+                self._set_denied(server, scope, names, await allowed_names(decode, allows, here=bool(scope.principal)))
+
     def _denied_to(self, principal: str, server: str, names: Sequence[str]) -> frozenset[str]:
-        """The names in a server's module by which rules let a principal call nothing: they cannot be imported."""
-        if not self._policy.decides or (scope := self._policy.scope(principal)) is None:
+        """The names in a server's module by which policy lets a principal call nothing: to its programs there is no
+        such function."""
+        if (scope := self._policy.scope(principal)) is None:
             return frozenset()
+        if (known := self._known_denied(server, scope, names)) is not None:
+            return known
+        allowed = {f.name for f in self._catalog.functions(server) if self._policy.allows(f, principal)}
+        return self._set_denied(server, scope, names, allowed)
+
+    def _known_denied(self, server: str, scope: Scope, names: Sequence[str]) -> frozenset[str] | None:
         known = self._denied.get((server, scope))
-        if known is None or known[0] is not names:
-            functions = {name: self._catalog.function(server, name) for name in names}
-            denied = (n for n, f in functions.items() if f is not None and not self._policy.allows(f, principal))
-            if len(self._denied) >= _MAX_DENIED:
-                self._denied.clear()
-            known = self._denied[server, scope] = names, frozenset(denied)
-        return known[1]
+        return known[1] if known is not None and known[0] is names else None
+
+    def _set_denied(self, server: str, scope: Scope, names: Sequence[str], allowed: Collection[str]) -> frozenset[str]:
+        own, ids = self._catalog.names(server), self._catalog.names(server, "original")
+        meant = {**self._catalog.aliases(server), **dict(zip(reversed(ids), reversed(own), strict=True))}
+        meant.update(zip(own, own, strict=True))
+        if len(self._denied) >= _MAX_DENIED:
+            self._denied.clear()
+        denied = frozenset(name for name in names if meant[name] not in allowed)
+        self._denied[server, scope] = names, denied
+        return denied
 
     def stub(self, server: str, names: Sequence[str], principal: str, language: str = PYTHON) -> str:
         """The text of a `.pyi` or `.d.ts` file for some functions of a server; empty if the principal cannot use it."""
@@ -111,8 +142,7 @@ class Modules:
             return head + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in helpers)
         names = names if self._servers.usable(server, principal) else ()
         functions = {n: f for n in names if (f := self._catalog.function(server, n)) is not None}
-        if self._policy.decides:
-            functions = {n: f for n, f in functions.items() if self._policy.allows(f, principal)}
+        functions = {n: f for n, f in functions.items() if self._policy.allows(f, principal)}
         also = "export {{ {1} as {0} }};\n" if scripts else "{0} = {1}\n"
         again = "".join(also.format(n, dialect_of(language).name(f)) for n, f in functions.items() if n != f.name)
         known = {f.name: f for f in functions.values()}.values()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from doorward.data.marked_places import in_words
 from doorward.data.quoting import apart, in_one_line, indented
-from doorward.model.outcomes import Outcome, Plan, PlannedCall, Waiting
+from doorward.model.outcomes import Outcome, Plan, PlannedCall, PlannedCalls, Waiting
 from doorward.programs.languages import JSON, is_script
 
 
@@ -48,16 +48,21 @@ def _planned(plan: Plan) -> list[str]:
     if plan.changes or not lines:
         told = ", ".join(f"{function} ×{count}" for function, count in plan.counts.items())
         lines.append(f"plan{f' {plan.id}' if plan.id else ''}: {told or 'it writes nothing'}")
-    for of in plan.changes:
+    return [*lines, *planned_calls(plan.changes), *([f"then: {plan.next}"] if plan.next else [])]
+
+
+def planned_calls(changes: Iterable[PlannedCalls], written: Callable[[Any], str] = in_one_line) -> list[str]:
+    """The calls of a plan, a line each. `written` makes text of their arguments."""
+    lines = []
+    for of in changes:
         rule = f"; a person is asked: {in_one_line(of.rule)}" if of.rule else ""
         lines += [f"- {of.function} ({of.effect}{rule})"]
-        lines += [f"  {call['n']}. {_arguments(call)}" for call in of.calls]
-    return [*lines, *([f"then: {plan.next}"] if plan.next else [])]
+        lines += [f"  {call['n']}. {in_words(call['arguments'], _places(call), written)}" for call in of.calls]
+    return lines
 
 
-def _arguments(call: PlannedCall) -> str:
-    places = {"unknown": call.get("unknown", ()), "files": call.get("files", ())}
-    return in_words(call["arguments"], places, in_one_line)
+def _places(call: PlannedCall) -> Mapping[str, Sequence[str]]:
+    return {"unknown": call.get("unknown", ()), "files": call.get("files", ())}
 
 
 def reading(uri: str, language: str) -> str:

@@ -66,7 +66,7 @@ class StoredRuns:
         which has not come is not run: the answer says when."""
         try:
             if principal is not None:
-                self._admission.admit(principal)
+                await self._admission.admit(principal)
             await self._ready()
             found = await thread_to_its_end(self.journals.claim_or_outcome, run, principal, give_up=_let_go)
             if isinstance(found, Outcome):
@@ -79,6 +79,23 @@ class StoredRuns:
         program = self.again(given, stored)
         known = {**parameters_if_readable(program.code, program.language), **program.params}
         return await self._execution.run(program, known, None, client, journal)
+
+    async def open(self, *, principal: str = LOCAL) -> Outcome:
+        """The runs of a principal that can be resumed, as the value of an outcome."""
+        try:
+            await self._admission.admit(principal)
+        except DoorwardError as error:
+            return self._admission.refused(error, "", principal)
+        return Outcome(True, value=await to_thread.run_sync(self.journals.open, principal))
+
+    async def give_up(self, run: str, *, principal: str = LOCAL) -> Outcome:
+        """Let a run not go on any more, so that its program may be run again."""
+        try:
+            await self._admission.admit(principal)
+            await thread_to_its_end(self.journals.give_up, run, principal)
+        except DoorwardError as error:
+            return self._admission.refused(error, "", principal)
+        return Outcome(True, value=f"the run {run} is given up; its program may be run again")
 
     async def replay(self, run: str, *, code: str | None = None) -> Outcome:
         """Run the program of a stored run again, or other `code`, on its recorded answers alone: nothing is sent. It is

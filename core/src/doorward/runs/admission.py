@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from doorward.access.policy import narrowing
-from doorward.access.rate_limit import RateLimit
 from doorward.access.readiness import Readiness
+from doorward.budgets.rate_limit import RateLimit
 from doorward.model.errors import DoorwardError, InvalidArguments
 from doorward.model.limits import Limits
 from doorward.model.outcomes import Outcome
@@ -29,19 +29,25 @@ class Admission:
     """Decides before every run whether it may begin."""
 
     def __init__(
-        self, limits: Limits, artefacts: Artefacts, withholding: Withholding, plugins: Plugins, readiness: Readiness
+        self,
+        limits: Limits,
+        artefacts: Artefacts,
+        withholding: Withholding,
+        plugins: Plugins,
+        readiness: Readiness,
+        rate: RateLimit,
     ) -> None:
         self._limits = limits
         self._artefacts = artefacts
-        self._rate = RateLimit(limits.rate)
+        self._rate = rate
         self._withholding = withholding
         self._plugins = plugins
         self.readiness = readiness
 
-    def admit(self, principal: str) -> None:
+    async def admit(self, principal: str) -> None:
         """Count this run. Raises: LimitExceeded if the principal may start no more runs now; Busy."""
         self.readiness.admit()
-        self._rate.admit(principal)
+        await self._rate.admit(principal)
         self._withholding.admit(principal)
 
     def prepared(

@@ -80,7 +80,7 @@ class Execution:
     ) -> Outcome:
         """See `Gateway.execute`."""
         try:
-            self._admission.admit(principal)
+            await self._admission.admit(principal)
             await self._ready()
             await self._broker.budgets.run(principal)
             code = program_text.received(code, self._limits.code_bytes)
@@ -111,7 +111,7 @@ class Execution:
     ) -> Outcome:
         """See `Gateway.run_cached`."""
         try:
-            self._admission.admit(principal)
+            await self._admission.admit(principal)
             await self._ready()
             await self._broker.budgets.run(principal)
             kept = await self._kept.get(cache_id, principal)
@@ -133,7 +133,7 @@ class Execution:
     ) -> Outcome:
         """See `Gateway.answer`."""
         try:
-            self._admission.admit(principal)
+            await self._admission.admit(principal)
             await self._ready()
             await self._broker.budgets.run(principal)
         except DoorwardError as error:

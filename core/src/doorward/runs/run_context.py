@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +53,7 @@ class RunContext(RunJournal):
     """
 
     __slots__ = (
+        "_announced",
         "_answers",
         "_changes",
         "_client",
@@ -91,6 +92,7 @@ class RunContext(RunJournal):
         self._clock = Clock()
         self._client = RunClient(client, self._clock, program.limits.asking) if client else None
         self._slots = anyio.Semaphore(MAX_CALLS_AT_ONCE, fast_acquire=True)
+        self._announced = False
         self._executor = ""
         self._made = 0
         self._failures: dict[str, DoorwardError] = {}
@@ -150,6 +152,8 @@ class RunContext(RunJournal):
                     )
                     if self._journal is None:
                         return await make(0)
+                    if self._client is not None and not self._announced:
+                        make = partial(self._announce, self._client, self._journal, make)
                     return await self._journal.call(
                         self, function, args, kwargs, make, more=(link, headers), large=large
                     )
@@ -157,6 +161,15 @@ class RunContext(RunJournal):
             if len(self._failures) < MAX_FAILURES:
                 self._failures[error.message] = error
             raise
+
+    async def _announce(
+        self, client: RunClient, journal: Journal, make: Callable[[int], Awaitable[Reply]], place: int
+    ) -> Reply:
+        """Make a call; before that, tell the client the id of a run that is stored."""
+        if journal.stored and not self._announced:
+            self._announced = True
+            await client.run_stored(self._program.run)
+        return await make(place)
 
     async def _helped(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Reply:
         """The answer of a helper. Those that make calls are not recorded: their calls are."""

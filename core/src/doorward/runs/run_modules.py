@@ -23,6 +23,10 @@ class RunModules:
     def __init__(self, program: Program, broker: Broker, modules: Modules) -> None:
         self._program, self._broker, self._modules = program, broker, modules
 
+    async def prepare(self) -> None:
+        """See `Modules.prepare`."""
+        await self._modules.prepare(self._program.principal, self._program.code)
+
     def members(self, server: str) -> Sequence[str] | None:
         return self._modules.members(server, self._program.principal)
 

@@ -58,10 +58,11 @@ _SEARCHED_ERROR_CHARS = 2**20
 class Runs:
     """Runs programs, one `Outcome` each; nothing that a program does makes this raise."""
 
-    def __init__(self, executors: Executors, plugins: Plugins, secrets: Secrets) -> None:
+    def __init__(self, executors: Executors, plugins: Plugins, secrets: Secrets, *, stores_plans: bool) -> None:
         self._executors = executors
         self._plugins = plugins
         self._secrets = secrets
+        self._stores_plans = stores_plans
 
     async def run(self, program: Program, run: RunContext, session: Session | None = None) -> Outcome:
         """Guards, then the first executor that can run it, then the value made plain, scrubbed and cut."""
@@ -137,6 +138,7 @@ class Runs:
 
         A program moves on to the next executor only if it has made no call yet.
         """
+        await run.prepare()
         declined: list[tuple[str, ExecutorError]] = []
         names = [session.executor] if session and session.executor else self._executors.names
         for name in self._executors.planning(names) if program.plan else names:
@@ -233,6 +235,7 @@ class Runs:
             "notes": (*notes, *run.notes, *filter(None, [read.note, run.note_on(read.value)])),
         }
         if ended.suspended:
+            common["notes"] += self._asked_once(run)
             return Outcome(False, waiting=_waiting(run), ms=_ms_since(started), **common)
         if error is None:
             try:
@@ -262,6 +265,17 @@ class Runs:
                 program.principal, "what the program made", ", ".join(sorted(run.reached)[:5])
             )
         return run.withheld
+
+    def _asked_once(self, run: RunContext) -> tuple[str, ...]:
+        """How a person is asked once in place of each time, if the run waits for one."""
+        if not any(for_ == "approval" for for_, _ in run.suspension.awaited):
+            return ()
+        program, executors = run.program, self._executors
+        how = f"if the person says `doorward approvals approve --run {program.run} --for run`"
+        plans = any(executors.may_run(name, program.language) and executors.may_plan(name) for name in executors.names)
+        if plans and self._stores_plans and run.changes is None:
+            how += ', or for all that a program writes, if it is run with mode="plan"'
+        return (f"a loop waits anew at each call that needs a yes; one answer is enough {how}",)
 
 
 def _waiting(run: RunContext) -> Waiting:

@@ -25,6 +25,7 @@ from doorward.model.errors import (
 from doorward.programs.languages import PYTHON
 
 if TYPE_CHECKING:
+    from doorward.host.processes import Process
     from doorward.model.executors import Door, Sandbox
     from doorward.model.programs import Program, ProgramResult
     from doorward.sandboxes.executors import Executors
@@ -41,9 +42,9 @@ def gone(hint: str | None) -> str:
 class Session:
     """One sandbox for the runs of one principal, one run at a time."""
 
-    def __init__(self, principal: str, language: str = PYTHON) -> None:
+    def __init__(self, principal: str, language: str = PYTHON, process: str = "") -> None:
         self.language = language
-        self.id = secrets.token_urlsafe(16)
+        self.id = process + secrets.token_urlsafe(16)
         self.principal = principal
         self.executor = ""
         self.used = 0.0
@@ -136,8 +137,11 @@ class Session:
 class Sessions:
     """The open sessions. Ids cannot be guessed, and work for their principal only."""
 
-    def __init__(self, *, most: int, idle: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, *, most: int, idle: float, clock: Callable[[], float] = time.monotonic, process: Process | None = None
+    ) -> None:
         self._most = most
+        self._process = process
         self._idle = idle
         self._clock = clock
         self._open: dict[str, Session] = {}
@@ -159,7 +163,7 @@ class Sessions:
             if len(mine) >= self._most:
                 hint = f"Go on with one of them; each ends when it is unused for {self._idle:g} s."
                 raise LimitExceeded(f"{len(mine)} sessions are open, no more are allowed", hint=hint)
-            session = Session(principal, language)
+            session = Session(principal, language, self._process.id if self._process else "")
             self._open[session.id] = session
         session.used = self._clock()
         return session
@@ -167,6 +171,11 @@ class Sessions:
     def find(self, session_id: str, principal: str) -> Session:
         """An open session. Raises: UnknownName."""
         session = self._open.get(session_id)
+        if session is None and self._process is not None and self._process.knows(session_id):
+            raise UnknownName(
+                f"the session {session_id[:80]!r} belongs to another process that shares this state folder",
+                hint='Sessions stay in their process: ask that one, or open one here with session_id="new".',
+            )
         if session is None or session.principal != principal:
             raise UnknownName(
                 f"there is no session {session_id[:80]!r} (any more)", hint='Open one with session_id="new".'

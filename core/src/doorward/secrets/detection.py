@@ -153,11 +153,11 @@ def hide_arguments(words: Sequence[str], keep: Keep) -> Iterator[str]:
         option = named[1] if named and is_named_secret(named[1]) and not re.search(r"(?i)^no-|auth$", named[1]) else ""
 
 
-def mask_tokens(text: str, mask: str) -> str:
-    """A text with `mask` in place of tokens of known services, and of users and passwords in URLs. References are text
-    like any other."""
+def mask_tokens(text: str, mask: str, is_one: Callable[[str], bool] = bool) -> str:
+    """A text with `mask` in place of tokens of known services that are such by `is_one`, and of users and passwords in
+    URLs. References are text like any other."""
     text = _USERINFO.sub(lambda found: _userinfo(found, lambda name, secret: mask), text)
-    return _TOKEN.sub(mask, text)
+    return _TOKEN.sub(lambda found: mask if is_one(found[0]) else found[0], text)
 
 
 def found_tokens(text: str) -> Iterator[tuple[int, int]]:

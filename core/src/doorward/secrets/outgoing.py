@@ -89,6 +89,14 @@ def without_tokens(text: str) -> str:
     return text
 
 
+def without_drawn_tokens(text: str) -> str:
+    """A text for a person who decides by it, with `[secret]` in place of what is a credential by its value: private
+    keys, passwords in URLs, and tokens, if they look random. What a value is called says nothing: words stay."""
+    text = _PRIVATE_KEY.sub(REDACTED, text)
+    text = detection.mask_tokens(text, REDACTED, detection.is_drawn)
+    return _BEARER.sub(lambda found: _without_value(found) if detection.is_drawn(found["secret"]) else found[0], text)
+
+
 def _without_value(found: re.Match[str]) -> str:
     secret, name = found["secret"], found.groupdict().get("name")
     if (name is not None and not detection.is_named_secret(name)) or not _DRAWN.match(secret) or REDACTED in secret:

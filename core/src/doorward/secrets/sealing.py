@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from doorward.host.files import flocked, own_file, own_folder
+from doorward.host.files import own_folder, shared_secret
 from doorward.model.errors import ConfigError, StateError
 
 
@@ -34,7 +34,10 @@ class Sealing:
             )
             raise ConfigError(told, place="vault_key", hint=self._hint) from None
         if self._master is None:
-            self._master = hashlib.scrypt(self._key().encode(), salt=_salt(self._salt), n=2**14, r=8, p=1, dklen=32)
+            own_folder(self._salt.parent, private=True)
+            self._master = hashlib.scrypt(
+                self._key().encode(), salt=shared_secret(self._salt, 16), n=2**14, r=8, p=1, dklen=32
+            )
         key = hmac.digest(self._master, name.encode(), "sha256")
         return Box(AESGCM(key), key, self._what)
 
@@ -77,15 +80,3 @@ class Box:
     def keyed(self, digest: str) -> str:
         """A hash, so that nobody who guesses what was hashed can find out without the key."""
         return hmac.digest(self._key, digest.encode(), "sha256").hex() if self._key else digest
-
-
-def _salt(path: Path) -> bytes:
-    own_folder(path.parent, private=True)
-    number = own_file(path, os.O_RDWR | os.O_CREAT)
-    try:
-        flocked(number, 10)
-        if len(salt := os.pread(number, 16, 0)) < 16:
-            os.pwrite(number, salt := os.urandom(16), 0)
-        return salt
-    finally:
-        os.close(number)

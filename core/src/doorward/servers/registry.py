@@ -167,6 +167,10 @@ class Servers:
         """What clears a text that leaves for the upstream of a server; see `ServerContext.outgoing`."""
         return self._makers.outgoing(module)
 
+    def without_known(self, module: str) -> Callable[[str], str]:
+        """What takes the secrets that Doorward knows, or could reveal, out of a text about a server."""
+        return self._makers.outgoing(module, looks=False)
+
     def cwd(self, module: str, principal: str) -> str:
         """The working folder of a server's process, if its source's settings name one (`cwd`); else ""."""
         server = self.configured[self.modules[module]]

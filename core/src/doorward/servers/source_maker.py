@@ -121,12 +121,14 @@ class SourceMaker:
             lambda definition: self._catalog.definition(module, definition),
             self._loaded.secrets.holds.of_connection,
             self.outgoing(module),
+            whose,
         )
         made: Source = self._plugins.constructed("source", server.settings.source, context, server=name)
         return made
 
-    def outgoing(self, module: str) -> Callable[[str], str]:
-        """See `ServerContext.outgoing`. Nothing is read before the first text."""
+    def outgoing(self, module: str, *, looks: bool = True) -> Callable[[str], str]:
+        """See `ServerContext.outgoing`. Nothing is read before the first text. Without `looks`
+        only the values that are known are cleared."""
 
         @cache
         def clear() -> Callable[[str], str]:
@@ -134,6 +136,7 @@ class SourceMaker:
 
             loaded = self._loaded
             tables = {"servers": loaded.config.servers, "principals": loaded.principals, "rest": loaded.rest}
-            return Outgoing(loaded.secrets, lambda: tables, answers_of(module))
+            found = Outgoing(loaded.secrets, lambda: tables, answers_of(module))
+            return found if looks else found.without_known
 
         return lambda text: clear()(text)

@@ -13,7 +13,7 @@ from doorward_auth_kit.credential_home import CredentialHome, parsed, place
 from doorward_auth_kit.exchange import EXCHANGE_SECONDS, exchange
 from doorward_auth_kit.fetched_auth import FetchedAuth
 from doorward_auth_kit.renewal import Backoff, Credential, Renewal, due
-from doorward_auth_kit.vault import Vault, entry
+from doorward_auth_kit.vault import UnreadableEntry, Vault, entry
 
 __all__ = [
     "EXCHANGE_SECONDS",
@@ -22,6 +22,7 @@ __all__ = [
     "CredentialHome",
     "FetchedAuth",
     "Renewal",
+    "UnreadableEntry",
     "Vault",
     "due",
     "entry",

@@ -12,13 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
-from doorward import ConfigError, ServerError, log, own_file, own_folder, write_own
+from doorward import ConfigError, ServerError, own_file, own_folder, write_own
 
 if TYPE_CHECKING:
     from doorward import PluginContext
 
 LOCK_SECONDS = 60.0
 """How long to wait for another process that uses the same entry."""
+
+_SEALED = '{"salt": '
+"""How an encrypted entry begins."""
+
+
+class UnreadableEntry(ConfigError):
+    """An entry is there, but cannot be read. Whoever takes it for missing may use up, or revoke, what it stands for."""
 
 
 def entry(context: PluginContext, *about: str) -> str:
@@ -46,14 +53,25 @@ class Vault:
         return self._key is not None
 
     def load(self, name: str) -> str | None:
-        """The entry of this name; `None` if there is none or it cannot be read. Raises: ConfigError."""
+        """The entry of this name; `None` if there is none. Raises: UnreadableEntry, ConfigError."""
         with self._errors(name):
             try:
                 with open(own_file(self._file(name), os.O_RDONLY), encoding="utf-8") as file:
                     text = file.read()
-            except (FileNotFoundError, UnicodeDecodeError):
+            except FileNotFoundError:
                 return None
+            except UnicodeDecodeError:
+                raise self.unreadable(name) from None
         return self._opened(name, text)
+
+    def unreadable(self, name: str) -> UnreadableEntry:
+        """The error for an entry that cannot be read."""
+        return UnreadableEntry(
+            "cannot be read: it was encrypted with another `vault_key`, or is damaged",
+            place=str(self._file(name)),
+            hint="Set vault_key to the key with which it was encrypted. If that is lost, log in again, or delete the "
+            "file and configure new credentials.",
+        )
 
     def save(self, name: str, text: str) -> Path:
         """Write or replace an entry, whole or not at all. Returns: its file. Raises: ConfigError."""
@@ -121,25 +139,21 @@ class Vault:
         box = Fernet(_derived(self._key(), name, salt)).encrypt(text.encode())
         return json.dumps({"salt": salt.hex(), "box": box.decode()})
 
-    def _opened(self, name: str, text: str) -> str | None:
-        """The text of an entry; `None` if it was encrypted with another key or for another entry, so that it has to be
-        fetched anew."""
-        try:
-            kept = json.loads(text)
-            box, salt = kept["box"].encode(), bytes.fromhex(kept["salt"])
-        except (ValueError, KeyError, TypeError, AttributeError):
+    def _opened(self, name: str, text: str) -> str:
+        """The text of an entry. Raises: UnreadableEntry if it was encrypted with another key or for another entry, or
+        is damaged."""
+        if not text.startswith(_SEALED):
             return text
+        if self._key is None:
+            raise self.unreadable(name)
         from cryptography.fernet import Fernet, InvalidToken
 
-        with contextlib.suppress(InvalidToken):
-            if self._key is not None:
-                return Fernet(_derived(self._key(), name, salt)).decrypt(box).decode()
-        log.warning(
-            "vault_of_another_key",
-            folder=str(self._folder),
-            hint="Set vault_key to the key with which it was encrypted.",
-        )
-        return None
+        try:
+            sealed = json.loads(text)
+            salt, box = bytes.fromhex(sealed["salt"]), sealed["box"].encode()
+            return Fernet(_derived(self._key(), name, salt)).decrypt(box).decode()
+        except (ValueError, KeyError, TypeError, AttributeError, InvalidToken):
+            raise self.unreadable(name) from None
 
     def _file(self, name: str) -> Path:
         return self._folder / f"{name}.json"

@@ -36,6 +36,7 @@ _MODULE_OF = {
     "check_driver": "checks",
     "check_light_import": "checks",
     "ended": "command_line",
+    "reserve_port": "ports",
 }
 __all__ = [*_MODULE_OF]
 
@@ -71,4 +72,5 @@ if TYPE_CHECKING:
     from doorward_testing.executors import ExecutorConformance as ExecutorConformance
     from doorward_testing.host import Host as Host
     from doorward_testing.lesson_stores import LessonStoreConformance as LessonStoreConformance
+    from doorward_testing.ports import reserve_port as reserve_port
     from doorward_testing.stores import CatalogStoreConformance as CatalogStoreConformance

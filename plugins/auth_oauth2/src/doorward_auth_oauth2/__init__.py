@@ -42,10 +42,16 @@ class OAuth2:
     async def login(self, person: LoginPrompt) -> str:
         """Log a person in with a browser. Raises: ConfigError, ServerError."""
         self._require_person()
+        from doorward_auth_kit import UnreadableEntry
+
         from doorward_auth_oauth2.login import log_in
 
         store = self._store()
-        login = await log_in(self._context, await store.load(), person)
+        try:
+            before = await store.load()
+        except UnreadableEntry:
+            before = None  # the new login takes its place
+        login = await log_in(self._context, before, person)
         async with store.lock():
             where = await store.save(login)
             store.mark()
@@ -54,11 +60,18 @@ class OAuth2:
     async def logout(self) -> str:
         """Delete a login, and revoke it at the provider. Raises: ConfigError."""
         self._require_person()
+        from doorward_auth_kit import UnreadableEntry
+
         from doorward_auth_oauth2.login import log_out
 
         store = self._store()
         async with store.lock():
-            login = await store.load()
+            try:
+                login = await store.load()
+            except UnreadableEntry as error:
+                await store.forget()
+                store.mark()
+                return f"logged out; the tokens are forgotten here, but could not be revoked: {error}"
             await store.forget()
             store.mark()
         if login is None:
@@ -70,13 +83,14 @@ class OAuth2:
         return "logged out; the tokens are forgotten" + (", and revoked by the provider" if revoked else "")
 
     async def check(self) -> str:
-        """Whether there is a login, and a place for its tokens. Raises: ConfigError, ServerError."""
+        """Whether there is a login that can be read, and a place for its tokens. Raises: ConfigError, ServerError."""
         from doorward_auth_kit import CredentialHome
 
         CredentialHome(self._context.name, self._context.url, self._context.origins)
-        if self._context.settings.flow not in PEOPLE:
+        flow = self._context.settings.flow
+        login = await self._store().load() if flow in (*PEOPLE, "refresh_token") else None
+        if flow not in PEOPLE:
             return "gets its tokens by itself"
-        login = await self._store().load()
         if login is None or (login.ends < time.time() and not login.tokens.get("refresh_token")):
             raise ServerError("nobody is logged in", hint=self._advice())
         return "logged in"

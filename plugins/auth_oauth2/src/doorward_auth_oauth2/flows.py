@@ -87,6 +87,9 @@ async def authorize(
 
     async def visit_with_more(page: str) -> None:
         more = await settings.more_fields() | ({"resource": settings.resources} if settings.resources else {})
+        if "?" in (endpoint := str(found.provider.authorization_endpoint)):  # the SDK appends another one
+            more = dict(parse_qsl(page.removeprefix(f"{endpoint}?"))) | more
+            page = endpoint
         await visit(str(httpx2.URL(page).copy_merge_params(more)) if more else page)
 
     metadata = OAuthClientMetadata(

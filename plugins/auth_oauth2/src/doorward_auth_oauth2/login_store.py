@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 from doorward import ConfigError, log
-from doorward_auth_kit import Vault
+from doorward_auth_kit import UnreadableEntry, Vault
 
 if TYPE_CHECKING:
     from keyring.backend import KeyringBackend
 
 SERVICE = "doorward"
 """The service name of entries in a keyring."""
+_IN_KEYRING = "in the keyring"
+"""The entry of the vault while the login is in a keyring, so that a locked one is not taken for an empty one."""
 _MAX_LIFE_SECONDS = 10.0**9
 """The longest life that matters; some providers send more than a float can hold."""
 _MIN_LIFE_SECONDS = 0.001
@@ -87,7 +89,8 @@ class LoginStore:
         self._unkept: Login | None = None
 
     async def load(self) -> Login | None:
-        """The stored login, if there is one, or a newer one that could not be stored. Raises: ConfigError."""
+        """The stored login, if there is one, or a newer one that could not be stored. Raises: UnreadableEntry,
+        ConfigError."""
         found = [login for login in (await anyio.to_thread.run_sync(self._load), self._unkept) if login]
         return max(found, key=lambda login: login.got, default=None)
 
@@ -110,6 +113,16 @@ class LoginStore:
         """Delete the login. Returns: whether there was one. Raises: ConfigError."""
         return await anyio.to_thread.run_sync(self._forget)
 
+    async def spend(self, token: str) -> None:
+        """Remember that a configured refresh token, given by its digest, has been replaced by a successor."""
+        with contextlib.suppress(ConfigError):
+            await anyio.to_thread.run_sync(self._vault.mark, f"spent-{token}")
+
+    def spent(self, token: str) -> bool:
+        """Whether a configured refresh token, given by its digest, has been replaced: sent again, most providers take
+        it for stolen, and revoke its successors."""
+        return bool(self._vault.marked(f"spent-{token}"))
+
     def mark(self) -> None:
         """Tell other processes that a person has logged in or out. Raises: ConfigError."""
         self._vault.mark(self._name)
@@ -127,26 +140,46 @@ class LoginStore:
 
     def _load(self) -> Login | None:
         """The newer login of the two places: one may have been unavailable when the other was written."""
-        found = []
+        held = None
         if (keyring := self._keyring()) is not None:
             with self._keyring_errors():
-                found.append(keyring.get_password(SERVICE, self._name))
-        if self._kind != "keyring":
-            found.append(self._vault.load(self._name))
-        logins = [login for text in found if text and (login := _parsed(text))]
+                held = keyring.get_password(SERVICE, self._name)
+        filed = self._vault.load(self._name) if self._kind != "keyring" else None
+        if filed == _IN_KEYRING:
+            filed = None
+            if held is None:
+                raise UnreadableEntry(
+                    f"the login that is stored as {self._name} cannot be read: it is in a keyring, which is locked, "
+                    "or not there, or has lost it",
+                    hint="Unlock the keyring, or log in again.",
+                )
+        logins = [self._parsed(text) for text in (held, filed) if text is not None]
         return max(logins, key=lambda login: login.got, default=None)
+
+    def _parsed(self, text: str) -> Login:
+        """The login in a text from a keyring or a file. Raises: UnreadableEntry if it is not one."""
+        try:
+            login = replace(Login({}), **json.loads(text))
+            if login.token and login.ends and float(login.got) == login.got:
+                return login
+        except (ValueError, TypeError, KeyError):
+            pass
+        raise self._vault.unreadable(self._name)
 
     def _save(self, login: Login) -> str:
         text = json.dumps(asdict(login), separators=(",", ":"))
         if (keyring := self._keyring()) is not None:
             with self._keyring_errors():
                 keyring.set_password(SERVICE, self._name, text)
-                self._vault.forget(self._name)
+                self._vault.save(self._name, _IN_KEYRING)
                 return "the keyring"
         return str(self._vault.save(self._name, text))
 
     def _forget(self) -> bool:
-        had = self._load() is not None
+        try:
+            had = self._load() is not None
+        except UnreadableEntry:
+            had = True
         if (keyring := self._keyring()) is not None:
             with self._keyring_errors():
                 if keyring.get_password(SERVICE, self._name) is not None:
@@ -179,12 +212,3 @@ class LoginStore:
         except Exception as error:  # each backend has errors of its own
             if self._kind == "keyring":
                 raise ConfigError(f"the keyring cannot be used: {type(error).__name__}: {error}") from None
-
-
-def _parsed(text: str) -> Login | None:
-    """The login in a text from a keyring or a file; `None` if it is not one."""
-    try:
-        login = replace(Login({}), **json.loads(text))
-        return login if login.token and login.ends and float(login.got) == login.got else None
-    except (ValueError, TypeError, KeyError):
-        return None

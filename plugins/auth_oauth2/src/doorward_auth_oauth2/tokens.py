@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import httpx2
-from doorward import LOCAL, ConfigError, LoginRefused, PluginContext, ServerError
-from doorward_auth_kit import Backoff, CredentialHome, FetchedAuth, Renewal, Vault, due
+from doorward import LOCAL, ConfigError, LoginRefused, PluginContext, ServerError, log
+from doorward_auth_kit import Backoff, CredentialHome, FetchedAuth, Renewal, UnreadableEntry, Vault, due
 
 from doorward_auth_oauth2.login_store import Login, LoginStore
 from doorward_auth_oauth2.settings import PEOPLE, OAuth2Settings
@@ -92,16 +92,12 @@ class Bearer(FetchedAuth[Login]):
 
     async def _fetch(self, refused: Login | None) -> Login:
         """The stored tokens, which another process may have fetched, or new ones."""
-        by = (
-            ""
-            if self._person
-            else _digest(self._settings.flow, self._settings.asks_for, *await self._settings.secrets())
-        )
+        by, *also = await self._fetched_by()
         if not self._keeps:
             return await self._own(None, by)
         async with self._store.lock():
-            kept = await self._store.load()
-            if kept is not None and kept.by != by:
+            kept = await self._load()
+            if kept is not None and kept.by not in (by, *also):
                 kept = None
             if kept is not None:
                 kept.redact(self._context.redact)
@@ -118,6 +114,32 @@ class Bearer(FetchedAuth[Login]):
                 raise
             await self._store.keep(login)
         return login
+
+    async def _fetched_by(self) -> list[str]:
+        """Digests of the configured values that stored tokens belong to: the first is stored with new ones."""
+        settings = self._settings
+        if self._person:
+            return [""]
+        every = _digest(settings.flow, settings.asks_for, *await settings.secrets())
+        if settings.refresh_token is None:
+            return [every]
+        # The other secrets may change: a configured refresh token is used up, and only its successors go on.
+        return [_digest(settings.flow, await settings.refresh_token.get()), every]
+
+    async def _load(self) -> Login | None:
+        """The stored tokens. Raises: UnreadableEntry if there are some that no request for new ones can replace."""
+        try:
+            return await self._store.load()
+        except UnreadableEntry as error:
+            if self._person or self._settings.flow == "refresh_token":
+                raise
+            log.warning(
+                "stored_token_unread",
+                server=self._context.name,
+                why=str(error),
+                hint="Another is fetched in its place. Is vault_key the key with which it was encrypted?",
+            )
+            return None
 
     async def _of_a_person(self, kept: Login | None) -> Login:
         name = self._context.name
@@ -137,12 +159,24 @@ class Bearer(FetchedAuth[Login]):
         """Tokens that need no person's login. Each successor of a configured refresh token is used once."""
         from doorward_auth_oauth2 import grants
 
-        subject = await self._subject() if self._settings.flow == "token_exchange" else ""
+        settings, subject = self._settings, ""
+        first = await settings.refresh_token.get() if settings.refresh_token else ""
+        if settings.flow == "token_exchange":
+            subject = await self._subject()
         try:
-            if kept is not None and self._settings.flow == "refresh_token":
+            if first and kept is not None and kept.tokens.get("refresh_token"):
                 login = await self._refresh(kept)
+            elif first and self._store.spent(by):
+                raise ConfigError(
+                    f"no token for {self._context.name}: the configured refresh token was used, and its successor is "
+                    "not stored here",
+                    hint="Configure a refresh token that was not used yet.",
+                )
             else:
-                login = await self._ask(_digest(by, subject), lambda wire: grants.grant(self._context, wire, subject))
+                what = _digest(by, subject, *await settings.secrets())
+                login = await self._ask(what, lambda wire: grants.grant(self._context, wire, subject))
+                if first and login.tokens.get("refresh_token", first) != first:
+                    await self._store.spend(by)
         except ServerError as error:
             raise type(error)(f"no token for {self._context.name}: {error}", hint=error.hint) from None
         return replace(login, by=by)

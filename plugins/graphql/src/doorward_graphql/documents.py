@@ -12,6 +12,8 @@ from typing import Any
 from doorward import ConfigError, read_json
 from graphql import GraphQLError, GraphQLSchema, build_ast_schema, build_client_schema, parse
 
+from doorward_graphql.faults import sound_introspection, sound_syntax
+
 MAX_SCHEMA_BYTES = 32 * 2**20
 MAX_TOKENS = 500_000
 """Tokens of one SDL document."""
@@ -21,15 +23,28 @@ _one_at_a_time = threading.Lock()
 
 def schema_of(text: str, place: str) -> GraphQLSchema:
     """The schema in SDL, or in the JSON of an introspection. Raises: ConfigError."""
+    return schema_and_faults(text, place)[0]
+
+
+def schema_and_faults(text: str, place: str) -> tuple[GraphQLSchema, list[tuple[str, str]]]:
+    """The schema, and what was left out of it because it was wrong: where, and why. Raises: ConfigError."""
+    faults: list[tuple[str, str]] = []
     try:
         if text.lstrip()[:1] == "{" and (told := introspection(text)):
-            schema = build_client_schema(told, assume_valid=True)
+            try:
+                schema = build_client_schema(told, assume_valid=True)
+            except Exception:  # the library takes all or nothing
+                schema = build_client_schema(sound_introspection(told, faults), assume_valid=True)
         else:
             syntax = parse(text, max_tokens=MAX_TOKENS)
-            schema = build_ast_schema(syntax, assume_valid=True, assume_valid_sdl=True)
-        if schema.query_type:
-            return schema
-        why = "it has no Query type"
+            try:
+                schema = build_ast_schema(syntax, assume_valid=True, assume_valid_sdl=True)
+            except Exception:
+                syntax = sound_syntax(syntax, faults)
+                schema = build_ast_schema(syntax, assume_valid=True, assume_valid_sdl=True)
+        if schema.query_type and (schema.query_type.fields or not faults):
+            return schema, faults
+        why = "it has no Query type" if not faults else ": ".join(faults[0])
     except RecursionError:
         why = "it is nested too deeply"
     except Exception as error:  # the library checks no more than what it needs

@@ -16,7 +16,7 @@ from graphql import (
 )
 
 from doorward_graphql import connections
-from doorward_graphql.documents import schema_of
+from doorward_graphql.documents import schema_and_faults
 from doorward_graphql.inputs import Inputs
 from doorward_graphql.requests import BadSelection, checked, parsed
 from doorward_graphql.results import Results
@@ -46,7 +46,8 @@ class _Compiler:
     def __init__(self, server: str, text: str, depth: int, select: Mapping[str, str]) -> None:
         self._server = server
         self._text = text
-        self._schema = schema = schema_of(text, f"the schema of {server}")
+        self._schema, faults = schema_and_faults(text, f"the schema of {server}")
+        schema = self._schema
         self._select = select
         self._inputs = Inputs()
         self._results = Results(schema, self._inputs)
@@ -54,6 +55,8 @@ class _Compiler:
         self._skipped: list[Skipped] = []
         self._warnings: list[str] = []
         self._room = MAX_SELECTED_CHARACTERS
+        for where, why in faults:
+            self._skip(where, why)
 
     def run(self) -> Compiled:
         found = dict(self._found())

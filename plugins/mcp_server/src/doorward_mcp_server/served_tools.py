@@ -14,9 +14,9 @@ from doorward.serving import told
 from doorward_mcp_server.direct_tools import DirectTools
 from doorward_mcp_server.output import Output
 from doorward_mcp_server.plugin_tools import Additions, PluginTools
-from doorward_mcp_server.suspended_calls import SuspendedCalls
+from doorward_mcp_server.suspended_calls import SuspendableCall, SuspendedCalls
 from doorward_mcp_server.tool import Caller, OwnTool
-from doorward_mcp_server.tools import TOOLS
+from doorward_mcp_server.tools import RESUME_RUN, TOOLS
 
 
 class ToolMaker(Protocol):
@@ -36,7 +36,7 @@ class Tools:
 
     def __init__(self, gate: Gateway, additions: Additions) -> None:
         gate.exposed.reserve(tool.name for tool in TOOLS)
-        self.suspended = SuspendedCalls(gate.limits.asking)
+        self.suspended = SuspendedCalls(gate.limits.asking, gate.process)
         output = Output(gate)
         self._own = OwnTools(gate, self.suspended, output)
         self._additions = additions
@@ -98,9 +98,14 @@ class OwnTools:
     async def _call(self, tool: OwnTool, shown: t.Tool, ctx: Any, params: t.CallToolRequestParams) -> Any:
         arguments, principal = tool.checked(params.arguments or {}, shown), principal_of(ctx)
         form = self._output.form(ctx)
-        return await self._suspended.call(
-            ctx, params.request_state, lambda client: tool.call(arguments, Caller(self._gate, principal, client, form))
-        )
+
+        async def work(tool: OwnTool, arguments: Mapping[str, Any], client: SuspendableCall) -> t.CallToolResult:
+            return await tool.call(arguments, Caller(self._gate, principal, client, form))
+
+        async def resume(run: str, client: SuspendableCall) -> t.CallToolResult:
+            return await work(RESUME_RUN, {"run": run}, client)
+
+        return await self._suspended.call(ctx, params.request_state, partial(work, tool, arguments), resume)
 
 
 def _refused(text: str) -> t.CallToolResult:

@@ -6,10 +6,12 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import mcp_types as t
 from doorward import DoorwardError, Gateway, __version__, in_a_line, principal_of
+from doorward.serving import shared_secret
 from mcp import MCPError
 from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
@@ -123,10 +125,19 @@ def build(gate: Gateway, changes: ChangeNotifier | None = None) -> Server[Any]:
         on_subscriptions_listen=changes.listen,
     )
     security = RequestStateSecurity(
-        keys=[secrets.token_bytes(32)], ttl=tools.suspended.lasting, bind_principal=principal_of
+        keys=[_key_of_states(gate.state)], ttl=tools.suspended.lasting, bind_principal=principal_of
     )
     server.middleware.append(instructed)
     server.middleware.append(RequestStateBoundary(security, default_audience=server.name))
     advertise(server)
     additions.extend(server, changes.tell)
     return server
+
+
+def _key_of_states(state: Path) -> bytes:
+    """The key of what clients keep for us while they answer: that of all processes of a state folder, later ones too;
+    our own where the folder cannot be written. Raises: ConfigError if the file is not ours."""
+    try:
+        return shared_secret(state / "states.key", 32)
+    except OSError:
+        return secrets.token_bytes(32)

@@ -10,15 +10,17 @@ import asyncio
 import secrets
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import anyio
 import mcp_types as t
-from doorward import Busy, ServerError, UnknownName, principal_of
-from doorward.serving import may_take
+from doorward import Busy, DoorwardError, ServerError, UnknownName, principal_of
+from doorward.serving import Process, may_take, told
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from doorward_mcp_server import elicitation
+from doorward_mcp_server.other_processes import OtherProcesses
 from doorward_mcp_server.progress import Progress
 
 MAX_WAITING_RUNS = 32
@@ -27,6 +29,9 @@ each waiting run holds one."""
 
 GRACE_SECONDS = 60.0
 """Seconds for which a run that got no answer in time is kept, so that its client can learn how it ended."""
+
+STORED_RUN = "doorward.run"
+"""The key of the scope of an HTTP request with the list that gets the id of its run, once that is stored."""
 
 GATHER_SECONDS = 0.02
 """Seconds for which a question waits for others, to be sent together with them."""
@@ -38,6 +43,7 @@ class SuspendableCall(Progress):
     def __init__(self, ctx: Any, admit: Callable[[str], None]) -> None:
         super().__init__(ctx)
         self.principal = principal_of(ctx)
+        self.run = ""
         self.open: dict[str, tuple[Any, asyncio.Future[Mapping[str, Any]]]] = {}
         self.task: asyncio.Task[Any]
         self.timer: asyncio.TimerHandle
@@ -68,6 +74,14 @@ class SuspendableCall(Progress):
         finally:
             self.open.pop(key, None)
 
+    async def run_stored(self, run: str) -> None:
+        """See `doorward.LearnsRun`."""
+        self.run = run
+        self._beats += 1
+        if (named := getattr(self.ctx.request, "scope", {}).get(STORED_RUN)) is not None:
+            named.append(run)
+        await self._tell(f'run {run} is stored: resume_run("{run}") if its answer is lost')
+
     def begin(self, work: Awaitable[Any]) -> None:
         """Start the work in a task of its own, which outlives the request."""
         self.task = asyncio.ensure_future(work)
@@ -81,10 +95,8 @@ class SuspendableCall(Progress):
             if self.open:
                 await asyncio.sleep(GATHER_SECONDS)
 
-    def answered(self, ctx: Any) -> None:
-        """Go on with the next request and its answers. Questions that it leaves open are asked again."""
-        self.ctx = ctx
-        given = (ctx.params or {}).get("inputResponses") or {}
+    def answered(self, given: Mapping[str, Any]) -> None:
+        """Go on with the answers of the next request. Questions that it leaves open are asked again."""
         for key in [key for key in self.open if key in given]:
             asked, future = self.open.pop(key)
             if future.done():  # the run does not wait for it any more
@@ -102,19 +114,37 @@ class SuspendableCall(Progress):
 
 
 class SuspendedCalls:
-    """The calls of a server that can be suspended. A suspended call has a token, which is valid for one request."""
+    """The calls of a server that can be suspended. A suspended call has a token, which is valid for one request, and
+    names its process and its run: another process that gets it hands the answer on, or lets the run go on if that is
+    stored, and its process is gone."""
 
-    def __init__(self, patience: float) -> None:
+    def __init__(self, patience: float, process: Process | None = None) -> None:
         self.lasting = patience + GRACE_SECONDS
+        self._others = None if process is None else OtherProcesses(process, self._answer_for)
         self._runs: set[SuspendableCall] = set()
         self._suspended: dict[str, SuspendableCall] = {}
 
-    async def call(self, ctx: Any, token: str | None, work: Callable[[SuspendableCall], Awaitable[Any]]) -> Any:
-        """The result of the work, or what it asks. With a token, a suspended call goes on. If the request is cancelled,
-        or its client is gone, the work ends.
+    async def call(
+        self,
+        ctx: Any,
+        token: str | None,
+        work: Callable[[SuspendableCall], Awaitable[Any]],
+        resume: Callable[[str, SuspendableCall], Awaitable[Any]] | None = None,
+    ) -> Any:
+        """The result of the work, or what it asks. With a token, a suspended call goes on; `resume` lets the stored run
+        of one go on whose process is gone. If the request is cancelled, or its client is gone, the work ends.
 
         Raises: UnknownName for a token that is not valid; whatever the work raises.
         """
+        given = (ctx.params or {}).get("inputResponses") or {}
+        if token is not None and token not in self._suspended and self._others is not None:
+            process, run_id, _ = token.split(".")
+            answers = {"token": token, "principal": principal_of(ctx), "given": given}
+            if process != self._others.process.id:
+                if (result := await self._others.hand_on(process, **answers)) is not None:
+                    return _result(result)
+                if resume is not None and run_id:
+                    token, work = None, partial(resume, run_id)
         if token is None:
             run = SuspendableCall(ctx, self._admit)
             if not run.suspends:
@@ -122,14 +152,31 @@ class SuspendedCalls:
                     return await work(run)
             self._begin(run, work)
         else:
-            run = self._resumed(token, ctx)
+            run = self._resumed(token, principal_of(ctx))
+            run.ctx = ctx
+            run.answered(given)
+        async with run.told():
+            return await self._halted(run)
+
+    async def _halted(self, run: SuspendableCall) -> Any:
+        """The result of the work, or what it asks."""
         try:
-            async with run.told():
-                await run.halted()
+            await run.halted()
         except asyncio.CancelledError:
             await run.end()
             raise
-        return run.task.result() if run.task.done() else self._suspend(run)
+        return run.task.result() if run.task.done() else await self._suspend(run)
+
+    async def _answer_for(self, token: str, principal: str, given: Mapping[str, Any]) -> bytes:
+        """The result, as JSON, of a call whose client has sent its answers to another process."""
+        result: t.Result
+        try:
+            run = self._resumed(token, principal)
+            run.answered(given)
+            result = await self._halted(run)
+        except DoorwardError as error:
+            result = t.CallToolResult(content=[t.TextContent(text=told(error))], is_error=True)
+        return result.model_dump_json(by_alias=True, exclude_none=True).encode()
 
     async def close(self) -> None:
         """End all runs."""
@@ -138,6 +185,8 @@ class SuspendedCalls:
         self._suspended.clear()
         for run in list(self._runs):
             await run.end()
+        if self._others is not None:
+            await self._others.close()
 
     def _begin(self, run: SuspendableCall, work: Callable[[SuspendableCall], Awaitable[Any]]) -> None:
         def over(task: asyncio.Task[Any]) -> None:
@@ -158,25 +207,38 @@ class SuspendedCalls:
             )
             raise Busy(message, hint="Answer one of yours, or try again later.")
 
-    def _suspend(self, run: SuspendableCall) -> t.InputRequiredResult:
+    async def _suspend(self, run: SuspendableCall) -> t.InputRequiredResult:
         token = secrets.token_urlsafe(24)
+        if self._others is not None:
+            await self._others.listen()
+            token = f"{self._others.process.id}.{run.run}.{token}"
         self._suspended[token] = run
         run.timer = asyncio.get_running_loop().call_later(self.lasting, self._forget, token)
         return t.InputRequiredResult(
             input_requests={key: asked for key, (asked, _) in run.open.items()}, request_state=token
         )
 
-    def _resumed(self, token: str, ctx: Any) -> SuspendableCall:
+    def _resumed(self, token: str, principal: str) -> SuspendableCall:
         run = self._suspended.get(token)
-        if run is None or run.principal != principal_of(ctx):
+        if run is None and self._others is not None and self._others.process.knows(token):
+            raise UnknownName(
+                "the run that asked belongs to another process that shares this state folder, and cannot be reached",
+                hint="Send the answer to that process.",
+            )
+        if run is None or run.principal != principal:
             raise UnknownName(
                 "the run that asked is over, or has been answered already",
                 hint="Call the tool anew, without requestState.",
             )
         del self._suspended[token]
         run.timer.cancel()
-        run.answered(ctx)
         return run
 
     def _forget(self, token: str) -> None:
         self._suspended.pop(token).task.cancel()
+
+
+def _result(said: Mapping[str, Any]) -> t.Result:
+    """A result that another process has given."""
+    kind = t.InputRequiredResult if said.get("resultType") == "input_required" else t.CallToolResult
+    return kind.model_validate(said, by_name=False)

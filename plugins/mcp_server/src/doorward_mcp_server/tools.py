@@ -39,7 +39,7 @@ _RUNS = t.ToolAnnotations(read_only_hint=False, destructive_hint=True, open_worl
 _FIND = "Find functions by what they do. Best first."
 _GUIDES = "The servers to which there is a guide."
 _GUIDE = "The guide to a server, written by its owner. Read it before you use the server."
-_RESUME = "Let a run go on that waits, or whose process died. No call is made twice."
+_RESUME = "Let a run go on that waits or was cut off; no call is made twice. Without `run`: lists yours."
 _Seconds = Annotated[float | None, "Seconds"]
 
 
@@ -111,8 +111,15 @@ async def run_cached_code(
     return answered(caller, outcome)
 
 
-async def resume_run(caller: Caller, run: Annotated[str, "Its id"]) -> Answer:
-    return answered(caller, await caller.gate.runs.resume(run, principal=caller.principal, client=caller.client))
+async def resume_run(
+    caller: Caller, run: str = "", give_up: Annotated[bool, "End it instead: its program may run again"] = False
+) -> Answer:
+    runs = caller.gate.runs
+    if not run:
+        return answered(caller, await runs.open(principal=caller.principal))
+    if give_up:
+        return answered(caller, await runs.give_up(run, principal=caller.principal))
+    return answered(caller, await runs.resume(run, principal=caller.principal, client=caller.client))
 
 
 async def commit_plan(caller: Caller, plan: Annotated[str, "Its id"]) -> Answer:
@@ -165,6 +172,8 @@ def _has_plans(gate: Gateway) -> bool:
     return gate.plans.offered
 
 
+RESUME_RUN = OwnTool(resume_run, "Resume run", _RESUME, _OUTCOME, _RUNS, minimal=_RESUME, offered=_has_waiting_runs)
+
 TOOLS = (
     OwnTool(
         list_servers, "List servers", "The servers whose functions can be called, and what the sandbox can do.",
@@ -193,10 +202,7 @@ TOOLS = (
         "Run a program that succeeded again, with other values for its top-level literals.",
         _OUTCOME, _RUNS,
     ),
-    OwnTool(
-        resume_run, "Resume run",
-        _RESUME, _OUTCOME, _RUNS, minimal=_RESUME, offered=_has_waiting_runs,
-    ),
+    RESUME_RUN,
     OwnTool(
         commit_plan, "Commit plan",
         "Write what a plan withheld, after a person's yes if one is needed; nothing if what it read has changed.",

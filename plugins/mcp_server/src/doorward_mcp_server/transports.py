@@ -169,7 +169,7 @@ def application(
         allow_origins=http.origins,
         allow_methods=["GET", "POST", "DELETE"],
         allow_headers=["*"],
-        expose_headers=["Mcp-Session-Id", "WWW-Authenticate"],
+        expose_headers=["Mcp-Session-Id", "WWW-Authenticate", "Doorward-Run"],
     )
     return for_pages, requests
 

@@ -75,7 +75,7 @@ class MCP:
         function = call.function
         if self._starts_itself:
             raise self._refused()
-        listing = await self._upstream.listing(era=function.data.get("era", ""))
+        listing = await self._upstream.listing(era=function.data.get("era", ""), principal=call.principal)
         if not function.data:
             return await offers.perform(call, self._upstream, listing.capabilities)
         name = function.data["tool"]

@@ -14,6 +14,7 @@ from textwrap import indent
 from typing import TYPE_CHECKING, Any, Literal
 
 from doorward import (
+    LOCAL,
     ApiError,
     Call,
     DoorwardError,
@@ -47,6 +48,8 @@ quiet for the longest time."""
 _MAX_ATTEMPTS = 3
 _PAUSE_SECONDS = 0.2
 """Seconds before the third attempt: the second may have failed for the same reason as the first."""
+_PROBE_SECONDS = 10.0
+"""Seconds that a process has for its answer to a ping, after a call was given up."""
 _MAX_ERROR_CHARACTERS = 2**16
 """Characters of a server's error that are kept. Far more than is shown: the core removes credentials, then cuts."""
 _HEADER_MISMATCH_CODE = -32020
@@ -76,15 +79,16 @@ class Upstream:
         self._opening: asyncio.Future[Connection] | None = None
         self._opener: asyncio.Task[None] | None = None
         self._owners: set[asyncio.Task[None]] = set()
+        self._probe: asyncio.Task[None] | None = None
         self._telling: asyncio.TimerHandle | None = None
         self._patience = _DEBOUNCE_SECONDS
         self._told_at = float("-inf")
         self._transport = self._settings.transport
         self._closed = False
 
-    async def listing(self, *, fresh: bool = False, era: str = "") -> Listing:
+    async def listing(self, *, fresh: bool = False, era: str = "", principal: str = LOCAL) -> Listing:
         """The listing of the server, read once per connection and again after changes. Connects if need be; `era` is
-        the protocol that was spoken last, which saves a question.
+        the protocol that was spoken last, which saves a question; `principal` is who gets an error.
 
         Raises: ServerError.
         """
@@ -96,7 +100,7 @@ class Upstream:
                 return await connection.listing(fresh=fresh)
             except Trouble as trouble:
                 if last or not trouble.passing or connection is None:
-                    raise await self._error("tools/list", trouble, connection) from None
+                    raise await self._error("tools/list", trouble, connection, principal) from None
                 self._lost(connection, trouble, since)
             except Refusal as refusal:
                 raise self._refused("tools/list", refusal) from None
@@ -115,6 +119,7 @@ class Upstream:
         """
         if call is not None and call.trace:  # the place that MCP has for the context of a trace
             params = {**params, "_meta": {**params.get("_meta", {}), **call.trace}}
+        principal = call.principal if call is not None else LOCAL
         relisted, attempts = False, 0
         since = time.monotonic()
         while True:
@@ -125,7 +130,11 @@ class Upstream:
                 attempts += 1
                 connection = await self._connected(era)
                 async with self._pace.turn(call), self._flights.one(call, self._settings.timeout) as flight:
-                    result = await connection.send(method, params, flight)
+                    try:
+                        result = await connection.send(method, params, flight)
+                    except asyncio.CancelledError:  # its time is over, or nobody waits for it any more
+                        self._check_alive(connection)
+                        raise
                 self._breaker.succeeded()
                 return result
             except Trouble as trouble:
@@ -137,14 +146,14 @@ class Upstream:
                     or not trouble.passing
                     or (trouble.sent and not safe)
                 ):
-                    raise await self._error(method, trouble, connection) from None
+                    raise await self._error(method, trouble, connection, principal) from None
                 await asyncio.sleep(_PAUSE_SECONDS * (attempts - 1))
             except Refusal as refusal:
                 self._breaker.succeeded()
                 if refusal.code != _HEADER_MISMATCH_CODE or relisted or connection is None:
                     raise self._refused(method, refusal) from None
                 relisted = True
-                await self.listing(fresh=True)
+                await self.listing(fresh=True, principal=principal)
 
     async def close(self) -> None:
         """Disconnect, and end the server if it was started here."""
@@ -155,6 +164,8 @@ class Upstream:
             self._connection.ended.set()
         if self._opener is not None and self._opening is not None:
             self._opener.cancel()
+        if self._probe is not None:
+            self._probe.cancel()
         await asyncio.gather(*self._owners, return_exceptions=True)
 
     async def _connected(self, era: str) -> Connection:
@@ -247,6 +258,34 @@ class Upstream:
         if trouble.gone:
             connection.ended.set()
 
+    def _check_alive(self, connection: Connection) -> None:
+        """A call was given up: end a process that answers nothing at all any more, so that the next call starts it
+        anew."""
+        if self._settings.command and self._probe is None and not connection.ended.is_set():
+            self._probe = asyncio.create_task(self._probed(connection), name=f"doorward probe {self._context.name}")
+            self._owners.add(self._probe)
+            self._probe.add_done_callback(self._probe_ended)
+
+    async def _probed(self, connection: Connection) -> None:
+        earlier = self._flights.under_way()
+        answer = asyncio.create_task(connection.ping())
+        ended = asyncio.create_task(connection.ended.wait())
+        try:
+            await asyncio.wait([answer, ended], timeout=_PROBE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            # A server that does one thing after the other may be at work for another call: that one has its own limit.
+            while not answer.done() and not ended.done() and self._flights.under_way() & earlier:
+                await asyncio.wait([answer, ended], timeout=1, return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done():
+                connection.ended.set()
+        finally:
+            answer.cancel()
+            ended.cancel()
+            await asyncio.gather(answer, ended, return_exceptions=True)
+
+    def _probe_ended(self, task: asyncio.Task[None]) -> None:
+        self._probe = None
+        self._owners.discard(task)
+
     def _tell(self) -> None:
         """Tell core that the functions have changed: once for a burst of changes, and ever later if they go on."""
         if self._telling is None and not self._closed:
@@ -258,7 +297,9 @@ class Upstream:
         self._telling, self._told_at = None, time.monotonic()
         self._context.changed()
 
-    async def _error(self, method: str, trouble: Trouble, connection: Connection | None) -> DoorwardError:
+    async def _error(
+        self, method: str, trouble: Trouble, connection: Connection | None, principal: str
+    ) -> DoorwardError:
         """The error for the caller: what went wrong, why, and what the server itself said last."""
         message = f"{self._context.name} ({method}): {clean_text(trouble.message)[:_MAX_ERROR_CHARACTERS]}"
         hint = trouble.hint
@@ -272,7 +313,11 @@ class Upstream:
                 "repeat."
             ).strip()
         if said := self._log.tail():
-            message += ". Its standard error said last:\n" + indent(said, "> ")
+            if principal != self._context.principal:  # these lines may hold what others sent
+                where = f"servers/{self._context.state.name}/stderr.log below the state folder"
+                hint = f"{hint} The operator finds what it wrote to its standard error in {where}.".strip()
+            else:
+                message += ". Its standard error said last:\n" + indent(said, "> ")
         if trouble.status == 429:
             return ApiError(message, status=429, retry_after=trouble.retry_after, hint=hint or "Try again later.")
         error = ServerError(message, hint=hint or None)

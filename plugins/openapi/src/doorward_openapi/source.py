@@ -109,6 +109,7 @@ class OpenAPI:
         import doorward_openapi.calls.links as links
         import doorward_openapi.calls.request as request
         import doorward_openapi.operations.response_headers as response_headers
+        from doorward_openapi.calls.further import Further
 
         function = call.function
         what = f"{function.qualified} ({function.route})"
@@ -117,13 +118,16 @@ class OpenAPI:
         made = request.build(base, function.data, call.arguments)
         await self._require_own(call, made)
         prepared = replace(made, url=call.link) if call.link and servers.same_origin(call.link, base) else made
-        if why := call.forbids(f"{prepared.method} {servers.path_and_query(prepared.url)[0] or '/'}"):
+        further = Further(call, made, base, self._table)
+        if why := await further.refusal(prepared.method, prepared.url):
             raise Refused(why)
         timeout, repeats = min(self._settings.timeout, call.time_left), function.idempotent
         if (header := self._settings.idempotency_key) and not function.idempotent:
             repeats = True
             prepared = replace(prepared, headers={**prepared.headers, header: call.key.encode()})
-        answer = await self._client().send(what, prepared, timeout, left=call.time_left, idempotent=repeats, call=call)
+        answer = await self._client().send(
+            what, prepared, timeout, left=call.time_left, idempotent=repeats, further=further
+        )
         if answer.status >= 400:
             raise await aside(partial(answers.error_of, what, answer, self._server.suggest), len(answer.body))
         raw = function.data.get("raw") is True
@@ -132,7 +136,7 @@ class OpenAPI:
             value = response_headers.instead(prepared.method, answer.status, answer.headers)
         body, kind, name = (value.value, value.type, value.name) if isinstance(value, Reply) else (value, "", "")
         reply = Reply(body, kind, name, status=answer.status, headers=answer.headers)
-        return await links.paged(call, made, base, answer.url or prepared.url, reply, len(answer.body), self._table)
+        return await links.paged(further, answer.url or prepared.url, reply, len(answer.body))
 
     async def _require_own(self, call: Call, made: Request) -> None:
         """Refuse a path that, with its query, may mean another function which may not be called.

@@ -46,9 +46,13 @@ def options(
     """
     memory = limits.memory_bytes + _BASE_BYTES + (_PACKAGES_BYTES if settings.preload else 0)
     scratch = f"rw,noexec,nosuid,nodev,size={int(settings.scratch)},mode=1777"
-    if not podman:  # Podman 4 refuses these; each sandbox gets a tmpfs with them anyway
+    tmpfs = {"/work": scratch, "/tmp": scratch}  # noqa: S108
+    if podman:  # which mounts its own on these, without bounds, and for everybody to write
+        tmpfs |= dict.fromkeys(("/run", "/var/tmp"), "rw,noexec,nosuid,nodev,size=64k,mode=0755")  # noqa: S108
+    else:  # Podman 4 refuses these; each sandbox gets a tmpfs with them anyway
         uid, _, gid = settings.user.partition(":")
         scratch += f",nr_inodes={settings.inodes},uid={uid},gid={gid or uid}"
+        tmpfs = dict.fromkeys(tmpfs, scratch)
     return {
         "Image": settings.image,
         "Entrypoint": [settings.python],
@@ -71,7 +75,7 @@ def options(
             "NetworkMode": settings.network,
             "IpcMode": "private",
             "ReadonlyRootfs": True,
-            "Tmpfs": {"/work": scratch, "/tmp": scratch},  # noqa: S108
+            "Tmpfs": tmpfs,
             "ShmSize": int(settings.scratch),
             "CapDrop": ["ALL"],
             "SecurityOpt": ["no-new-privileges", f"seccomp={profile}"],

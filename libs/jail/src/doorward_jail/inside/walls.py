@@ -89,7 +89,7 @@ def mounts(size: int, inodes: int) -> list[Mount]:
     Found once in the zygote: each object that a sandbox needs for itself is a page of memory more.
     """
     found = [Mount(place=b"/", flags=_REC | _PRIVATE)]
-    for place in ("/proc", "/sys", "/dev/pts", "/dev/mqueue"):  # a container's sandboxes share the last two
+    for place in ("/proc", "/sys", "/dev/pts", "/dev/mqueue", *_writable()):  # a container's sandboxes share the others
         if os.path.isdir(place):
             found.append(_hidden(place.encode()))
     options = f"size={size},nr_inodes={inodes},mode=755".encode()
@@ -99,6 +99,18 @@ def mounts(size: int, inodes: int) -> list[Mount]:
             part = os.path.join(SCRATCH, place.replace("/", "_"))
             found.append(Mount(part.encode(), place.encode(), None, _BIND, makes=True))
     return found
+
+
+def _writable() -> list[str]:
+    """Mounts that a sandbox could write to, and that are not made anew for each: engines have some of their own."""
+    with open("/proc/self/mounts", encoding="utf-8", errors="surrogateescape") as file:
+        places = [line.split(" ")[1].encode().decode("unicode_escape") for line in file]
+    ours = ("/", SCRATCH, WORK)
+    return [
+        place
+        for place in dict.fromkeys(places)
+        if place not in ours and not place.startswith(("/proc", "/sys", "/dev")) and os.access(place, os.W_OK)
+    ]
 
 
 def _hidden(place: bytes) -> Mount:

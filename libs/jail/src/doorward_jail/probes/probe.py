@@ -75,6 +75,8 @@ async def probe(executor: Executor, limits: Limits) -> list[Probed]:
     with _environment(asked.token), TRIALS["open files"](asked) as inherited:
         first = Program("1 + 1", description="probe", limits=limits, language=language)
         await _run(executor, first, limits.timeout)
+        with TRIALS["earlier programs"](asked) as leaves:
+            await _try(executor, leaves, limits, language)
         for name, make in TRIALS.items():
             started = time.perf_counter()
             with contextlib.nullcontext(inherited) if name == "open files" else make(asked) as trial:

@@ -10,6 +10,7 @@ TRIALS: dict[str, MakeTrial] = {
     "host files": trials_of_files.read,
     "system files": trials_of_files.look,
     "writing outside": trials_of_files.write,
+    "earlier programs": trials_of_files.earlier,
     "open files": trials_of_files.descriptors,
     "other processes": trials_of_processes.others,
     "environment": trials_of_processes.variables,

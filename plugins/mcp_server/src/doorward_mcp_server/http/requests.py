@@ -19,6 +19,9 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from doorward_mcp_server.http.sessions import SESSION_ID, HttpSessions, Refused, nowhere
+from doorward_mcp_server.suspended_calls import STORED_RUN
+
+RUN_HEADER = b"doorward-run"
 
 MAX_CALL_BYTES = 4 * 2**20
 """Largest call of a tool, and largest answer of a client of the older era."""
@@ -116,7 +119,7 @@ class Requests:
         elif older:
             await self._in_session(scope, body, receive, send)
         else:
-            await self._app(scope, _again(body, receive), send)
+            await self._app(scope, _again(body, receive), _naming_run(scope, send))
 
     async def _body(self, scope: Scope, receive: Receive, most: int, places: AsyncExitStack) -> bytes | None:
         """The body of a request; `None` if its client is gone. Raises: Refused if it is too large."""
@@ -173,6 +176,18 @@ class Requests:
     async def _notify(self, scope: Scope, receive: Receive, params: dict[str, Any]) -> None:
         cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
         await self._app({**scope}, _again(json.dumps(cancelled).encode(), receive), nowhere)
+
+
+def _naming_run(scope: Scope, send: Send) -> Send:
+    """A `send` that tells the id of the run of a request, if that is stored by the time when the answer begins."""
+    stored = scope[STORED_RUN] = list[str]()
+
+    async def named(message: Message) -> None:
+        if stored and message["type"] == "http.response.start":
+            message = {**message, "headers": [*message["headers"], (RUN_HEADER, stored[0].encode())]}
+        await send(message)
+
+    return named
 
 
 def _too_large(most: int) -> Refused:

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
-from doorward import ConfigError, alone
-from doorward.commands import Project, common, print_json, say, table, write_file
+from doorward import ConfigError
+from doorward.commands import Project, change_config, common, print_json, say, table
 
 _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
@@ -96,28 +96,19 @@ def revoke(project: Project, id: str) -> None:
 
 def _change(project: Project, change: Any) -> None:
     """Change the configuration file; all else in it stays. Raises: ConfigError if it is not valid before or after."""
-    with alone(project.config):
-        _change_alone(project, change)
-
-
-def _change_alone(project: Project, change: Any) -> None:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
-    before = project.config.read_bytes() if project.config.exists() else None
-    project.load()
-    assert before is not None
-    try:
-        document = tomlkit.parse(before.decode("utf-8-sig"))
-        change(document)
-    except TOMLKitError as error:
-        raise ConfigError(str(error), place=str(project.config), hint="Mend the TOML.") from None
-    write_file(project.config, tomlkit.dumps(document).encode())
-    try:
+    def changed(before: str | None) -> str:
         project.load()
-    except ConfigError:
-        write_file(project.config, before)
-        raise
+        try:
+            document = tomlkit.parse((before or "").removeprefix("\ufeff"))
+            change(document)
+        except TOMLKitError as error:
+            raise ConfigError(str(error), place=str(project.config), hint="Mend the TOML.") from None
+        return tomlkit.dumps(document)
+
+    change_config(project, changed)
 
 
 def _put(document: Any, name: str, entry: Mapping[str, Any]) -> None:

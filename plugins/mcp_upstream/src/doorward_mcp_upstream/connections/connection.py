@@ -127,6 +127,11 @@ class Connection:
             given = await self._more(params, result, flight)
         raise Trouble(f"it asked for more input {MAX_ROUNDS} times within one request")
 
+    async def ping(self) -> None:
+        """Return when the server has answered anything, if only that it knows no ping."""
+        with contextlib.suppress(Trouble, Refusal):
+            await self._send("ping", {}, Flight(None))
+
     async def _more(self, params: Mapping[str, Any], result: Mapping[str, Any], flight: Flight) -> dict[str, Any]:
         """The parameters of the repeated request, with the answers for the server (2026-07-28,
         multi round-trip requests)."""

@@ -55,6 +55,10 @@ class Flights:
     def __bool__(self) -> bool:
         return bool(self._under_way or self._waiting)
 
+    def under_way(self) -> set[Flight]:
+        """The requests that programs wait for, at this moment."""
+        return {flight for flight in self._under_way if flight.call}
+
     def one(self, call: Call | None, seconds: float) -> AbstractAsyncContextManager[Flight]:
         """A block for a request that may take this many seconds, and no longer than its run has left. The clock stands
         still while the client is asked.

@@ -8,22 +8,22 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
 import httpx2
-from doorward import GuardedTransport, HttpAnswer, ServerError, Template, UpstreamLimits
+from doorward import GuardedTransport, HttpAnswer, Refused, ServerError, Template, UpstreamLimits
 
 from doorward_openapi.calls import exchanges, failures, redirects, retries
 from doorward_openapi.calls.answers import Answer
 from doorward_openapi.calls.destinations import Destinations
 from doorward_openapi.calls.redirects import Hop
-from doorward_openapi.document.servers import among, origin, same_origin, shown
+from doorward_openapi.document.servers import among, origin, same_host, same_origin, shown
 from doorward_openapi.wire import media_types, streams
 
 if TYPE_CHECKING:
-    from doorward import Call
-
+    from doorward_openapi.calls.further import Further
     from doorward_openapi.calls.request import Request
 
 MAX_RESPONSE_BYTES = 50 * 2**20
@@ -84,21 +84,20 @@ class Client:
         *,
         left: float = math.inf,
         idempotent: bool = False,
-        call: Call | None = None,
+        further: Further | None = None,
     ) -> Answer:
         """Send a request with credentials and configured headers; each attempt takes at most `timeout` seconds. It is
-        repeated where that helps and does no harm, within `left` seconds altogether; `call` waits for its turn, where
-        the server limits requests. If the server has none of the
-        media types that the document names (406), any other will do.
+        repeated where that helps and does no harm, within `left` seconds altogether; its call waits for its turn, where
+        the server limits requests. `further` decides what may be sent after it. If the server has none of the media
+        types that the document names (406), any other will do.
 
-        Raises: ServerError, RateLimited.
+        Raises: ServerError, RateLimited, Refused.
         """
         until = time.monotonic() + left
         configured = await self._configured(request.headers)
         hop = Hop(request.method, request.url, {**request.headers, **configured}, request.content)
-        answer = await self._send(
-            what, hop, timeout, self._credentials(), MAX_RESPONSE_BYTES, left=left, idempotent=idempotent, call=call
-        )
+        send = partial(self._send, what, timeout=timeout, auth=self._credentials(), max_bytes=MAX_RESPONSE_BYTES)
+        answer = await send(hop, left=left, idempotent=idempotent, further=further)
         if (
             answer.status == 406
             and idempotent
@@ -106,9 +105,7 @@ class Client:
             and b"*/*" not in request.headers.get("Accept", b"")
         ):
             hop, left = replace(hop, headers={**hop.headers, "Accept": b"*/*"}), until - time.monotonic()
-            answer = await self._send(
-                what, hop, timeout, self._credentials(), MAX_RESPONSE_BYTES, left=left, idempotent=True, call=call
-            )
+            answer = await send(hop, left=left, idempotent=True, further=further)
         return answer
 
     async def _configured(self, given: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -142,10 +139,10 @@ class Client:
         *,
         left: float,
         idempotent: bool,
-        call: Call | None = None,
+        further: Further | None = None,
     ) -> Answer:
         """One exchange, repeated where `retries` says so and the time allows."""
-        until = time.monotonic() + left
+        until, call = time.monotonic() + left, further.call if further else None
         changes = not idempotent and hop.method not in ("GET", "HEAD")
         for attempt in range(self._reach.retries + 1):
             last = attempt == self._reach.retries
@@ -154,7 +151,7 @@ class Client:
                 socket = self._reach.by_socket(hop.url)
                 with failures.explained(self._server, what, hop.url, room, socket, changes=changes):
                     try:
-                        answer = await self._exchange(what, hop, room, auth, max_bytes)
+                        answer = await self._exchange(what, hop, room, auth, max_bytes, further, attempt > 0)
                     except httpx2.TransportError as error:
                         pause = retries.after_error(error, attempt, idempotent=idempotent)
                         if last or pause is None or pause >= until - time.monotonic():
@@ -167,11 +164,22 @@ class Client:
             await anyio.sleep(pause)
         raise AssertionError  # the last attempt returns or raises
 
-    async def _exchange(self, what: str, hop: Hop, timeout: float, auth: httpx2.Auth | None, max_bytes: int) -> Answer:
-        """A request and the redirects that its answer leads to."""
+    async def _exchange(
+        self,
+        what: str,
+        hop: Hop,
+        timeout: float,
+        auth: httpx2.Auth | None,
+        max_bytes: int,
+        further: Further | None,
+        again: bool,
+    ) -> Answer:
+        """A request, perhaps made `again`, and the redirects that its answer leads to."""
         first, until = hop, time.monotonic() + timeout
         async with asyncio.timeout(timeout):  # a third of the price of anyio's
             for _ in range(redirects.MAX_REDIRECTS + 1):
+                if further and (again or hop is not first):
+                    await self._check_further(what, hop, first, further)
                 if not hop.home:
                     await self._check_elsewhere(what, hop)
                 try:
@@ -185,12 +193,12 @@ class Client:
                         raise
                 try:
                     headers = exchanges.by_name(answer.headers)
-                    further = redirects.following(
+                    following = redirects.following(
                         what, hop, answer.status, headers.get("location"), self._reach.belongs
                     )
-                    if further is None:
+                    if following is None:
                         return await _read(what, answer, headers, hop.url, until, max_bytes)
-                    hop = further
+                    hop = following
                 finally:
                     await answer.aclose()
         raise ServerError(f"{what} redirected more than {redirects.MAX_REDIRECTS} times")
@@ -204,6 +212,15 @@ class Client:
             )
         request = httpx2.Request(hop.method, hop.url, headers=headers, content=hop.content)
         return await exchanges.authenticated(self._transport, auth, request)
+
+    async def _check_further(self, what: str, hop: Hop, first: Hop, further: Further) -> None:
+        """Whatever is sent to the API after the first request is asked for anew, also if it comes by way of another
+        place. Raises: Refused."""
+        if not (hop.home or self._reach.belongs(hop.url) or same_host(hop.url, first.url)):
+            return
+        if why := await further.refusal(hop.method, hop.url):
+            to = "" if hop is first else f"{what} redirects to {shown(hop.url)[:200]}, which is not followed: "
+            raise Refused(f"{to}{why}")
 
     async def _check_elsewhere(self, what: str, hop: Hop) -> None:
         """A redirect may not lead to an address that only the operator may name, not even to one

@@ -37,15 +37,15 @@ def with_usual(given: Mapping[str, bytes]) -> Headers:
 
 def by_name(headers: Headers) -> dict[str, str]:
     """The headers of an answer by their names in small letters; several of one name are joined."""
-    found: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
     for raw_name, raw in headers:
         name = raw_name.decode("latin-1").lower()
         try:
             value = raw.decode()
         except UnicodeDecodeError:
             value = raw.decode("latin-1")
-        found[name] = f"{found[name]}, {value}" if name in found else value
-    return found
+        found.setdefault(name, []).append(value)
+    return {name: ", ".join(values) for name, values in found.items()}
 
 
 def charset(media: str) -> str | None:

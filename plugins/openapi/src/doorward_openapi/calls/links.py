@@ -8,21 +8,21 @@ document says that links are to be followed. It never reaches another function, 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, unquote_plus, urljoin, urlsplit
 
-from doorward import Call, InvalidArguments, Reply, aside
+from doorward import InvalidArguments, Reply, aside
 
 from doorward_openapi.calls import pages
+from doorward_openapi.calls.further import Further
 from doorward_openapi.calls.page_words import plain, turns
 from doorward_openapi.calls.pages import MAX_LINK_CHARS
 from doorward_openapi.calls.request import Request
 from doorward_openapi.document.servers import origin, same_origin, shown
 from doorward_openapi.operations import pageable
-from doorward_openapi.operations.routes import Routes
 from doorward_openapi.wire import paths, steering
 
 _NO_URL = re.compile(r"[\x00-\x1f\x7f\\]")
@@ -34,18 +34,9 @@ class LinkRefused(Exception):
     """A link is not followed, and why."""
 
 
-async def paged(
-    call: Call,
-    made: Request,
-    base: str,
-    at: str,
-    reply: Reply,
-    size: int,
-    table: Callable[[], Awaitable[Routes | None]],
-) -> Reply:
-    """A reply of `size` bytes, with what is known about the next page. `made` is the request of the call, `at` the URL
-    that the answer came from; `table` returns the routes of the document."""
-    data = call.function.data
+async def paged(further: Further, at: str, reply: Reply, size: int) -> Reply:
+    """A reply of `size` bytes, with what is known about the next page. `at` is the URL that the answer came from."""
+    call, data = further.call, further.call.function.data
     find = partial(pages.following, call.function, call.arguments, reply.headers, reply.value, by_link=bool(call.link))
     told = await aside(find, size)
     reply = replace(reply, items=pageable.keys(reply.value, data["pages"]["items"])) if "pages" in data else reply
@@ -54,25 +45,14 @@ async def paged(
     if not told.link:
         return replace(reply, next=told.arguments, left=told.left) if told.arguments or told.left else reply
     try:
-        url = followed(told.link, at, made, base, data)
+        url = followed(told.link, at, further.made, further.base, data)
         if not url:
             return reply
-        _require_open(call, url, made, base, await table())
+        if why := await further.refusal("GET", url, page=True):
+            raise LinkRefused(f"its link leads to what may not be called: {why}")
     except LinkRefused as why:
         return replace(reply, next=told.arguments, left="" if told.arguments else str(why))
     return replace(reply, next=call.arguments, link=url)
-
-
-def _require_open(call: Call, url: str, made: Request, base: str, routes: Routes | None) -> None:
-    """Refuse a link that leads to a function of the document which the run may not call.
-
-    Raises: LinkRefused.
-    """
-    if routes is None and not _own(url, made, base):
-        raise LinkRefused("its link leads elsewhere, and the routes of the document are not known: compile it again")
-    for other in routes.reached(call.function.data["path"], url, base) if routes else ():
-        if not call.allows(other.id, route := f"GET {other.path}"):
-            raise LinkRefused(f"its link leads to {route[:200]}, which may not be called")
 
 
 def followed(link: str, at: str, request: Request, base: str, data: Mapping[str, Any]) -> str:
@@ -101,11 +81,6 @@ def followed(link: str, at: str, request: Request, base: str, data: Mapping[str,
         raise LinkRefused("its link is no plain URL") from None
     url = url.partition("?")[0] + (f"?{query}" if query else "")
     return "" if _same(url, at) else url
-
-
-def _own(url: str, request: Request, base: str) -> bool:
-    """Whether a link leads to the very path of the call."""
-    return _plain(urlsplit(url).path) == _plain(urlsplit(base).path.rstrip("/") + "/" + request.path.removeprefix("/"))
 
 
 def _address(link: str, at: str, base: str) -> str:

@@ -45,6 +45,13 @@ def same_origin(one: str, other: str) -> bool:
         return False
 
 
+def same_host(one: str, other: str) -> bool:
+    """Whether two http(s) URLs lead to the same host and port, or to its usual ports of http and https."""
+    (_, host, port), (_, other_host, other_port) = origin(one), origin(other)
+    usual = {port, other_port} <= {*_PORTS.values()}
+    return host.rstrip(".") == other_host.rstrip(".") and (port == other_port or usual)
+
+
 def among(url: str, places: Iterable[str | None]) -> bool:
     """Whether a URL has the same origin as one of these places."""
     return any(same_origin(url, place) for place in places if place)

@@ -80,7 +80,7 @@ class Routes:
         own, said = _shape(template), _said(template)
         root = self._roots.get(method, _Node())
         for text in dict.fromkeys(paths.decodings(path)):
-            met, parts = False, [part.casefold() for part in paths.parts(text) if part]
+            met, parts = False, _folded(text)
             for route in _matching(root, parts):
                 same = _shape(route.path) == own
                 if met and not same:
@@ -92,28 +92,37 @@ class Routes:
                 if _shape(route.path) != own or said < said | _said(route.path) <= _pairs(query):
                     yield route
 
-    def reached(self, template: str, url: str, base: str) -> Iterator[Route]:
-        """The routes that a GET of this URL may mean besides the given template below `base`: also routes that differ
-        only in their query, and routes below another operation's base URL."""
-        path, names = urlsplit(url).path, parse_qsl(urlsplit(url).query, keep_blank_values=True)
-        own, home = clean_text(template), urlsplit(base).path.rstrip("/")
-        for prefix in {home, *self._bases}:
-            if not path.startswith(f"{prefix}/"):
-                continue
-            for text in dict.fromkeys(paths.decodings(path.removeprefix(prefix))):
-                past, parts = False, [part.casefold() for part in paths.parts(text) if part]
-                for route in _matching(self._roots.get("GET", _Node()), parts):
-                    alike = prefix == home and _shape(route.path) == _shape(own)
-                    if past and not alike:
-                        break  # a less literal route is not chosen
-                    past = past or alike
-                    if route.path != own and _has(names, route.path, alike=alike):
-                        yield route
-                for route in self._across("GET", _shape(own) if prefix == home else (), parts, met=past):
-                    if route.path != own and _has(
-                        names, route.path, alike=prefix == home and _shape(route.path) == _shape(own)
-                    ):
-                        yield route
+    def meant(self, method: str, url: str, base: str) -> list[tuple[str, str]]:
+        """The original ids and routes (`GET /users/{id}`) that a request to this URL may mean below `base`, or below
+        another operation's base URL: in each way to read its path the most literal one, and of those that differ in
+        their query the ones that it has."""
+        path, pairs = urlsplit(url).path, _pairs(urlsplit(url).query)
+        prefixes = {tuple(_folded(prefix)) for prefix in (urlsplit(base).path, *self._bases)}
+        readings = {tuple(_folded(text)) for text in paths.decodings(path)}
+        found = [
+            (route.id, f"{each} {route.path}")
+            for parts in readings
+            for prefix in prefixes
+            if parts[: len(prefix)] == prefix
+            for each in (("GET", "HEAD") if method == "HEAD" else (method,))
+            for route in self._most_literal(each, parts[len(prefix) :], pairs)
+        ]
+        return [*dict.fromkeys(found)]
+
+    def _most_literal(self, method: str, parts: Sequence[str], pairs: Collection[tuple[str, str]]) -> list[Route]:
+        found: list[Route] = []
+        for route in _matching(self._roots.get(method, _Node()), parts):
+            if found and _shape(route.path) != _shape(found[0].path):
+                break  # a less literal route is not chosen
+            if _has(pairs, route.path):
+                found.append(route)
+        own = _shape(found[0].path) if found else ()
+        found += (r for r in self._across(method, own, parts, met=bool(found)) if _has(pairs, r.path))
+        return [
+            route
+            for route in found
+            if not any(_shape(r.path) == _shape(route.path) and _said(r.path) > _said(route.path) for r in found)
+        ]
 
     def _across(self, method: str, own: Sequence[str], parts: Sequence[str], *, met: bool) -> Iterator[Route]:
         """The routes with slashes in their variables that fit the parts of a path. If the function's own shape fits as
@@ -123,17 +132,15 @@ class Routes:
         return (route for route in fitting if _literal(_shape(route.path)) >= least)
 
 
-def _has(names: Collection[tuple[str, str]], path: str, *, alike: bool) -> bool:
-    """Whether a query has the pairs that stand in the path of a route. Of two routes that are otherwise alike, this
-    one must have such pairs."""
-    wanted = parse_qsl(path.partition("#")[0].partition("?")[2], keep_blank_values=True)
-    if alike and not wanted:
-        return False
-    given = {(name.casefold(), value.casefold()) for name, value in names}  # as `_pairs` has them
-    return all(
-        any(name.casefold() == n and ("{" in value or value.casefold() == v) for n, v in given)
-        for name, value in wanted
-    )
+def _has(given: Collection[tuple[str, str]], path: str) -> bool:
+    """Whether a query has the pairs that stand in the path of a route, whatever the value of a variable is."""
+    wanted = _pairs(path.partition("#")[0].partition("?")[2])
+    return all(any(name == n and ("{" in value or value == v) for n, v in given) for name, value in wanted)
+
+
+def _folded(path: str) -> list[str]:
+    """The parts of a decoded path as a server sees them that ignores case and empty parts."""
+    return [part.casefold() for part in paths.parts(path) if part]
 
 
 def _tree(routes: Iterable[Route]) -> _Node:

@@ -20,6 +20,8 @@ _MAX_DECODINGS = 3
 _SAFE_IN_PATH = "!$&'()*+,;=:@%~{}/"
 _SAFE_IN_QUERY = "!$&'()*+,;=:@/?%~"
 _SLASH = re.compile(r"[/\\]")
+_QUERY = re.compile("[?#\uff1f\uff03\ufe56\ufe5f]")
+"""What a query or a fragment begins with, in all forms that NFKC makes the same."""
 _ORDINARY = re.compile(r"[A-Za-z0-9/_.~:@{}+-]*")
 """Paths that every server reads as they are."""
 
@@ -68,10 +70,12 @@ def leads_away(path: str) -> bool:
 
 
 def decodings(path: str) -> Iterator[str]:
-    """A path as it is sent, and as servers see it that decode it once, twice …"""
+    """A path as servers see it that decode it once, twice …, also if they then take a part of it for a query."""
     for _ in range(_MAX_DECODINGS):
         path = unquote(path)
         yield path
+        if (cut := _QUERY.split(path, maxsplit=1)[0]) != path:
+            yield cut
 
 
 def parts(path: str) -> list[str]:

@@ -1,0 +1,95 @@
+"""`[limits] rate`: as many runs a minute as allowed, whichever process starts them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doorward import LimitExceeded
+from doorward.budgets.rate_limit import RateLimit
+from doorward.budgets.usage_file import UsageFile
+
+from ..conftest import CONFIG
+
+pytestmark = pytest.mark.anyio
+
+
+class Clock:
+    """A clock that the test turns."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1_000_000.0
+        for name in ("time", "monotonic"):
+            monkeypatch.setattr(f"doorward.budgets.rate_limit.time.{name}", lambda: self.now)
+
+
+def process(folder: Path, most: int) -> RateLimit:
+    """What one of several processes has."""
+    file = UsageFile(folder / "usage.db")
+    return RateLimit(most, lambda: file)
+
+
+async def started(rate: RateLimit, times: int, principal: str = "ann") -> int:
+    """How many of so many runs may start."""
+    count = 0
+    for _ in range(times):
+        try:
+            await rate.admit(principal)
+            count += 1
+        except LimitExceeded:
+            pass
+    return count
+
+
+async def test_processes_share_the_runs_of_a_minute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes start as many together as one may, in any 60 seconds; each principal has its own."""
+    clock, one, two = Clock(monkeypatch), process(tmp_path, 60), process(tmp_path, 60)
+    made = 0
+    for _ in range(60):
+        made += await started(one, 1) + await started(two, 1)
+    assert 57 <= made <= 60
+    assert await started(two, 1, "bob") == 1
+    clock.now += 59
+    assert made + await started(one, 60) + await started(two, 60) <= 60
+    clock.now += 2
+    assert await started(two, 100) == 60
+    assert await started(one, 100) == 0
+
+
+async def test_what_was_taken_and_not_started_is_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that starts one run a second does not use up more than that."""
+    clock, one, two = Clock(monkeypatch), process(tmp_path, 1000), process(tmp_path, 1000)
+    for _ in range(10):
+        assert await started(one, 1) == 1
+        clock.now += 1
+    assert 930 <= await started(two, 1000) <= 990
+
+
+async def test_most_runs_touch_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process takes a share of what is left, and asks again once that is used."""
+    Clock(monkeypatch)
+    opened = []
+
+    def file() -> UsageFile:
+        opened.append(1)
+        return found
+
+    found = UsageFile(tmp_path / "usage.db")
+    assert await started(RateLimit(100_000, file), 1000) == 1000
+    assert len(opened) == 1
+
+
+async def test_each_process_counts_alone_where_nobody_can_count(tmp_path: Path) -> None:
+    """A broken disk stops no run that this process itself may start."""
+    (tmp_path / "usage.db").mkdir()
+    assert await started(process(tmp_path, 3), 5) == 3
+
+
+async def test_gateways_of_one_state_folder_share_the_rate(doorward_host: Any) -> None:
+    """The fourth run of a minute is refused, whichever gateway is asked, with when to try again."""
+    config = f"{CONFIG}\n[limits]\nrate = 3\n"
+    async with doorward_host.gateway(config) as one, doorward_host.gateway(config) as two:
+        outcomes = [await gate.execute("1") for gate in (one, two, one, two)]
+    assert [outcome.ok for outcome in outcomes] == [True, True, True, False]
+    assert "Try again in" in outcomes[3].error.hint
