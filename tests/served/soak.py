@@ -129,6 +129,10 @@ class Book:
     wrong: list[str] = field(default_factory=list)
     """Answers that no fault explains."""
 
+    unaudited: set[str] = field(default_factory=set)
+    """Programs that were answered while the disk was full, by a gateway that was killed then: with `fail = "open"` their
+    lines of the audit log were in its memory."""
+
     half: list[str] = field(default_factory=list)
     """Answers of durable runs that had written, ended by a fault, and that cannot be resumed."""
 
