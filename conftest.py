@@ -135,17 +135,27 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 STARTS = frozenset({"subprocess.Popen", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"})
 """Events (PEP 578) of a process that is started."""
 
+ASKED_ONCE = ("uname", "ldconfig")
+"""What the standard library asks in each process for itself: `platform.processor`, `ctypes.util.find_library`."""
+
 _started: list[str] = []
-sys.addaudithook(lambda event, arguments: _started.append(str(arguments)) if event in STARTS else None)
+
+
+def _note_start(event: str, arguments: tuple[Any, ...]) -> None:
+    if event in STARTS and not str(arguments[0] if arguments else "").endswith(ASKED_ONCE):
+        _started.append(f"{event} {arguments}")
+
+
+sys.addaudithook(_note_start)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
-    """Only what is left out of `make test`, or essential to it, starts processes."""
+    """Where what is slow is left out, only what is essential starts processes."""
     result = yield
     started = _started.copy()
     _started.clear()
-    if started and not {"slow", "alone", "essential"} & {mark.name for mark in item.iter_markers()}:
+    if started and "not slow" in item.config.option.markexpr and not item.get_closest_marker("essential"):
         pytest.fail(f"It starts a process, so it is to be marked `slow`: {started[0]:.300}", pytrace=False)
     return result
 

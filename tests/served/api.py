@@ -291,7 +291,9 @@ def main() -> None:
     for listener in sockets:  # else each answer waits 40 ms for an acknowledgement
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     urls = [f"http://127.0.0.1:{s.getsockname()[1]}" for s in sockets]
-    server = uvicorn.Server(uvicorn.Config(application(urls, *sys.argv[3:]), log_level="critical", timeout_graceful_shutdown=1))
+    server = uvicorn.Server(
+        uvicorn.Config(application(urls, *sys.argv[3:]), log_level="critical", timeout_graceful_shutdown=1)
+    )
 
     def end_with_stdin() -> None:
         sys.stdin.read()

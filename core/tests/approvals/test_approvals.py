@@ -216,6 +216,7 @@ async def test_a_plugin_is_told_and_may_answer(doorward_host: Any) -> None:
     assert len(seen) == 2
 
 
+@pytest.mark.slow
 async def test_a_call_without_a_program_waits_in_its_place(doorward_host: Any) -> None:
     """It cannot be suspended: it waits within its time, and fails then. A yes that comes later is for the same call
     made again, once."""

@@ -152,6 +152,7 @@ async def test_an_answer_without_end(models, provider):
         await models(timeout=0.3).complete(HELLO)
 
 
+@pytest.mark.slow
 async def test_a_refusal_for_the_moment(models, provider):
     """A request that was refused for the moment is made again."""
     provider.answers = [(429, {"Retry-After": "0"}, {}), (503, {"Retry-After": "0"}, {}), "Here."]
@@ -170,6 +171,7 @@ async def test_a_lost_connection(models, provider):
     assert len(provider.seen) == 1
 
 
+@pytest.mark.slow
 async def test_nobody_is_there(models, provider):
     """A closed port is told with where it is and what to check."""
     url = f"http://127.0.0.1:{reserve_port()}"

@@ -67,6 +67,7 @@ def without_toon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     encoder.cache_clear()
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(VALUES, st.sampled_from(["auto", "toon", "json"]))
 def test_the_text_of_any_value_reads_back_as_that_value(value: Any, form: str) -> None:

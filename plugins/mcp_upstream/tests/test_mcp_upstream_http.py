@@ -341,6 +341,7 @@ async def test_a_page_is_named_if_it_is_one(upstreams: Upstreams, recorder: Reco
     assert caught.value.hint == 'Its server wants a person to open "https://pay.example/1?a=b" first.'
 
 
+@pytest.mark.slow
 async def test_one_failed_request_disturbs_no_other(upstreams: Upstreams, recorder: Recorder) -> None:
     """Neither one that was hung up on, nor one whose answer is too large, or no JSON."""
     gate = threading.Event()

@@ -186,6 +186,7 @@ JUNK = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(JUNK, JUNK, JUNK, st.sampled_from([{"openapi": "3.1.0"}, {"swagger": "2.0"}]))
 def test_openapi_junk_never_crashes(item, operation, parameter, version):

@@ -321,6 +321,7 @@ async def test_openapi_a_write_is_repeated_where_the_api_asks_for_it(api: Any, o
 # Retries
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [408, 429, 502, 503, 504])
 async def test_openapi_what_fails_for_the_moment_is_repeated(
     api: Any, operation: Any, upstream: Any, status: int
@@ -374,6 +375,7 @@ async def test_openapi_retry_after_is_honoured_where_the_time_allows(api: Any, o
     assert len(upstream.seen) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["get", "post"])
 async def test_openapi_what_was_never_sent_is_repeated(
     api: Any, operation: Any, upstream: Any, names: Any, method: str

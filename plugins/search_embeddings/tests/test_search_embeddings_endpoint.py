@@ -78,6 +78,7 @@ async def test_an_endpoint_that_is_slow_delays_no_search(doorward_host: Host, en
         assert len(endpoint.seen) == 2
 
 
+@pytest.mark.slow
 async def test_an_endpoint_that_is_down(doorward_host: Host, endpoint: Endpoint) -> None:
     """At the start and later; `doctor` names it, and what to do."""
     url = endpoint.url
