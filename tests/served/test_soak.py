@@ -53,7 +53,14 @@ KEPT = 'kept = "1MiB"\n'
 REFUSED = "guard:GuardRefused"
 """What `fail = "closed"` does while the audit log cannot be written."""
 
-EXPLAINED = {"executor:SandboxDied", "limit:TimeoutError", "server:ServerError", "config:StateError", REFUSED}
+EXPLAINED = {
+    "executor:SandboxDied",
+    "limit:TimeoutError",
+    "server:ServerError",
+    "config:StateError",
+    REFUSED,
+    "guard:RefusedForNow",
+}
 """Errors that a fault may be the cause of."""
 
 pytestmark = [
