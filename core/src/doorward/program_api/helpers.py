@@ -148,7 +148,7 @@ class Helpers:
             raise LimitExceeded(f"the file has {size} bytes, more than {most}", hint="Pass its handle on instead.")
         content = await aside(partial(content_of, opened), size)
         if exceeds(content, MAX_PARTS):
-            raise LimitExceeded(f"the file has more than {MAX_PARTS:,} values", hint="Pass its handle on instead.")
+            raise too_many_values()
         return content
 
     async def path(self, run: HelperContext, file: Any) -> str:
