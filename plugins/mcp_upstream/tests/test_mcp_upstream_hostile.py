@@ -154,6 +154,29 @@ async def test_an_event_of_millions_of_values_is_not_read_and_not_counted_on_the
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("line", ["", "data:", "id: 1", ": ", "data: 1"])
+async def test_an_event_of_a_million_lines_is_refused(line: str) -> None:
+    """They are not even taken apart."""
+    with pytest.raises(SSEError, match="an event has more than 100,000 lines"):
+        await _events("data: 1\n" + f"{line or 'x'}\n" * 1_000_000, "\n")
+
+
+@pytest.mark.anyio
+async def test_a_large_event_ends_its_lines_only_where_the_standard_says() -> None:
+    """What Python takes for the end of a line may be part of a text; of lines that say the same, the last counts."""
+    text = json.dumps({"jsonrpc": "2.0", "id": 5, "result": {"text": "a\u2028b\x85" * 20_000}}, ensure_ascii=False)
+    large = LargeMessages()
+
+    async def texts() -> AsyncIterator[str]:
+        yield "id: 1\nevent: message\n" + "id: 2\n" * 1000 + f"data: {text}\n\n"
+
+    (event,) = [event async for event in large.events(texts)]
+    event_id, kind, data, *end = event.split("\n")
+    assert (event_id, kind, end) == ("id: 2", "event: message", ["", ""])
+    assert large.whole(json.loads(data.removeprefix("data: "))["result"]) == {"text": "a\u2028b\x85" * 20_000}
+
+
+@pytest.mark.anyio
 async def test_an_event_without_an_end_is_given_to_nobody() -> None:
     """The protocol wants it dropped; it may have the length of the largest."""
     assert await _events("data: 1\n\n", "data: 2", "x" * 2**20) == ["data: 1\n\n"]

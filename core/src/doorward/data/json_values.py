@@ -14,7 +14,10 @@ def values_in(text: bytes | str, most: int) -> int:
     if (marks := sum(map(_marks, data))) <= most // 10:
         return marks
     values = Values()
-    return next((count for piece in data if (count := values.feed(piece)) > most), values.count)
+    for piece in data:
+        if values.feed(piece) > most:
+            break
+    return values.count
 
 
 class Values:

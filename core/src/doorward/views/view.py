@@ -120,7 +120,7 @@ class View:
             asked = await off_loop(self._clear, [texts[key] for key in keys])
             length = len(next(iter(kept.values()))) // 2 if kept else None
             answer = await self._embed(asked, EMBED_SECONDS)
-            found = vectors(answer, len(asked), length)
+            found = await off_loop(vectors, answer, len(asked), length)
             new = {key: packed(row) for key, row in zip(keys, found, strict=True)}
             kept |= new
             await off_loop(self._file.keep, self.id.name, self._model, [*new.items()])
@@ -164,7 +164,7 @@ class View:
         if missing := [question for question in dict.fromkeys(questions) if question not in known]:
             model, asked = self._model, self._clear(missing)
             answer = await self._embed(asked, seconds, question=True)
-            found = vectors(answer, len(asked), self.known.vectors.shape[1] or None)
+            found = await off_loop(vectors, answer, len(asked), self.known.vectors.shape[1] or None)
             known |= zip(missing, found, strict=True)
             if model != self._model:  # taken up meanwhile: what the former one says is of no use to the next search
                 return [known[question] for question in questions]

@@ -32,8 +32,8 @@ of the interpreter (20 ms for so many), in which nobody is served."""
 _MAX_PARTS_OF_RUN = 1_000_000
 """One run may send so many of them, all messages together."""
 
-_FILLED = re.compile(rb'\{(?:"seen": ?(\[[-+.0-9eE, ]*\]), ?)?(?:"(done)": ?\{|"id": ?(\d{1,15}),)')
-"""How a message begins that a program has filled: its result, or a question."""
+_FILLED = re.compile(rb'\{(?:"seen": ?(\[[-+.0-9eE, ]{0,300000}\]), ?)?(?:"(done)": ?\{|"id": ?(\d{1,15}),)')
+"""How a message begins that a program has filled: its result, or a question; before it, times that it has read."""
 
 _MAX_LEVELS = 200
 """A message nested more deeply is refused. The decoder of small frames has the same limit."""
