@@ -180,5 +180,5 @@ async def test_an_answer_of_too_many_numbers_is_not_read(
     async with opened(doorward_host, of(endpoint)) as gate:
         ((what, ok, advice),) = [check async for check in gate.views.checks()]
         assert not ok
-        assert "answered more than 74,178 values for 8 texts" in what
+        assert "answered no embeddings of 8 texts: more than 74,178 values" in what
         assert "one vector" in advice

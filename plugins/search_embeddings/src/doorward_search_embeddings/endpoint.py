@@ -112,7 +112,7 @@ async def _vectors(content: bytes, texts: int, place: str) -> list[list[float]]:
         what = f"{place} answered no embeddings of {texts} texts"
         raise ServerError(what, hint="Is it an OpenAI-compatible endpoint, and `model` one that embeds?") from None
     if found is None:
-        what = f"{place} answered more than {most:,} values for {texts} texts"
+        what = f"{place} answered no embeddings of {texts} texts: more than {most:,} values"
         raise ServerError(what, hint="Does `model` embed a text as one vector of at most 8192 numbers?")
     return found
 

@@ -20,7 +20,7 @@ _BYTES_KEY = json.dumps(BYTES_KEY).encode()
 
 _SEND_LESS = "Filter or aggregate in the program."
 
-_LARGE_FRAME_BYTES = 2**18
+_LARGE_FRAME_BYTES = 2**16
 """A larger frame is decoded in a thread."""
 
 _PIECE_CHARACTERS = 2**20
