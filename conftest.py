@@ -151,11 +151,11 @@ sys.addaudithook(_note_start)
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
-    """Only what is left out of `make test`, or essential to it, starts processes."""
+    """Where what is slow is left out, only what is essential starts processes."""
     result = yield
     started = _started.copy()
     _started.clear()
-    if started and not {"slow", "alone", "essential"} & {mark.name for mark in item.iter_markers()}:
+    if started and "not slow" in item.config.option.markexpr and not item.get_closest_marker("essential"):
         pytest.fail(f"It starts a process, so it is to be marked `slow`: {started[0]:.300}", pytrace=False)
     return result
 

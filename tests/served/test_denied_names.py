@@ -13,12 +13,12 @@ from .conftest import LIMITS, SHELF
 from .product import Api, Project, needs_proc
 from .test_docker_executor import use
 
-pytestmark = [pytest.mark.anyio, needs_proc]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(180), needs_proc]
 
 EXECUTORS = {
     "monty": [],
     "nsjail": [pytest.mark.skipif(sys.platform != "linux", reason="nsjail needs Linux")],
-    "docker": [pytest.mark.slow, pytest.mark.timeout(180)],
+    "docker": [],
     "deno": [pytest.mark.skipif(importlib.util.find_spec("deno") is None, reason="no deno")],
 }
 POLICIES = {

@@ -7,11 +7,12 @@ import json
 import secrets as tokens
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward import ApiError, Call, Compiled, Function, ServerContext
-from doorward.calls import withholding
+from doorward import ApiError, Call, Compiled, Function, LimitExceeded, ServerContext
+from doorward.budgets.usage_file import WITHHELD_SECONDS, UsageFile
 from doorward.calls.withholding import MAX_WITHHELD, Withholding
 from doorward.results.outcome_text import as_dict
 from doorward.secrets import needles as needles_module
@@ -28,6 +29,8 @@ STRONG = "k7Qz-91xLw-Vb40-mTe8"
 WEAK = "48151623"
 CONFIG = """
 executor = "here"
+# So few that a process asks the others before each run.
+limits.rate = 39
 [servers.weather]
 source = "echo"
 token = "${{TOKEN}}"
@@ -250,16 +253,69 @@ async def test_a_file_has_a_name_to_guess_with(opened: Any) -> None:
     assert answer.files[0][1].name == "[secret].txt"
 
 
-def test_a_day_lifts_the_refusal() -> None:
-    now = [0.0]
-    counted = Withholding(clock=lambda: now[0])
+@pytest.mark.parametrize("shared", [True, False])
+async def test_a_day_lifts_the_refusal(tmp_path: Path, shared: bool) -> None:
+    """Of this principal, and in all processes."""
+    now, file = [1e9], UsageFile(tmp_path / "usage.db")
+    counted = Withholding(file if shared else None, clock=lambda: now[0])
     for _ in range(MAX_WITHHELD):
-        counted.withheld("alice", "what", "weather")
-    with pytest.raises(withholding.LimitExceeded):
+        await counted.withheld("alice", "what", "weather")
+    with pytest.raises(LimitExceeded):
         counted.admit("alice")
     counted.admit("bob")
-    now[0] = withholding.WINDOW_SECONDS + 1
+    now[0] += WITHHELD_SECONDS + 1
     counted.admit("alice")
+    await counted.withheld("alice", "what", "weather")
+    counted.admit("alice")
+
+
+async def test_withheld_answers_of_all_processes_count_together(tmp_path: Path) -> None:
+    """Each process has withheld fewer than are allowed, and the one that withheld the last refuses the principal."""
+    processes = [Withholding(UsageFile(tmp_path / "usage.db")) for _ in range(MAX_WITHHELD)]
+    for process in processes:
+        process.admit("alice")
+        await process.withheld("alice", "what", "weather")
+    with pytest.raises(LimitExceeded, match=f"{MAX_WITHHELD} answers"):
+        processes[-1].admit("alice")
+    processes[-1].admit("bob")
+
+
+async def test_gateways_of_one_state_folder_count_withheld_answers_together(opened: Any) -> None:
+    """Each of them, and one that was opened afterwards, refuses the principal's next run, and no one else's."""
+    guess = USES + f"result = {STRONG!r}"
+    async with opened(STRONG) as one, opened(STRONG) as two:
+        told = [await gate.execute(guess, principal="alice") for gate in (one, two, one)]
+        assert [outcome.error.type for outcome in told] == ["SecretWithheld"] * MAX_WITHHELD
+        async with opened(STRONG) as new:
+            for gate in (one, two, new):
+                assert (await gate.execute("result = 1", principal="alice")).error.type == "LimitExceeded"
+                assert (await gate.execute("result = 1", principal="eve")).ok
+
+
+async def test_only_a_withheld_answer_touches_the_file(tmp_path: Path) -> None:
+    """To admit a call, and to refuse it, reads memory alone."""
+    file = UsageFile(tmp_path / "usage.db")
+    counted = Withholding(file)
+    counted.admit("alice")
+    assert [*tmp_path.iterdir()] == []
+    for _ in range(MAX_WITHHELD):
+        await counted.withheld("alice", "what", "weather")
+    file.close()
+    (tmp_path / "usage.db").unlink()
+    with pytest.raises(LimitExceeded):
+        counted.admit("alice")
+    assert not (tmp_path / "usage.db").exists()
+
+
+async def test_withheld_answers_are_counted_where_the_file_cannot_be_used(tmp_path: Path) -> None:
+    """Each process counts its own then."""
+    (tmp_path / "usage.db").mkdir()
+    counted = Withholding(UsageFile(tmp_path / "usage.db"))
+    for _ in range(MAX_WITHHELD):
+        counted.admit("alice")
+        await counted.withheld("alice", "what", "weather")
+    with pytest.raises(LimitExceeded):
+        counted.admit("alice")
 
 
 def test_scopes_hold_what_can_have_reached_a_program() -> None:

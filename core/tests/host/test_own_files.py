@@ -16,6 +16,7 @@ from doorward.catalog.catalog import Catalog
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.configuring.variables import write_env
 from doorward.host import files
+from doorward.host.processes import Process
 from doorward.model.errors import ConfigError
 
 from ..conftest import InProcess, Weather
@@ -117,14 +118,31 @@ def test_folders_are_made_for_us_alone(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_made_private(tmp_path: Path) -> None:
-    """Nobody else lists it afterwards; what a link of ours leads to keeps its mode."""
+    """Nobody else lists it afterwards; a link of ours is refused, and what it leads to keeps its mode."""
     (tmp_path / "one").mkdir()
     (tmp_path / "one").chmod(0o755)
     (tmp_path / "link").symlink_to("one")
-    files.own_folder(tmp_path / "link", private=True)
+    with pytest.raises(ConfigError, match="is a link") as caught:
+        files.own_folder(tmp_path / "link", private=True)
+    assert caught.value.hint
+    (tmp_path / "to-nothing").symlink_to("nothing")
+    with pytest.raises(ConfigError, match="is a link"):
+        files.own_folder(tmp_path / "to-nothing", private=True)
+    assert not (tmp_path / "nothing").exists()
     assert stat.S_IMODE((tmp_path / "one").stat().st_mode) == 0o755
     files.own_folder(tmp_path / "one", private=True)
     assert stat.S_IMODE((tmp_path / "one").stat().st_mode) == 0o700
+
+
+def test_processes_are_not_looked_for_behind_a_link(tmp_path: Path) -> None:
+    """Who lives is read in our own folder, or not at all."""
+    one, other = Process(tmp_path / "processes"), Process(tmp_path / "processes")
+    assert other.knows(one.id)
+    (tmp_path / "processes").rename(tmp_path / "elsewhere")
+    (tmp_path / "processes").symlink_to("elsewhere")
+    assert not other.knows(one.id)
+    assert other.id != one.id
+    assert len([*(tmp_path / "elsewhere").iterdir()]) == 1
 
 
 def test_what_is_written_in_state_takes_the_place_of_a_link(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event, current_thread
@@ -19,7 +20,7 @@ from doorward.journal.journals import Journals
 from doorward.journal_files import frames
 from doorward.journal_files.given import Given
 from doorward.journal_files.store import FileRuns
-from doorward.model.errors import DoorwardError, StateError, UnknownName
+from doorward.model.errors import ConfigError, DoorwardError, StateError, UnknownName
 from doorward.secrets.sealing import Box
 
 RUN = "0123456789abcdef"
@@ -354,6 +355,27 @@ def test_a_link_in_place_of_a_journal_is_not_followed(tmp_path: Path) -> None:
     before = (tmp_path / "elsewhere").read_bytes()
     store.sweep()
     assert (store.all(), (tmp_path / "elsewhere").read_bytes()) == ([], before)
+
+
+def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path: Path) -> None:
+    """No run is stored, read or removed behind a link, though it is ours; the state folder itself may be one."""
+    runs(tmp_path).create(given()).close()
+    (tmp_path / "runs").rename(tmp_path / "elsewhere")
+    (tmp_path / "runs").symlink_to("elsewhere")
+    store, names = runs(tmp_path), sorted((tmp_path / "elsewhere").iterdir())
+    works: list[Callable[[], object]] = [
+        lambda: store.create(given(run="e" * 16)), lambda: store.claim(RUN, "ada"), lambda: store.show(RUN),
+        store.all, store.unread, store.sweep, lambda: store.equal(given(run="e" * 16)), lambda: store.remove(RUN),
+    ]  # fmt: skip
+    for work in works:
+        with pytest.raises(ConfigError, match="is a link"):
+            work()
+    assert not store.any()
+    assert sorted((tmp_path / "elsewhere").iterdir()) == names
+    (tmp_path / "runs").unlink()
+    (tmp_path / "elsewhere").rename(tmp_path / "runs")
+    (tmp_path / "state").symlink_to(tmp_path)
+    assert [each.given.run for each in runs(tmp_path / "state").all()] == [RUN]
 
 
 def test_a_journal_that_could_not_be_begun_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -495,6 +495,17 @@ async def test_a_vault_follows_no_link(tmp_path: Path) -> None:
     folder.chmod(0o770)
     with pytest.raises(ConfigError, match="other users may write"):
         kept.save("one", "newer")
+    folder.chmod(0o700)
+    folder.rename(tmp_path / "elsewhere")
+    folder.symlink_to("elsewhere")
+    works: list[Callable[[], object]] = [
+        lambda: kept.load("one"), lambda: kept.save("one", "newer"), lambda: kept.forget("one"),
+        lambda: kept.mark("one"),
+    ]  # fmt: skip
+    for work in works:
+        with pytest.raises(ConfigError, match="is a link"):
+            work()
+    assert (tmp_path / "elsewhere/one.json").read_text() == "new"
 
 
 OTHER = """

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from doorward.access.groups import Groups
+from doorward.budgets.usage_file import UsageFile
 from doorward.config.settings import Config
 from doorward.host.logs import log
 from doorward.model.calls import Call
@@ -16,7 +16,6 @@ from doorward.model.errors import ConfigError, DoorwardError
 
 if TYPE_CHECKING:
     from doorward.budgets.account import Account
-    from doorward.budgets.usage_file import UsageFile
 
 _LEAST_COST = 1e-9
 _MAX_ACCOUNTS = 10_000
@@ -35,15 +34,9 @@ class Budgets:
                 raise ConfigError("another budget counts the same", place=place, hint="Give one of them, the smaller.")
         self._whose = [groups.members([budget.principal], place) for budget, place in self._budgets]
         self._price = price
-        self._state = state
-        self._accounts: dict[tuple[int, str], Account] = {}
-
-    @cached_property
-    def file(self) -> UsageFile:
+        self.file = UsageFile(state / "usage.db")
         """Where all processes count."""
-        from doorward.budgets.usage_file import UsageFile  # where there are no budgets, the start does not wait for it
-
-        return UsageFile(self._state / "usage.db")
+        self._accounts: dict[tuple[int, str], Account] = {}
 
     async def run(self, principal: str) -> None:
         """Count a run. Raises: LimitExceeded if the principal has no more of them."""
@@ -86,8 +79,7 @@ class Budgets:
     async def close(self) -> None:
         """Give back what was taken, and close the file."""
         await self.flush()
-        if "file" in self.__dict__:
-            self.file.close()
+        self.file.close()
 
     def _of(self, principal: str, server: str, *, runs: bool = False) -> list[Account]:
         """The accounts that pay for a call, or for a run."""

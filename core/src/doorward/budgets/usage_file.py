@@ -49,9 +49,15 @@ _ADD = (
 _STARTS = "[limits] rate"
 """What stands for the budget where the runs of a minute are counted, each second by itself."""
 
-_OLD_STARTS = "DELETE FROM used WHERE budget = ? AND principal = ? AND NOT period BETWEEN ? AND ?"
+_WITHHELD = "withheld answers"
+"""The same for the answers of a day that were withheld."""
+
+WITHHELD_SECONDS = 86_400
+"""A withheld answer counts for a day."""
+
+_OLD = "DELETE FROM used WHERE budget = ? AND principal = ? AND NOT period BETWEEN ? AND ?"
 _UNUSED_STARTS = "UPDATE used SET amount = amount - ? WHERE budget = ? AND principal = ? AND unit = ?"
-_ALL_STARTS = "SELECT period, amount FROM used WHERE budget = ? AND principal = ? AND amount > 0 ORDER BY period"
+_ALL = "SELECT period, amount FROM used WHERE budget = ? AND principal = ? AND amount > 0 ORDER BY period"
 
 
 class Counter(NamedTuple):
@@ -72,6 +78,8 @@ class UsageFile:
         self._turns = threading.Lock()
         self._db: sqlite3.Connection | None = None
         self._which: tuple[int, int] | None = None
+        self.withheld: dict[str, list[int]] = {}
+        """When answers were withheld from principals, in seconds of the epoch, as of the last time somebody looked."""
 
     def take(self, counter: Counter, period: int, limit: float, least: float, held: float) -> float:
         """Give back what is `held` (less than nothing if more was used than was taken), and take at least `least`.
@@ -108,16 +116,33 @@ class UsageFile:
         Raises: ConfigError if they cannot be counted.
         """
         with self._writing() as db:
-            db.execute(_OLD_STARTS, (_STARTS, principal, second - 60, second + 1))
+            self._look_at_withheld(db, principal, second)
+            db.execute(_OLD, (_STARTS, principal, second - 60, second + 1))
             if unused[1]:
                 db.execute(_UNUSED_STARTS, (unused[1], _STARTS, principal, str(unused[0])))
-            found = db.execute(_ALL_STARTS, (_STARTS, principal)).fetchall()
+            found = db.execute(_ALL, (_STARTS, principal)).fetchall()
             left = most - int(sum(amount for _, amount in found))
             if left < 1:
                 return 0, max(1, found[0][0] + 61 - second)
             taken = max(1, int(left * SHARE))
             db.execute(_ADD, (_STARTS, principal, str(second), second, taken))
             return taken, 0
+
+    def withhold(self, principal: str, second: int) -> None:
+        """Count an answer that was withheld from a principal in this `second` of the epoch.
+
+        Raises: ConfigError if it cannot be counted.
+        """
+        with self._writing() as db:
+            db.execute(_ADD, (_WITHHELD, principal, str(second), second, 1))
+            self._look_at_withheld(db, principal, second)
+
+    def _look_at_withheld(self, db: sqlite3.Connection, principal: str, second: int) -> None:
+        db.execute(_OLD, (_WITHHELD, principal, second - WITHHELD_SECONDS, second + 1))
+        found = db.execute(_ALL, (_WITHHELD, principal)).fetchall()
+        self.withheld[principal] = [period for period, count in found for _ in range(int(count))]
+        if not found:
+            del self.withheld[principal]
 
     def all(self) -> dict[Counter, tuple[int, float]]:
         """Each counter with its period, and what was used in it. Raises: ConfigError."""

@@ -164,7 +164,7 @@ class AnswerChecks:
         """
         found = found & redactor.credentials
         if found and found & await done(answers.secrets_in, call.arguments, redactor, large=is_large(call.arguments)):
-            raise self._withholding.withheld(
+            raise await self._withholding.withheld(
                 call.principal, f"the answer of {call.function.qualified}", call.function.server
             )
 

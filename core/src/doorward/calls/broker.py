@@ -66,7 +66,7 @@ class Broker:
         self._approvals = approvals
         self._reached: dict[str, set[str]] = {}
         self.functions = FunctionLookup(catalog, servers, policy)
-        self.withholding = Withholding()
+        self.withholding = Withholding(budgets.file)
         self._checks = AnswerChecks(catalog, servers, plugins, secrets, self.withholding)
         self._performing = Performing(servers, plugins, self._checks, approvals.logins, budgets)
         self.observed = SchemaInference(catalog)

@@ -23,6 +23,7 @@ from doorward.config.environment import of_server
 from doorward.config.settings import EVERYONE
 from doorward.configuring.servers import remove_server, servers_of
 from doorward.configuring.variables import Variables
+from doorward.host.files import refuse_link
 from doorward.model.abilities import SupportsLogout
 from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, UnknownName
 from doorward.model.names import some
@@ -135,8 +136,9 @@ async def _logged_out(auth: Any) -> str:
 
 def _kept(state: Path, name: str) -> list[Path]:
     """The files that auths keep of logins to a server, of all principals. They lie in the folder `credentials`, and
-    their names begin with the server's."""
+    their names begin with the server's. Raises: ConfigError if that is a link."""
     own, folder = re.compile(rf"{re.escape(name)}-[0-9a-f]{{32}}\.(json|lock|changed)"), state / "credentials"
+    refuse_link(folder)
     return [file for file in folder.iterdir() if own.fullmatch(file.name)] if folder.is_dir() else []
 
 

@@ -94,10 +94,12 @@ def _led_to(file: Path) -> Path:
 
 def own_folder(folder: Path, *, private: bool = False) -> None:
     """Make a folder for this user only, or check one that exists: anyone else who may write in it could replace our
-    files by links. With `private`, nobody else can list it afterwards, unless it is a link of ours.
+    files by links. With `private`, nobody else can list it afterwards, and it is no link, not even one of ours.
 
     Raises: ConfigError if it belongs to another user, or others may write in it; OSError.
     """
+    if private:
+        refuse_link(folder)
     # One by one, because `mkdir(parents=True)` would make the parents readable by everyone.
     for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
         missing.mkdir(exist_ok=True, mode=0o700)
@@ -106,13 +108,20 @@ def own_folder(folder: Path, *, private: bool = False) -> None:
             "cannot be used: it is not a folder", place=str(folder), hint="Remove it, or choose another path."
         )
     _check_folder(found := folder.stat(), folder)
-    if private and os.name == "posix" and stat.S_IMODE(found.st_mode) & 0o077 and not folder.is_symlink():
+    if private and os.name == "posix" and stat.S_IMODE(found.st_mode) & 0o077:
         number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             _check_folder(os.fstat(number), folder)
             os.fchmod(number, 0o700)
         finally:
             os.close(number)
+
+
+def refuse_link(folder: Path) -> None:
+    """Raises: ConfigError if a private folder is a link; those on the way to it may be links."""
+    if folder.is_symlink():
+        hint = "Put the folder that it leads to in its place. The whole state folder may be a link: DOORWARD_STATE_DIR."
+        raise ConfigError("is a link, so it is not used", place=str(folder), hint=hint)
 
 
 def own_file(file: Path, flags: int, *, known: Callable[[int], bool] = lambda number: True) -> int:

@@ -8,7 +8,7 @@ import re
 import secrets
 from pathlib import Path
 
-from doorward.host.files import flocked, own_file, own_folder
+from doorward.host.files import flocked, own_file, own_folder, refuse_link
 from doorward.model.errors import ConfigError
 
 _ID = re.compile(r"[0-9a-f]{8}")
@@ -50,6 +50,7 @@ class Process:
 
     def _lives(self, id: str) -> bool:
         try:
+            refuse_link(self.folder)
             number = own_file(self.folder / id, os.O_RDONLY)
         except (OSError, ConfigError):
             return False

@@ -15,7 +15,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from doorward.data.json_writing import digest
-from doorward.host.files import flocked, own_file, own_folder
+from doorward.host.files import flocked, own_file, own_folder, refuse_link
 from doorward.host.logs import log
 from doorward.journal_files import frames
 from doorward.journal_files.frames import Frame
@@ -164,7 +164,7 @@ class FileRuns:
         return found
 
     def any(self) -> bool:
-        return any(self._folder.glob("*-*.run"))
+        return not self._folder.is_symlink() and any(self._folder.glob("*-*.run"))
 
     def all(self, principal: str | None = None) -> list[StoredRun]:
         found = (self._state(path, path.stem.rpartition("-")[2]) for path in self._paths(principal))
@@ -173,7 +173,7 @@ class FileRuns:
 
     def equal(self, given: Given) -> list[StoredRun]:
         found: list[StoredRun] = []
-        for path in self._folder.glob(f"{self._equal(given)}-*.run"):
+        for path in self._matching(f"{self._equal(given)}-*.run"):
             run = path.stem.rpartition("-")[2]
             if run != given.run and path.name not in self._ended:
                 with contextlib.suppress(OSError, ConfigError, StateError):
@@ -253,7 +253,12 @@ class FileRuns:
         return f"{_whose(given.principal)}-{self._sealing.box('programs').keyed(program)[:12]}"
 
     def _paths(self, principal: str | None) -> list[Path]:
-        return [*self._folder.glob("*-*.run" if principal is None else f"{_whose(principal)}-*.run")]
+        return self._matching("*-*.run" if principal is None else f"{_whose(principal)}-*.run")
+
+    def _matching(self, names: str) -> list[Path]:
+        """The files with such names. Raises: ConfigError if the folder is a link."""
+        refuse_link(self._folder)
+        return [*self._folder.glob(names)]
 
     def _found(self, run: str, principal: str | None) -> Path:
         if not _RUN.fullmatch(run):

@@ -221,7 +221,7 @@ class Runs:
                     error = failure(_late(program), type="TimeoutError")
             except (LimitExceeded, InvalidArguments) as raised:
                 error = failure(raised)
-        if refusal := self._withheld(program, run, found | read.secrets):
+        if refusal := await self._withheld(program, run, found | read.secrets):
             return Outcome(False, error=failure(refusal), ms=_ms_since(started), **common)
         short = await done(shortened, printed, large=is_large(printed)) if values.size(printed) > readable else printed
         if short != printed or values.size(short) > program.limits.inline_bytes:
@@ -253,7 +253,7 @@ class Runs:
         left = tuple(file for file in run.left() if file.bytes)  # an empty file was only opened
         return Outcome(False, error=error, artefacts=left, ms=_ms_since(started), **common)
 
-    def _withheld(self, program: Program, run: RunContext, found: set[int]) -> DoorwardError | None:
+    async def _withheld(self, program: Program, run: RunContext, found: set[int]) -> DoorwardError | None:
         """The reason to show nothing of a run: it made a credential, was answered one that it had written, or this
         happened to its principal too often, perhaps in another run meanwhile."""
         try:
@@ -261,7 +261,7 @@ class Runs:
         except LimitExceeded as refused:
             return run.withheld or refused
         if run.withheld is None and found:
-            return run.withholding.withheld(
+            return await run.withholding.withheld(
                 program.principal, "what the program made", ", ".join(sorted(run.reached)[:5])
             )
         return run.withheld

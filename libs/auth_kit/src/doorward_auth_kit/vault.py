@@ -55,6 +55,7 @@ class Vault:
     def load(self, name: str) -> str | None:
         """The entry of this name; `None` if there is none. Raises: UnreadableEntry, ConfigError."""
         with self._errors(name):
+            self._check_folder()
             try:
                 with open(own_file(self._file(name), os.O_RDONLY), encoding="utf-8") as file:
                     text = file.read()
@@ -83,6 +84,7 @@ class Vault:
     def forget(self, name: str) -> bool:
         """Delete an entry. Returns: whether there was one. Raises: ConfigError."""
         with self._errors(name):
+            self._check_folder()
             had = self._file(name).exists()
             self._file(name).unlink(missing_ok=True)
         return had
@@ -154,6 +156,10 @@ class Vault:
             return Fernet(_derived(self._key(), name, salt)).decrypt(box).decode()
         except (ValueError, KeyError, TypeError, AttributeError, InvalidToken):
             raise self.unreadable(name) from None
+
+    def _check_folder(self) -> None:
+        if self._folder.exists():
+            own_folder(self._folder, private=True)
 
     def _file(self, name: str) -> Path:
         return self._folder / f"{name}.json"
