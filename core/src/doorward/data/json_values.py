@@ -3,18 +3,18 @@ keeps the interpreter busy even where it only looks for garbage, or frees them."
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 _PIECE_LENGTH = 2**18
 
 
 def values_in(text: bytes | str, most: int) -> int:
     """How many values and members a JSON text has: its commas and opening brackets outside of strings. It is counted no
     further than beyond `most`; if it is far less, those in strings may be counted as well."""
-    pieces = [text[start : start + _PIECE_LENGTH] for start in range(0, len(text), _PIECE_LENGTH)]
-    data = [piece.encode(errors="replace") if isinstance(piece, str) else piece for piece in pieces]
-    if (marks := sum(map(_marks, data))) <= most // 10:
+    if (marks := sum(map(_marks, _pieces(text)))) <= most // 10:
         return marks
     values = Values()
-    for piece in data:
+    for piece in _pieces(text):
         if values.feed(piece) > most:
             break
     return values.count
@@ -37,6 +37,12 @@ class Values:
         self.count += _marks(b"".join(parts[self._quoted :: 2]))
         self._quoted ^= len(parts) % 2 == 0
         return self.count
+
+
+def _pieces(text: bytes | str) -> Iterator[bytes]:
+    for start in range(0, len(text), _PIECE_LENGTH):
+        piece = text[start : start + _PIECE_LENGTH]
+        yield piece.encode(errors="replace") if isinstance(piece, str) else piece
 
 
 def _marks(data: bytes) -> int:

@@ -164,7 +164,7 @@ class View:
         if missing := [question for question in dict.fromkeys(questions) if question not in known]:
             model, asked = self._model, self._clear(missing)
             answer = await self._embed(asked, seconds, question=True)
-            found = await off_loop(vectors, answer, len(asked), self.known.vectors.shape[1] or None)
+            found = vectors(answer, len(asked), self.known.vectors.shape[1] or None)
             known |= zip(missing, found, strict=True)
             if model != self._model:  # taken up meanwhile: what the former one says is of no use to the next search
                 return [known[question] for question in questions]
