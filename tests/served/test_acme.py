@@ -30,7 +30,7 @@ FOLDERS = [
 
 HANDBOOK = "https://handbook.acme.example"
 READ = "import acme_handbook\nresult = acme_handbook.get_page(page='welcome')['title']"
-DELETE = "import acme_handbook\nresult = acme_handbook.delete_page(page='welcome')"
+DELETE = "import doorward\nresult = doorward.call('acme_handbook.delete_page', {'page': 'welcome'})"
 CLOSED = "import acme_handbook\nresult = acme_handbook.get_page(page='salaries')"
 
 
@@ -228,7 +228,7 @@ async def test_another_name_is_the_same_upstream(served: Served, handbook: str) 
     served.configure(_another(served, "mine", handbook))
     Handbook.seen.clear()
     async with served.stdio() as agent:
-        refused = await agent.run("import mine\nresult = mine.erase(page='welcome')")
+        refused = await agent.run("import doorward\nresult = doorward.call('mine.erase', {'page': 'welcome'})")
         assert refused["error"]["kind"] == "policy", refused
     assert Handbook.seen == []
 

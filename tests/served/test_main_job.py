@@ -246,7 +246,9 @@ async def test_policy_and_functions_narrow_a_run(project: Project) -> None:
     SEC-06, DIS-18."""
     project.change(last='[policy]\ndeny = ["shelf.delete_*", "*.big"]\n')
     async with project.stdio() as agent:
-        denied = await agent.run("import shelf\nshelf.delete_item(id=1)", functions=["shelf.delete_item"])
+        denied = await agent.run(
+            "import doorward\ndoorward.call('shelf.delete_item', {'id': 1})", functions=["shelf.delete_item"]
+        )
         assert denied["error"]["message"] == "shelf.delete_item is not allowed by the operator's policy: [policy] deny"
         code = "import shelf\nshelf.list_items()\nshelf.get_item(id=1)"
         for narrow in (["shelf.list_*"], ["mcp__shelf__listItems"]):

@@ -80,6 +80,7 @@ class Gateway:
         self.secrets.resolve = plugins.resolve_secret
         plugins.load_configured(loaded, self.state)
         self.observers = Observers(loaded, plugins, self.state)
+        shared = shared and stores is None  # whoever brings their own stores has no files of ours
         stores = stores or Stores.in_folder(self.state, self.config.vault_key)
         self.catalog = Catalog(stores.catalog)
         self.principals = Principals(loaded)
