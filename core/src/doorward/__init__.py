@@ -65,6 +65,7 @@ _EXPORTS = {
     "data.quoting": ("in_a_line", "quoted", "status"),
     "data.offload": ("aside", "write_json"),
     "data.json_reading": ("decoded", "read_json"),
+    "data.json_values": ("values_in",),
     "secrets.detection": ("found_tokens",),
     "secrets.references": ("escaped",),
     "secrets.store": ("Secret", "Secrets", "Template"),
@@ -115,6 +116,7 @@ if TYPE_CHECKING:
     from doorward.data.headers import shown_headers as shown_headers
     from doorward.data.json_reading import decoded as decoded
     from doorward.data.json_reading import read_json as read_json
+    from doorward.data.json_values import values_in as values_in
     from doorward.data.offload import aside as aside
     from doorward.data.offload import write_json as write_json
     from doorward.data.planned import PLANNED_KEY as PLANNED_KEY

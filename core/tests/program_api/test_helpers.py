@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from doorward import DoorwardError
+from doorward.calls import artefacts
 from doorward.data.quoting import told
 from doorward.results.outcome_text import as_dict, as_text
 
@@ -135,6 +136,36 @@ async def test_a_large_file_is_not_read(doorward_host: Any) -> None:
         error = (await gate.execute(f"await doorward.read('{kept.uri}')")).error
         assert error is not None
         assert "1025 bytes, more than 1024" in error.message
+
+
+@pytest.mark.parametrize("content", [b"[" + b"[]," * 3000 + b"[]]", b"[" + b"{}," * 3000, b"[" + b"0," * 800 + b"0]"])
+async def test_a_file_of_many_values_is_not_read(
+    doorward_host: Any, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    """Nothing is made of one that has more than is possible; a program can read it as text, or pass it on."""
+    monkeypatch.setattr(artefacts, "MAX_PARTS", 1000)
+    if len(content) > 2000:
+        monkeypatch.setattr(artefacts, "read_json", lambda text: pytest.fail("it was read"))
+    async with doorward_host.gateway(CONFIG) as gate:
+        kept = gate._artefacts.keep(content, "application/json", "local")
+        error = (await gate.execute(f"await doorward.read('{kept.uri}')")).error
+        assert error is not None
+        assert error.message == "the file has more than 1,000 values"
+        assert error.hint == "Pass its handle on instead."
+
+
+async def test_a_value_of_many_parts_is_refused(doorward_host: Any) -> None:
+    """As lists, as members, and as lists of lists; a text is one part, and kept whole."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        for code in ("[0] * 100_001", "{str(n): n for n in range(100_001)}", "[[]] * 100_001"):
+            error = (await gate.execute(code)).error
+            assert error is not None
+            assert error.message == "the value has more than 100,000 parts"
+            assert "one text" in error.hint
+        assert (await gate.execute("[0] * 99_000")).ok
+        cut = await gate.execute("'a,b' * 100_001")
+        assert cut.truncated is not None
+        assert (await gate.execute(f"len(await {cut.truncated['read']})")).value == 300_003
 
 
 @pytest.mark.parametrize(

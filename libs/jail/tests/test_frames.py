@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from doorward_jail import docker_profile, kafel_policy
-from doorward_jail.connections.inbox import Inbox
+from doorward_jail.connections import inbox
+from doorward_jail.connections.inbox import MAX_PARTS, Inbox
 from doorward_jail.inside.channel import Channel
 from doorward_jail.inside.protocol import BadFrame, Frames, encode
 from doorward_jail.seccomp import ARCHITECTURES, bpf, calls
@@ -80,9 +81,9 @@ def _deep(levels: int, characters: int) -> bytes:
 async def _heard(body: bytes) -> list[Any]:
     """What comes of a frame: its message, or why it is none."""
     heard: list[Any] = []
-    inbox = Inbox(2**24, lambda message, blob: heard.append(message), lambda why, hint: heard.append(why))
-    inbox.feed(struct.pack(">I", len(body)) + body)
-    await inbox.all_read()
+    taken = Inbox(2**24, lambda message, blob: heard.append(message), lambda why, hint: heard.append(why))
+    taken.feed(struct.pack(">I", len(body)) + body)
+    await taken.all_read()
     return heard
 
 
@@ -98,6 +99,52 @@ def test_what_is_nested_too_deep_is_no_frame(levels: int, characters: int) -> No
         assert len(heard["text"]) == characters
     else:
         assert str(heard).startswith("it sent no JSON: ")
+
+
+SEEN: list[dict[str, Any]] = [{}, {"seen": []}, {"seen": [-1.5e300, 2]}]
+
+
+@pytest.mark.parametrize("spaces", [False, True], ids=["compact", "with spaces"])
+@pytest.mark.parametrize("seen", SEEN, ids=str)
+@pytest.mark.parametrize("part", ["[]", "0", '{"a":1}', '"a"'])
+def test_a_message_of_many_parts_is_not_read(
+    monkeypatch: pytest.MonkeyPatch, part: str, seen: dict[str, Any], spaces: bool
+) -> None:
+    """Nothing is made of a result or of the arguments of a call: it is heard that they have too many parts, and which
+    times the program has read."""
+
+    def read(text: object, **options: object) -> object:
+        raise AssertionError("it was read")
+
+    monkeypatch.setattr(inbox, "from_json", read)
+    monkeypatch.setattr(inbox, "read_json", read)
+    many = [json.loads(part)] * (MAX_PARTS + 1)
+    for message, heard in (
+        ({**seen, "done": {"value": many}}, {**seen, "done": {"parts": MAX_PARTS}}),
+        ({**seen, "done": {"error": {"message": many}}}, {**seen, "done": {"parts": MAX_PARTS}}),
+        ({**seen, "id": 7, "call": "a.b", "args": [many], "kwargs": {}}, {**seen, "id": 7, "parts": MAX_PARTS}),
+    ):
+        body = json.dumps(message).encode() if spaces else encode(message)[4:]
+        assert asyncio.run(_heard(body)) == [heard]
+
+
+def test_a_message_of_many_parts_that_no_program_fills_ends_the_sandbox() -> None:
+    """It is none of ours, wherever in it the number of a question stands."""
+    many = [0] * (MAX_PARTS + 1)
+    for message in (
+        {"began": many},
+        {"artefact": many, "id": 1},
+        {"seen": [many], "done": {}},
+        {"seen": [[]], "x": many},
+    ):
+        (heard,) = asyncio.run(_heard(encode(message)[4:]))
+        assert heard.startswith("it sent no JSON: more than 100,000 parts")
+
+
+def test_a_text_is_one_part() -> None:
+    """However many commas and brackets are in it."""
+    message = {"done": {"value": ",[{" * MAX_PARTS}}
+    assert asyncio.run(_heard(encode(message)[4:])) == [message]
 
 
 async def _told_of_nothing() -> None:

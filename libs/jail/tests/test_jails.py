@@ -510,3 +510,30 @@ result = asyncio.run(main())
 """
     async with executor() as made:
         assert await value(made, code) == [[500_000, str(n)] for n in range(8)]
+
+
+@pytest.mark.anyio
+async def test_what_has_too_many_parts_ends_no_session() -> None:
+    """The arguments of a call are an error of the program, and a value is one of the run; neither is ever made, and the
+    session goes on. A text is one part, however many commas are in it."""
+    door, limits = Door(), Limits()
+    async with executor() as made:
+        asked = Program("kept = 5", deadline=time.monotonic() + 60, limits=limits)
+        sandbox = await made.open(asked, session=True)
+
+        async def ran(code: str) -> Any:
+            ended = await sandbox.run(Program(code, deadline=time.monotonic() + 60, limits=limits), door)
+            assert ended.error is None, ended.error
+            return ended.value
+
+        try:
+            await ran("kept = 5")
+            code = "import calc\ntry: calc.echo([0] * 200_000)\nexcept Exception as error: said = str(error)\nsaid"
+            assert await ran(code) == "the arguments of a call have more than 100,000 parts"
+            with pytest.raises(LimitExceeded, match="the value has more than 100,000 parts") as refused:
+                await ran("[[0]] * 300_000")
+            assert "one text" in str(refused.value.hint)
+            assert await ran("'a,b' * 300_000") == "a,b" * 300_000
+            assert await ran("kept") == 5
+        finally:
+            await sandbox.close()

@@ -7,7 +7,8 @@ import time
 
 import httpx2
 import pytest
-from doorward import ApiError, File, InvalidArguments, Refused, ServerError, UnknownName
+from doorward import ApiError, File, InvalidArguments, LimitExceeded, Refused, ServerError, UnknownName
+from doorward_graphql import answers
 from doorward_testing import reserve_port
 
 pytestmark = pytest.mark.anyio
@@ -285,3 +286,14 @@ async def test_graphql_large_answers(api, upstream):
     upstream.answers = [(200, {}, {"data": {"n": "x" * 60_000_000}})]
     with pytest.raises(ServerError, match="more than 50 MiB"):
         await made.call("n")
+
+
+async def test_graphql_answers_of_many_values(api, upstream, monkeypatch):
+    """Their values are counted, and never made."""
+    made = await api(upstream.url, sdl=SMALL)
+    monkeypatch.setattr(answers, "_MAX_VALUES", 1000)
+    monkeypatch.setattr(answers, "read_json", lambda text: pytest.fail("it was read"))
+    upstream.answers = [(200, {}, {"data": {"n": [[]] * 600}})]
+    with pytest.raises(LimitExceeded, match="more than 1,000 values") as caught:
+        await made.call("n")
+    assert "`select`" in caught.value.hint

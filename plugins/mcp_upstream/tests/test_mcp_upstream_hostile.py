@@ -22,7 +22,7 @@ from doorward_mcp_upstream.connections.large_messages import LargeMessages
 from doorward_mcp_upstream.connections.stderr import StderrLog
 from doorward_mcp_upstream.tools import functions
 from doorward_mcp_upstream.tools.results import of_block, of_tool
-from doorward_mcp_upstream.tools.values import MAX_VALUES, Values, too_many
+from doorward_mcp_upstream.tools.values import MAX_VALUES, too_many
 from doorward_mcp_upstream.upstream import Upstream
 from httpx2 import SSEError
 
@@ -126,11 +126,6 @@ async def test_what_is_compressed_twice_or_nested_without_end_is_not_taken(upstr
 def test_values_are_counted_outside_of_strings_only() -> None:
     assert too_many("[" + "[]," * MAX_VALUES + "[]]")
     assert not too_many(json.dumps({"csv": ",[{\\" * MAX_VALUES, 'a"b\\': "," * MAX_VALUES}))
-    pieces = Values()
-    text = (json.dumps(["\\", '\\"', "a,b" * 1000]) * 300).encode()
-    for start in range(0, len(text), 7):
-        assert not pieces.feed(text[start : start + 7])
-    assert pieces._count == 300 * 3
 
 
 async def _events(*pieces: str) -> list[str]:
@@ -157,6 +152,29 @@ async def test_an_event_of_millions_of_values_is_not_read_and_not_counted_on_the
         await _events('data: {"result":{"a":[', *["[]," * 100_000] * 11, "[]]}}\n", "\n")
     assert len(counted) == 1
     assert threading.get_ident() not in counted
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("line", ["", "data:", "id: 1", ": ", "data: 1"])
+async def test_an_event_of_a_million_lines_is_refused(line: str) -> None:
+    """They are not even taken apart."""
+    with pytest.raises(SSEError, match="an event has more than 100,000 lines"):
+        await _events("data: 1\n" + f"{line or 'x'}\n" * 1_000_000, "\n")
+
+
+@pytest.mark.anyio
+async def test_a_large_event_ends_its_lines_only_where_the_standard_says() -> None:
+    """What Python takes for the end of a line may be part of a text; of lines that say the same, the last counts."""
+    text = json.dumps({"jsonrpc": "2.0", "id": 5, "result": {"text": "a\u2028b\x85" * 20_000}}, ensure_ascii=False)
+    large = LargeMessages()
+
+    async def texts() -> AsyncIterator[str]:
+        yield "id: 1\nevent: message\n" + "id: 2\n" * 1000 + f"data: {text}\n\n"
+
+    (event,) = [event async for event in large.events(texts)]
+    event_id, kind, data, *end = event.split("\n")
+    assert (event_id, kind, end) == ("id: 2", "event: message", ["", ""])
+    assert large.whole(json.loads(data.removeprefix("data: "))["result"]) == {"text": "a\u2028b\x85" * 20_000}
 
 
 @pytest.mark.anyio

@@ -324,6 +324,15 @@ def test_openapi_answers_cannot_exhaust_the_host(media, body):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # KiB
 
 
+def test_openapi_answers_of_many_values_are_text(monkeypatch):
+    """They are counted, and never made; commas in a text of the answer are none."""
+    monkeypatch.setattr(answers, "_MAX_VALUES", 1000)
+    many = b"[" + b"[]," * 600 + b"[]]"
+    assert answers.value_of("it", Answer(200, "", "application/json", None, many)) == many.decode()
+    csv = json.dumps({"csv": "a,b\n" * 2000}).encode()
+    assert answers.value_of("it", Answer(200, "", "application/json", None, csv)) == {"csv": "a,b\n" * 2000}
+
+
 async def test_openapi_deep_answers_are_not_lost(api, operation, upstream):
     """What tells of a next page is not looked for in any depth."""
     body = b'{"data":' * 400 + b"1" + b"}" * 400

@@ -169,3 +169,16 @@ async def test_a_request_ends_in_time(host: Host, endpoint: Endpoint) -> None:
         await view.embed(["umbrella"], question=True)
     await view.close()
     await view.close()
+
+
+async def test_an_answer_of_too_many_numbers_is_not_read(
+    doorward_host: Host, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight vectors of 400,000 numbers are refused by their commas; the numbers are never made."""
+    endpoint.answer = (200, {}, _data(*[[0] * 400_000] * 8))
+    monkeypatch.setattr(endpoint_module, "read_json", lambda text: pytest.fail("it was read"))
+    async with opened(doorward_host, of(endpoint)) as gate:
+        ((what, ok, advice),) = [check async for check in gate.views.checks()]
+        assert not ok
+        assert "answered no embeddings of 8 texts: more than 74,178 values" in what
+        assert "one vector" in advice

@@ -16,6 +16,8 @@ from doorward.arguments.files import handle
 from doorward.calls.artefact_store import ArtefactStore, StoredArtefact
 from doorward.data.clean_text import clean_text, visible
 from doorward.data.json_reading import decoded, read_json
+from doorward.data.json_values import values_in
+from doorward.data.json_writing import MAX_PARTS, exceeds
 from doorward.model.calls import File
 from doorward.model.errors import InvalidArguments, LimitExceeded, UnknownName
 from doorward.model.outcomes import ARTEFACT_URI, Artefact
@@ -87,11 +89,14 @@ def named_in(dumped: bytes) -> list[str]:
 
 
 def content_of(file: File) -> Any:
-    """The content of a file: JSON as its value, text as text, anything else as bytes."""
+    """The content of a file: JSON as its value, text as text, anything else as bytes. Raises: LimitExceeded."""
     kind = file.type.partition(";")[0].strip().lower()
     if _JSON_TYPE.fullmatch(kind):
+        crowded = values_in(file.content, MAX_PARTS) > MAX_PARTS
         with contextlib.suppress(ValueError):
-            return read_json(file.content)
+            if not crowded and not exceeds(value := read_json(file.content), MAX_PARTS):
+                return value
+            raise LimitExceeded(f"the file has more than {MAX_PARTS:,} values", hint="Pass its handle on instead.")
     return decoded(file.content) if _TEXT_TYPE.fullmatch(kind) else file.content
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from doorward.arguments.files import handle
 from doorward.calls.artefacts import PREFIX, content_of
 from doorward.config.config import module_name
-from doorward.data.json_writing import MAX_PARTS, exceeds
 from doorward.data.offload import aside
 from doorward.model.errors import InvalidArguments, LimitExceeded, UnknownName
 from doorward.program_api.known_replies import known
@@ -146,10 +145,7 @@ class Helpers:
         opened = run.open(_uri(file))
         if (size := len(opened.content)) > (most := run.program.limits.result_bytes):
             raise LimitExceeded(f"the file has {size} bytes, more than {most}", hint="Pass its handle on instead.")
-        content = await aside(partial(content_of, opened), size)
-        if exceeds(content, MAX_PARTS):
-            raise LimitExceeded(f"the file has more than {MAX_PARTS:,} values", hint="Pass its handle on instead.")
-        return content
+        return await aside(partial(content_of, opened), size)
 
     async def path(self, run: HelperContext, file: Any) -> str:
         """Fetch a file into ./in and get its path, where the sandbox has files. For libraries that open files

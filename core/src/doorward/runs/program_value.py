@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from doorward.calls.artefacts import MAX_FILES, handle_to, kind_of, named_in
 from doorward.calls.embedded import with_files
 from doorward.data import values
-from doorward.data.json_writing import MAX_PARTS, dump, exceeds
+from doorward.data.json_writing import dump, exceeds
 from doorward.model.calls import File
 from doorward.model.errors import LimitExceeded
 from doorward.secrets.redaction import Redactor
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 Written = tuple[bytes, list[str]]
 """A value's JSON, and the URIs of the artefacts that it names."""
+
+MAX_VALUE_PARTS = 100_000
+"""Values and members in a program's value. What has more is no answer, and the interpreter serves nobody while it frees
+it."""
 
 _MAX_BASE64_BYTES = 256
 """Bytes in a value are shown as base64 up to this size; more of them are kept as a file."""
@@ -43,9 +47,9 @@ def read_value(value: Any, redactor: Redactor, readable: float) -> ProgramValue:
 
     Raises: LimitExceeded.
     """
-    if exceeds(value, MAX_PARTS):
-        hint = "Filter or aggregate in the program, and return what you need."
-        raise LimitExceeded(f"the value has more than {MAX_PARTS:,} parts", hint=hint)
+    if exceeds(value, 2 * MAX_VALUE_PARTS):  # which counts a part of a list twice: with the list, and for itself
+        hint = "Filter or aggregate in the program, or return one text, for example JSON."
+        raise LimitExceeded(f"the value has more than {MAX_VALUE_PARTS:,} parts", hint=hint)
     read = ProgramValue()
 
     def held(file: File) -> Any:

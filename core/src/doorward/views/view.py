@@ -120,7 +120,7 @@ class View:
             asked = await off_loop(self._clear, [texts[key] for key in keys])
             length = len(next(iter(kept.values()))) // 2 if kept else None
             answer = await self._embed(asked, EMBED_SECONDS)
-            found = vectors(answer, len(asked), length)
+            found = await off_loop(vectors, answer, len(asked), length)
             new = {key: packed(row) for key, row in zip(keys, found, strict=True)}
             kept |= new
             await off_loop(self._file.keep, self.id.name, self._model, [*new.items()])

@@ -143,6 +143,9 @@ class JailSandbox:
         answer: dict[str, Any] = {"id": number}
         try:
             match message:
+                case {"parts": int(most)}:
+                    what = f"the arguments of a call have more than {most:,} parts"
+                    raise LimitExceeded(what, hint="Send less at once.")
                 case {"call": str(function), "args": list(args), "kwargs": dict(kwargs)}:
                     value = await self._door.call(function, args, kwargs)
                     if isinstance(value, bytes):
@@ -193,6 +196,9 @@ class JailSandbox:
                     hint = f"The limit of {self._limits.processes} processes and threads was reached."
                     failed = replace(failed, hint=hint)
                 return ProgramResult(error=failed)
+            case {"parts": int(most)}:
+                hint = "Filter or aggregate in the program, or return one text, for example JSON, or a file."
+                raise LimitExceeded(f"the value has more than {most:,} parts", hint=hint)
             case {"bytes": int(size)}:
                 hint = "Filter or aggregate in the program, or write a file into ./out."
                 raise LimitExceeded(f"the value has {size} bytes, more than {self._limits.result_bytes}", hint=hint)

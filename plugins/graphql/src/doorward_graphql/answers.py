@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from doorward import ApiError, ServerError, error_text, read_json, status
+from doorward import ApiError, LimitExceeded, ServerError, error_text, read_json, status, values_in
 
 from doorward_graphql.client import Answer
 
@@ -14,6 +14,9 @@ _FORBIDDEN = ("FORBIDDEN", "ACCESS_DENIED", "AUTH_NOT_AUTHORIZED", "INSUFFICIENT
 _TOO_MANY = ("RATE_LIMITED", "RATELIMITED", "RATE_LIMIT_EXCEEDED", "THROTTLED", "TOO_MANY_REQUESTS")
 _REGISTERED = ("PERSISTED_QUERY_NOT_FOUND", "PERSISTED_QUERY_NOT_IN_LIST", "PERSISTED_QUERY_REQUIRED")
 _CHANGED = ("GRAPHQL_VALIDATION_FAILED",)
+_MAX_VALUES = 1_000_000
+"""Values in one answer: 50 MB of JSON can become several gigabytes of them."""
+
 _MAX_ERRORS = 50
 """Errors of one answer that are read."""
 
@@ -32,8 +35,11 @@ def data_of(what: str, answer: Answer, suggest: Callable[[], str] = str) -> dict
     """The `data` of an answer without errors.
 
     Raises: ApiError for an answer with errors, whose `body` has them and whatever data there is; ServerError for
-    what is no answer of a GraphQL server.
+    what is no answer of a GraphQL server; LimitExceeded for one of too many values, which is not read.
     """
+    if values_in(answer.body, _MAX_VALUES) > _MAX_VALUES:
+        hint = "Ask for less: `select` fewer fields, or ask for pages."
+        raise LimitExceeded(f"{what} answered more than {_MAX_VALUES:,} values", hint=hint)
     body = _read(answer)
     if isinstance(body, dict) and isinstance(errors := body.get("errors"), list) and errors:
         raise _failed(what, answer, errors, body, suggest)

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import httpx2
-from doorward import ConfigError, GuardedTransport, NamedHosts, ServerError, aside, error_text, read_json
+from doorward import ConfigError, GuardedTransport, NamedHosts, ServerError, aside, error_text, read_json, values_in
 
 from doorward_search_embeddings.settings import EmbeddingSettings
 
 MAX_RESPONSE_BYTES = 32 * 2**20
 """Size of one answer. 64 vectors of 8192 numbers take about 10 MiB as JSON."""
+
+_MAX_VALUES_OF_TEXT = 8192 + 50
+"""Values of one text: the largest vector that core takes, and what stands beside it."""
 
 MAX_ERROR_BYTES = 100_000
 """Of the body of an error, in which a reason is looked for."""
@@ -95,13 +98,23 @@ async def _vectors(content: bytes, texts: int, place: str) -> list[list[float]]:
 
     Raises: ServerError.
     """
-    try:
-        found = (await aside(lambda: read_json(content), len(content)))["data"]
-        by_place = {each["index"]: each["embedding"] for each in found}
+    most = (texts + 1) * _MAX_VALUES_OF_TEXT
+
+    def read() -> list[list[float]] | None:
+        if values_in(content, most) > most:
+            return None
+        by_place = {each["index"]: each["embedding"] for each in read_json(content)["data"]}
         return [by_place[number] for number in range(texts)]
+
+    try:
+        found = await aside(read, len(content))
     except (ValueError, TypeError, LookupError, RecursionError):
         what = f"{place} answered no embeddings of {texts} texts"
         raise ServerError(what, hint="Is it an OpenAI-compatible endpoint, and `model` one that embeds?") from None
+    if found is None:
+        what = f"{place} answered no embeddings of {texts} texts: more than {most:,} values"
+        raise ServerError(what, hint="Does `model` embed a text as one vector of at most 8192 numbers?")
+    return found
 
 
 def _said(content: bytes) -> str:

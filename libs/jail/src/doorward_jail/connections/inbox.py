@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import re
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from doorward import aside, read_json
+from doorward import aside, read_json, values_in
 from pydantic_core import from_json
 
 from doorward_jail.inside.protocol import MAX_UNREAD_BYTES, BadFrame, Frames, Message, decode
@@ -19,13 +20,20 @@ _BYTES_KEY = json.dumps(BYTES_KEY).encode()
 
 _SEND_LESS = "Filter or aggregate in the program."
 
-_LARGE_FRAME_BYTES = 2**18
+_LARGE_FRAME_BYTES = 2**16
 """A larger frame is decoded in a thread."""
 
 _PIECE_CHARACTERS = 2**20
 
-_MAX_PARTS = 1_000_000
-"""One run may send so many values and members, all messages together."""
+MAX_PARTS = 100_000
+"""One message may have so many values and members. What is made of them is searched for garbage, and freed, in one step
+of the interpreter (20 ms for so many), in which nobody is served."""
+
+_MAX_PARTS_OF_RUN = 1_000_000
+"""One run may send so many of them, all messages together."""
+
+_FILLED = re.compile(rb'\{(?:"seen": ?(\[[-+.0-9eE, ]{0,300000}\]), ?)?(?:"(done)": ?\{|"id": ?(\d{1,15}),)')
+"""How a message begins that a program has filled: its result, or a question; before it, times that it has read."""
 
 _MAX_LEVELS = 200
 """A message nested more deeply is refused. The decoder of small frames has the same limit."""
@@ -118,11 +126,24 @@ class Inbox:
             self._broken(f"it sent {error}", "")
 
     def _loads(self, text: bytes) -> Any:
-        self._parts += text.count(b",") + text.count(b"[") + text.count(b"{")
-        if self._parts > _MAX_PARTS:  # commas and brackets in all that a run sends
-            raise TooMuch(f"what the program sent has more than {_MAX_PARTS:,} parts")
+        self._parts += (parts := values_in(text, _MAX_PARTS_OF_RUN))
+        if self._parts > _MAX_PARTS_OF_RUN:
+            raise TooMuch(f"what the program sent has more than {_MAX_PARTS_OF_RUN:,} parts")
+        if parts > MAX_PARTS:
+            return _refused(text)
         value = from_json(text) if len(text) <= _LARGE_FRAME_BYTES else _not_deep(read_json(text, constant=float))
         return _with_bytes(value) if _BYTES_KEY in text else value
+
+
+def _refused(text: bytes) -> dict[str, Any]:
+    """What is heard in place of a message of too many parts, of which nothing is made: that it has too many. Raises:
+    ValueError for a message that no program fills."""
+    found = _FILLED.match(text)
+    if found is None:
+        raise ValueError(f"more than {MAX_PARTS:,} parts in a message that has few")
+    seen, done, number = found.groups()
+    too_many: dict[str, Any] = {"done": {"parts": MAX_PARTS}} if done else {"id": int(number), "parts": MAX_PARTS}
+    return too_many if seen is None else {"seen": json.loads(seen), **too_many}
 
 
 def _not_deep(value: Any) -> Any:

@@ -64,7 +64,7 @@ class Channel:
         """Send a message. Raises: ValueError if it has more than `most` bytes; TypeError, ValueError, RecursionError
         for values that JSON cannot express."""
         if seen := self._clocks.untold():
-            message = {**message, "seen": seen}
+            message = {"seen": seen, **message}
         try:
             frame = sparing(encode(message, blob, default))
             if len(frame) > self.most:  # for which the host would end the sandbox
@@ -87,7 +87,7 @@ class Channel:
             number = self._number()
             self._answers[number] = None
         try:
-            self.send({**message, "id": number}, default=default)
+            self.send({"id": number, **message}, default=default)
             return self._wait(number)
         finally:
             self._answers.pop(number, None)
@@ -118,7 +118,7 @@ class Channel:
             number = self._number()
             self._futures[number] = future
         try:
-            self.send({**message, "id": number}, default=default)
+            self.send({"id": number, **message}, default=default)
             loop.add_reader(self._link, self._readable)
             return await future
         finally:

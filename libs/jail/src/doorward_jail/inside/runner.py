@@ -128,12 +128,12 @@ class Runner:
     def _send_end(self, ended: dict[str, Any], most: int) -> None:
         seen = {"seen": self._clocks.untold()}
         try:
-            frame = sparing(encode({"done": ended, **seen}, default=self._outgoing))
+            frame = sparing(encode({**seen, "done": ended}, default=self._outgoing))
         except BaseException:  # a value that JSON cannot say, or that resists
             try:
-                frame = encode({"done": {"value": results.plain(ended.get("value"))}, **seen})
+                frame = encode({**seen, "done": {"value": results.plain(ended.get("value"))}})
             except BaseException as error:
-                frame = encode({"done": {"error": results.failure(error, "")}, **seen})
+                frame = encode({**seen, "done": {"error": results.failure(error, "")}})
         while self._kept:  # figures that were in the value
             self.channel.send({"artefact": self._kept[0][0]}, self._kept.pop(0)[1])
         if len(frame) > most:

@@ -27,6 +27,8 @@ _CLAIM_SECONDS = 10.0
 """Seconds for which a result is kept that nobody fetches: its request may have been cancelled."""
 _MAX_KEPT_CHARACTERS = 2 * MAX_MESSAGE_BYTES
 """Characters of all messages whose results are kept. The oldest are dropped first."""
+MAX_LINES = 100_000
+"""Lines of a large event."""
 _MAX_ERROR_CHARACTERS = 2000
 """Longest message of an error."""
 
@@ -99,16 +101,24 @@ class LargeMessages:
                 await flow.event(event)
                 yield f"{event}\n\n"
 
-    async def _event(self, event: str) -> str:
-        lines = await aside(event.splitlines, len(event))
-        data = "\n".join(line[5:].removeprefix(" ") for line in lines if line.startswith("data:"))
-        others = [line for line in lines if line.startswith(("event:", "id:", "retry:"))]
+    async def _event(self, whole: str) -> str:
+        data, others = await aside(partial(_fields, whole), len(whole))
         if len(data) > SMALL_CHARACTERS:
             try:
                 data = await self.noted(data)
             except Trouble as trouble:
                 raise SSEError(trouble.message) from None
         return "\n".join([*others, *(f"data: {line}" for line in data.split("\n"))])
+
+
+def _fields(event: str) -> tuple[str, list[str]]:
+    """The data of an event, and the last line of each other kind: the others say nothing. Raises: SSEError."""
+    lines = event.split("\n", MAX_LINES)
+    if len(lines) > MAX_LINES:
+        raise SSEError(f"an event has more than {MAX_LINES:,} lines")
+    data = "\n".join(line[5:].removeprefix(" ") for line in lines if line.startswith("data:"))
+    others = {kind: line for line in lines if (kind := line.partition(":")[0]) in ("event", "id", "retry")}
+    return data, [*others.values()]
 
 
 def _read(text: str | bytes) -> Any:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from email.message import Message
 from typing import Any
 
-from doorward import ApiError, Reply, ServerError, decoded, error_text, read_json, retry_after, status
+from doorward import ApiError, Reply, ServerError, decoded, error_text, read_json, retry_after, status, values_in
 
 from doorward_openapi.document.values import finite
 from doorward_openapi.wire import media_types, streams
@@ -21,9 +21,8 @@ _MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}")
 _MAX_ERROR_BYTES = 2 * 2**20
 """How much of an error's text is kept: far more than anyone is shown. The core cuts it after removing credentials,
 since a credential that is cut in two would not be found."""
-_MAX_SEPARATORS = 2_000_000
-"""Separators (commas and brackets) in one answer: 50 MB of JSON can become several gigabytes of values. An answer with
-more of them is returned as text."""
+_MAX_VALUES = 1_000_000
+"""Values in one answer: 50 MB of JSON can become several gigabytes of them. An answer with more is returned as text."""
 _FAST_JSON_BYTES = 2**16
 """JSON up to this size goes to a faster parser first, which does not accept everything that is sent as JSON."""
 _FORBIDDEN = (
@@ -129,7 +128,7 @@ def _text(body: bytes, charset: str | None) -> str:
 
 
 def _crowded(body: bytes) -> bool:
-    return len(body) > _MAX_SEPARATORS and sum(map(body.count, (b",", b"[", b"{"))) > _MAX_SEPARATORS
+    return len(body) > _MAX_VALUES and values_in(body, _MAX_VALUES) > _MAX_VALUES
 
 
 def _json(body: bytes, charset: str | None = None) -> Any:

@@ -91,7 +91,7 @@ export function send(message, blob) {
   const seen = untold();
   let frame;
   try {
-    frame = framed(seen.length ? { ...message, seen } : message, blob, outgoing.argument);
+    frame = framed(seen.length ? { seen, ...message } : message, blob, outgoing.argument);
     if (frame.length > limits.most) { // for which the host would end the sandbox
       throw new RangeError(`${frame.length} bytes are more than can be sent at once (${limits.most}): send less`);
     }
@@ -128,7 +128,7 @@ export function ask(question, made) {
   const trace = {};
   captureStackTrace(trace);
   return new Later((resolve, reject) => {
-    send({ ...question, id });
+    send({ id, ...question });
     open++;
     asked[id] = (answer, blob) => {
       try {

@@ -137,7 +137,7 @@ async function run(program) {
 }
 
 function ended(done) {
-  return framed({ __proto__: null, done, seen: untold() }, undefined, outgoing.value);
+  return framed({ __proto__: null, seen: untold(), done }, undefined, outgoing.value);
 }
 
 for (const type of ["unhandledrejection", "error"]) {
