@@ -81,6 +81,7 @@ class Endless:
         writer.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("era", [modern, legacy])
 @pytest.mark.parametrize("kind", ["no head", "silent", "events"])
 @pytest.mark.parametrize("end", ["time", "cancelled"])
