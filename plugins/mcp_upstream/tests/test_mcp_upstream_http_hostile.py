@@ -135,7 +135,9 @@ async def test_an_answer_to_something_else_is_none(
     home, _ = recorders
 
     def answer(method: str, message: Any) -> Any:
-        if (message or {}).get("method") != "tools/call":
+        if "method" not in message:  # our answer to its request
+            return 202, {}, b""
+        if message["method"] != "tools/call":
             return modern(method, message)
         wrong = {"jsonrpc": "2.0", "id": identity, "method": "notifications/none"}
         right = {
@@ -150,8 +152,51 @@ async def test_an_answer_to_something_else_is_none(
     upstream = upstreams(url=home.url)
     with contextlib.suppress(ServerError):
         assert await tool(upstream, "echo") == "right"
-    home.answer = modern
+    home.answer = lambda method, message: modern(method, message) if "method" in message else (202, {}, b"")
     assert await tool(upstream, "echo") == "hello"
+
+
+async def test_no_failure_of_a_request_ends_the_session_of_others(
+    upstreams: Upstreams, recorders: list[Recorder]
+) -> None:
+    """Neither an exception of any kind on the way, nor a redirect with a body that cannot be read, nor hanging up on
+    our answer to a question."""
+    home, _ = recorders
+    begun, gate = threading.Event(), threading.Event()
+
+    class Failing(httpx2.Auth):
+        def auth_flow(self, request: httpx2.Request) -> Iterator[httpx2.Request]:  # type: ignore[override]
+            if b'"fails"' in request.content:
+                raise RuntimeError("of no kind that anybody expects")
+            yield request
+
+    def answer(method: str, message: Any) -> Any:
+        if "method" not in message:
+            return None
+        match message.get("params", {}).get("name"):
+            case "slow":
+                begun.set()
+                gate.wait(600)
+            case "moved" if not home.seen[-1][1].endswith("/there"):
+                return 307, {"Location": "/there", "Content-Encoding": "gzip"}, b"no gzip"
+            case "asks":
+                ask = {"jsonrpc": "2.0", "id": "q", "method": "ping"}
+                right = json.loads(modern(method, message)[2])
+                return 200, EVENTS, "".join(f"data: {json.dumps(each)}\n\n" for each in (ask, right)).encode()
+        return modern(method, message)
+
+    home.answer = answer
+    upstream = upstreams(auth=Failing(), url=home.url)
+    slow = asyncio.create_task(tool(upstream, "slow"))
+    try:
+        assert await asyncio.to_thread(begun.wait, 100)
+        with pytest.raises(ServerError, match="of no kind that anybody expects"):
+            await tool(upstream, "fails")
+        for name in ("moved", "asks", "asks"):
+            assert await tool(upstream, name) == "hello"
+    finally:
+        gate.set()
+    assert await slow == "hello"
 
 
 @pytest.mark.slow

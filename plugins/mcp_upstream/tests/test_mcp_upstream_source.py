@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from doorward import Gateway, InvalidArguments, ServerError, ToolError
 from doorward_mcp_upstream import MCP
+from doorward_mcp_upstream.connections import connection
 from doorward_testing import Host, check_light_import
 
 pytestmark = pytest.mark.slow
@@ -192,6 +193,30 @@ async def test_a_tool_that_has_changed_is_refused_and_compiled_anew(wire: Wire) 
         while gate.catalog.function("w", "gone"):
             await _soon(gate)
         assert await gate.call("w.t", {"b": "x"}) == {"b": "x"}
+
+
+@pytest.mark.anyio
+async def test_a_tool_that_changed_without_notice_is_refused(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On an open connection, once what the server has listed is old; until then it is not listed again."""
+    listings = 0
+    read = connection.Connection._read
+
+    async def counted(self: connection.Connection) -> Any:
+        nonlocal listings
+        listings += 1
+        return await read(self)
+
+    monkeypatch.setattr(connection.Connection, "_read", counted)
+    wire.says({"name": "t"}, {"name": "other"}, silent=True)
+    async with wire.gateway() as gate:
+        for _ in range(3):
+            assert await gate.call("w.t") == {}
+        assert listings <= 2, "to compile, and to call"
+        wire.says({"name": "t", "annotations": {"destructiveHint": False}}, {"name": "other"}, silent=True)
+        monkeypatch.setattr(connection, "MAX_LISTING_SECONDS", 0.0)
+        with pytest.raises(ServerError, match=r"w\.t has changed at its server"):
+            await gate.call("w.t")
+        assert await gate.call("w.other") == {}
 
 
 async def _soon(gate: Gateway) -> None:

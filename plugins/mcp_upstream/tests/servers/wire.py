@@ -2,7 +2,7 @@
 
 FILE is JSON: `{"tools": [...], "results": {TOOL: RESULT}, "answers": {METHOD: RESULT}, "info": {...}, "instructions":
 "...", "capabilities": {...}}`, read anew for each request. A tool without a result answers with its arguments. When the
-tools in the file change, the server says so after its next answer.
+tools in the file change, the server says so after its next answer, unless it is `"silent": true`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def main() -> None:
         found = answer(request["method"], request.get("params") or {}, told)
         error = {"error": {"code": -32601, "message": "Method not found"}}
         say({"jsonrpc": "2.0", "id": request["id"], **({"result": found} if found is not None else error)})
-        if tools is not None and tools != told["tools"] and request["method"] != "tools/list":
+        changed = tools is not None and tools != told["tools"]
+        if changed and request["method"] != "tools/list" and not told.get("silent"):
             say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
         tools = told["tools"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -40,6 +41,10 @@ MAX_ROUNDS = 10
 """How often a server may ask for more input within one request."""
 _RESUBSCRIBE_SECONDS = 5.0
 """Seconds until a lost subscription is made again."""
+MAX_LISTING_SECONDS = 60.0
+"""Seconds after which tools are listed again before one is called: a server may not say that it has changed them."""
+_MAX_WAITING_PROGRESS = 100
+"""Reports on progress that wait for a client; further ones are dropped."""
 _UNREADABLE_PREFIX = "SSE stream failed: "
 """Beginning of the SDK's message about a stream of events that is not valid, or has an event that is too large."""
 _INFO = types.Implementation(name="doorward", version=doorward.__version__)
@@ -60,6 +65,7 @@ class Connection:
         self._flights = flights
         self._changed = changed
         self._listing: Listing | None = None
+        self._listed_at = 0.0
         self._changes = 0
         self._reading = asyncio.Lock()
         self._header_maps: dict[str, Any] = {}
@@ -154,17 +160,27 @@ class Connection:
     async def _send(self, method: str, params: dict[str, Any], flight: Flight) -> dict[str, Any]:
         if self.ended.is_set():
             raise Trouble("it has ended", sent=False, passing=True, gone=True)
-        options: CallOptions = {"headers": self._stamped(method, params, flight)}
+        options: CallOptions = {}
         client = flight.client
         if client is not None:
+            waiting = 0
 
             async def told(progress: float, total: float | None, message: str | None) -> None:
-                with contextlib.suppress(DoorwardError):  # a client that is gone
-                    await client.progress(progress, total, message or "")
+                nonlocal waiting
+                if waiting < _MAX_WAITING_PROGRESS:
+                    waiting += 1
+                    try:
+                        with contextlib.suppress(DoorwardError):  # a client that is gone
+                            await client.progress(progress, total, message or "")
+                    finally:
+                        waiting -= 1
 
             options["on_progress"] = told
+        stamped = self._stamped(method, params, flight)
         try:
-            return self._wire.whole(await self._dispatcher.send_raw_request(method, params, options))
+            with self._wire.exchange() as headers:
+                options["headers"] = {**stamped, **headers}
+                return self._wire.whole(await self._dispatcher.send_raw_request(method, params, options))
         except MCPError as error:
             raise self._trouble(error) or Refusal(error.code, error.message, own_data(error.data)) from None
 
@@ -215,19 +231,22 @@ class Connection:
         return await self._wire.reason()
 
     async def listing(self, *, fresh: bool = False) -> Listing:
-        """The listing of the server, read anew if the server has told of changes, or if it must be `fresh`.
+        """The listing of the server, read anew if it is old, the server has told of changes, or it must be `fresh`.
 
         Raises: Trouble, Refusal.
         """
-        if self._listing is not None and not fresh:
-            return self._listing
+        if (listing := self._recent()) is not None and not fresh:
+            return listing
         async with self._reading:
-            if self._listing is None or fresh:
-                before = self._changes
-                listing = await self._read()
-                self._listing = listing if before == self._changes else None  # it changed while it was read
+            if (listing := self._recent()) is not None and not fresh:
                 return listing
-            return self._listing
+            before, self._listed_at = self._changes, time.monotonic()
+            listing = await self._read()
+            self._listing = listing if before == self._changes else None  # it changed while it was read
+            return listing
+
+    def _recent(self) -> Listing | None:
+        return self._listing if time.monotonic() - self._listed_at < MAX_LISTING_SECONDS else None
 
     async def _read(self) -> Listing:
         capabilities = self.session.server_capabilities
@@ -263,10 +282,12 @@ class Connection:
                     again = True
                     async for _ in events:  # `_told` hears of each as well
                         pass
-            except SubscriptionLost:
-                pass
+            except SubscriptionLost as lost:
+                if str(lost.__cause__).startswith(_UNREADABLE_PREFIX):
+                    return  # it sends what cannot be read, or more than anybody reads
             except MCPError as error:
-                if error.code != types.CONNECTION_CLOSED and trouble_in(error.data) is None:
+                unreadable = error.message.startswith(_UNREADABLE_PREFIX)
+                if unreadable or (error.code != types.CONNECTION_CLOSED and trouble_in(error.data) is None):
                     return  # it does not offer subscriptions
             await anyio.sleep(_RESUBSCRIBE_SECONDS)
 

@@ -16,6 +16,7 @@ from typing import Any
 from doorward import aside, read_json
 from httpx2 import SSEError
 
+from doorward_mcp_upstream.connections.flow import StreamFlow
 from doorward_mcp_upstream.connections.troubles import Trouble
 from doorward_mcp_upstream.connections.wire import MAX_MESSAGE_BYTES, TOO_MANY_VALUES
 from doorward_mcp_upstream.tools.values import too_many
@@ -75,13 +76,14 @@ class LargeMessages:
         asyncio.get_running_loop().call_later(_CLAIM_SECONDS, self._kept.pop, key, None)
         return key
 
-    async def events(self, texts: Callable[[], AsyncIterator[str]]) -> AsyncIterator[str]:
-        """The stream with notes in its large events.
+    async def events(self, texts: Callable[[], AsyncIterator[str]], flow: StreamFlow) -> AsyncIterator[str]:
+        """The stream, event by event, with notes in large ones.
 
-        Raises: SSEError for an event that is too large, or is no answer.
+        Raises: SSEError for an event that is too large, or is no answer, and for too many of them.
         """
         held, size, begun = list[str](), 0, ""
         async for text in texts():
+            await flow.piece(text)
             text = text.removeprefix(begun)
             begun = "\n" if text.endswith("\r") else ""  # the second half of this line end may come with the next text
             text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -94,11 +96,10 @@ class LargeMessages:
                 continue
             whole, _, rest = "".join(held).rpartition("\n\n")
             held, size = [rest] if rest else [], len(rest)
-            if len(whole) <= SMALL_CHARACTERS:
-                yield f"{whole}\n\n"
-                continue
-            for event in whole.split("\n\n"):
-                yield f"{event if len(event) <= SMALL_CHARACTERS else await self._event(event)}\n\n"
+            for each in whole.split("\n\n"):
+                event = each if len(each) <= SMALL_CHARACTERS else await self._event(each)
+                await flow.event(event)
+                yield f"{event}\n\n"
 
     async def _event(self, whole: str) -> str:
         data, others = await aside(partial(_fields, whole), len(whole))

@@ -17,7 +17,7 @@ import httpx2
 import mcp_types
 from anyio.abc import TaskGroup
 from doorward import ServerContext
-from mcp.shared.message import SessionMessage
+from mcp.shared.message import ClientMessageMetadata, SessionMessage
 
 from doorward_mcp_upstream.connections.http import Client, refused
 from doorward_mcp_upstream.connections.pace import Pace
@@ -55,7 +55,9 @@ async def sse(context: ServerContext[MCPSettings], pace: Pace) -> AsyncIterator[
 
         async with anyio.create_task_group() as group:
             group.start_soon(_receive, events, arrived, ended, why)
-            yield Wire(incoming, _Outgoing(client, target, arrived, group), reason, ended, client.large.whole)
+            yield Wire(
+                incoming, _Outgoing(client, target, arrived, group), reason, ended, client.large.whole, client.exchange
+            )
             group.cancel_scope.cancel()
 
 
@@ -98,13 +100,15 @@ class _Outgoing(Stream):
 
     async def send(self, item: SessionMessage) -> None:
         if isinstance(item.message, mcp_types.JSONRPCRequest):
-            self._group.start_soon(self._post, item.message, item.message.id)
+            given = item.metadata.headers if isinstance(item.metadata, ClientMessageMetadata) else None
+            self._group.start_soon(self._post, item.message, item.message.id, given)
         else:
             await self._post(item.message)
 
-    async def _post(self, message: mcp_types.JSONRPCMessage, id: Any = None) -> None:
+    async def _post(self, message: mcp_types.JSONRPCMessage, id: Any = None, given: Any = None) -> None:
         content = message.model_dump_json(by_alias=True, exclude_unset=True)
-        response = await self._client.post(self._target, content=content, headers={"Content-Type": "application/json"})
+        headers = {**(given or {}), "Content-Type": "application/json"}
+        response = await self._client.post(self._target, content=content, headers=headers)
         if id is None or response.is_success:
             return
         if response.status_code == 404:

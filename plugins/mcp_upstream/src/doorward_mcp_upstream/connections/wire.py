@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
@@ -31,7 +32,8 @@ class Wire:
     """What a transport has opened.
 
     `reason` tells why it ended, once it has, as far as that is known. `ended` is set by the first part that notices the
-    end. `whole` gives the result for a note that the SDK got in its place.
+    end. `whole` gives the result for a note that the SDK got in its place. `exchange` is a block for one call, at whose
+    end all that the call has opened is closed; it yields headers for the request.
     """
 
     read: Any
@@ -39,6 +41,7 @@ class Wire:
     reason: Callable[[], Awaitable[str]] = _nothing
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     whole: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    exchange: Callable[[], AbstractContextManager[dict[str, str]]] = lambda: nullcontext({})
 
 
 class Stream:
