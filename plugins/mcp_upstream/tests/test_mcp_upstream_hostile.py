@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from doorward import LimitExceeded, ServerError
 from doorward_mcp_upstream.connections import large_messages
+from doorward_mcp_upstream.connections.flow import Flow, StreamFlow
 from doorward_mcp_upstream.connections.large_messages import LargeMessages
 from doorward_mcp_upstream.connections.stderr import StderrLog
 from doorward_mcp_upstream.tools import functions
@@ -132,7 +133,7 @@ async def _events(*pieces: str) -> list[str]:
         for piece in pieces:
             yield piece
 
-    return [text async for text in LargeMessages().events(texts)]
+    return [text async for text in LargeMessages().events(texts, StreamFlow(Flow(), None))]
 
 
 @pytest.mark.anyio
@@ -170,7 +171,7 @@ async def test_a_large_event_ends_its_lines_only_where_the_standard_says() -> No
     async def texts() -> AsyncIterator[str]:
         yield "id: 1\nevent: message\n" + "id: 2\n" * 1000 + f"data: {text}\n\n"
 
-    (event,) = [event async for event in large.events(texts)]
+    (event,) = [event async for event in large.events(texts, StreamFlow(Flow(), None))]
     event_id, kind, data, *end = event.split("\n")
     assert (event_id, kind, end) == ("id: 2", "event: message", ["", ""])
     assert large.whole(json.loads(data.removeprefix("data: "))["result"]) == {"text": "a\u2028b\x85" * 20_000}
