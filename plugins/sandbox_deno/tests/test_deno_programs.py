@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import pytest
-from doorward import Limits, Program
+from doorward import LimitExceeded, Limits, Program
 from doorward_sandbox_deno import DenoExecutor
 from doorward_testing import Door
 from hypothesis import HealthCheck, given, settings
@@ -200,3 +200,13 @@ async def test_a_large_catalog(run: Run) -> None:
     assert (await run('import * as calc from "calc";\nObject.keys(calc).length', door=Many())).value == 5000
     assert (await run('import { f1 } from "calc";\ntypeof f1', door=Many())).value == "function"
     assert (await run('"f4999" in await import("calc")', door=Many())).value is True
+
+
+async def test_what_has_too_many_parts(run: Run) -> None:
+    """The arguments of a call are an error of the program, and a value is one of the run: neither is ever read."""
+    code = 'import { echo } from "calc";\nDate.now();\nlet said;\ntry { await echo(new Array(200_000).fill(0)) } catch (error) { said = error.message }\nsaid'
+    ended = await run(code)
+    assert (ended.error, ended.value) == (None, "the arguments of a call have more than 100,000 parts")
+    with pytest.raises(LimitExceeded, match="the value has more than 100,000 parts"):
+        await run("Date.now();\nnew Array(300_000).fill(0)")
+    assert (await run("'a,b'.repeat(300_000)")).value == "a,b" * 300_000
