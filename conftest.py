@@ -135,7 +135,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 STARTS = frozenset({"subprocess.Popen", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"})
 """Events (PEP 578) of a process that is started."""
 
-ASKED_ONCE = ("uname", "ldconfig")
+ASKED_ONCE = ("uname", "ldconfig", "gcc", "cc")
 """What the standard library asks in each process for itself: `platform.processor`, `ctypes.util.find_library`."""
 
 _started: list[str] = []
@@ -147,6 +147,10 @@ def _note_start(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(_note_start)
+
+
+def pytest_collection_finish() -> None:
+    _started.clear()  # modules of tests may look for what there is
 
 
 @pytest.hookimpl(wrapper=True)

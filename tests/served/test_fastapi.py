@@ -141,7 +141,7 @@ def url() -> Iterator[str]:
             assert until(lambda: server.started)
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:
-            server.should_exit = True
+            server.should_exit = server.force_exit = True
             thread.join()
 
 

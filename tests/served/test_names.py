@@ -134,7 +134,7 @@ async def test_functions_of_fastapi_are_called_as_in_its_source(tmp_path: Path) 
             }
             ran = await gate.execute("import api\nresult = [api.read_user(user_id=1), api.create_v1_teams(name='x')]")
             assert ran.value == [{"user": 1}, "x"], ran.error
-        server.should_exit = True
+        server.should_exit = server.force_exit = True
         await serving
 
 

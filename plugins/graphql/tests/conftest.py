@@ -143,7 +143,7 @@ class _Running:
         self._thread.start()
 
     def close(self) -> None:
-        self._server.should_exit = True
+        self._server.should_exit = self._server.force_exit = True  # it waits for no connection that is kept open
         self._thread.join()
         self._socket.close()
 
