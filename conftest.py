@@ -135,7 +135,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 STARTS = frozenset({"subprocess.Popen", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"})
 """Events (PEP 578) of a process that is started."""
 
-ASKED_ONCE = ("uname", "ldconfig", "gcc", "cc")
+ASKED_ONCE = ("uname", "ldconfig")
 """What the standard library asks in each process for itself: `platform.processor`, `ctypes.util.find_library`."""
 
 _started: list[str] = []

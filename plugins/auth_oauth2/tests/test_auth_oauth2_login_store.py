@@ -96,6 +96,7 @@ async def test_a_locked_keyring(ring: Memory, tmp_path: Path) -> None:
             await work
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("none", [fail.Keyring, null.Keyring])
 async def test_no_keyring(ring: Memory, tmp_path: Path, none: Any) -> None:
     """A file takes its place, unless the configuration wants none."""
