@@ -18,7 +18,7 @@ from keyring.backend import KeyringBackend
 from keyring.backends import fail, null
 from keyring.errors import KeyringLocked, PasswordDeleteError
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 class Memory(KeyringBackend):
@@ -59,7 +59,6 @@ def login(token: str, got: float = 1.0) -> Login:
     return Login({"access_token": token, "refresh_token": "r"}, {"issuer": "i"}, got=got)
 
 
-@pytest.mark.slow
 async def test_a_keyring(ring: Memory, tmp_path: Path) -> None:
     """Where there is one, no login is in a file."""
     store = LoginStore(Vault(tmp_path / "oauth2"), "mine", "auto")
@@ -74,7 +73,6 @@ async def test_a_keyring(ring: Memory, tmp_path: Path) -> None:
     assert ring.entries == {}
 
 
-@pytest.mark.slow
 async def test_a_locked_keyring(ring: Memory, tmp_path: Path) -> None:
     """Is not taken for an empty one; what was written meanwhile is newer than what it holds, and moves there when it
     opens."""
@@ -96,7 +94,6 @@ async def test_a_locked_keyring(ring: Memory, tmp_path: Path) -> None:
             await work
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("none", [fail.Keyring, null.Keyring])
 async def test_no_keyring(ring: Memory, tmp_path: Path, none: Any) -> None:
     """A file takes its place, unless the configuration wants none."""
@@ -164,7 +161,6 @@ def test_what_a_login_shows() -> None:
     assert "one" not in repr(login("one"))
 
 
-@pytest.mark.slow
 def test_nothing_is_imported_early() -> None:
     """Neither the SDK, nor an HTTP client, nor a keyring, before tokens are needed."""
     code = "import sys, doorward_auth_oauth2; print([m for m in ('mcp', 'httpx2', 'keyring', 'filelock') if m in sys.modules])"
