@@ -259,7 +259,7 @@ async def test_a_file_that_cannot_be_used_stops_nothing(shop: Any, monkeypatch: 
             await gate.learning.flush()
         assert (await gate.execute("1 + 1")).value == 2
         assert len(gate.learning._unwritten)
-    assert said == ["lessons_not_written"]
+    assert [event for event in said if event != "rate_not_shared"] == ["lessons_not_written"]  # no file can be opened
 
 
 @pytest.mark.slow

@@ -66,12 +66,12 @@ async def test_policy_test_says_what_happens(doorward_host: Any, seed: int) -> N
         await gate.ready()
         project: Any = Project(gate)
         most = (await _test(project, "weather.fail", "local", None, 0))["then"] == "allow"
-        for _ in range(12):
+        for number in range(12):  # each program is another: an equal one is told of the run that waits
             name, made = chance.choice(NAMES), chance.randint(0, most)
             arguments = {"city": chance.choice(["Oslo", "Rome", "Osaka", ""])} if name != "weather.big" else {}
             told = await _test(project, name, "local", json.dumps(arguments), made)
             before = "try:\n    await weather.fail()\nexcept Exception:\n    pass\n" * made
-            outcome = await gate.execute(f"{before}result = await {name}(**{arguments!r})")
+            outcome = await gate.execute(f"# {number}\n{before}result = await {name}(**{arguments!r})")
             assert happened(outcome, told) == told["then"], (name, arguments, made, told, outcome)
 
 
