@@ -275,6 +275,19 @@ def test_a_file_that_is_written_whole_takes_the_place_of_a_link(tmp_path: Path, 
     assert {**after, "one": None} == {**before, "one": None}
 
 
+def test_a_power_cut_leaves_the_old_file_or_the_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The content is on the disk before its name is, and the name when `write` returns."""
+    synced: list[tuple[int, list[str]]] = []
+    monkeypatch.setattr(
+        os, "fsync", lambda number: synced.append((os.fstat(number).st_ino, sorted(os.listdir(tmp_path))))
+    )
+    (tmp_path / "one").write_text("old")
+    files.write(tmp_path / "one", b"new")
+    (content, before), (folder, after) = synced
+    assert (content, folder) == ((tmp_path / "one").stat().st_ino, tmp_path.stat().st_ino)
+    assert (len(before), after) == (2, ["one"])
+
+
 @pytest.mark.parametrize("made", [a_device, a_pipe, a_folder, a_link_to_a_device])
 def test_a_configuration_replaces_only_files(tmp_path: Path, made: Callable[[Path], None]) -> None:
     """A link may lead to the configuration (its own test), but not to a device, in whose folder a file would take its

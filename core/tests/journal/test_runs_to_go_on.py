@@ -218,6 +218,56 @@ async def test_what_stops_all_calls_for_now_is_no_answer(
     assert written(calls) == STATIONS
 
 
+async def test_a_run_that_is_too_large_ends_there_too(doorward_host: Any, calls: list[str]) -> None:
+    """It asked to be durable: what stops its calls is not an answer that its program may overlook."""
+    full: list[bool] = []
+
+    class Guard:
+        def __init__(self, context: Any) -> None:
+            pass
+
+        @hookimpl
+        def guard_call(self, call: Call) -> str | None:
+            if full and call.arguments.get("city") == "Rome":
+                raise RefusedForNow("the log is full")
+            full.append(True)
+            return None
+
+    doorward_host.install("plugin", "guard", Guard)
+    code = """
+await weather.big()
+for city in ["Oslo", "Rome"]:
+    try:
+        await weather.add_station(city=city)
+    except Exception:
+        pass
+"""
+    async with doorward_host.gateway(SMALL.replace("plugins = []", 'plugins = ["guard"]')) as gate:
+        stopped = (await gate.execute(code)).error
+        assert "weather.add_station was not called, because the log is full" in stopped.message
+        assert "This run cannot be resumed" in stopped.hint
+    assert written(calls) == STATIONS[:1]
+
+
+async def test_a_write_that_may_be_repeated_is_shown_while_it_is_out(
+    doorward_host: Any, calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who looks at a run that was killed then learns of it."""
+    seen: list[dict[str, str]] = []
+    call = Weather.call
+
+    async def look(self: Weather, asked: Call) -> Any:
+        if not asked.function.read_only:
+            seen.append(shown(gate))
+        return await call(self, asked)
+
+    monkeypatch.setattr("doorward.calls.broker.may_repeat", lambda function: True)
+    monkeypatch.setattr(Weather, "call", look)
+    async with doorward_host.gateway(ALWAYS) as gate:
+        assert (await gate.execute(WRITES)).ok
+    assert ["no answer: not made, or it may be repeated"] * 3 == [[*each.values()][-1] for each in seen]
+
+
 # Sandboxes that die
 
 
@@ -281,6 +331,17 @@ async def test_a_program_that_kills_its_sandbox_is_over(doorward_host: Any, call
         assert "a second time: it is the program that ends it" in ended.hint
         assert "look what is there" in ended.hint
         assert gate.runs.journals.store.show(stored.given.run).state == "ended"
+    assert written(calls) == STATIONS[:2]
+
+
+async def test_a_killed_sandbox_of_a_run_that_is_too_large(
+    doorward_host: Any, calls: list[str], kills: set[str]
+) -> None:
+    """That it cannot be resumed is said, with the reason."""
+    async with doorward_host.gateway(SMALL) as gate:
+        kills.add("Rome")
+        hint = (await gate.execute(BIG)).error.hint
+    assert hint.startswith("This run cannot be resumed: its answers are more than is stored of one run")
     assert written(calls) == STATIONS[:2]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import time
@@ -47,6 +48,22 @@ def test_what_is_appended_is_read_again(tmp_path: Path) -> None:
     assert stored.frames[1] == (b"T", {"v": [1.5, float("inf")]})
     (path,) = (tmp_path / "runs").glob("*.run")
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+
+
+def test_with_sync_a_power_cut_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was written is on the disk when it has been appended, and so is the name of its file."""
+    synced: list[os.stat_result] = []
+    for name in ("fsync", "fdatasync"):
+        monkeypatch.setattr(os, name, lambda number: synced.append(os.fstat(number)))
+    file = runs(tmp_path, sync=True).create(given())
+    file.append([(b"T", {"v": [1.0]})])
+    file.close()
+    (path,) = (tmp_path / "runs").glob("*.run")
+    assert [(each.st_ino, each.st_size) for each in synced if not stat.S_ISDIR(each.st_mode)][-1] == (
+        path.stat().st_ino,
+        path.stat().st_size,
+    )
+    assert path.parent.stat().st_ino in {each.st_ino for each in synced}
 
 
 def test_a_frame_that_was_not_written_to_its_end_is_left_out(tmp_path: Path) -> None:

@@ -155,8 +155,8 @@ class Broker:
             self.reaches(call.principal, function.server)
             scope = answers_of(function.server, call.principal)
             undo = await self._undoable(run, made) if self._servers.inverses else None
-            if not repeats:
-                run.sending(call)
+            if not function.read_only:
+                run.sending(call, repeats=repeats)
             try:
                 out = True
                 result = await self._performing.perform(run, call, sent, allow_again)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from doorward.model.calls import Call
     from doorward.model.errors import RunInterrupted
     from doorward.model.outcomes import Outcome
+    from doorward.model.programs import Failure
     from doorward.plans.changes import Changes
 
 _COPIES = 2
@@ -44,6 +45,11 @@ _COPIES = 2
 _DIED_TWICE = (
     "It died there a second time: it is the program that ends it, so the run is over. The calls before that were made, "
     "see `calls`: look what is there before you run a program again, and have it do less at once."
+)
+
+_DIED_FOR_GOOD = (
+    "This run cannot be resumed: {}. The calls before that were made, see `calls`: look what is there before you run its "
+    "program again."
 )
 
 _END_BYTES = 200
@@ -205,7 +211,7 @@ class Journal(Events):
         if self.stopped:
             return error
         passes = isinstance(error, (StateError, RefusedForNow)) and not entry.out
-        if not passes or not self._always or not self._resumable:
+        if not passes or not self._always:
             return None
         return self._not_made(entry, error.message, error.hint)
 
@@ -242,15 +248,16 @@ class Journal(Events):
             self._interrupted = asyncio.ensure_future(to_thread.run_sync(interrupted, self._store, self._given))
         return await asyncio.shield(self._interrupted)
 
-    def sending(self, call: Call) -> None:
-        """A call goes out that may not be repeated: in a durable run, not before that is stored. Raises: StateError if
-        it cannot be."""
+    def sending(self, call: Call, *, repeats: bool) -> None:
+        """A write goes out, which may or may not be repeated: in a durable run, not before that is stored. Raises:
+        StateError if it cannot be."""
         entry = self._under_way[call.place]
-        entry.sent, entry.again, entry.out = True, None, True
-        if self._always or not self.why_not:
-            self._events.append((b"S", entry, 0))
-            if self._always:
-                self._flush_before(entry)
+        if not repeats:
+            entry.sent, entry.again, entry.out = True, None, True
+            if self._always or not self.why_not:
+                self._events.append((b"S", entry, 0))
+        if self._always and self._events:
+            self._flush_before(entry)
 
     def waits(self, place: int, waits: bool) -> None:
         """A call that went out was not made: it waits with its run; or it goes on. Of any other that is under way when
@@ -330,13 +337,16 @@ class Journal(Events):
                 self.close(what=[outcome.error.message])
                 again = f"the run is not over: once that is put right, {self._resume} lets it go on"
                 return replace(outcome, notes=(*outcome.notes, again))
-            if (outcome.error.kind, outcome.error.type) == (SandboxDied.kind, SandboxDied.__name__):
+            if _sandbox_died(outcome.error):
                 if self._died != self._answered_calls:
                     self.close(what=[outcome.error.message], died=self._answered_calls)
                     then = f"{self._resume} goes on from there; no write is made twice."
                     hint = f"The calls before that were made, see `calls`. {then}"
                     return replace(outcome, error=replace(outcome.error, hint=hint))
                 outcome = replace(outcome, error=replace(outcome.error, hint=_DIED_TWICE))
+        elif self._file is not None and outcome.error is not None and _sandbox_died(outcome.error):
+            hint = _DIED_FOR_GOOD.format(self.why_not)
+            outcome = replace(outcome, error=replace(outcome.error, hint=hint))
         if said := self.end(ok=outcome.ok):
             outcome = replace(outcome, notes=(*outcome.notes, *said))
         if self._file is not None:
@@ -373,3 +383,7 @@ class Journal(Events):
             hint=f"Nothing more was sent. {sent_calls(self._recorded.entries)} What a program does must not depend on "
             "the clock, on randomness or on files.",
         )
+
+
+def _sandbox_died(error: Failure) -> bool:
+    return (error.kind, error.type) == (SandboxDied.kind, SandboxDied.__name__)

@@ -15,7 +15,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from doorward.data.json_writing import digest
-from doorward.host.files import flocked, own_file, own_folder, refuse_link
+from doorward.host.files import flocked, own_file, own_folder, refuse_link, sync_names
 from doorward.host.logs import log
 from doorward.journal_files import frames
 from doorward.journal_files.frames import Frame
@@ -127,6 +127,8 @@ class FileRuns:
         flocked(file.number)
         try:
             file.append([(b"H", asdict(given))])
+            if self._settings.sync:
+                sync_names(self._folder)
         except BaseException:
             path.unlink(missing_ok=True)
             file.close()

@@ -81,10 +81,10 @@ class RunJournal(RunModules):
         if self._journal is not None:
             await self._journal.settle(call, self._suspension, known_by)
 
-    def sending(self, call: Call) -> None:
-        """A call goes out now that may not be repeated."""
+    def sending(self, call: Call, *, repeats: bool) -> None:
+        """A write goes out now, which may or may not be repeated."""
         if self._journal is not None:
-            self._journal.sending(call)
+            self._journal.sending(call, repeats=repeats)
 
     def spends(self, yes: str) -> bool:
         """Use up a person's yes. Returns: whether this run has not done that before."""
