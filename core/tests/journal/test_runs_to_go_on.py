@@ -265,7 +265,7 @@ async def test_a_write_that_may_be_repeated_is_shown_while_it_is_out(
     monkeypatch.setattr(Weather, "call", look)
     async with doorward_host.gateway(ALWAYS) as gate:
         assert (await gate.execute(WRITES)).ok
-    assert ["no answer: not made, or it may be repeated"] * 3 == [[*each.values()][-1] for each in seen]
+    assert [[*each.values()][-1] for each in seen] == ["no answer: not made, or it may be repeated"] * 3
 
 
 # Sandboxes that die

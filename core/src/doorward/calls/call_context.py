@@ -95,7 +95,7 @@ class CallContext(Protocol):
         a header. Raises: OutcomeUnknown if it may have been made."""
         ...
 
-    def sending(self, call: Call) -> None:
+    def sending(self, call: Call, *, repeats: bool) -> None:
         """A call goes out now that may not be repeated. Raises: StateError if it must not go out."""
         ...
 

@@ -48,8 +48,8 @@ _DIED_TWICE = (
 )
 
 _DIED_FOR_GOOD = (
-    "This run cannot be resumed: {}. The calls before that were made, see `calls`: look what is there before you run its "
-    "program again."
+    "This run cannot be resumed: {}. The calls before that were made, see `calls`: look what is there before you run "
+    "its program again."
 )
 
 _END_BYTES = 200
