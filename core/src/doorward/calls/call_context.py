@@ -96,7 +96,7 @@ class CallContext(Protocol):
         ...
 
     def sending(self, call: Call, *, repeats: bool) -> None:
-        """A call goes out now that may not be repeated. Raises: StateError if it must not go out."""
+        """A write goes out now, which may or may not be repeated. Raises: StateError if it must not go out."""
         ...
 
     def spends(self, yes: str) -> bool:
