@@ -22,7 +22,7 @@ EVERYTHING = ["core/src", "libs/*/src", "plugins/*/src", "examples/*/src"]
 GROUPS = {
     "all of src": (90, EVERYTHING),
     "broker": (95, ["core/src/doorward/calls"]),
-    "policy": (95, ["core/src/doorward/access"]),
+    "policy": (95, ["core/src/doorward/access", "core/src/doorward/policy"]),
     "scrubber": (95, ["core/src/doorward/secrets", "plugins/secrets/src"]),
     "jail": (95, ["libs/jail/src"]),
     "auth": (95, ["libs/auth_kit/src", "plugins/auth_*/src"]),
