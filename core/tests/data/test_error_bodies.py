@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from typing import Any
@@ -151,11 +152,13 @@ def test_a_credential_is_found_in_what_is_told() -> None:
     [
         "<" * 99_999, "<!--" * 24_000, "<script>" * 12_000, "<a>-" * 24_000, "<![CDATA[" * 11_000, "<p>" + "&" * 99_000, "<a " * 33_000,
         "{" * 99_999, "[" * 99_999, '{"message":' * 9_000, " " * 2_000_000 + "x", "\u200b" * 2_000_000,
-        {str(n): {"error": {}} for n in range(100_000)}, [[[{"errors": [{"x": {}}] * 1000}] * 5] * 5] * 5,
+        lambda: {str(n): {"error": {}} for n in range(100_000)}, [[[{"errors": [{"x": {}}] * 1000}] * 5] * 5] * 5,
     ],
+    ids=itertools.count(),
 )  # fmt: skip
 def test_hostile_bodies_take_no_time(body: Any) -> None:
     """No body takes more than a moment, whatever it is made of."""
+    body = body() if callable(body) else body
     started = time.process_time()
     assert len(error_text(body)) < 20_000_000
     assert time.process_time() - started < 5

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -90,17 +91,18 @@ def test_depth_does_not_multiply() -> None:
 @pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    "text",
+    "made",
     [
-        b'{"a":"' + b"x" * 16 * MI + b'"}',
-        b'{"a":"' + b"x\\n" * 6 * MI + b'"}',
-        b"[" + b"[]," * 200_000 + b"1]",
-        b"[" + b'{"a":"bc"},' * 90_000 + b"1]",
+        lambda: b'{"a":"' + b"x" * 16 * MI + b'"}',
+        lambda: b'{"a":"' + b"x\\n" * 6 * MI + b'"}',
+        lambda: b"[" + b"[]," * 200_000 + b"1]",
+        lambda: b"[" + b'{"a":"bc"},' * 90_000 + b"1]",
     ],
     ids=["a long text", "escapes", "lists", "objects"],
 )
-async def test_nobody_waits_for_it(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nobody_waits_for_it(made: Callable[[], bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     """The loop has its turns while others are read. Read at once, it has none."""
+    text = made()
     monkeypatch.setattr(json_reading, "PIECE_CHARACTERS", 2**16)
     monkeypatch.setattr(json_reading, "_MIN_PIECE_CHARACTERS", 256)
     turns: list[float] = []

@@ -300,25 +300,25 @@ def test_openapi_errors_that_are_no_text():
 @pytest.mark.parametrize(
     ("media", "body"),
     [
-        ("text/plain; charset=punycode", b"-" + b"a" * 4_000_000),
-        ("text/plain; charset=IDNA", b"xn--a." * 400_000),
-        ("application/json", b"[" + b"[]," * 10_000_000 + b"[]]"),
-        ("application/json", b"[" + b'{"a":1},' * 5_000_000 + b"1]"),
-        ("application/x-ndjson", (b"[" + b"[]," * 1000 + b"1]\n") * 10_000),
-        (EVENTS, b"data:\n\n" * 5_000_000),
-        (EVENTS, b"\n" * 40_000_000),
-        (EVENTS, b"data\n" * 8_000_000),
-        (EVENTS, b":\n\n" * 12_000_000),
-        ("application/x-ndjson", b"1\n" * 20_000_000),
-        ("application/x-ndjson", b" \n" * 20_000_000),
-        ("application/json-seq", b"\x1e1\n" * 12_000_000),
+        ("text/plain; charset=punycode", lambda: b"-" + b"a" * 4_000_000),
+        ("text/plain; charset=IDNA", lambda: b"xn--a." * 400_000),
+        ("application/json", lambda: b"[" + b"[]," * 10_000_000 + b"[]]"),
+        ("application/json", lambda: b"[" + b'{"a":1},' * 5_000_000 + b"1]"),
+        ("application/x-ndjson", lambda: (b"[" + b"[]," * 1000 + b"1]\n") * 10_000),
+        (EVENTS, lambda: b"data:\n\n" * 5_000_000),
+        (EVENTS, lambda: b"\n" * 40_000_000),
+        (EVENTS, lambda: b"data\n" * 8_000_000),
+        (EVENTS, lambda: b":\n\n" * 12_000_000),
+        ("application/x-ndjson", lambda: b"1\n" * 20_000_000),
+        ("application/x-ndjson", lambda: b" \n" * 20_000_000),
+        ("application/json-seq", lambda: b"\x1e1\n" * 12_000_000),
     ],
 )
 def test_openapi_answers_cannot_exhaust_the_host(media, body):
     """Tens of megabytes that stand for gigabytes of values, or for hours of decoding, stop nobody else for long."""
     charset = media.partition("charset=")[2] or None
     before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
-    value = answers.value_of("it", Answer(200, "", media, charset, body))
+    value = answers.value_of("it", Answer(200, "", media, charset, body()))
     assert isinstance(value, str) or len(value) <= streams.MAX_VALUES + 1
     assert time.process_time() - started < 5
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # KiB
