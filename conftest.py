@@ -100,6 +100,16 @@ class Absences:
 
 # What takes long
 
+WHOLLY_SLOW = re.compile(r"^pytestmark = .*\bmark\.slow\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where what is slow is left out, files that are slow as a whole are not even imported."""
+    if "not slow" not in config.option.markexpr or not re.fullmatch(r"test_.*\.py", collection_path.name):
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    return (WHOLLY_SLOW.search(text) is not None and "mark.essential" not in text) or None
+
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
