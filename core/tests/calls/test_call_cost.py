@@ -31,9 +31,18 @@ CALL = "weather.get_forecast", (), {"city": "Oslo"}
 WRITE = "weather.add_station", (), {"city": "Oslo"}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def nothing_of_others_ends() -> Iterator[None]:
+    """What other tests have left is collected once, and is looked at no more: that would take longer than the tests."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @contextmanager
 def counted() -> Iterator[Counter[str]]:
-    """Count the functions that are called, by kind; not those of what other tests have left, which ends at any time."""
+    """Count the functions that are called, by kind; not those of what was left before, which ends at any time."""
     found: Counter[str] = Counter()
 
     def note(frame: Any, event: str, arg: Any) -> None:
