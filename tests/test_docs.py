@@ -8,11 +8,10 @@ import inspect
 import json
 import re
 import runpy
-import subprocess
 import sys
 import threading
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -39,6 +38,7 @@ from doorward_mcp_server import guides
 from doorward_sandbox_monty.modules import LIBRARY
 from doorward_testing.schemas import closed
 from pydantic import ByteSize
+from served.environment import Commands
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted(
@@ -58,7 +58,6 @@ PAGES = sorted(
     if ".venv" not in file.parts
 )
 README = ROOT / "README.md"
-DOORWARD = [sys.executable, "-m", "doorward.cli"]
 
 
 class Snippet(NamedTuple):
@@ -528,28 +527,40 @@ HELLO = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
-def test_the_quick_start_works(tmp_path: Path) -> None:
-    """`init`, `add`, `compile`, `search`, `show`, `call` in this order; a server without `auth` sends none, one that is
-    disabled by the environment is not there. CONTRACT: AUT-08, AUT-11, MCP-05, CLI-01."""
-    (tmp_path / "hello.json").write_text(json.dumps(HELLO))
+@pytest.fixture(scope="module")
+def commands() -> Iterator[Commands]:
+    """The commands of Doorward."""
+    commands = Commands(sys.executable, modules=["mcp.client"])
+    yield commands
+    commands.close()
+
+
+@pytest.fixture
+def ran(commands: Commands, tmp_path: Path) -> Callable[..., str]:
+    """What a command prints in the folder of the test, which succeeds."""
     environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "DOORWARD_STATE_DIR": str(tmp_path / "state")}
 
-    def doorward(*words: str, **more: str) -> str:
-        done = subprocess.run(
-            [*DOORWARD, *words], cwd=tmp_path, env=environment | more, capture_output=True, text=True, timeout=60
-        )
+    def ran(*words: str, **more: str) -> str:
+        done = commands.run(words, environment | more, tmp_path)
         assert done.returncode == 0, done
         return done.stdout
 
+    return ran
+
+
+@pytest.mark.slow
+def test_the_quick_start_works(ran: Callable[..., str], tmp_path: Path) -> None:
+    """`init`, `add`, `compile`, `search`, `show`, `call` in this order; a server without `auth` sends none, one that is
+    disabled by the environment is not there. CONTRACT: AUT-08, AUT-11, MCP-05, CLI-01."""
+    (tmp_path / "hello.json").write_text(json.dumps(HELLO))
     with greeter() as url:
-        doorward("init")
-        doorward("add", "openapi", "greeter", "hello.json", "--base-url", url, "--read-only")
-        assert "mcpServers" in doorward("compile")
-        assert "greeter.say_hello" in doorward("search", "say", "hello")
-        assert "def say_hello(" in doorward("show", "greeter.say_hello")
-        assert json.loads(doorward("call", "greeter.say_hello", "who=you")) == {"hello": "you", "authorization": None}
-        listed = json.loads(doorward("list", "--json", DOORWARD_SERVERS__GREETER__DISABLED="true"))
+        ran("init")
+        ran("add", "openapi", "greeter", "hello.json", "--base-url", url, "--read-only")
+        assert "mcpServers" in ran("compile")
+        assert "greeter.say_hello" in ran("search", "say", "hello")
+        assert "def say_hello(" in ran("show", "greeter.say_hello")
+        assert json.loads(ran("call", "greeter.say_hello", "who=you")) == {"hello": "you", "authorization": None}
+        listed = json.loads(ran("list", "--json", DOORWARD_SERVERS__GREETER__DISABLED="true"))
         assert listed["servers"] == []
 
 
@@ -568,32 +579,24 @@ server.run()
 
 
 @pytest.mark.slow
-def test_the_quick_start_of_mcp_servers_works(tmp_path: Path) -> None:
+def test_the_quick_start_of_mcp_servers_works(ran: Callable[..., str], tmp_path: Path) -> None:
     """`add mcp NAME -- COMMAND`, then its tools are functions like any other; `import` takes over another client's
     server.
     CONTRACT: MCP-01, MCP-16."""
     (tmp_path / "clock.py").write_text(CLOCK)
     entry = {"mcpServers": {"timer": {"command": sys.executable, "args": [str(tmp_path / "clock.py")]}}}
     (tmp_path / "theirs.json").write_text(json.dumps(entry))
-    environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "DOORWARD_STATE_DIR": str(tmp_path / "state")}
 
-    def doorward(*words: str) -> str:
-        done = subprocess.run(
-            [*DOORWARD, *words], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
-        )
-        assert done.returncode == 0, done
-        return done.stdout
-
-    doorward("init")
-    assert "clock: 1 function" in doorward("add", "mcp", "clock", "--", sys.executable, "clock.py")
-    assert "def hours(" in doorward("show", "clock.hours")
-    assert json.loads(doorward("call", "clock.hours", "minutes=90")) == 1.5
-    doorward("import", "theirs.json", "--yes")
-    doorward("compile")
+    ran("init")
+    assert "clock: 1 function" in ran("add", "mcp", "clock", "--", sys.executable, "clock.py")
+    assert "def hours(" in ran("show", "clock.hours")
+    assert json.loads(ran("call", "clock.hours", "minutes=90")) == 1.5
+    ran("import", "theirs.json", "--yes")
+    ran("compile")
     (tmp_path / "program.py").write_text(
         "import clock, timer\nresult = clock.hours(minutes=30) + timer.hours(minutes=60)"
     )
-    assert json.loads(doorward("run", "program.py", "--json"))["value"] == 1.5
+    assert json.loads(ran("run", "program.py", "--json"))["value"] == 1.5
 
 
 @pytest.mark.slow

@@ -108,10 +108,17 @@ def sources(*folders: Path) -> list[Path]:
     return sorted(file for folder in folders for file in (folder / "src").rglob("*.py"))
 
 
+@functools.cache
+def import_statements(file: Path) -> list[ast.Import | ast.ImportFrom]:
+    """Those of a file, wherever in it."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    return [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+
+
 def imports(file: Path) -> set[str]:
-    """The modules that a file imports, wherever in it."""
+    """The modules that a file imports."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in import_statements(file):
         match node:
             case ast.Import(names=names):
                 found |= {name.name for name in names}
@@ -343,7 +350,7 @@ def test_plugins_import_only_what_is_offered() -> None:
             wrong += [
                 (named(file), m) for m in ours if m not in allowed and m.partition(".")[0] != f"doorward_{folder.name}"
             ]
-            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            for node in import_statements(file):
                 if isinstance(node, ast.ImportFrom) and node.module in allowed:
                     offered = importlib.import_module(node.module).__all__
                     wrong += [(named(file), name.name) for name in node.names if name.name not in offered]

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import anyio
 import pytest
-from doorward import Gateway
+from doorward import Gateway, Outcome
 from served.product import Answering, web
 from test_docs import Snippet, snippets, text_of
 
@@ -97,8 +97,9 @@ class Api(Answering):
             self.answer(body, 201)
 
 
-@pytest.fixture
-def configuration(tmp_path: Path) -> Iterator[Path]:
+@pytest.fixture(scope="module")
+def configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    tmp_path = tmp_path_factory.mktemp("programs")
     (tmp_path / "files.py").write_text(FILES)
     text = f'state = "state"\ncache = "none"\nplugins = ["ruff"]\n[servers.files]\nsource = "mcp"\ncommand = "{sys.executable}"\nargs = ["files.py"]\n'
     with web(Api) as url:
@@ -125,19 +126,25 @@ VALUES = {
 """What the programs come to, by a part of each."""
 
 
+@pytest.fixture(scope="module")
+def outcomes(configuration: Path) -> dict[Snippet, Outcome]:
+    """What the programs come to, one after the other in one gateway."""
+
+    async def run() -> dict[Snippet, Outcome]:
+        async with Gateway.open(configuration) as gate:
+            return {snippet: await gate.execute(snippet.text) for snippet in PROGRAMS}
+
+    return anyio.run(run)
+
+
 @pytest.mark.parametrize("snippet", PROGRAMS, ids=str)
-def test_a_program_runs(snippet: Snippet, configuration: Path) -> None:
+def test_a_program_runs(snippet: Snippet, outcomes: dict[Snippet, Outcome]) -> None:
     """It succeeds, with the value that is told, and the guard `ruff` has nothing to say of it."""
     (value,) = [value for part, value in VALUES.items() if part in snippet.text]
-
-    async def check() -> None:
-        async with Gateway.open(configuration) as gate:
-            outcome = await gate.execute(snippet.text)
-            assert outcome.ok, outcome.error
-            assert outcome.value == value
-            assert outcome.notes == ()
-
-    anyio.run(check)
+    outcome = outcomes[snippet]
+    assert outcome.ok, outcome.error
+    assert outcome.value == value
+    assert outcome.notes == ()
 
 
 def test_the_error_that_is_shown_is_one() -> None:
@@ -168,12 +175,13 @@ def test_the_snippets_of_the_jail_run(tmp_path: Path) -> None:
     assert ended.stdout.startswith("monty ")
 
 
-@pytest.mark.parametrize(
-    "snippet", [s for s in snippets("python") if "/README.md" in s.page and "class Test" in s.text], ids=str
-)
-def test_conformance_snippets_pass(snippet: Snippet, tmp_path: Path) -> None:
-    """A test class in a README passes as it is printed."""
-    (tmp_path / "test_snippet.py").write_text(snippet.text)
-    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", ".", "test_snippet.py"]
+def test_conformance_snippets_pass(tmp_path: Path) -> None:
+    """The test classes in READMEs pass as they are printed."""
+    shown = [s for s in snippets("python") if "/README.md" in s.page and "class Test" in s.text]
+    assert shown
+    for number, snippet in enumerate(shown):
+        (tmp_path / f"test_{number}.py").write_text(f"# {snippet.page}\n{snippet.text}")
+    words = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "--rootdir", "."]
     ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout
+    assert [number for number in range(len(shown)) if f"test_{number}.py::" not in ended.stdout] == []

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +23,7 @@ from doorward_testing.authoring.package import planned
 from mcp import StdioServerParameters
 from mcp.client import Client
 from mcp.client.stdio import stdio_client
+from served.environment import Commands
 from served.product import Answering, module, web
 
 pytestmark = pytest.mark.slow
@@ -77,31 +80,83 @@ class Tutorial:
         (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
         (about / "entry_points.txt").write_text(points)
 
-    def environment(self) -> dict[str, str]:
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("DOORWARD_", "PYTEST_"))}
+    def places(self) -> list[str]:
+        """Where Python finds what is installed, and what the page has."""
         places = [self.site, self.folder, ROOT / "examples", *([self.package / "src"] if self.package else [])]
-        programs = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"
-        return kept | {"PYTHONPATH": os.pathsep.join(map(str, places)), "PATH": programs}
+        return [str(place) for place in places]
 
-    def run(self, command: str, folder: Path) -> str:
-        ended = subprocess.run(
-            command,
-            shell=True,
-            cwd=folder,
-            env=self.environment(),
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
-        )
+    def run(self, command: str, commands: Commands) -> str:
+        """What a command prints in the generated package: one of `doorward` needs no Python of its own."""
+        assert self.package
+        program, *words = shlex.split(command)
+        if program == "doorward":
+            places = self.places()
+            ended = commands.run(words, environment(*places), self.package, places)
+        else:
+            ended = ran(command, self.package, *self.places())
         assert ended.returncode == 0, f"{command}\n{ended.stdout}{ended.stderr}"
         return ended.stdout
 
 
-@pytest.fixture(params=PAGES, ids=lambda page: page.stem)
-def tutorial(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tutorial:
-    monkeypatch.chdir(tmp_path)
-    return Tutorial(request.param, tmp_path)
+def environment(*places: str) -> dict[str, str]:
+    """The environment of a reader whose Python finds modules in these places, too."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("DOORWARD_", "PYTEST_"))}
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"
+    return kept | {"PYTHONPATH": os.pathsep.join(places), "PATH": programs}
+
+
+def ran(command: str, folder: Path, *places: str) -> subprocess.CompletedProcess[str]:
+    """A command of the shell, to its end."""
+    return subprocess.run(
+        command,
+        shell=True,
+        cwd=folder,
+        env=environment(*places),
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def tutorials(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tutorial]:
+    """All pages, each with its folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("tutorials")
+        patch.chdir(folder)
+        for page in PAGES:
+            (folder / page.stem).mkdir()
+        return {page.stem: Tutorial(page, folder / page.stem) for page in PAGES}
+
+
+@pytest.fixture(params=[page.stem for page in PAGES])
+def tutorial(request: pytest.FixtureRequest, tutorials: dict[str, Tutorial]) -> Tutorial:
+    return tutorials[request.param]
+
+
+@pytest.fixture(scope="module")
+def commands() -> Iterator[Commands]:
+    """The commands of Doorward."""
+    commands = Commands(sys.executable)
+    yield commands
+    commands.close()
+
+
+@pytest.fixture(scope="module")
+def tested(tutorials: dict[str, Tutorial]) -> str:
+    """What pytest says of the tests of all pages, of which each stands on one page."""
+    pages = [page for page in tutorials.values() if page.own]
+    folder = pages[0].folder.parent
+    places = [place for page in pages for place in page.places()]
+    modules = ", ".join(snippet.name.removesuffix(".py") for page in pages for snippet in page.own)
+    imported = ran(f"python -c 'import {modules}'", folder, *places)
+    assert imported.returncode == 0, imported.stderr
+    files = [page.folder / s.name for page in pages for s in page.own if s.name.startswith("test_")]
+    assert len({file.name for file in files}) == len(files)
+    ended = ran(f"python -m pytest -v -p no:cacheprovider --rootdir . {' '.join(map(str, files))}", folder, *places)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
 
 
 def page(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Tutorial:
@@ -138,35 +193,28 @@ def test_what_is_shown_is_what_is_written(tutorial: Tutorial) -> None:
         assert folder == tutorial.package.name
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_snippets_of_its_own_pass(tutorial: Tutorial) -> None:
+def test_snippets_of_its_own_pass(tutorial: Tutorial, tested: str) -> None:
     """Every Python snippet is a whole file; all are written into one folder, in which pytest passes."""
     assert [s.text for s in tutorial.own if not s.name] == []
     files = [s.name for s in tutorial.own]
     tests = "".join(s.text for s in tutorial.own if s.name.startswith("test_"))
     for name in files:
         assert name.startswith("test_") or name in TESTED_BELOW or name.removesuffix(".py") in tests, name
-        tutorial.run(f"python -c 'import {name.removesuffix('.py')}'", tutorial.folder)
-    if tests:
-        words = " ".join(name for name in files if name.startswith("test_"))
-        assert " passed" in tutorial.run(
-            f"python -m pytest -q -p no:cacheprovider --rootdir . {words}", tutorial.folder
-        )
+        found = re.findall(rf"/{name}::.* ([A-Z]+) ", tested)
+        assert set(found) - {"SKIPPED"} == ({"PASSED"} if name.startswith("test_") else set()), tested
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_its_configuration_is_well(tutorial: Tutorial) -> None:
+def test_its_configuration_is_well(tutorial: Tutorial, commands: Commands) -> None:
     """`doorward doctor` finds nothing wrong with the package, as it was written and is shown."""
     if tutorial.package and tutorial.package.name != "acme-doorward":  # that is active only as a wheel
-        said = tutorial.run("doorward doctor", tutorial.package)
+        said = tutorial.run("doorward doctor", commands)
         assert "✗" not in said
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_commands_print_what_is_shown(tutorial: Tutorial) -> None:
+def test_commands_print_what_is_shown(tutorial: Tutorial, commands: Commands) -> None:
     """What stands below "Try it" is run in the generated package, and prints that; … stands for any text."""
     if tutorial.package and tutorial.package.name == "acme-doorward-sandbox-unshared":
         unshare = ["unshare", "-Urmpfniu", "true"]
@@ -175,8 +223,7 @@ def test_commands_print_what_is_shown(tutorial: Tutorial) -> None:
     tried = tutorial.text.partition("\n## Try it\n")[2].partition("\n## ")[0]
     for console in re.findall(r"^```console\n(.*?)^```$", tried, re.MULTILINE | re.DOTALL):
         for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", console, re.MULTILINE):
-            assert tutorial.package
-            printed = tutorial.run(command, tutorial.package)
+            printed = tutorial.run(command, commands)
             assert not shown or re.fullmatch(re.escape(shown.strip()).replace("…", ".*"), printed.strip()), (
                 f"{command}\n{printed}"
             )
@@ -213,7 +260,7 @@ def test_the_tool_that_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         'executor = "monty"\ncache = "none"\nplugins = ["confirm"]\nstate = "state"\n'
     )
     started = StdioServerParameters(
-        command=sys.executable, args=["-m", "doorward.cli", "serve"], env=tutorial.environment(), cwd=tmp_path
+        command=sys.executable, args=["-m", "doorward.cli", "serve"], env=environment(*tutorial.places()), cwd=tmp_path
     )
 
     async def person(context: object, params: object) -> t.ElicitResult:

@@ -20,7 +20,7 @@ from .host import Host, Vault
 collect_ignore_glob = [] if sys.platform == "linux" else ["test_*"]
 EXECUTORS = ("monty", "nsjail", "docker")
 LIMITS = {
-    "memory": "256MiB", "processes": 64, "calls": 200, "rate": 1_000_000, "timeout": 10, "output": 65536, "sessions": 100, "result": "8MiB",
+    "memory": "256MiB", "processes": 64, "calls": 50, "rate": 1_000_000, "timeout": 10, "output": 65536, "sessions": 100, "result": "8MiB",
 }  # fmt: skip
 
 
@@ -47,28 +47,23 @@ def host() -> Iterator[Host]:
 
 
 @pytest.fixture(scope="session")
-def docker_settings(docker_engine: Any) -> Iterator[dict[str, Any]]:
-    """An engine of these tests' own, in which others count what is left; what [executors.docker] says of it."""
-    with docker_engine.running() as engine:
-        engine.build()
-        yield engine.settings()
-
-
-@pytest.fixture(scope="session")
-def gates(
-    host: Host, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Iterator[Callable[..., Gate]]:
+def gates(host: Host, tmp_path_factory: pytest.TempPathFactory, docker_engine: Any) -> Iterator[Callable[..., Gate]]:
     """Makes, and keeps, the gateway of an executor, with these hook plugins and settings. An executor that cannot run
-    here is absent."""
+    here is absent. The engine of containers is these tests' own, for others count what is left in theirs."""
     made: dict[str, Gate | str] = {}
+    settings: dict[str, dict[str, Any]] = {}
     with contextlib.ExitStack() as opened:
         portal = opened.enter_context(start_blocking_portal())
 
         def get(executor: str, *plugins: str, **more: Any) -> Gate:
+            if executor == "docker" and not settings:
+                engine = opened.enter_context(docker_engine.running())
+                engine.build()
+                settings["docker"] = engine.settings()
             if (key := repr((executor, plugins, more))) not in made:
                 folder = tmp_path_factory.mktemp(executor)
-                settings = request.getfixturevalue("docker_settings") if executor == "docker" else {}
-                made[key] = _open(executor, plugins, settings | more, folder, portal, opened)
+                own = settings.get(executor, {}) | more
+                made[key] = _open(executor, plugins, own, folder, portal, opened)
             gate = made[key]
             return gate if isinstance(gate, Gate) else pytest.skip(f"the executor {executor} is absent: {gate}")
 

@@ -12,11 +12,13 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 from doorward import ApiError, Call, Compiled, Function, Outcome, ServerContext, Settings
 
 from .attack import Attack
@@ -32,6 +34,8 @@ class Vault:
 
     Settings = Settings
     called: list[str] = []  # noqa: RUF012 - the test reads it from the class
+    released = threading.Event()
+    """Set when calls of `wait` shall answer."""
 
     def __init__(self, server: ServerContext) -> None:
         pass
@@ -40,16 +44,16 @@ class Vault:
         return "1"
 
     async def compile(self) -> Compiled:
-        return Compiled([Function("vault", name) for name in ("read", "write", "forbidden", "slow", "fail")])
+        return Compiled([Function("vault", name) for name in ("read", "write", "forbidden", "slow", "wait", "fail")])
 
     async def call(self, call: Call) -> Any:
         Vault.called.append(call.function.name)
         if call.function.name == "fail":
             raise ApiError("gone", status=404)
         if call.function.name == "slow":
-            import anyio
-
             await anyio.sleep(30)
+        while call.function.name == "wait" and not Vault.released.is_set():
+            await anyio.sleep(0.02)
         return {"name": call.function.name}
 
     async def close(self) -> None:
@@ -143,16 +147,10 @@ class Host:
     def survivors(self) -> list[int]:
         """The processes on the host that attacks have marked, by name, or by what they wait for if they run another
         program by now; those in sandboxes included. Zombies are none."""
-        found = []
-        for stat in Path("/proc").glob("[0-9]*/stat"):
-            with contextlib.suppress(OSError):
-                text = stat.read_text()
-                words = (stat.parent / "cmdline").read_bytes()
-                name = text.partition("(")[2].rpartition(")")[0]
-                marked = name == self.survivor or words == f"sleep\0{self.nap}\0".encode()
-                if marked and text.rpartition(") ")[2][0] not in "ZX":
-                    found.append(int(stat.parent.name))
-        return found
+        name, words = f"{self.survivor}\n".encode(), f"sleep\0{self.nap}\0".encode()
+        pids = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
+        marked = [pid for pid in pids if _of(pid, "comm") == name or _of(pid, "cmdline") == words]
+        return [pid for pid in marked if _of(pid, "stat").rpartition(b") ")[2][:1] not in (b"", b"Z", b"X")]
 
     def _file(self, path: Path) -> Path:
         path.write_text(self.token)
@@ -221,6 +219,20 @@ def _reached(listener: socket.socket) -> bool:
                 listener.accept()[0].close()
             reached = True
     return reached
+
+
+def _of(pid: int, file: str) -> bytes:
+    """The start of a file of a process in /proc; nothing if it is gone. Each attack asks for those of all processes."""
+    try:
+        opened = os.open(f"/proc/{pid}/{file}", os.O_RDONLY)
+    except OSError:
+        return b""
+    try:
+        return os.read(opened, 4096)
+    except OSError:
+        return b""
+    finally:
+        os.close(opened)
 
 
 def _state(pid: int) -> str:

@@ -24,7 +24,7 @@ const look = async (where, read, ...given) => {
     leaks(where, await read(...given));
   } catch { /* refused */ }
 };
-const soon = (promise, ms = 500) => Promise.race([promise, new Promise((_, fail) => setTimeout(() => fail(new Error("late")), ms))]);
+const soon = (promise, ms = 200) => Promise.race([promise, new Promise((_, fail) => setTimeout(() => fail(new Error("late")), ms))]);
 /** A frame as sandbox and host exchange them. */
 const frame = (value, raw) => {
   const line = new TextEncoder().encode(typeof value === "string" ? value : JSON.stringify(value));

@@ -48,9 +48,9 @@ result = [own in found, [word.decode() for word in found - {own}]]
 """
 
 _UNREAD = """
-data = b"".join(frame({"id": n, "file": HOST["uri"]}) for n in range(10 ** 6, 10 ** 6 + 400))
+data = b"".join(frame({"id": n, "file": HOST["uri"]}) for n in range(10 ** 6, 10 ** 6 + 160))
 send(data)
-time.sleep(3)
+time.sleep(1)
 """
 
 _DRAWS = """
@@ -74,7 +74,7 @@ def test_memory_holds_nothing_of_earlier_runs(gates: Callable[..., Gate], host: 
 
 @executors
 def test_unread_answers_take_little_of_the_gateway(gates: Callable[..., Gate], executor: str) -> None:
-    """Who asks 400 times for a file of 7 MiB and reads no answer is ended, before the gateway has grown by that."""
+    """Who asks 160 times for a file of 7 MiB and reads no answer is ended, before the gateway has grown by that."""
     gate = gates(executor)
     uri = gate.run("with open('out/large', 'wb') as file: file.write(bytes(7 << 20))").artefacts[0].uri
     Path("/proc/self/clear_refs").write_text("5")
@@ -87,9 +87,9 @@ def test_unread_answers_take_little_of_the_gateway(gates: Callable[..., Gate], e
 
 @executors
 def test_giant_names_of_artefacts_keep_nobody_waiting(gates: Callable[..., Gate], host: Host, executor: str) -> None:
-    """Ten files with names of 8 MB cost the gateway no time that others would notice."""
+    """Four files with names of 8 MB cost the gateway no time that others would notice."""
     gate = gates(executor)
-    names = "data = frame({'artefact': 'y' * 8_000_000})\nfor _ in range(10): send(data, 9)"
+    names = "data = frame({'artefact': 'y' * 8_000_000})\nfor _ in range(4): send(data, 9)"
     before = time.process_time()
     gate.run(text(names, repr(host.facts)), timeout=4)
     assert time.process_time() - before < 3

@@ -10,6 +10,9 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+import socket
+import threading
+import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,13 +61,53 @@ _EVENTS = ["CLIENT_LOGIN", "CODE_TO_TOKEN", "LOGIN", "LOGOUT", "REFRESH_TOKEN", 
 _EVENTS += ["OAUTH2_DEVICE_AUTH", "OAUTH2_DEVICE_CODE_TO_TOKEN"]
 
 
+class Front:
+    """Passes each connection to one port of loopback on to another one, while it is open."""
+
+    def __init__(self) -> None:
+        self.port, self.behind = reserve_port(), reserve_port()
+        self._listening: socket.socket | None = None
+        self._connected: set[socket.socket] = set()
+
+    def open(self) -> None:
+        self._listening = socket.create_server(("127.0.0.1", self.port), backlog=512)
+        threading.Thread(target=self._accept, args=(self._listening,), daemon=True).start()
+
+    def close(self) -> None:
+        if self._listening is not None:
+            for each in (self._listening, *self._connected):
+                with contextlib.suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
+            self._listening.close()
+        self._listening = None
+
+    def _accept(self, listening: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                here, _ = listening.accept()
+                there = socket.create_connection(("127.0.0.1", self.behind))
+                for pair in ((here, there), (there, here)):
+                    self._connected.add(pair[0])
+                    threading.Thread(target=self._pass_on, args=pair, daemon=True).start()
+
+    def _pass_on(self, source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(2**16):
+                sink.sendall(data)
+        with contextlib.suppress(OSError):
+            sink.shutdown(socket.SHUT_WR)
+        self._connected.discard(source)
+
+
 class Keycloak:
-    """A server in a folder of its own."""
+    """A server in a folder of its own, behind a front at its address."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._process = folder, contextlib.ExitStack()
         self._changed: set[str] = set()
-        self.url = f"http://127.0.0.1:{reserve_port()}"
+        self._front = Front()
+        self._administrator = ("", float("-inf"))
+        self.url = f"http://127.0.0.1:{self._front.port}"
         self.issuer = f"{self.url}/realms/doorward"
         self.token_url = f"{self.issuer}/protocol/openid-connect/token"
         self.jwks_url = f"{self.issuer}/protocol/openid-connect/certs"
@@ -73,7 +116,7 @@ class Keycloak:
     # The process
 
     def start(self) -> None:
-        """Start it, with what it knew when it was stopped. Its address stays the same."""
+        """Start it. What it calls its address is that of the front."""
         server = CACHE / "keycloak/server/bin/kc.sh"
         if not (CACHE / "keycloak/ready").exists():
             absent("Keycloak")
@@ -81,7 +124,7 @@ class Keycloak:
         options = {
             "http-enabled": "true",
             "http-host": "127.0.0.1",
-            "http-port": httpx2.URL(self.url).port,
+            "http-port": self._front.behind,
             "hostname": self.url,
             "cache": "local",
             "db-url": f"jdbc:h2:file:{self._folder}/h2;NON_KEYWORDS=VALUE;DB_CLOSE_ON_EXIT=FALSE",
@@ -95,23 +138,25 @@ class Keycloak:
             "JAVA_OPTS_APPEND": f"-XX:TieredStopAtLevel=1 -Djava.io.tmpdir={self._folder}",  # it starts quicker
         }
         self._process.enter_context(running(command, self._folder, self._ready, seconds=STARTED, **environ))
+        self._front.open()
+        self._process.callback(self._front.close)
 
     def stop(self) -> None:
-        """Stop it: nothing listens at its address any more."""
         self._process.close()
 
     @contextlib.contextmanager
     def down(self) -> Iterator[None]:
-        """It is down for the length of a block, and up again after it (some 9 seconds)."""
-        self.stop()
+        """Nothing listens at its address for the length of a block, and what was connected is not any more. (It runs on
+        behind its front: another start of it takes as long as several tests.)"""
+        self._front.close()
         try:
             yield
         finally:
-            self.start()
+            self._front.open()
 
     def _ready(self) -> bool:
         try:
-            with urllib.request.urlopen(f"{self.url}/realms/master", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._front.behind}/realms/master", timeout=5) as answer:
                 return bool(answer.status == 200)
         except OSError:
             return False
@@ -129,7 +174,10 @@ class Keycloak:
         return str(answer.json()["access_token"])
 
     def _asked(self, method: str, path: str, value: Any = None, **params: Any) -> Any:
-        headers = {"Authorization": f"Bearer {self.administrator()}"}
+        token, got = self._administrator
+        if time.monotonic() > got + 20:  # it lives for a minute
+            token, got = self._administrator = self.administrator(), time.monotonic()
+        headers = {"Authorization": f"Bearer {token}"}
         answer = self._http.request(method, path, json=value, params=params, headers=headers)
         answer.raise_for_status()
         return answer.json() if answer.content else None

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, ClassVar
 
+from .forked import Forked
 from .product import Answering, Project
 
 LIMITS = "[limits]\nrate = 100000\n"
@@ -111,4 +112,4 @@ def banking(
     config = LIMITS + more + rules
     for name in servers:
         config += f'[servers.{name}]\nsource = "openapi"\nspec = "bank.json"\nbase_url = "{url}"\n'
-    return Project(folder, config)
+    return Forked(folder, config)

@@ -9,7 +9,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -20,6 +19,7 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 from urllib.request import urlopen
 
+from .forked import script
 from .product import Answering, until
 
 ONCE = ("POST", "PATCH")
@@ -30,7 +30,7 @@ class Asked:
     """A process of `killed_process.py`: `victims`, or the `survivor`."""
 
     def __init__(self, role: str, config: Path) -> None:
-        command = [sys.executable, str(Path(__file__).with_name("killed_process.py")), role, str(config)]
+        command = script("killed_process.py", role, str(config))
         alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # numpy's threads would not be forked
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=alone)
         self._answer()

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from hypothesis import strategies as st
 
+from .forked import Forked
 from .product import Answering, Project
 
 
@@ -97,7 +98,7 @@ def made(folder: Path, url: str, config: str = "", executor: str = "nsjail") -> 
         },
         "/notes": {"post": operation("add_note", _object("issue text", issue=_NUMBER, text=_TEXT, user=_NUMBER))},
     }}  # fmt: skip
-    project = Project(folder, "")
+    project = Forked(folder, "")
     (folder / "desk.json").write_text(json.dumps(document))
     project.change(
         'executor = "monty"',

@@ -19,6 +19,7 @@ from typing import Any
 import anyio
 from doorward_testing import reserve_port
 
+from .forked import Forked
 from .product import PATIENCE, Agent, Process, Project, alive, descendants, process, until
 from .test_http_auth import connected
 
@@ -149,6 +150,13 @@ class Open:
     kind: Kind
     run: str
     epoch: int
+
+
+class Soaked(Forked):
+    """A project whose gateway is started as users start it, since its memory is measured."""
+
+    def command(self, *words: str) -> list[str]:
+        return Project.command(self, *words) if words[0] == "serve" else super().command(*words)
 
 
 class Soak:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from .forked import Forked
 from .product import Answering, Project, web
 
 USER = {
@@ -45,7 +46,7 @@ def _url() -> Iterator[str]:
 
 @pytest.fixture(name="project")
 def _project(tmp_path: Path) -> Project:
-    return Project(tmp_path, "")
+    return Forked(tmp_path, "")
 
 
 def test_add_asks_for_the_document_with_credentials(project: Project, url: str) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -14,20 +13,18 @@ import mcp_types as t
 import pytest
 
 from .conftest import LIMITS, SHELF, WAYS
-from .product import Agent, Api, Project, connected
+from .forked import Forked
+from .product import Agent, Api, apart, connected
 
 pytestmark = pytest.mark.anyio
 
+RULE = '[[policy.rules]]\nclass = "write"\nthen = "confirm"\nreason = "writes need a person"\n'
 ADD = "import shelf\nresult = shelf.create_item(itemName=%r)"
 ONCE, RUN = "approve once", "approve every call of this function in this run"
 
 
-class Confirming(Project):
+class Confirming(Forked):
     """A project in which people confirm what changes anything."""
-
-    def command(self, *words: str) -> list[str]:
-        rule = str(Path(__file__).with_name("confirming.py"))
-        return [sys.executable, rule, *words, "--config", str(self.file)]
 
     def requests(self, *options: str) -> list[dict[str, Any]]:
         listed = self.run("approvals", "list", "--json", *options)
@@ -37,9 +34,7 @@ class Confirming(Project):
 
 @pytest.fixture(scope="module")
 def confirming(api: Api, tmp_path_factory: pytest.TempPathFactory) -> Confirming:
-    project = Confirming(tmp_path_factory.mktemp("confirming"), LIMITS + SHELF.format(url=api.url))
-    assert project.run("compile").returncode == 0
-    return project
+    return Confirming(tmp_path_factory.mktemp("confirming"), LIMITS + RULE + SHELF.format(url=api.url))
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +46,19 @@ def url(confirming: Confirming) -> Iterator[str]:
 class Person:
     """Whoever uses the client: answers each question as `reply` does, and keeps them."""
 
-    def __init__(self, reply: Callable[[Any], Any]) -> None:
-        self.reply = reply
+    def __init__(self) -> None:
+        self.reply: Callable[[Any], Any] = lambda params: t.ElicitResult(action="cancel")
         self.asked: list[Any] = []
+
+    def replies(self, reply: Callable[[Any], Any]) -> None:
+        """From now on, as this does."""
+        self.reply, self.asked = reply, []
+
+    def answers(self, answer: t.ElicitResult) -> None:
+        self.replies(lambda params: answer)
+
+    def says(self, answer: str) -> None:
+        self.answers(t.ElicitResult(action="accept", content={"answer": answer}))
 
     async def __call__(self, context: Any, params: Any) -> t.ElicitResult:
         self.asked.append(params)
@@ -61,33 +66,43 @@ class Person:
         return await found if hasattr(found, "__await__") else found
 
 
-def says(answer: str) -> Person:
-    return Person(lambda params: t.ElicitResult(action="accept", content={"answer": answer}))
-
-
-@contextlib.asynccontextmanager
-async def client(way: str, confirming: Confirming, url: str, person: Person | None = None) -> AsyncIterator[Agent]:
+def client(
+    way: str, confirming: Confirming, url: str, person: Person | None = None
+) -> contextlib.AbstractAsyncContextManager[Agent]:
     transport, era = way.split("-")
     callbacks = {"elicitation_callback": person} if person else {}
-    opened = confirming.stdio(era, **callbacks) if transport == "stdio" else connected(url, era, **callbacks)
-    async with opened as agent:
-        yield agent
+    return confirming.stdio(era, **callbacks) if transport == "stdio" else connected(url, era, **callbacks)
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_the_person_at_the_client_decides(way: str, confirming: Confirming, url: str) -> None:
+@dataclass
+class Asked:
+    """A client in one of the ways, with whoever uses it."""
+
+    way: str
+    agent: Agent
+    person: Person
+
+
+@pytest.fixture(scope="module", params=WAYS)
+async def asked(request: Any, anyio_backend: str, confirming: Confirming, url: str) -> AsyncIterator[Asked]:
+    person = Person()
+    async with apart(client(request.param, confirming, url, person)) as agent:
+        yield Asked(request.param, agent, person)
+
+
+async def test_the_person_at_the_client_decides(asked: Asked) -> None:
     """They read the function, its arguments and the rule; yes lets the program go on, no is an exception in it."""
-    async with client(way, confirming, url, yes := says(ONCE)) as agent:
-        assert (await agent.value(ADD % "lamp"))["itemName"] == "lamp"
-    async with client(way, confirming, url, no := says("deny")) as agent:
-        answer = await agent.run(ADD % "lamp")
+    asked.person.says("deny")
+    answer = await asked.agent.run(ADD % "lamp")
     assert "shelf.create_item was denied by" in answer["error"]["message"]
-    (asked,) = yes.asked
-    assert "wants to call shelf.create_item (write)" in asked.message
-    assert '"itemName": "lamp"' in asked.message
-    assert "[[policy.rules]] 1: writes need a person" in asked.message
-    assert "   2 | result = shelf.create_item(itemName='lamp')" in asked.message
-    assert len(no.asked) == 1
+    assert len(asked.person.asked) == 1
+    asked.person.says(ONCE)
+    assert (await asked.agent.value(ADD % "lamp"))["itemName"] == "lamp"
+    (question,) = asked.person.asked
+    assert "wants to call shelf.create_item (write)" in question.message
+    assert '"itemName": "lamp"' in question.message
+    assert "[[policy.rules]] 1: writes need a person" in question.message
+    assert "   2 | result = shelf.create_item(itemName='lamp')" in question.message
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -104,40 +119,38 @@ async def test_a_run_whose_client_cannot_be_asked_is_suspended(way: str, confirm
     assert "waits (approval) and is suspended" in agent.text
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_an_operator_answers_while_the_client_is_asked(way: str, confirming: Confirming, url: str) -> None:
+async def test_an_operator_answers_while_the_client_is_asked(asked: Asked, confirming: Confirming) -> None:
     """Whichever answers first: the run goes on as soon as another process has said yes."""
-    answered = anyio.Event()
+    answered, name = anyio.Event(), f"sofa {asked.way}"
 
     async def think() -> t.ElicitResult:
-        (request,) = [each for each in confirming.requests() if f"sofa {way}" in each["arguments"]]
+        (request,) = [each for each in confirming.requests() if name in each["arguments"]]
         done = await anyio.to_thread.run_sync(confirming.run, "approvals", "approve", request["id"], "--by", "ops")
         assert done.returncode == 0, done.stderr
         answered.set()
         await anyio.sleep(1.5)  # the run is over by then, whatever this person says
         return t.ElicitResult(action="decline")
 
-    async with client(way, confirming, url, Person(lambda params: think())) as agent:
-        assert (await agent.value(ADD % f"sofa {way}"))["itemName"] == f"sofa {way}"
+    asked.person.replies(lambda params: think())
+    assert (await asked.agent.value(ADD % name))["itemName"] == name
     assert answered.is_set()
-    (request,) = [each for each in confirming.requests("--all") if f"sofa {way}" in each["arguments"]]
+    (request,) = [each for each in confirming.requests("--all") if name in each["arguments"]]
     assert (request["state"], request["by"]) == ("used", "ops")
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(
-    "lie",
-    [
-        t.ElicitResult(action="accept"),
-        t.ElicitResult(action="accept", content={"answer": "always"}),
-        t.ElicitResult(action="accept", content={"answer": True, "approve": ONCE}),
-        t.ElicitResult(action="cancel", content={"answer": ONCE}),
-    ],
-)
-async def test_a_client_that_lies_approves_nothing(way: str, lie: Any, confirming: Confirming, url: str) -> None:
-    async with client(way, confirming, url, Person(lambda params: lie)) as agent:
-        answer = await agent.run(ADD % "safe")
-    assert answer["waiting"]["for"] == "approval", answer
+LIES = [
+    t.ElicitResult(action="accept"),
+    t.ElicitResult(action="accept", content={"answer": "always"}),
+    t.ElicitResult(action="accept", content={"answer": True, "approve": ONCE}),
+    t.ElicitResult(action="cancel", content={"answer": ONCE}),
+]
+
+
+async def test_a_client_that_lies_approves_nothing(asked: Asked) -> None:
+    for lie in LIES:
+        asked.person.answers(lie)
+        answer = await asked.agent.run(ADD % "safe")
+        assert answer["waiting"]["for"] == "approval", (answer, lie)
 
 
 async def test_no_tool_of_an_agent_approves(confirming: Confirming, url: str) -> None:
@@ -150,7 +163,8 @@ async def test_no_tool_of_an_agent_approves(confirming: Confirming, url: str) ->
 async def test_a_yes_for_the_run(confirming: Confirming, url: str) -> None:
     """One question for a loop."""
     code = "import shelf\nresult = [shelf.create_item(itemName=str(n))['itemName'] for n in range(5)]"
-    async with client("http-auto", confirming, url, person := says(RUN)) as agent:
+    (person := Person()).says(RUN)
+    async with client("http-auto", confirming, url, person) as agent:
         assert await agent.value(code) == ["0", "1", "2", "3", "4"]
     assert len(person.asked) == 1
 

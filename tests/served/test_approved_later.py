@@ -13,8 +13,10 @@ from doorward.journal_files import frames
 from doorward.secrets.sealing import Box
 
 from .conftest import LIMITS, SHELF
+from .forked import Forked
 from .product import Api, Project, connected, needs_proc
-from .test_approved_runs import RULE, paths, request_of
+from .test_approvals import RULE
+from .test_approved_runs import paths, request_of
 from .test_docker_executor import use
 
 pytestmark = [pytest.mark.anyio, needs_proc]
@@ -34,10 +36,11 @@ result = [before, made["itemName"] == f"lamp {chance}", more[1]["itemName"], tim
 """Reads, draws a number, and waits for a person twice: it says how long it took by its own clock."""
 
 EXECUTORS = [
-    "monty",
-    pytest.param("nsjail", marks=pytest.mark.skipif(sys.platform != "linux", reason="nsjail needs Linux")),
-    pytest.param("docker", marks=[pytest.mark.slow, pytest.mark.timeout(180)]),
+    ("monty", "auto"),
+    pytest.param(("nsjail", "legacy"), marks=pytest.mark.skipif(sys.platform != "linux", reason="nsjail needs Linux")),
+    pytest.param(("docker", "auto"), marks=[pytest.mark.slow, pytest.mark.timeout(180)]),
 ]
+"""Each with the era of the client that starts the run: those that resume it are of the other one."""
 
 
 def an_hour_passes(state: Path) -> None:
@@ -60,33 +63,34 @@ def _aged(frame: frames.Frame) -> frames.Frame:
     return kind, {**said, **aged}
 
 
-@pytest.fixture(params=EXECUTORS)
-def ruled(tmp_path: Path, api: Api, request: Any) -> Project:
-    project = Project(tmp_path, LIMITS + RULE + SHELF.format(url=api.url))
-    if request.param == "docker":
+@pytest.fixture(params=EXECUTORS, ids="-".join)
+def ruled(tmp_path: Path, api: Api, request: Any) -> tuple[Project, str]:
+    executor, era = request.param
+    project = Forked(tmp_path, LIMITS + RULE + SHELF.format(url=api.url))
+    if executor == "docker":
         use(project, **request.getfixturevalue("engine").settings(pool=1))
-    project.change('executor = "monty"' if request.param != "docker" else "", f'executor = "{request.param}"')
-    return project
+    project.change('executor = "monty"' if executor != "docker" else "", f'executor = "{executor}"')
+    return project, era
 
 
-@pytest.mark.parametrize("era", ["auto", "legacy"])
-async def test_a_yes_after_an_hour_lets_the_run_go_on(ruled: Project, api: Api, era: str) -> None:
+async def test_a_yes_after_an_hour_lets_the_run_go_on(ruled: tuple[Project, str], api: Api) -> None:
     """Nothing is read or drawn again, every write goes out once, and the time goes on where the person's answer came."""
+    project, era = ruled
     before = len(api.seen())
     other = "legacy" if era == "auto" else "auto"
-    async with ruled.stdio(era) as agent:
+    async with project.stdio(era) as agent:
         first = await agent.run(CODE)
         assert first["waiting"]["for"] == "approval", first
-    an_hour_passes(ruled.state)
-    assert ruled.run("approvals", "approve", request_of(ruled)["id"], "--by", "ops").returncode == 0
-    with ruled.http() as (url, _):
+    an_hour_passes(project.state)
+    assert project.run("approvals", "approve", request_of(project)["id"], "--by", "ops").returncode == 0
+    with project.http() as (url, _):
         async with connected(url, other) as agent:
             second = await agent.call("resume_run", run=first["waiting"]["run"])
             assert second["waiting"]["for"] == "approval", second
     assert second["printed"] == first["printed"]
-    an_hour_passes(ruled.state)
-    assert ruled.run("approvals", "approve", request_of(ruled)["id"], "--by", "ops").returncode == 0
-    async with ruled.stdio(other) as agent:
+    an_hour_passes(project.state)
+    assert project.run("approvals", "approve", request_of(project)["id"], "--by", "ops").returncode == 0
+    async with project.stdio(other) as agent:
         done = await agent.call("resume_run", run=first["waiting"]["run"])
         assert done["ok"], done
         again = await agent.call("resume_run", run=first["waiting"]["run"])

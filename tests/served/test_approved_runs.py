@@ -13,7 +13,9 @@ from doorward.cli import COMMANDS
 from doorward.config.settings import PolicySettings
 
 from .conftest import LIMITS, SHELF
+from .forked import Forked
 from .product import Api, Project, connected
+from .test_approvals import RULE
 
 pytestmark = [
     pytest.mark.anyio,
@@ -22,7 +24,6 @@ pytestmark = [
     ),
 ]
 
-RULE = '[[policy.rules]]\nclass = "write"\nthen = "confirm"\nreason = "writes need a person"\n'
 CODE = """import shelf
 before = shelf.list_items()['nextPage']
 made = shelf.create_item(itemName='lamp')
@@ -31,9 +32,7 @@ result = [before, made['itemName']]"""
 
 @pytest.fixture
 def ruled(tmp_path: Path, api: Api) -> Project:
-    project = Project(tmp_path, LIMITS + RULE + SHELF.format(url=api.url))
-    assert project.run("compile").returncode == 0
-    return project
+    return Forked(tmp_path, LIMITS + RULE + SHELF.format(url=api.url))
 
 
 def paths(api: Api, before: int) -> list[str]:

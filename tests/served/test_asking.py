@@ -20,6 +20,7 @@ import pytest
 from doorward_testing import reserve_port
 
 from .conftest import LIMITS, WAYS
+from .forked import Forked
 from .product import Agent, Project, apart, connected, end, until
 
 pytestmark = pytest.mark.anyio
@@ -69,7 +70,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     config = LIMITS + "timeout = 30\n" + "".join(STDIO.format(era=era, command=command) for era in ("modern", "legacy"))
     with served_by_http("modern") as modern, served_by_http("legacy") as legacy:
         config += HTTP.format(era="modern", url=modern) + HTTP.format(era="legacy", url=legacy)
-        project = Project(tmp_path_factory.mktemp("asked"), config)
+        project = Forked(tmp_path_factory.mktemp("asked"), config)
         compiled = project.run("compile")
         assert compiled.returncode == 0, compiled.stdout + compiled.stderr
         yield project

@@ -5,7 +5,10 @@ from __future__ import annotations
 import anyio
 import pytest
 
+from .forked import project
 from .product import Project
+
+__all__ = ["project"]
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,10 @@ import pytest
 
 from .api import document
 from .conftest import LIMITS
+from .forked import Forked, project, shelf
 from .product import Agent, Api, Project
+
+__all__ = ["project", "shelf"]
 
 pytestmark = pytest.mark.anyio
 
@@ -106,7 +109,7 @@ async def test_a_document_does_not_lead_inside(api: Api, tmp_path: Path) -> None
     (tmp_path / "openapi.json").write_text(json.dumps(document(api.url)))
     table = '[servers.{name}]\nsource = "openapi"\nspec = "openapi.json"\n'
     said = f'base_url = "{api.url}"\n'
-    project = Project(tmp_path, LIMITS + table.format(name="word") + table.format(name="said") + said)
+    project = Forked(tmp_path, LIMITS + table.format(name="word") + table.format(name="said") + said)
     async with project.stdio() as agent:
         refused = (await agent.run("import word\nword.mark(name='inside')"))["error"]
         assert "a loopback address" in refused["message"]

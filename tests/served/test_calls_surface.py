@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from .conftest import LIMITS, SHELF, WAYS
+from .forked import Forked
 from .product import Agent, Api, Project, apart, connected
 
 pytestmark = pytest.mark.anyio
@@ -22,7 +23,7 @@ CURSOR = re.compile(r'call_function with cursor="([^"]+)"')
 @pytest.fixture(scope="module")
 def calls(api: Api, tmp_path_factory: pytest.TempPathFactory) -> Project:
     config = 'surface = "calls"\n[policy]\ndeny = ["shelf.delete_item"]\n' + LIMITS + SHELF.format(url=api.url)
-    return Project(tmp_path_factory.mktemp("calls"), config)
+    return Forked(tmp_path_factory.mktemp("calls"), config)
 
 
 @pytest.fixture(scope="module", params=WAYS)
@@ -95,7 +96,7 @@ async def test_what_policy_denies(caller: Agent) -> None:
 
 async def test_the_audit_log_has_single_calls(api: Api, tmp_path: Path) -> None:
     """As it has those of programs."""
-    project = Project(tmp_path, LIMITS + SHELF.format(url=api.url))
+    project = Forked(tmp_path, LIMITS + SHELF.format(url=api.url))
     project.change(first='surface = "calls"\n')
     async with project.stdio() as agent:
         await agent.call("call_function", function="shelf.get_item", arguments={"id": 1})

@@ -14,6 +14,7 @@ from urllib.parse import quote
 import pytest
 
 from .api import FORMS, PLACES
+from .forked import Forked
 from .product import Agent, Api, Project, connected
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
@@ -28,6 +29,9 @@ AUTHS = {
     "extra": 'headers = { X-Extra = "${%s}" }',
 }
 SERVERS = [f"{auth}_{place}" for place in ("env", "file") for auth in AUTHS]
+EACH = [f"{auth}_{('env', 'file')[n % 2]}" for n, auth in enumerate(AUTHS)]
+"""One of each kind, from both places."""
+
 ODD = {"cookie": "/+&=%<~'"}
 """What makes a canary hard to disguise and to find; a cookie may hold less."""
 
@@ -90,7 +94,7 @@ def project(folder: Path, api: Api, canaries: dict[str, str]) -> Project:
     """Half of the canaries in the environment, half of them in `.env`."""
     variables = {f"CANARY_{server.upper()}": canary for server, canary in canaries.items()}
     env = {name: value for name, value in variables.items() if name.endswith("_ENV")}
-    made = Project(folder, configuration(api), {**env, "DOORWARD_DEBUG": "1"})
+    made = Forked(folder, configuration(api), {**env, "DOORWARD_DEBUG": "1"})
     text = "".join(f'{name}="{value}"\n' for name, value in variables.items() if name.endswith("_FILE"))
     (folder / ".env").write_text(text)
     return made
@@ -180,8 +184,12 @@ print(result)
 """
 
 
-async def steal(agent: Agent, folder: Path, servers: list[str]) -> None:
-    """All that an agent may try."""
+async def steal(agent: Agent, folder: Path, servers: list[str], others: list[str] | None = None) -> None:
+    """All that an agent may try; with `others`, whose credentials are used as those of the first ones are, only to have
+    them echoed as they are, everywhere."""
+    for server in others or ():
+        answer = await agent.run(ECHO.replace("SERVER", server).replace("forms = ", "forms = ['plain'] or "))
+        assert answer["ok"], answer
     for server in servers:
         for program in (ECHO, THEFT):
             answer = await agent.run(
@@ -195,9 +203,7 @@ async def steal(agent: Agent, folder: Path, servers: list[str]) -> None:
             await agent.call("run_cached_code", cache_id=answer["cache_id"], params={"name": "b"})
             for artefact in answer.get("artefacts", ()):
                 agent.received.append((await agent.client.read_resource(artefact["uri"])).model_dump_json())
-    big = await agent.run(
-        f"import {servers[1]} as s\nresult = [s.echo(form='plain', place='body') for n in range(600)]"
-    )
+    big = await agent.run(f"import {servers[1]} as s\nresult = [s.echo(form='plain', place='body')] * 600")
     uri = big["truncated"]["rest"]
     while uri:  # a canary must not be cut in two by a page either
         page = (await agent.client.read_resource(uri)).contents[0]
@@ -263,7 +269,7 @@ async def test_no_credential_comes_out_over_stdio(own_api: Api, tmp_path: Path) 
     place = project(tmp_path, own_api, known)
     wire = ["sh", "-c", f"{shlex.join(place.command('serve'))} | tee wire"]
     async with place.stdio(command=wire) as agent:
-        await steal(agent, tmp_path, SERVERS)
+        await steal(agent, tmp_path, EACH, [server for server in SERVERS if server not in EACH])
         for server, form in (
             ("fixed_env", "plain"),
             ("query_env", "plain"),
@@ -289,7 +295,8 @@ async def test_no_credential_comes_out_over_stdio(own_api: Api, tmp_path: Path) 
 
 async def test_no_credential_comes_out_over_http(own_api: Api, tmp_path: Path) -> None:
     """The same by streamable HTTP, the files read while `serve` still runs. CONTRACT: AUT-12, AUT-17, CLI-02."""
-    known = {server: canary for server, canary in canaries().items() if server.startswith(("basic", "query", "cookie"))}
+    over_http = ("basic_env", "basic_file", "query_env", "cookie_file")
+    known = {server: canary for server, canary in canaries().items() if server in over_http}
     place = project(tmp_path, own_api, known)
     with place.http() as (url, _):
         async with connected(url) as agent:
@@ -303,7 +310,7 @@ def test_compile_needs_no_secret(own_api: Api, tmp_path: Path) -> None:
     """Compiling works without any of the variables, which are needed when a call is made; then the message names the
     variable.
     CONTRACT: AUT-18, AUT-09."""
-    place = Project(tmp_path, configuration(own_api))
+    place = Forked(tmp_path, configuration(own_api))
     compiled = place.run("compile", "--json")
     assert compiled.returncode == 0, compiled
     assert {server["functions"] for server in json.loads(compiled.stdout)["servers"].values()} == {12}
@@ -344,7 +351,7 @@ async def test_the_environment_wins_and_rotation_is_seen(own_api: Api, tmp_path:
     for name in ("one", "two"):
         config += f'[servers.{name}]\nsource = "openapi"\nspec = "{own_api.url}/openapi.json"\n'
         config += f'auth = {{ type = "api_key", name = "X-Api-Key", value = "${{{name.upper()}}}" }}\n'
-    place = Project(tmp_path, config, {"TWO": real})
+    place = Forked(tmp_path, config, {"TWO": real})
     other = tmp_path / "other.env"
     other.write_text(f"ONE={old}\nTWO={old}\n")
     (tmp_path / ".env").write_text("ONE=wrong-file\nTWO=wrong-file\n")

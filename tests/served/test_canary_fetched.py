@@ -79,7 +79,8 @@ async def test_no_fetched_credential_comes_out(own_api: Api, provider: Any, tmp_
     assert [ran.returncode for ran in printed] == [0, 0], printed
     wire = ["sh", "-c", f"{shlex.join(place.command('serve'))} | tee wire"]
     async with place.stdio(command=wire) as agent:
-        await steal(agent, tmp_path, list(auths))
+        each = ["by_code", "by_client", "by_cookie", "by_token"]
+        await steal(agent, tmp_path, each, [name for name in auths if name not in each])
         for name in ("by_client", "by_cookie", "by_token"):
             answer = await agent.value(HUGE.replace("SERVER", name))
             assert answer[0] > 2_500_000

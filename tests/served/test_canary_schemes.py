@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from .forked import Forked
 from .product import BASE, Api, Project
 from .test_canary import ECHO, HUGE, disguises, leaks, own_api, received, steal, written
 
@@ -48,7 +49,7 @@ def project(folder: Path, vault: Path, api: Api, canaries: dict[str, str], ttl: 
         f'[servers.{s}]\nsource = "openapi"\nspec = "{api.url}/openapi.json"\nauth = {auths[s]}\n' for s in canaries
     )
     mine = f'[principals.local.secrets]\ntoken = "${{file:{vault}/api-principal}}"\n' if "principal" in canaries else ""
-    made = Project(
+    made = Forked(
         folder, "", {"PYTHON_KEYRING_BACKEND": "backend.Folder", "PYTHONPATH": str(vault), "DOORWARD_DEBUG": "1"}
     )
     head = BASE.replace('"audit_jsonl"', '"audit_jsonl", "keyring", "cmd"')

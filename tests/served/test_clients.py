@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from .forked import Forked
 from .product import Project
 
 pytestmark = pytest.mark.anyio
@@ -41,7 +42,7 @@ TOKEN = "tok-of-a-greeter"
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     """A home with a Cursor that has one server, with a token, and with a configuration that has none yet."""
-    project = Project(tmp_path, "")
+    project = Forked(tmp_path, "")
     (tmp_path / "greeter.py").write_text(GREETER)
     entry = {"command": sys.executable, "args": [str(tmp_path / "greeter.py")], "env": {"GREETER_TOKEN": TOKEN}}
     (tmp_path / ".cursor").mkdir()

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from doorward_testing import reserve_port
 
+from .forked import Forked, project
 from .product import Api, Project, until
+
+__all__ = ["project"]
 
 pytestmark = pytest.mark.anyio
 
@@ -62,7 +65,7 @@ def wrong(api: Api, tmp_path_factory: pytest.TempPathFactory) -> Project:
     (folder / "broken.json").write_text('{"openapi": "3.0.0", "paths": {')
     (folder / "other.json").write_text('{"hello": "world"}')
     servers = "".join(f"[servers.{name}]\n{text}\n" for name, (text, _) in WRONG.items())
-    return Project(folder, (GOOD + servers + TWICE + TWICE + TWINS).format(url=api.url))
+    return Forked(folder, (GOOD + servers + TWICE + TWICE + TWINS).format(url=api.url))
 
 
 async def test_what_is_broken_is_listed_and_the_rest_serves(api: Api, wrong: Project) -> None:
@@ -130,7 +133,7 @@ async def test_credentials_that_cannot_be_used_stop_the_server(api: Api, wrong: 
 def test_what_is_wrong_outside_the_servers_stops_the_start(tmp_path: Path, config: str, said: list[str]) -> None:
     """One message with the place and what to do, exit code 2, no traceback; a guard that cannot be had stops the
     start."""
-    project = Project(tmp_path, "")
+    project = Forked(tmp_path, "")
     text = project.file.read_text()
     project.file.write_text(config + (text.replace("plugins", "#") if config.startswith("plugins") else text))
     for words in (["serve"], ["compile", "--json"]):
@@ -144,7 +147,7 @@ def test_what_is_wrong_outside_the_servers_stops_the_start(tmp_path: Path, confi
 
 def test_a_missing_file_is_said(tmp_path: Path) -> None:
     """No configuration, and an `--env-file` that is not there. CONTRACT: CLI-06."""
-    project = Project(tmp_path, "")
+    project = Forked(tmp_path, "")
     assert "Check --env-file" in project.run("serve", "--env-file", "nope").stderr
     project.file.unlink()
     ran = project.run("serve")
@@ -166,7 +169,7 @@ async def test_a_document_that_is_gone_goes_on_with_the_last_compile(tmp_path: P
     """If the API is down at the next start, its functions are still there, and serve says so in its log. CONTRACT:
     SRC-12, SRC-13."""
     with Api() as api:
-        project = Project(tmp_path, GOOD.format(url=api.url))
+        project = Forked(tmp_path, GOOD.format(url=api.url))
         assert project.run("compile").returncode == 0
         api.kill()
         async with project.stdio() as agent:

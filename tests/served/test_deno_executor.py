@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from .conftest import LIMITS, SHELF
-from .product import Agent, Api, Project, apart
+from .forked import Forked
+from .product import Agent, Api, apart
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the executor needs Linux"),
@@ -47,7 +48,7 @@ export const result = reached;
 @pytest.fixture(scope="module")
 async def agent(anyio_backend: str, api: Api, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Agent]:
     """A client of a gateway whose executor is deno."""
-    project = Project(tmp_path_factory.mktemp("deno"), LIMITS + SHELF.format(url=api.url))
+    project = Forked(tmp_path_factory.mktemp("deno"), LIMITS + SHELF.format(url=api.url))
     project.change('executor = "monty"', 'executor = "deno"')
     async with apart(project.stdio()) as agent:
         yield agent

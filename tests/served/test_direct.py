@@ -18,7 +18,10 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from .conftest import LIMITS, SHELF, WAYS
+from .forked import Forked, project
 from .product import TOOLS, Agent, Answering, Api, Project, until, web_of
+
+__all__ = ["project"]
 
 pytestmark = pytest.mark.anyio
 
@@ -29,7 +32,7 @@ GUIDE = "# The shelf\nAsk for pages until `nextPage` is 0.\n"
 @pytest.fixture(scope="module")
 def shelf(api: Api, tmp_path_factory: pytest.TempPathFactory) -> Project:
     """The server `shelf` with direct tools and a guide."""
-    project = Project(tmp_path_factory.mktemp("direct"), LIMITS + SHELF.format(url=api.url) + EXPOSE)
+    project = Forked(tmp_path_factory.mktemp("direct"), LIMITS + SHELF.format(url=api.url) + EXPOSE)
     (project.folder / "guide.md").write_text(GUIDE)
     return project
 
@@ -275,7 +278,7 @@ async def test_no_exposed_function_breaks_the_tools_of_a_client(tmp_path: Path) 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Answers) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         settings = f'source = "openapi"\nspec = "evil.json"\nbase_url = "http://127.0.0.1:{server.server_port}"\nexpose = ["*"]\n'
-        project = Project(tmp_path, LIMITS + f"[servers.search]\n{settings}")
+        project = Forked(tmp_path, LIMITS + f"[servers.search]\n{settings}")
         (tmp_path / "evil.json").write_text(json.dumps(_hostile()))
         async with project.stdio() as agent:
             tools = (await agent.client.list_tools()).tools

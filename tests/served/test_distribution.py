@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
 from .conftest import LIMITS, SHELF
-from .product import Api, Project, connected
+from .environment import Commands
+from .product import Agent, Api, Project, apart, connected
 
 pytestmark = pytest.mark.anyio
 
@@ -54,13 +57,33 @@ def install(site: Path, name: str, manifest: str) -> None:
     (package / "distro.toml").write_text(manifest)
 
 
+@pytest.fixture(scope="module")
+def commands() -> Iterator[Commands]:
+    """The commands of Doorward."""
+    commands = Commands(sys.executable)
+    yield commands
+    commands.close()
+
+
+class Mine(Project):
+    """A user's project under a distribution, whose commands start no Python of their own."""
+
+    def __init__(self, folder: Path, config: str, site: Path, commands: Commands) -> None:
+        self.commands = commands
+        super().__init__(folder, config, {"PYTHONPATH": str(site)})
+
+    def run(self, *words: str, timeout: float = 100) -> subprocess.CompletedProcess[str]:
+        places = self.env["PYTHONPATH"].split(os.pathsep)
+        return self.commands.run([*words, "--config", str(self.file)], self.environment(), self.folder, places)
+
+
 @pytest.fixture
-def mine(site: Path, api: Api, tmp_path: Path) -> Project:
-    """A user's project under the distribution."""
-    return Project(tmp_path, LIMITS + SHELF.format(url=api.url), {"PYTHONPATH": str(site)})
+def mine(site: Path, api: Api, tmp_path: Path, commands: Commands) -> Mine:
+    """A project with the server `shelf`."""
+    return Mine(tmp_path, LIMITS + SHELF.format(url=api.url), site, commands)
 
 
-async def test_the_policy_holds_whatever_the_server_is_called(mine: Project, api: Api) -> None:
+async def test_the_policy_holds_whatever_the_server_is_called(mine: Mine, api: Api) -> None:
     """What may not be called of an upstream may not be called under another name, nor by a policy of the user's own;
     an upstream that is forbidden as a whole is not even compiled."""
     mine.change(last=SHELF.replace("[servers.shelf]", "[servers.up2]").format(url=api.url))
@@ -79,46 +102,52 @@ async def test_the_policy_holds_whatever_the_server_is_called(mine: Project, api
 
 
 MOVED = """
-[servers.moved]
+[servers.{name}]
 source = "openapi"
-spec = "moved.json"
+spec = "{name}.json"
 base_url = "{url}{base}"
 """
+ROUTES = [
+    ("", "/{a}/{b}", "a='items', b='4'"),
+    ("/items", "/{b}", "b='4'"),
+    ("/ITEMS/..", "/{a}/4", "a='items'"),
+    ("", "/items/%34", ""),
+    ("", "/{a}", "a='items/4'"),
+]
 
 
-@pytest.mark.parametrize(
-    ("base", "path", "arguments"),
-    [
-        ("", "/{a}/{b}", "a='items', b='4'"),
-        ("/items", "/{b}", "b='4'"),
-        ("/ITEMS/..", "/{a}/4", "a='items'"),
-        ("", "/items/%34", ""),
-        ("", "/{a}", "a='items/4'"),
-    ],
-)
-async def test_a_document_of_the_user_opens_no_route(
-    mine: Project, api: Api, base: str, path: str, arguments: str
-) -> None:
+@pytest.fixture(scope="module")
+async def moved(
+    anyio_backend: str, site: Path, api: Api, commands: Commands, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Agent]:
+    """A client of a project with a server for each of these routes."""
+    project = Mine(tmp_path_factory.mktemp("moved"), LIMITS, site, commands)
+    for number, (base, path, _) in enumerate(ROUTES):
+        parameters = [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}, "x-ms-skip-url-encoding": True}
+            for name in "ab"
+            if f"{{{name}}}" in path
+        ]
+        operation = {"operationId": "innocent", "parameters": parameters, "responses": {"200": {"description": "x"}}}
+        info = {"title": "Moved", "version": "1"}
+        (project.folder / f"moved{number}.json").write_text(
+            json.dumps({"openapi": "3.1.0", "info": info, "paths": {path: {"get": operation}}})
+        )
+        project.change(last=MOVED.format(name=f"moved{number}", url=api.url, base=base))
+    async with apart(project.stdio()) as agent:
+        yield agent
+
+
+@pytest.mark.parametrize("number", range(len(ROUTES)), ids=[f"{base}{path}" for base, path, _ in ROUTES])
+async def test_a_document_of_the_user_opens_no_route(moved: Agent, number: int) -> None:
     """A route that is denied of an upstream is denied under another template, below another base URL, and encoded."""
-    parameters = [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}, "x-ms-skip-url-encoding": True}
-        for name in "ab"
-        if f"{{{name}}}" in path
-    ]
-    operation = {"operationId": "innocent", "parameters": parameters, "responses": {"200": {"description": "x"}}}
-    info = {"title": "Moved", "version": "1"}
-    (mine.folder / "moved.json").write_text(
-        json.dumps({"openapi": "3.1.0", "info": info, "paths": {path: {"get": operation}}})
-    )
-    mine.change(last=MOVED.format(url=api.url, base=base))
-    async with mine.stdio() as agent:
-        answer = await agent.run(f"import moved\nresult = moved.innocent({arguments})")
-        assert answer["error"]["kind"] == "policy", answer
-        assert "is not allowed by the policy of acme-distro 1.2: [policy] deny" in answer["error"]["message"]
+    answer = await moved.run(f"import moved{number}\nresult = moved{number}.innocent({ROUTES[number][2]})")
+    assert answer["error"]["kind"] == "policy", answer
+    assert "is not allowed by the policy of acme-distro 1.2: [policy] deny" in answer["error"]["message"]
 
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])
-async def test_clients_see_the_product(mine: Project, era: str) -> None:
+async def test_clients_see_the_product(mine: Mine, era: str) -> None:
     """Name, title and instructions are the distribution's, cleaned; Doorward's own instructions follow."""
     async with mine.stdio(era) as agent:
         info = agent.client.server_info
@@ -128,7 +157,7 @@ async def test_clients_see_the_product(mine: Project, era: str) -> None:
         assert "execute_code" in told
 
 
-async def test_it_serves_http_where_the_distribution_says(mine: Project) -> None:
+async def test_it_serves_http_where_the_distribution_says(mine: Mine) -> None:
     """Options stop at locks like the file and the environment do: the same value is no change."""
     for words in (("--host", "0.0.0.0"), ("--port", "1"), ("--host", "127.0.0.2", "--port", "0")):
         refused = mine.run("serve", "--transport", "http", *words)
@@ -154,7 +183,7 @@ async def test_it_serves_http_where_the_distribution_says(mine: Project) -> None
         ("", {"DOORWARD_DISTRO": "other"}, "the installed distribution is 'acme' of acme-distro 1.2"),
     ],
 )
-def test_what_would_loosen_it_stops_the_start(mine: Project, file: str, env: dict[str, str], message: str) -> None:
+def test_what_would_loosen_it_stops_the_start(mine: Mine, file: str, env: dict[str, str], message: str) -> None:
     """The file, `.env` and the environment are refused by the same words, by every command."""
     mine.change(last=f"\n{file}")
     (mine.folder / ".env").write_text(
@@ -167,7 +196,7 @@ def test_what_would_loosen_it_stops_the_start(mine: Project, file: str, env: dic
         assert message in ran.stderr + ran.stdout
 
 
-def test_a_second_distribution_turns_nothing_off(mine: Project, tmp_path: Path) -> None:
+def test_a_second_distribution_turns_nothing_off(mine: Mine, tmp_path: Path) -> None:
     """A folder on the path with a distribution that locks nothing stops the start, whatever DOORWARD_DISTRO says."""
     install(tmp_path / "evil", "loose", "")
     mine.env["PYTHONPATH"] = f"{tmp_path / 'evil'}:{mine.env['PYTHONPATH']}"
@@ -179,7 +208,7 @@ def test_a_second_distribution_turns_nothing_off(mine: Project, tmp_path: Path) 
         assert "Uninstall all but one." in ran.stderr
 
 
-def test_the_command_line_tells_of_it(mine: Project) -> None:
+def test_the_command_line_tells_of_it(mine: Mine) -> None:
     """`--version`, `list`, `doctor` and `plugins` say which distribution is active, what it locks and refuses."""
     assert mine.run("list").stderr == "Acme Gateway (acme-distro 1.2)\n"
     doctor = mine.run("doctor").stdout
@@ -196,7 +225,7 @@ def test_the_command_line_tells_of_it(mine: Project) -> None:
     assert "is not allowed by acme-distro 1.2, which does not name doorward-secrets" in ran.stderr
 
 
-def test_a_new_configuration_fits_it(mine: Project) -> None:
+def test_a_new_configuration_fits_it(mine: Mine) -> None:
     """`init` writes nothing that is locked; `add` and `token` leave the file as it was if they may not write it."""
     mine.file = mine.folder / "new.toml"
     assert mine.run("init").returncode == 0
@@ -211,7 +240,7 @@ def test_a_new_configuration_fits_it(mine: Project) -> None:
         assert "http.port = '1' may not be set" in ran.stderr
 
 
-def test_help_does_not_read_the_whole_of_it(mine: Project) -> None:
+def test_help_does_not_read_the_whole_of_it(mine: Mine) -> None:
     """`--help` and `--version` have no time for the models of the configuration."""
     for word in ("--help", "--version"):
         command = [sys.executable, "-X", "importtime", "-m", "doorward", word]
@@ -220,7 +249,7 @@ def test_help_does_not_read_the_whole_of_it(mine: Project) -> None:
         assert "pydantic" not in ran.stderr
 
 
-def test_it_starts_from_a_place_that_no_variable_changes(mine: Project) -> None:
+def test_it_starts_from_a_place_that_no_variable_changes(mine: Mine) -> None:
     """`python -I -m doorward` sees neither PYTHONPATH nor the current folder."""
     (mine.folder / "doorward.py").write_text("raise SystemExit('shadowed')")
     for way, seen in ((["-m", "doorward"], "shadowed"), (["-I", "-m", "doorward"], "doorward ")):

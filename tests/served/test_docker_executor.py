@@ -15,7 +15,10 @@ from urllib.parse import quote
 import pytest
 import tomli_w
 
+from .forked import project
 from .product import Api, Project, Wire, until
+
+__all__ = ["project"]
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio, pytest.mark.timeout(180)]
 

@@ -13,7 +13,10 @@ import anyio
 import httpx2
 import pytest
 
+from .forked import project
 from .product import Agent, Api, Process, Project, Wire, alive, connected, descendants, needs_proc, process, until
+
+__all__ = ["project"]
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

@@ -12,7 +12,8 @@ import pytest
 
 from .conftest import LIMITS
 from .evasion import Bank, banking
-from .product import PATIENCE, Agent, Project, connected, web
+from .forked import Forked
+from .product import PATIENCE, Agent, connected, web
 from .test_evasion_approvals import approve
 from .test_mcp_functions import WIRE
 
@@ -37,7 +38,7 @@ reason = "it changes something"
 """
 
 
-class World(Project):
+class World(Forked):
     """A project with an MCP server that says what a file tells it."""
 
     def __init__(self, folder: Path) -> None:

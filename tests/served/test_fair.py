@@ -12,7 +12,8 @@ import mcp_types as t
 import pytest
 
 from .conftest import LIMITS
-from .product import Agent, Project
+from .forked import Forked
+from .product import Agent
 from .test_asking import SERVER, STDIO
 from .test_http_auth import connected, token
 
@@ -25,7 +26,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str,
     """The URL, and the tokens of two principals, who share four workers."""
     asks = STDIO.format(era="modern", command=json.dumps([sys.executable, str(SERVER), "stdio"]))
     config = "[executors.monty]\nworkers = 4\n" + LIMITS
-    project = Project(tmp_path_factory.mktemp("fair"), config + asks)
+    project = Forked(tmp_path_factory.mktemp("fair"), config + asks)
     tokens = [token(project, name)["token"] for name in ("mallory", "bob")]
     assert project.run("compile").returncode == 0
     with project.http() as (url, _):

@@ -20,6 +20,7 @@ from fastapi.responses import PlainTextResponse
 from pydantic import Base64Bytes, BaseModel
 
 from .conftest import LIMITS
+from .forked import Forked
 from .product import Project, needs_proc, until
 
 pytestmark = pytest.mark.anyio
@@ -152,7 +153,7 @@ def url() -> Iterator[str]:
     ]
 )
 def project(request: Any, tmp_path: Path, url: str) -> Project:
-    made = Project(tmp_path, f'{LIMITS}[servers.photos]\nsource = "openapi"\nspec = "{url}/openapi.json"\n')
+    made = Forked(tmp_path, f'{LIMITS}[servers.photos]\nsource = "openapi"\nspec = "{url}/openapi.json"\n')
     made.change('executor = "monty"', f'executor = "{request.param}"')
     return made
 
@@ -229,7 +230,7 @@ async def test_mistakes_with_files_are_told(project: Project) -> None:
 async def test_direct_tools_take_what_may_be_null(tmp_path: Path, url: str) -> None:
     """The schema of a tool allows a handle, base64, text and null where a file or a list of files is optional; each
     arrives."""
-    made = Project(tmp_path, f'{LIMITS}[servers.photos]\nsource = "openapi"\nspec = "{url}/openapi.json"\n')
+    made = Forked(tmp_path, f'{LIMITS}[servers.photos]\nsource = "openapi"\nspec = "{url}/openapi.json"\n')
     made.change(last='expose = ["image", "optional", "several_optional"]\n')
     async with made.stdio() as agent:
         tools = {tool.name: tool for tool in (await agent.client.list_tools()).tools}
@@ -254,7 +255,7 @@ async def test_direct_tools_take_what_may_be_null(tmp_path: Path, url: str) -> N
 async def test_a_path_is_its_file(tmp_path: Path, url: str) -> None:
     """In full CPython a path stands for the file that it leads to: one that was fetched, and one that the program
     wrote."""
-    made = Project(tmp_path, f'{LIMITS}[servers.photos]\nsource = "openapi"\nspec = "{url}/openapi.json"\n')
+    made = Forked(tmp_path, f'{LIMITS}[servers.photos]\nsource = "openapi"\nspec = "{url}/openapi.json"\n')
     made.change('executor = "monty"', 'executor = "nsjail"')
     code = """\
 import doorward, pathlib, photos

@@ -12,6 +12,7 @@ import pytest
 import tomli_w
 
 from .conftest import LIMITS
+from .forked import Forked
 from .product import Project, web
 from .test_files import BINARY, IMAGE, UPLOAD, Photos
 
@@ -69,7 +70,7 @@ def store(tmp_path: Path, executor: str, request: Any) -> Iterator[Project]:
             f'[servers.{name}]\nsource = "openapi"\nspec = "store.json"\nbase_url = "{url}"\n'
             for name in ("store", "vault")
         )
-        project = Project(tmp_path, LIMITS + servers)
+        project = Forked(tmp_path, LIMITS + servers)
         project.change('"monty"', f'"{executor}"', last=f"\n{tomli_w.dumps({'executors': {executor: settings}})}")
         yield project
 

@@ -16,6 +16,7 @@ import jsonschema_rs
 import pytest
 
 from .conftest import LIMITS
+from .forked import Forked
 from .product import Project, web
 
 pytestmark = pytest.mark.anyio
@@ -76,7 +77,7 @@ class Photos(BaseHTTPRequestHandler):
 def photos(tmp_path: Path) -> Iterator[Project]:
     (tmp_path / "photos.json").write_text(json.dumps(DOCUMENT))
     with web(Photos) as url:
-        yield Project(
+        yield Forked(
             tmp_path, f'{LIMITS}[servers.photos]\nsource = "openapi"\nspec = "photos.json"\nbase_url = "{url}"\n'
         )
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import mcp_types as t
 import pytest
 
 from .conftest import LIMITS, SHELF
+from .forked import Forked
 from .product import Api, Project, connected
 
 pytestmark = pytest.mark.anyio
@@ -26,10 +27,15 @@ needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="nsjail needs L
 
 @pytest.fixture(scope="module", params=["monty", pytest.param("nsjail", marks=needs_linux)])
 def gathering(request: Any, api: Api, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    project = Project(tmp_path_factory.mktemp("gathering"), LIMITS + RULE + SHELF.format(url=api.url))
+    project = Forked(tmp_path_factory.mktemp("gathering"), LIMITS + RULE + SHELF.format(url=api.url))
     project.change('executor = "monty"', f'executor = "{request.param}"')
-    assert project.run("compile").returncode == 0
     return project
+
+
+@pytest.fixture(scope="module")
+def url(gathering: Project) -> Iterator[str]:
+    with gathering.http() as (url, _):
+        yield url
 
 
 def written(api: Api, before: int) -> int:
@@ -42,20 +48,19 @@ def listed(project: Project, run: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])
-async def test_one_answer_and_one_resume(gathering: Project, api: Api, era: str, tmp_path: Path) -> None:
+async def test_one_answer_and_one_resume(gathering: Project, url: str, api: Api, era: str) -> None:
     """A person sees all twenty, says yes to the run, and every call goes out once."""
     before = len(api.seen())
-    with gathering.http() as (url, _):
-        async with connected(url, era) as agent:
-            waiting = (await agent.run(CODE))["waiting"]
-            assert f"doorward approvals approve --run {waiting['run']}" in agent.text
-            assert len(listed(gathering, waiting["run"])) == COUNT
-            shown = gathering.run("approvals", "show", "--run", waiting["run"])
-            assert shown.stdout.count("wants to call shelf.create_item (write)") == COUNT
-            assert written(api, before) == 0
-            approved = gathering.run("approvals", "approve", "--run", waiting["run"], "--yes")
-            assert (approved.returncode, approved.stdout.count("approved: shelf.create_item")) == (0, COUNT)
-            done = await agent.call("resume_run", run=waiting["run"])
+    async with connected(url, era) as agent:
+        waiting = (await agent.run(CODE))["waiting"]
+        assert f"doorward approvals approve --run {waiting['run']}" in agent.text
+        assert len(listed(gathering, waiting["run"])) == COUNT
+        shown = gathering.run("approvals", "show", "--run", waiting["run"])
+        assert shown.stdout.count("wants to call shelf.create_item (write)") == COUNT
+        assert written(api, before) == 0
+        approved = gathering.run("approvals", "approve", "--run", waiting["run"], "--yes")
+        assert (approved.returncode, approved.stdout.count("approved: shelf.create_item")) == (0, COUNT)
+        done = await agent.call("resume_run", run=waiting["run"])
     assert done["value"] == [str(n) for n in range(COUNT)], done
     assert written(api, before) == COUNT
 
@@ -67,7 +72,9 @@ ALL = f"approve these {COUNT} calls, each once"
 @pytest.mark.parametrize(
     ("said", "made"), [(ALL, COUNT), (f"deny these {COUNT} calls", 0), ("approve once", 0), (True, 0)]
 )
-async def test_one_question_at_the_client(gathering: Project, api: Api, era: str, said: Any, made: int) -> None:
+async def test_one_question_at_the_client(
+    gathering: Project, url: str, api: Api, era: str, said: Any, made: int
+) -> None:
     """A person sees all twenty in one dialog: a yes makes each of them once, a no is one to each of them, and whatever
     else a client says leaves them open."""
     before, asked = len(api.seen()), []
@@ -76,9 +83,8 @@ async def test_one_question_at_the_client(gathering: Project, api: Api, era: str
         asked.append(params)
         return t.ElicitResult(action="accept", content={"answer": said})
 
-    with gathering.http() as (url, _):
-        async with connected(url, era, elicitation_callback=reply) as agent:
-            done = await agent.run(CODE)
+    async with connected(url, era, elicitation_callback=reply) as agent:
+        done = await agent.run(CODE)
     assert len(asked) == 1
     assert f"{COUNT} × shelf.create_item (write)" in asked[0].message
     assert all(f'"itemName": "{n}"' in asked[0].message for n in range(COUNT))
@@ -91,9 +97,9 @@ async def test_one_question_at_the_client(gathering: Project, api: Api, era: str
         assert len(listed(gathering, done["waiting"]["run"])) == COUNT
 
 
-async def test_nobody_approves_of_what_they_were_not_shown(gathering: Project) -> None:
+async def test_nobody_approves_of_what_they_were_not_shown(gathering: Project, url: str) -> None:
     """Without `--yes` the calls are shown, and a person is asked; no answer is no yes. A no is for all of them."""
-    async with gathering.stdio() as agent:
+    async with connected(url) as agent:
         run = (await agent.run(CODE))["waiting"]["run"]
         unanswered = gathering.run("approvals", "approve", "--run", run)
         assert unanswered.returncode != 0

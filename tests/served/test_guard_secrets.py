@@ -10,8 +10,11 @@ from doorward_demo.programs import BLUNT, OVERDUE, SLY
 from doorward_guard_secrets import SecretsGuard
 from test_shown_programs import PROGRAMS
 
+from .forked import Forked, project
 from .product import Answering, Project, web
 from .test_main_job import SUM
+
+__all__ = ["project"]
 
 pytestmark = pytest.mark.anyio
 
@@ -50,7 +53,7 @@ class People(Answering):
 async def test_an_agent_gets_no_personal_data(tmp_path: Path) -> None:
     """What a function answers comes redacted to the program already, in the kinds that the operator names."""
     with web(People) as url:
-        project = Project(tmp_path, f'[servers.people]\nsource = "openapi"\nspec = "{url}/openapi.json"\n')
+        project = Forked(tmp_path, f'[servers.people]\nsource = "openapi"\nspec = "{url}/openapi.json"\n')
         project.change('"ast", ', '"ast", "secrets", ', last='[hooks.secrets]\nredact = ["email"]\n')
         async with project.stdio() as agent:
             code = "import people\nfound = people.list()[0]\nprint('example' in found['mail'])\nresult = found"

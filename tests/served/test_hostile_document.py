@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from .product import Agent, Api, Project
+from .forked import Forked
+from .product import Agent, Api
 
 pytestmark = pytest.mark.anyio
 
@@ -97,7 +98,7 @@ async def test_nothing_of_a_hostile_document_is_executed(api: Api, tmp_path: Pat
     CONTRACT: SRC-01, SRC-08, OBS-03."""
     mark = tmp_path / "pwned"
     evil = f'[servers.evil]\nsource = "openapi"\nspec = "evil.json"\nbase_url = "{api.url}"\n'
-    project = Project(tmp_path, f"[limits]\nrate = 1000\n{evil}[executors.monty]\ntype_check = true\n")
+    project = Forked(tmp_path, f"[limits]\nrate = 1000\n{evil}[executors.monty]\ntype_check = true\n")
     (tmp_path / "evil.json").write_text(json.dumps(document(api.url, mark)))
     compiled = project.run("compile", "--json")
     report = json.loads(compiled.stdout)["servers"]["evil"]

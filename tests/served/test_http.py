@@ -12,7 +12,10 @@ from urllib.request import Request, urlopen
 import anyio
 import pytest
 
+from .forked import project, shelf
 from .product import Project, connected
+
+__all__ = ["project", "shelf"]
 
 pytestmark = pytest.mark.anyio
 

@@ -28,6 +28,7 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from .conftest import LIMITS, SHELF
+from .forked import Forked
 from .issuer import Issuer
 from .product import Agent, Api, Project, until
 from .test_asking import SERVER, STDIO, person
@@ -112,7 +113,7 @@ def issuer() -> Iterator[Issuer]:
 def served(api: Api, issuer: Issuer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     asks = STDIO.format(era="modern", command=json.dumps([sys.executable, str(SERVER), "stdio"]))
     config = LIMITS + HTTP.format(issuer=issuer.url, audience=AUDIENCE) + SHELF.format(url=api.url) + EXPOSE + asks
-    project = Project(tmp_path_factory.mktemp("guarded"), config)
+    project = Forked(tmp_path_factory.mktemp("guarded"), config)
     project.env["DOORWARD_DEBUG"] = "1"
     (project.folder / "guide.md").write_text("# The shelf\nThere are items.\n")
     alice, bob = token(project, "alice"), token(project, "bob")
@@ -449,7 +450,7 @@ def test_an_issuer_that_is_down(api: Api, tmp_path: Path) -> None:
     mind."""
     with Issuer() as issuer:
         issuer.down()
-        project = Project(tmp_path, LIMITS + HTTP.format(issuer=issuer.url, audience=AUDIENCE))
+        project = Forked(tmp_path, LIMITS + HTTP.format(issuer=issuer.url, audience=AUDIENCE))
         alice = token(project, "alice")["token"]
         with project.http() as (url, _):
             good = issuer.token(audience=AUDIENCE)
@@ -470,7 +471,7 @@ def test_metadata_of_another_issuer_is_refused(tmp_path: Path) -> None:
     """RFC 8414, section 3.3: who can put a document there could be anybody otherwise."""
     with Issuer() as issuer:
         issuer.claimed = "https://other.example"
-        project = Project(tmp_path, LIMITS + HTTP.format(issuer=issuer.url, audience=AUDIENCE))
+        project = Forked(tmp_path, LIMITS + HTTP.format(issuer=issuer.url, audience=AUDIENCE))
         with project.http() as (url, _):
             assert post(url, issuer.token(audience=AUDIENCE))[0] == 503
             assert "another issuer" in project.said()
@@ -479,7 +480,7 @@ def test_metadata_of_another_issuer_is_refused(tmp_path: Path) -> None:
 def test_the_audience_is_this_endpoint_if_nothing_else_is_said(tmp_path: Path) -> None:
     """And the principal may be another claim."""
     with Issuer() as issuer:
-        project = Project(
+        project = Forked(
             tmp_path,
             LIMITS + f'\n[http.oauth]\nissuer = "{issuer.url}"\nprincipal = "email"\njwks_url = "{issuer.url}/keys"\n',
         )

@@ -19,6 +19,7 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from .conftest import LIMITS
+from .forked import Forked
 from .product import Agent, Project
 from .test_http import HELLO
 from .test_http_attacks import all_of, opened
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def guarded(tmp_path: Path) -> Project:
     """A project with a token, and no servers."""
-    project = Project(tmp_path, LIMITS)
+    project = Forked(tmp_path, LIMITS)
     project.env["TOKEN"] = token(project, "alice")["token"]
     return project
 
@@ -56,7 +57,7 @@ def test_others_are_not_served_without_tokens_and_tls(guarded: Project) -> None:
 
 def test_a_proxy_before_loopback_wants_tokens_too(tmp_path: Path) -> None:
     """A URL of another host says that others come in."""
-    project = Project(tmp_path, LIMITS + '\n[http]\nurl = "https://mcp.example.com/mcp"\n')
+    project = Forked(tmp_path, LIMITS + '\n[http]\nurl = "https://mcp.example.com/mcp"\n')
     assert "with your credentials" in refused(project)
     token(project, "alice")
     with project.http() as (url, _):
@@ -204,7 +205,7 @@ def test_web_pages_of_an_origin_may_use_it(guarded: Project) -> None:
 
 def test_the_first_token_closes_a_server_that_runs(tmp_path: Path) -> None:
     """And it stays closed when the last one is revoked."""
-    project = Project(tmp_path, LIMITS)
+    project = Forked(tmp_path, LIMITS)
     with project.http() as (url, _):
         assert post(url)[0] == 200
         session = post(url)[1]["mcp-session-id"]
@@ -231,7 +232,7 @@ def test_doctor_says_who_may_come_in(guarded: Project) -> None:
 def test_tokens_and_the_file_around_them(tmp_path: Path) -> None:
     """`doorward token` changes nothing else in the file, keeps no token there, and refuses names that mean something
     else."""
-    project = Project(tmp_path, LIMITS + '\n[principals.bob] # mine\nservers = ["a"]   # two\n')
+    project = Forked(tmp_path, LIMITS + '\n[principals.bob] # mine\nservers = ["a"]   # two\n')
     before = project.file.read_text()
     made = [token(project, name) for name in ("alice", "bob", "ann@example.com")]
     text = project.file.read_text()
@@ -272,7 +273,7 @@ def test_whoever_watches_is_told_that_it_answers(guarded: Project, tls_files: Pa
 def test_the_first_start_writes_its_configuration(tmp_path: Path) -> None:
     """`serve --init` writes what the environment says, and serves it; what is edited then is there at the second start,
     without the environment. CONTRACT: DEP-03."""
-    project = Project(tmp_path, LIMITS)
+    project = Forked(tmp_path, LIMITS)
     secret = token(project, "alice")
     hashes = re.findall(r"sha256:[0-9a-f]{64}", project.file.read_text())
     project.file.unlink()

@@ -12,6 +12,7 @@ from doorward.catalog.catalog import Catalog
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.packages.index import Index
 
+from .forked import Forked
 from .product import Project, web_of
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +29,7 @@ def parts(tmp_path: Path) -> Project:
     (tmp_path / "api").mkdir()
     (tmp_path / "api" / "openapi.json").write_text(json.dumps(DOCUMENT))
     (tmp_path / "api" / "parts.json").write_text('{"name": "first", "in": "query", "schema": {}}')
-    return Project(
+    return Forked(
         tmp_path, '[servers.parts]\nsource = "openapi"\nspec = "api/openapi.json"\nbase_url = "http://127.0.0.1:9"\n'
     )
 

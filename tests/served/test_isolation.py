@@ -8,7 +8,10 @@ import json
 import anyio
 import pytest
 
+from .forked import project, shelf
 from .product import Agent, Api, Project, connected
+
+__all__ = ["project", "shelf"]
 
 pytestmark = pytest.mark.anyio
 

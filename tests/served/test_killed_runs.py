@@ -50,6 +50,9 @@ KEYED = "keyed.add_item"
 IN_JAILS = numbers("DOORWARD_KILLED_IN_JAILS", "0:1")
 """The same for the executors of CPython, which take longer. See docs/runs.md for how many they were once."""
 
+EVERY = int(os.environ.get("DOORWARD_KILLED_EVERY", "1" if MANY else "3"))
+"""Of the places of one kind at which a program is cut off, every so many-th, and the last one."""
+
 KEPT = RunSettings(most=100_000)
 
 SMALL = 'max_bytes = "30KiB"'
@@ -165,7 +168,7 @@ class World:
     def shown(self, run: str) -> dict[str, Any]:
         """What `doorward runs show` says of a run."""
         words = ["show", run, "--json", "--config", str(self.config)]
-        env = {"CALLER": "0", **dict.fromkeys(MANY)}
+        env = {"CALLER": "0", **dict.fromkeys({*MANY, "DOORWARD_KILLED_EVERY"})}
         done = CliRunner().invoke(runs_command, words, env=env, catch_exceptions=False)
         found = json.loads(done.stdout)
         assert isinstance(found, dict)
@@ -266,6 +269,16 @@ def full_disks(requests: list[str], writes: int, program: Made) -> list[Cut]:
         for dies in {0, min(n + 1, last), chance.randint(n, last)}:
             cuts.append(Cut("disk", n, "before", chance.choice([0, 0, 1, 3, 26]) * PAGE, dies))
     return cuts
+
+
+def some(cuts: list[Cut], requests: list[str]) -> list[Cut]:
+    """Of all cuts, some of each kind: by what is cut off, when, at a request of which method, and whether it is cut off
+    twice or the disk has room for anything."""
+    kinds: dict[tuple[Any, ...], list[Cut]] = {}
+    for cut in cuts:
+        method = "" if cut.what == "write" else requests[cut.number - 1]
+        kinds.setdefault((cut.what, cut.when, method, bool(cut.left), bool(cut.dies)), []).append(cut)
+    return [cut for kind in kinds.values() for n, cut in enumerate(kind) if n % EVERY == 0 or cut is kind[-1]]
 
 
 # What is compared
@@ -373,7 +386,7 @@ def check_at_each(world: World, program: Made, cuts: CUTS) -> None:
     once, requests = Counting.once(), [*Counting.methods]
     if expected["writes"] and not world.may_end:
         assert plain(world.replayed(), races=False) == plain(expected, races=False)
-    for cut in cuts(requests, expected["writes"], program):
+    for cut in some(cuts(requests, expected["writes"], program), requests):
         world.wrong = []
         try:
             how = check_cut(world, program, expected, once, cut)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from .conftest import SHELF
-from .product import Api, Project
+from .forked import Forked
+from .product import Api
 
 pytestmark = pytest.mark.anyio
 
@@ -20,7 +21,7 @@ BESIDE = "# often with: shelf.list_items"
 async def test_what_one_process_learned_another_tells(api: Api, tmp_path: Path) -> None:
     """Two clients over stdio have a server each: what the first did is on the cards of the second, until an operator
     clears it while that serves. No word of a question that is none of the API's is written."""
-    project = Project(tmp_path, SHELF.format(url=api.url))
+    project = Forked(tmp_path, SHELF.format(url=api.url))
     async with project.stdio() as first:
         for _ in range(3):
             await first.call("search_functions", query=QUESTION)

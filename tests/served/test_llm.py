@@ -16,6 +16,7 @@ import pytest
 import tomli_w
 
 from .conftest import LIMITS, WAYS
+from .forked import Forked
 from .product import Answering, Project, connected, needs_proc, web
 
 pytestmark = pytest.mark.anyio
@@ -71,7 +72,7 @@ def made(tmp_path: Path, provider: tuple[str, list[str]]) -> Callable[..., Proje
 
     def make(more: str = "", executor: str = "monty", settings: Any = None) -> Project:
         env = {"MODEL_KEY": KEY, "SOME_API_TOKEN": CANARY}
-        project = Project(tmp_path, LIMITS + SERVER.format(url=provider[0]) + more, env)
+        project = Forked(tmp_path, LIMITS + SERVER.format(url=provider[0]) + more, env)
         executors = tomli_w.dumps({"executors": {executor: settings}}) if settings else ""
         project.change('executor = "monty"', f'executor = "{executor}"', last=f"\n{executors}")
         return project
@@ -188,7 +189,7 @@ async def test_what_may_be_asked(made: Any, provider: Any) -> None:
         assert "gpt-*" in error["hint"]
         assert await agent.value(think % "model='gpt-9'", functions=["llm.*"]) == "ONE"
     assert '"model":"gpt-9"' in provider[1][0]
-    async with Project(made().folder, LIMITS).stdio() as agent:
+    async with Forked(made().folder, LIMITS).stdio() as agent:
         assert not (await agent.run("import llm\nllm.ask('one')"))["ok"]
 
 

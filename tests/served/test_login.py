@@ -16,6 +16,7 @@ import mcp_types as t
 import pytest
 from doorward import Gateway
 
+from .forked import Forked
 from .product import Agent, Project, module, until
 from .protected import Keeper, protected
 from .test_canary import leaks
@@ -46,7 +47,7 @@ def project(folder: Path, servers: str, head: str = "", **env: str) -> Project:
     browser = folder / "browser.py"
     browser.write_text(BROWSER)
     none = "keyring.backends.fail.Keyring"  # no test writes to the keyring of whoever runs it
-    return Project(
+    return Forked(
         folder,
         head + LIMITS + servers,
         {"BROWSER": f"{sys.executable} {browser} %s", "PYTHON_KEYRING_BACKEND": none, **env},

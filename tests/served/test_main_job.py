@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 import pytest
 
-from .product import TOOLS, Agent, Api, Project, connected
+from .conftest import LIMITS, SHELF
+from .product import TOOLS, Agent, Api, Project, apart, connected
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -35,6 +37,13 @@ result = total * factor
 
 def expected(pages: int, factor: float = 1.0) -> float:
     return factor * sum((10 * page + n) * 1.5 for page in range(1, pages + 1) for n in range(10))
+
+
+@pytest.fixture(scope="module")
+async def client(anyio_backend: str, http_url: str) -> AsyncIterator[Agent]:
+    """A client for what does not depend on the transport: it needs no server of its own."""
+    async with apart(connected(http_url)) as agent:
+        yield agent
 
 
 @pytest.mark.essential
@@ -90,18 +99,18 @@ async def test_list_servers_prompt_and_resources(agent: Agent) -> None:
     assert len(agent.client.instructions or "") <= 2048
 
 
-async def test_a_function_is_shown_with_what_it_answers(stdio: Agent) -> None:
+async def test_a_function_is_shown_with_what_it_answers(client: Agent) -> None:
     """Signature, TypedDict of the response in its own field names, import line and example; Any where nothing is known,
     and the original id is accepted. CONTRACT: SRC-01, SRC-03, SRC-04, SRC-09, SRC-10, SRC-11, SRC-20, DIS-02,
     DIS-03."""
-    await stdio.call("get_functions", functions=["shelf.listItems", "shelf.drop", "shelf.create_item"])
-    assert "def list_items(" in stdio.text
-    assert "page: int" in stdio.text
-    assert "TypedDict" in stdio.text
-    assert "nextPage: int" in stdio.text
-    assert "itemName: " in stdio.text
-    assert "-> Any" in stdio.text
-    assert "import shelf" in stdio.text or "from shelf import" in stdio.text
+    await client.call("get_functions", functions=["shelf.listItems", "shelf.drop", "shelf.create_item"])
+    assert "def list_items(" in client.text
+    assert "page: int" in client.text
+    assert "TypedDict" in client.text
+    assert "nextPage: int" in client.text
+    assert "itemName: " in client.text
+    assert "-> Any" in client.text
+    assert "import shelf" in client.text or "from shelf import" in client.text
 
 
 @pytest.mark.essential
@@ -125,51 +134,43 @@ async def test_errors_say_where_and_what_to_do(agent: Agent) -> None:
     assert [frame["line"] for frame in failed["frames"]] == [6, 4]
 
 
-async def test_a_server_of_another_name_gets_advice(project: Project) -> None:
+async def test_a_server_of_another_name_gets_advice(limited: Agent) -> None:
     """A module that is no server is told with the servers of such a name; one that is broken with what is wrong."""
-    project.change(last='[servers.gone]\nsource = "openapi"\nspec = "gone.json"\n')
-    async with project.stdio() as agent:
-        near, gone, none = [
-            (await agent.run(f"import {name}"))["error"]["hint"] for name in ("shelff", "gone", "pandas")
-        ]
+    near, gone, none = [
+        (await limited.run(f"import {name}", timeout=60))["error"]["hint"] for name in ("shelff", "gone", "pandas")
+    ]
     assert near.startswith("Near: shelf.")
     assert gone.startswith("The server 'gone' is broken: spec = 'gone.json'")
     assert none.startswith("There is no server 'pandas' either")
 
 
-async def test_parameters_are_checked(stdio: Agent) -> None:
+async def test_parameters_are_checked(client: Agent) -> None:
     """A misspelt parameter and one of a wrong type are refused, and nothing runs. CONTRACT: CAC-02, CAC-06."""
-    kept = (await stdio.run('import shelf\nname = "a"\nshelf.mark(name="p-" + name)\nresult = name'))["cache_id"]
-    misspelt = await stdio.call("run_cached_code", cache_id=kept, params={"nmae": "b"})
+    kept = (await client.run('import shelf\nname = "a"\nshelf.mark(name="p-" + name)\nresult = name'))["cache_id"]
+    misspelt = await client.call("run_cached_code", cache_id=kept, params={"nmae": "b"})
     assert "name" in json.dumps(misspelt["error"])
-    wrong = await stdio.call("run_cached_code", cache_id=kept, params={"name": 5})
+    wrong = await client.call("run_cached_code", cache_id=kept, params={"name": 5})
     assert "string" in json.dumps(wrong["error"])
     odd = 'C:\\new"\n"""#{x}\u2028'
-    assert (await stdio.call("run_cached_code", cache_id=kept, params={"name": "odd"}))["value"] == "odd"
-    echoed = (await stdio.run('text = ""\nresult = text', params={"text": odd}))["value"]
+    assert (await client.call("run_cached_code", cache_id=kept, params={"name": "odd"}))["value"] == "odd"
+    echoed = (await client.run('text = ""\nresult = text', params={"text": odd}))["value"]
     assert echoed == odd
 
 
 async def test_a_restarted_serve_still_has_the_program(project: Project) -> None:
-    """Kept programs and the catalog outlive `serve`. CONTRACT: CAC-03, SRC-12, SRC-13."""
-    async with project.stdio() as agent:
-        kept = (await agent.run(SUM))["cache_id"]
-    with project.http() as (url, _):
-        async with connected(url) as agent:
-            assert (await agent.call("run_cached_code", cache_id=kept, params={"pages": 3}))["value"] == expected(3)
-
-
-async def test_kept_programs_are_not_more_than_configured(project: Project) -> None:
-    """`[caches.sqlite] max_entries` holds: the one unused for longest goes. CONTRACT: CAC-03."""
+    """Kept programs and the catalog outlive `serve`. `[caches.sqlite] max_entries` holds: the program unused for
+    longest goes. CONTRACT: CAC-03, SRC-12, SRC-13."""
     project.change(last="\n[caches.sqlite]\nmax_entries = 2\nttl = 3600\n")
     async with project.stdio() as agent:
-        ids = [(await agent.run(f"result = {n}"))["cache_id"] for n in range(2)]
-        await agent.call("run_cached_code", cache_id=ids[0])
-        await agent.run("result = 2")
-    async with project.stdio() as agent:  # an answer does not wait until its program is written
-        assert (await agent.call("run_cached_code", cache_id=ids[0]))["value"] == 0
-        gone = await agent.call("run_cached_code", cache_id=ids[1])
-        assert "no cached program" in gone["error"]["message"]
+        used, unused = [(await agent.run(f"result = {n}"))["cache_id"] for n in range(2)]
+        await agent.call("run_cached_code", cache_id=used)
+        kept = (await agent.run(SUM))["cache_id"]
+    with project.http() as (url, _):  # an answer does not wait until its program is written
+        async with connected(url) as agent:
+            assert (await agent.call("run_cached_code", cache_id=kept, params={"pages": 3}))["value"] == expected(3)
+            assert (await agent.call("run_cached_code", cache_id=used))["value"] == 0
+            gone = await agent.call("run_cached_code", cache_id=unused)
+            assert "no cached program" in gone["error"]["message"]
 
 
 async def test_minimal_surface_finds_functions_inside(project: Project) -> None:
@@ -274,32 +275,40 @@ async def test_runs_a_minute_are_limited(project: Project) -> None:
         assert "Try again in" in agent.text
 
 
-async def test_limits_of_a_run(project: Project) -> None:
+@pytest.fixture(scope="module")
+async def limited(anyio_backend: str, api: Api, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Agent]:
+    """A client of a project with low limits, and a broken server."""
+    project = Project(tmp_path_factory.mktemp("limited"), LIMITS + SHELF.format(url=api.url))
+    project.change("[limits]", '[limits]\ntimeout = 1\noutput = 1000\ncode = 2000\nmemory = "64MiB"')
+    project.change(last='[servers.gone]\nsource = "openapi"\nspec = "gone.json"\n')
+    async with apart(project.stdio()) as agent:
+        yield agent
+
+
+async def test_limits_of_a_run(limited: Agent) -> None:
     """Time, code, output, memory and a tool's own timeout end a run with a clear error, and the next run works.
     CONTRACT: SBX-07, SBX-08, SBX-09, SBX-10, SEC-01, SEC-02."""
-    project.change("[limits]", '[limits]\ntimeout = 1\noutput = 1000\ncode = 2000\nmemory = "64MiB"')
-    async with project.stdio() as agent:
 
-        async def error(code: str, **options: Any) -> dict[str, Any]:
-            answer = await agent.run(code, **options)
-            assert not answer["ok"], answer
-            return dict(answer["error"])
+    async def error(code: str, **options: Any) -> dict[str, Any]:
+        answer = await limited.run(code, **options)
+        assert not answer["ok"], answer
+        return dict(answer["error"])
 
-        assert (await error("while True: pass"))["kind"] == "limit"
-        assert (await error("import shelf\nshelf.slow(ms=30000)"))["kind"] == "limit"
-        assert (await error("import time\ntime.sleep(30)"))["kind"] == "limit"
-        assert (await error("x = []\nwhile True: x.append('a' * 10000 + str(len(x)))"))["kind"] == "limit"
-        assert "2000" in (await error("x = 1\n" * 2000))["message"]
-        assert "at most 300" in (await error("1", timeout=301))["message"]
-        loud = await agent.run("for n in range(100000): print('loud')", timeout=60)
-        assert len(loud.get("printed", "")) < 2000
-        refused = await error("import subprocess\nsubprocess.run(['ls'])", timeout=60)
-        assert (refused["kind"], refused["line"]) == ("guard", 1)
-        for call in ("eval('1')", "exec('x = 1')", "compile('1', '', 'eval')", "__import__('os')"):
-            refused = await error(f"x = 1\ny = {call}", timeout=60)
-            assert (refused["kind"], refused["line"]) == ("guard", 2), call
-        assert await agent.value("import shelf\nshelf.slow(ms=1200)", timeout=60)
-        assert await agent.value("1 + 1", timeout=60) == 2
+    assert (await error("while True: pass"))["kind"] == "limit"
+    assert (await error("import shelf\nshelf.slow(ms=30000)"))["kind"] == "limit"
+    assert (await error("import time\ntime.sleep(30)"))["kind"] == "limit"
+    assert (await error("x = []\nwhile True: x.append('a' * 10000 + str(len(x)))"))["kind"] == "limit"
+    assert "2000" in (await error("x = 1\n" * 2000))["message"]
+    assert "at most 300" in (await error("1", timeout=301))["message"]
+    loud = await limited.run("for n in range(100000): print('loud')", timeout=60)
+    assert len(loud.get("printed", "")) < 2000
+    refused = await error("import subprocess\nsubprocess.run(['ls'])", timeout=60)
+    assert (refused["kind"], refused["line"]) == ("guard", 1)
+    for call in ("eval('1')", "exec('x = 1')", "compile('1', '', 'eval')", "__import__('os')"):
+        refused = await error(f"x = 1\ny = {call}", timeout=60)
+        assert (refused["kind"], refused["line"]) == ("guard", 2), call
+    assert await limited.value("import shelf\nshelf.slow(ms=1200)", timeout=60)
+    assert await limited.value("1 + 1", timeout=60) == 2
 
 
 async def test_the_audit_log_tells_each_run_and_call(project: Project) -> None:
@@ -319,14 +328,12 @@ async def test_the_audit_log_tells_each_run_and_call(project: Project) -> None:
 # Many calls
 
 
-async def test_a_thousand_calls_and_not_one_more(stdio: Agent) -> None:
-    """A program of 1,000 sequential calls works; the next call is refused, with the limit. CONTRACT: EXE-06."""
-    code = "import shelf\nn = 1000\nfor i in range(n):\n    shelf.get_item(id=i)\nresult = i"
-    done = await stdio.run(code)
-    assert done["value"] == 999
-    assert done["calls"][0]["count"] == 1000
-    over = await stdio.run(code, params={"n": 1001})
-    assert (over["error"]["kind"], over["error"]["line"]) == ("limit", 4)
+async def test_a_thousand_calls_and_not_one_more(client: Agent) -> None:
+    """In a program 1,000 sequential calls work; the next one is refused, with the limit. CONTRACT: EXE-06."""
+    over = await client.run("import shelf\nfor i in range(1001):\n    print(shelf.get_item(id=i)['id'])")
+    assert over["printed"].split()[-1] == "999"
+    assert over["calls"][0]["count"] == 1000
+    assert (over["error"]["kind"], over["error"]["line"]) == ("limit", 3)
     assert "1000 calls" in over["error"]["message"]
 
 
@@ -341,9 +348,10 @@ async def test_calls_in_parallel_take_as_long_as_one(agent: Agent) -> None:
     assert min(took) < 2500
 
 
-async def test_a_slow_call_holds_nobody_up(agent: Agent) -> None:
+async def test_a_slow_call_holds_nobody_up(agent: Agent, api: Api) -> None:
     """While one run waits for its API, others run. CONTRACT: EXE-23."""
-    slow = asyncio.create_task(agent.run("import shelf\nresult = shelf.slow(ms=3000)"))
+    slow = asyncio.create_task(agent.run("import shelf\nshelf.mark(name='slow')\nshelf.slow(ms=60000)"))
+    await asyncio.to_thread(api.marked, "slow")
     assert await agent.value("1 + 1") == 2
     assert not slow.done()
-    assert (await slow)["ok"]
+    slow.cancel()

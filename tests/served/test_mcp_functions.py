@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from .conftest import LIMITS
+from .forked import Forked
 from .product import Agent, Project, apart
 
 pytestmark = pytest.mark.anyio
@@ -72,7 +73,7 @@ def project_with(folder: Path, more: str = "") -> Project:
     command = json.dumps([sys.executable, str(WIRE), str(folder / "said.json")])
     people = f'[servers.people]\nsource = "mcp"\ncommand = {command}\ncwd = "home"\n'
     itself = f'[servers.itself]\nsource = "mcp"\ncommand = {json.dumps(["sh", "-c", "exec doorward serve"])}\n'
-    return Project(folder, LIMITS + people + itself + more)
+    return Forked(folder, LIMITS + people + itself + more)
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from doorward import ExecutorError
 from doorward_jail.nsjail import cgroups
 
 from .conftest import LIMITS, SHELF
+from .forked import Forked
 from .product import Agent, Api, Project, Wire, alive, apart, descendants, needs_proc, until
 
 pytestmark = [
@@ -34,7 +35,7 @@ needs_groups = pytest.mark.skipif(not GROUPED, reason="no control groups can be 
 
 
 def made(folder: Path, api: Api, settings: str = "", limits: str = LIMITS) -> Project:
-    project = Project(folder, f"{limits}{SHELF.format(url=api.url)}\n[executors.nsjail]\n{settings}\n{ALLOWED}")
+    project = Forked(folder, f"{limits}{SHELF.format(url=api.url)}\n[executors.nsjail]\n{settings}\n{ALLOWED}")
     project.change('executor = "monty"', 'executor = "nsjail"')
     return project
 
@@ -250,8 +251,9 @@ async def test_a_killed_gateway(api: Api, tmp_path: Path, code: str) -> None:
     name = f"killed-{len(code)}"
     wire.start(f"import shelf\nshelf.mark(name={name!r})\n{code}")
     assert api.marked(name)
-    jails = descendants(wire.process.pid)
+    gateway = Forked.pid(wire.process.pid)
+    jails = descendants(gateway)
     assert len(jails) >= 3
-    os.kill(wire.process.pid, signal.SIGKILL)
+    os.kill(gateway, signal.SIGKILL)
     wire.process.wait()
     assert until(lambda: not any(alive(one) for one in jails))

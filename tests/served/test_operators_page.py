@@ -6,8 +6,8 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
-import sys
 import threading
 import tomllib
 from collections.abc import Iterator
@@ -16,7 +16,9 @@ from typing import Any
 
 import pytest
 
-from .product import PASSED_ON, Answering, Project, until, web
+from .forked import Forked
+from .product import PASSED_ON, Answering, until, web
+from .test_http_auth import token
 from .test_rule_forms import client_of
 
 pytestmark = pytest.mark.slow
@@ -103,7 +105,11 @@ class Reader:
         self.file = folder / "doorward.toml"
         self.ids: dict[str, str] = {}
         kept = {name: value for name, value in os.environ.items() if name in PASSED_ON}
-        programs = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"
+        doorward = folder / ".bin/doorward"
+        doorward.parent.mkdir()
+        doorward.write_text(f'#!/bin/sh\nexec {shlex.join(Forked(folder / ".none", "").command()[:-2])} "$@"\n')
+        doorward.chmod(0o700)
+        programs = f"{doorward.parent}{os.pathsep}{kept['PATH']}"
         self.environment = kept | {"HOME": str(folder), "PATH": programs}
         (folder / "github.json").write_text(json.dumps(DOCUMENT))
 
@@ -139,7 +145,7 @@ class Reader:
         """A command that is killed where the page has it killed: not after some time, but when it has come there."""
         running = subprocess.Popen(words, cwd=self.folder, env=self.environment)
         assert until(GitHub.reached.is_set)
-        running.kill()
+        os.kill(Forked.pid(running.pid), signal.SIGKILL)
         running.wait()
 
     def _compare(self, command: str, shown: str, printed: str) -> None:
@@ -190,10 +196,8 @@ async def test_agents_meet_what_the_page_decides(tmp_path: Path, github: str) ->
     (rules,) = [text for language, text in blocks if language == "toml" and "[[policy.rules]]" in text]
     (tmp_path / "github.json").write_text(json.dumps(DOCUMENT))
     server = f'[servers.github]\nsource = "openapi"\nspec = "github.json"\nbase_url = "{github}"\n'
-    project = Project(tmp_path, rules + server)
-    tokens = {
-        name: json.loads(project.run("token", "new", name, "--json").stdout)["token"] for name in ("alice", "bob")
-    }
+    project = Forked(tmp_path, rules + server)
+    tokens = {name: token(project, name)["token"] for name in ("alice", "bob")}
     call = "import doorward\nresult = doorward.call('github.{}', owner='acme', repo='site'{})"
     read, delete = call.format("issues_list_for_repo", ""), call.format("repos_delete", "")
     write = call.format("issues_create", ", title='New'")

@@ -12,7 +12,8 @@ import pytest
 from doorward.compat.runtime import Runtime
 
 from .conftest import LIMITS, SHELF
-from .product import Agent, Api, Project, apart
+from .forked import Forked
+from .product import Agent, Api, apart
 
 pytestmark = pytest.mark.anyio
 
@@ -36,7 +37,7 @@ OURS = [
 async def agent(anyio_backend: str, api: Api, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Agent]:
     """A client of a project with the servers `shelf` and `my-shelf`."""
     shelf = SHELF.format(url=api.url)
-    project = Project(
+    project = Forked(
         tmp_path_factory.mktemp("others"), LIMITS + shelf + shelf.replace("servers.shelf", "servers.my-shelf")
     )
     async with apart(project.stdio()) as agent:
@@ -202,7 +203,7 @@ async def test_a_program_of_another_system_again(agent: Agent) -> None:
 
 async def test_a_server_that_is_called_mcp(api: Api, tmp_path: Path) -> None:
     """It is that server; what is simply there works beside it."""
-    project = Project(tmp_path, LIMITS + SHELF.format(url=api.url).replace("servers.shelf", "servers.mcp"))
+    project = Forked(tmp_path, LIMITS + SHELF.format(url=api.url).replace("servers.shelf", "servers.mcp"))
     async with project.stdio() as agent:
         code = "import mcp\nresult = [mcp.get_item(id=1)['id'], mcp_servers['mcp'].get_item(id=2)['id'], len(discover_mcp_tools()) > 3]"
         assert await agent.value(code) == [1, 2, True]
@@ -225,7 +226,7 @@ async def box(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> A
     folder = tmp_path_factory.mktemp("box")
     (folder / "things").mkdir()
     command = [sys.executable, str(Path(__file__).with_name("box.py"))]
-    project = Project(
+    project = Forked(
         folder, LIMITS + f'[servers.tool-box]\nsource = "mcp"\ncommand = {json.dumps(command)}\ncwd = "things"\n'
     )
     async with apart(project.stdio()) as agent:

@@ -11,7 +11,10 @@ import pytest
 from mcp_types import Implementation
 
 from .conftest import LIMITS, SHELF
+from .forked import Forked, project
 from .product import Api, Project, connected
+
+__all__ = ["project"]
 
 pytest.importorskip("toon_format", reason="toon-format is absent: pip install toon-format")
 pytestmark = pytest.mark.anyio
@@ -28,7 +31,7 @@ def named(name: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def forms(api: Api, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return Project(tmp_path_factory.mktemp("forms"), LIMITS + SHELF.format(url=api.url) + OUTPUT)
+    return Forked(tmp_path_factory.mktemp("forms"), LIMITS + SHELF.format(url=api.url) + OUTPUT)
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +62,7 @@ async def test_toon_without_its_library_is_json(api: Api, tmp_path: Path) -> Non
     """The server starts, says what to install, and answers with JSON; so does `doctor`. CONTRACT: OUT-03."""
     (tmp_path / "absent").mkdir()
     (tmp_path / "absent/toon_format.py").write_text("raise ImportError('not installed')")
-    project = Project(tmp_path, LIMITS + SHELF.format(url=api.url), {"PYTHONPATH": str(tmp_path / "absent")})
+    project = Forked(tmp_path, LIMITS + SHELF.format(url=api.url), {"PYTHONPATH": str(tmp_path / "absent")})
     project.change(first='output = "toon"\n')
     async with project.stdio() as agent:
         assert (await agent.run(CODE))["value"] == ROWS

@@ -16,6 +16,7 @@ import tomli_w
 from hypothesis import HealthCheck, given, settings
 
 from .conftest import WAYS
+from .forked import Forked
 from .planning import HEAD, PROGRAMS, Desk, made
 from .product import Agent, Project, Wire, connected, needs_proc, web
 
@@ -325,7 +326,7 @@ def test_a_commit_that_is_killed_goes_on_and_writes_nothing_twice(
     project, is_last = made(tmp_path, url), number == len(WRITTEN)
     with Wire(project) as wire:
         plan = wire.connect().run(CODE, mode="plan")["plan"]["id"]
-        Desk.victim, Desk.pid = (number, when), wire.process.pid
+        Desk.victim, Desk.pid = (number, when), Forked.pid(wire.process.pid)
         wire.send("tools/call", {"name": "commit_plan", "arguments": {"plan": plan}})
         assert wire.process.wait(60) == -9
     Desk.victim = (0, "")

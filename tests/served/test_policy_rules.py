@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from .conftest import LIMITS, SHELF
+from .forked import Forked
 from .product import Agent, Api, Project, apart
 
 pytestmark = pytest.mark.anyio
@@ -49,14 +50,14 @@ reason = "it changes something"
 def shelf(api: Api, tmp_path_factory: pytest.TempPathFactory) -> Project:
     """The server `shelf` under rules of every kind."""
     config = LIMITS + SHELF.format(url=api.url) + 'expose = ["deleteItem", "getItem"]\n' + RULES
-    return Project(tmp_path_factory.mktemp("rules"), config)
+    return Forked(tmp_path_factory.mktemp("rules"), config)
 
 
 @pytest.fixture(scope="module")
 async def again(anyio_backend: str, api: Api, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Agent]:
     """A client of the same API as two servers, under the same rules."""
     config = SHELF.format(url=api.url) + SHELF.format(url=api.url).replace("shelf", "again") + RULES
-    project = Project(tmp_path_factory.mktemp("again"), LIMITS + config)
+    project = Forked(tmp_path_factory.mktemp("again"), LIMITS + config)
     async with apart(project.stdio()) as agent:
         yield agent
 

@@ -16,6 +16,7 @@ from doorward import Gateway, Refused
 from doorward.config.config import load
 from mcp_types import ResourceListChangedNotification, ToolListChangedNotification
 
+from .forked import Forked
 from .product import BASE, Answering, Project, connected, web
 
 pytestmark = pytest.mark.anyio
@@ -50,7 +51,7 @@ def _project(tmp_path: Path, api: str) -> Project:
         "paths": {"/wait": {"get": {"operationId": "wait"}}, "/now": {"get": {"operationId": "now"}}},
     }
     (tmp_path / "api.json").write_text(json.dumps(document))
-    return Project(tmp_path, server("one", api))
+    return Forked(tmp_path, server("one", api))
 
 
 def server(name: str, url: str, more: str = "") -> str:

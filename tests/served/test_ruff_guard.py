@@ -13,8 +13,11 @@ from doorward_guard_ruff import RuffGuard
 from escape import attacks
 from test_shown_programs import PROGRAMS
 
+from .forked import project, shelf
 from .product import Agent, Project
 from .test_main_job import SUM
+
+__all__ = ["project", "shelf"]
 
 pytestmark = pytest.mark.anyio
 

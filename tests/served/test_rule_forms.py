@@ -15,8 +15,12 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from .conftest import LIMITS, SHELF
+from .forked import Forked, project
 from .product import Agent, Api, Project
 from .test_distribution import PLUGINS, install
+from .test_http_auth import token as made
+
+__all__ = ["project"]
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -110,13 +114,13 @@ def forms(api: Api, tmp_path_factory: pytest.TempPathFactory) -> Project:
     far = SHELF.format(url=api.url).replace("[servers.shelf]", "[servers.far]") + f'base_url = "{api.other}"\n'
     rules = FORMS.replace("{url}", api.url).replace("{other}", api.other)
     config = LIMITS + rules + SHELF.format(url=api.url) + far
-    return Project(tmp_path_factory.mktemp("forms"), config)
+    return Forked(tmp_path_factory.mktemp("forms"), config)
 
 
 @pytest.fixture(scope="module")
 def served(forms: Project) -> Iterator[tuple[str, dict[str, str]]]:
     """The address, and the token of each principal."""
-    tokens = {name: json.loads(forms.run("token", "new", name, "--json").stdout)["token"] for name in ("alice", "bob")}
+    tokens = {name: made(forms, name)["token"] for name in ("alice", "bob")}
     with forms.http() as (url, _):
         yield url, tokens
 
@@ -220,7 +224,7 @@ async def test_a_function_that_was_added_waits_to_be_accepted(api: Api, tmp_path
     added = document["paths"].pop("/big")
     (tmp_path / "shelf.json").write_text(json.dumps(document))
     server = f'[servers.shelf]\nsource = "openapi"\nspec = "shelf.json"\nbase_url = "{api.url}"\n'
-    project = Project(tmp_path, f'{LIMITS}[policy]\nnew = "deny"\n{server}')
+    project = Forked(tmp_path, f'{LIMITS}[policy]\nnew = "deny"\n{server}')
     warned = json.loads(project.run("doctor", "--json").stdout)["checks"]
     assert "[policy] new does nothing" in [each["check"] for each in warned]
     assert project.run("policy", "accept").returncode == 0
@@ -281,7 +285,7 @@ reason = "my own"
 match = "shelf"
 then = "allow"
 """
-    project = Project(tmp_path, LIMITS + rules + SHELF.format(url=api.url), {"PYTHONPATH": str(tmp_path / "site")})
+    project = Forked(tmp_path, LIMITS + rules + SHELF.format(url=api.url), {"PYTHONPATH": str(tmp_path / "site")})
     async with project.stdio() as agent:
         assert "acme wants to know" in (await agent.run("import shelf\nshelf.big(count=1)"))["waiting"]["what"][0]
         assert "acme is in a hurry" in str((await agent.run("import shelf\nshelf.slow(ms=1)"))["error"])

@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from .forked import project, shelf
 from .product import Agent, Project
+
+__all__ = ["project", "shelf"]
 
 pytestmark = pytest.mark.anyio
 

@@ -22,6 +22,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from .api import FORMS
+from .forked import Forked
 from .product import Project, module
 from .test_canary import leaks, written
 
@@ -80,7 +81,7 @@ def project(folder: Path, url: str, *kinds: str, head: str = "", **env: str) -> 
         config += f'[servers.{kind}]\nsource = "openapi"\nspec = "{folder}/openapi.json"\nbase_url = "{url}/api"\n'
         config += f'[servers.{kind}.auth]\ntype = "session"\nusername = "alice"\npassword = "${{PASSWORD}}"\nlogout_url = "/logout"\n'
         config += KINDS[kind] or 'login_url = "/login"\n'
-    return Project(folder, config, env)
+    return Forked(folder, config, env)
 
 
 MANY = "import asyncio\nimport plain\nresult = await asyncio.gather(*(plain.me() for n in range(100)))"
@@ -162,7 +163,11 @@ async def test_nothing_comes_out(tmp_path: Path, application: tuple[Any, str]) -
     app, url = application
     place = project(tmp_path, url, *KINDS, head='log_level = "debug"\n', PASSWORD=PASSWORD, DOORWARD_DEBUG="1")
     wire = ["sh", "-c", f"{shlex.join(place.command('serve'))} | tee wire"]
-    ran = [place.run("compile"), place.run("doctor"), place.run("call", "plain.leak", "form=base64")]
+    ran = [
+        place.run("compile"),
+        place.run("doctor"),
+        place.run("call", "plain.leak", "form=base64"),
+    ]
     async with place.stdio(command=wire) as agent:
         for _ in range(2):
             for kind in KINDS:
@@ -226,7 +231,7 @@ async def test_an_mcp_server(tmp_path: Path) -> None:
     """The same before an MCP server: a login, and another one when the first has ended. CONTRACT: AUT-07, MCP-03."""
     with mcp_server() as (given, url):
         auth = '{ type = "session", login_url = "/login", username = "alice", password = "${PASSWORD}", cookie_name = "sid" }'
-        place = Project(
+        place = Forked(
             tmp_path, f'[servers.tools]\nsource = "mcp"\nurl = "{url}"\nauth = {auth}\n', {"PASSWORD": PASSWORD}
         )
         assert place.run("compile").returncode == 0

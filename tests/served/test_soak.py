@@ -18,12 +18,12 @@ import pytest
 import tomli_w
 
 from .conftest import LIMITS, SHELF
-from .product import Api, Project, needs_proc, until
-from .soak import Soak, audited
+from .product import Api, needs_proc, until
+from .soak import Soak, Soaked, audited
 from .test_faults import held
 from .test_http_auth import token
 
-RUNS = int(os.environ.get("DOORWARD_SOAK_RUNS", "400"))
+RUNS = int(os.environ.get("DOORWARD_SOAK_RUNS", "200"))
 CLIENTS = 8
 CYCLES = 4 if RUNS < 2000 else 10
 """How often each fault comes; in the first half the gateway is restarted after each cycle."""
@@ -35,7 +35,7 @@ MORE_OBJECTS = 100
 """The same for objects of one type: the last request of each client may be there still, with all that its run was made
 of, some of it eight times. What each answer leaves behind shows all the same."""
 
-STEP = max(6, RUNS // CYCLES // 12)
+STEP = max(4, RUNS // CYCLES // 12)
 """Answers for which a fault lasts, and the calm after it."""
 
 RESTARTS = [
@@ -137,7 +137,7 @@ async def test_a_soak(
     with Api(tmp_path / "created") as api:
         executors = {"nsjail": {"pool": 2, "most": 6}} | ({"docker": engine.settings(pool=2)} if engine else {})
         config = f"{LIMITS}{KEPT}{SHELF.format(url=api.url)}\n{tomli_w.dumps({'executors': executors})}"
-        project = Project(tmp_path / "project", config)
+        project = Soaked(tmp_path / "project", config)
         project.change('state = "state"', f'state = "{small_disk.folder}/state"')
         project.state = small_disk.folder / "state"
         tokens = [token(project, name)["token"] for name in ("alice", "bob", "carol", "dave")]

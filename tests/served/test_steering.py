@@ -12,7 +12,8 @@ from urllib.parse import parse_qs, unquote
 
 import pytest
 
-from .product import Answering, Project, web
+from .forked import Forked
+from .product import Answering, web
 
 pytestmark = pytest.mark.anyio
 
@@ -116,7 +117,7 @@ async def test_no_word_of_a_request_leads_past_policy(tmp_path: Path, obedient: 
     """No value, no declared header or field and no free object reaches what policy or `read_only` closes; plain calls
     go through. CONTRACT: SEC-08."""
     (tmp_path / "u.json").write_text(json.dumps(DOCUMENT))
-    project = Project(
+    project = Forked(
         tmp_path, f'{policy}[servers.u]\nsource = "openapi"\nspec = "u.json"\nbase_url = "{obedient}"\n{server}'
     )
     report = json.loads(project.run("compile", "--json").stdout)["servers"]["u"]

@@ -15,7 +15,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from .product import DOORWARD, Answering, web
+from .forked import Forked
+from .product import Answering, web
 
 BASIC = base64.b64encode(b"me:pass-w0rd-0f-me").decode()
 WANTED = {  # what the API wants to see: the path is the name of the scheme
@@ -73,6 +74,7 @@ def url() -> Iterator[str]:
 class Folder:
     def __init__(self, folder: Path, kind: str, new: bool = True, **more: Any) -> None:
         self.folder = folder
+        self.doorward = Forked(folder / ".none", "").command()[:-2]
         self.environment = {
             key: value for key, value in os.environ.items() if not key.startswith(("API_", "DOORWARD_CONFIG"))
         }
@@ -92,7 +94,7 @@ class Folder:
 
     def run(self, *words: str, code: int = 0) -> str:
         done = subprocess.run(
-            [*DOORWARD, *words], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=60
+            [*self.doorward, *words], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=60
         )
         assert done.returncode == code, done
         return done.stdout + done.stderr

@@ -15,7 +15,10 @@ from doorward_testing import reserve_port
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from .forked import project
 from .product import Project, connected
+
+__all__ = ["project"]
 
 pytestmark = pytest.mark.anyio
 

@@ -17,6 +17,7 @@ import pytest
 from doorward_jail.nsjail import binary
 from doorward_testing import reserve_port
 
+from .forked import Forked
 from .product import Answering, Project, web
 from .test_http import HELLO
 from .test_http_auth import token
@@ -80,7 +81,7 @@ def said(project: Project, *words: str) -> str:
 
 def test_no_configuration(tmp_path: Path) -> None:
     """Doorward that is started elsewhere, and a program that names what there is not. CONTRACT: CLI-12."""
-    project = Project(tmp_path, "")
+    project = Forked(tmp_path, "")
     told = said(project, "run", str(_program(tmp_path, "import github")))
     told += said(project, "call", "github.issues_list")
     project.file.unlink()
@@ -98,7 +99,7 @@ async def test_servers_that_do_not_start(tmp_path: Path) -> None:
             name: text.replace("{python}", sys.executable).replace("{url}", url) for name, text in STARTS.items()
         }
         tables = "".join(f'[servers.{name}]\nsource = "mcp"\n{text}\n' for name, text in servers.items())
-        project = Project(tmp_path, tables + f'[servers.page]\nsource = "openapi"\nspec = "{url}/docs"\n')
+        project = Forked(tmp_path, tables + f'[servers.page]\nsource = "openapi"\nspec = "{url}/docs"\n')
         async with project.stdio() as agent:
             listed = {server["name"]: server["broken"] for server in (await agent.call("list_servers"))["servers"]}
     assert_found('"Connection closed"', listed["ends"])
@@ -114,7 +115,7 @@ async def test_servers_that_do_not_start(tmp_path: Path) -> None:
 
 def test_searches_that_find_nothing(tmp_path: Path) -> None:
     """In a catalog that is empty, and in one that is not."""
-    project = Project(tmp_path, "")
+    project = Forked(tmp_path, "")
     told = said(project, "search", "issues") + said(project, "list")
     assert_found("A search finds nothing", told, 2)
     with web(Refusing) as url:
@@ -124,7 +125,7 @@ def test_searches_that_find_nothing(tmp_path: Path) -> None:
 
 def test_programs_that_need_more(tmp_path: Path) -> None:
     """Modules that the sandbox does not have, and limits."""
-    project = Project(tmp_path, "[limits]\ntimeout = 0.5\ncalls = 1\n")
+    project = Forked(tmp_path, "[limits]\ntimeout = 0.5\ncalls = 1\n")
     assert_found('"Module not found"', said(project, "run", str(_program(tmp_path, "import pandas"))))
     assert_found("Limits", said(project, "run", str(_program(tmp_path, "while True: pass"))))
 
@@ -134,7 +135,7 @@ def test_sandboxes_that_do_not_open(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     from doorward import ExecutorError
 
     code = str(_program(tmp_path, "1"))
-    project = Project(tmp_path, "")
+    project = Forked(tmp_path, "")
     project.change('executor = "monty"', 'executor = "nsjail"', last='[executors.nsjail]\nnsjail = "/no/such/nsjail"\n')
     assert_found("nsjail", said(project, "run", code))
     project.change("/no/such/nsjail", "/bin/false")
@@ -152,7 +153,7 @@ def test_sandboxes_that_do_not_open(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_port_that_is_taken(tmp_path: Path) -> None:
     """Two processes cannot listen at one address."""
-    project = Project(tmp_path, "")
+    project = Forked(tmp_path, "")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         told = said(project, "serve", "--transport", "http", "--port", str(taken.getsockname()[1]))
     assert_found("A port in use", told)
@@ -162,7 +163,7 @@ def test_credentials_that_are_refused(tmp_path: Path) -> None:
     """A variable without a value, a token that the API refuses, and a client whose token is none of ours."""
     with web(Refusing) as url:
         auth = 'auth = { type = "bearer", token = "${NO_SUCH_TOKEN}" }'
-        project = Project(tmp_path, f'[servers.api]\nsource = "openapi"\nspec = "{url}/openapi.json"\n{auth}\n')
+        project = Forked(tmp_path, f'[servers.api]\nsource = "openapi"\nspec = "{url}/openapi.json"\n{auth}\n')
         assert_found("Credentials", said(project, "call", "api.things"))
         project.env["NO_SUCH_TOKEN"] = "wrong"
         assert_found("Credentials", said(project, "call", "api.things"))
@@ -181,7 +182,7 @@ def test_certificates_and_addresses(tmp_path: Path, tls_files: Path) -> None:
     Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     places = {"secret": f"https://127.0.0.1:{server.server_port}", "nobody": f"http://127.0.0.1:{reserve_port()}"}
     tables = [f'[servers.{name}]\nsource = "openapi"\nspec = "{url}/openapi.json"\n' for name, url in places.items()]
-    project = Project(tmp_path, "".join(tables))
+    project = Forked(tmp_path, "".join(tables))
     try:
         assert_found("Certificates and proxies", said(project, "compile"), 2)
         project.env["SSL_CERT_FILE"] = str(tls_files / "server.pem")
@@ -198,7 +199,7 @@ def test_packages_that_do_not_fit_together(tmp_path: Path) -> None:
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: odd-plugin\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text("[doorward.plugins]\nodd = odd\n")
-    project = Project(tmp_path / "project", "", {"PYTHONPATH": str(tmp_path)})
+    project = Forked(tmp_path / "project", "", {"PYTHONPATH": str(tmp_path)})
     project.change('plugins = ["ast"', 'plugins = ["odd", "ast"')
     assert_found("A wrong Python, or packages that do not fit together", said(project, "list"))
 

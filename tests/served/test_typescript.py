@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from .conftest import LIMITS, SHELF
+from .forked import Forked
 from .product import Agent, Api, Project, apart
 
 pytestmark = [
@@ -23,7 +24,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def project(api: Api, tmp_path_factory: pytest.TempPathFactory) -> Project:
     shelf = SHELF.format(url=api.url)
-    project = Project(
+    project = Forked(
         tmp_path_factory.mktemp("typescript"), LIMITS + shelf + shelf.replace("servers.shelf", "servers.my-shelf")
     )
     project.change('executor = "monty"', 'executor = ["monty", "deno"]')

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from .forked import Forked
 from .product import Answering, Project, needs_proc, web
 
 pytestmark = [pytest.mark.anyio, needs_proc]
@@ -62,7 +63,7 @@ class Things(Answering):
         if self.victim == what:
             Things.victim = ""
             self.close_connection = True
-            os.kill(int(self.headers["X-Caller"]), signal.SIGKILL)
+            os.kill(Forked.pid(int(self.headers["X-Caller"])), signal.SIGKILL)
             return
         self.answer(answer, status)
 
@@ -110,7 +111,7 @@ def world(tmp_path: Path) -> Iterator[Project]:
                 | {"paths": paths}
             )
         )
-        yield Project(
+        yield Forked(
             tmp_path,
             f"""
 runs.durable = "always"

@@ -17,6 +17,7 @@ import pytest
 from doorward_testing import reserve_port
 
 from .conftest import LIMITS
+from .forked import Forked
 from .product import Agent, Project, apart, descendants, end, until
 
 pytestmark = pytest.mark.anyio
@@ -64,7 +65,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         config = LIMITS + _server("started", command=sdk, env={"TOKEN": "${TOKEN}", "ERA": "legacy"})
         config += _server("newer", command=sdk) + _server("chatty", command=[*raw, "banner"])
         config += _server("remote", url=http, headers={"X-Token": "${TOKEN}"}) + _server("older", url=sse)
-        project = Project(tmp_path_factory.mktemp("upstreams"), config, {"TOKEN": SECRET, "OURS": "not theirs"})
+        project = Forked(tmp_path_factory.mktemp("upstreams"), config, {"TOKEN": SECRET, "OURS": "not theirs"})
         compiled = project.run("compile", "--json")
         assert compiled.returncode == 0, compiled
         yield project

@@ -16,7 +16,7 @@ from doorward_jail.connections.inbox import MAX_PARTS, Inbox
 from doorward_jail.inside.channel import Channel
 from doorward_jail.inside.protocol import BadFrame, Frames, encode
 from doorward_jail.seccomp import ARCHITECTURES, bpf, calls
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 VALUES = st.recursive(
@@ -29,11 +29,12 @@ VALUES = st.recursive(
         st.lists(inner, max_size=4)
         | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=4)
     ),
-    max_leaves=20,
+    max_leaves=8,
 )
 
 
 @pytest.mark.slow
+@settings(max_examples=30)
 @given(
     st.lists(
         st.tuples(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), VALUES), st.binary()), max_size=5

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from anyio.lowlevel import checkpoint
 from doorward import (
     Busy,
     ExecutorError,
@@ -76,9 +77,25 @@ each_mode = pytest.mark.parametrize("mode", [PASSED, RELAYED, ONE_EACH], ids=["p
 
 class TestPassed(FullPythonConformance):
     settings: ClassVar[dict[str, Any]] = PASSED
+    shared: ClassVar[Any]
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def anyio_backend(cls) -> str:
+        return "asyncio"
+
+    @pytest.fixture(scope="class", autouse=True)
+    async def _shared(self, request: pytest.FixtureRequest) -> AsyncIterator[None]:
+        """One executor for all tests, each of which closes it: its start would take most of a test."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("HOST_CANARY", "x")  # what a test looks for is there when jails are started
+            request.cls.shared = executor = unshared_executor(**self.settings)
+            patch.setattr(executor, "close", checkpoint)
+            yield
+        await executor.close()
 
     def executor(self, host: Any) -> Any:
-        return unshared_executor(**self.settings)
+        return self.shared
 
 
 class TestRelayed(TestPassed):

@@ -211,9 +211,8 @@ async def test_an_end_that_is_no_limit_is_no_proof() -> None:
 
 
 @pytest.mark.slow
-def test_the_command(project: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command(project: Cli, doorward_host: Any) -> None:
     """`doorward sandbox` lists, builds and probes executors, and ends with 1 if isolation does not hold."""
-    monkeypatch.setattr(trials_of_limits, "DEADLINE_SECONDS", 2.0)  # a busy machine starts the program late
     doorward_host.install("executor", "bare", Bare)
     doorward_host.install("executor", "holding", Holding)
     doorward_host.write('executor = ["holding"]\nplugins = []\n[limits]\nmemory = "64MiB"\nprocesses = 16')
@@ -233,7 +232,7 @@ def test_the_command(project: Cli, doorward_host: Any, monkeypatch: pytest.Monke
     about = ended.json["executors"][0]
     assert (ended.code, ended.json["ok"], about["ok"], about["uses"]) == (1, False, False, ["a plain process"])
     assert about["probes"][0].keys() == {"probe", "held", "says", "ms"}
-    assert "✗ deadline: " in project("sandbox", "probe", "bare").out
+    assert "✗ network: " in project("sandbox", "probe", "bare").out
 
     doorward_host.install("executor", "sick", type("Sick", (Bare,), {"check": _sick}))
     ended = project("sandbox", "probe", "sick")

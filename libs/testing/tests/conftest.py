@@ -22,9 +22,11 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def _loaded() -> None:
-    """What the inner runs import is forgotten after them, and these can be loaded but once in a process."""
-    for module in ("doorward.gateway", "httpx2", "jsonschema_rs", "numpy"):
+    """What the inner runs import is forgotten after them: some of this can be loaded but once in a process, and the
+    rest takes long."""
+    for module in ("doorward.gateway", "http.server", "httpx2", "jsonschema_rs", "numpy.typing", "tomlkit"):
         import_module(module)
+    import_module("httpx2").Client().close()
 
 
 @pytest.fixture

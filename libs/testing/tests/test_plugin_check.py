@@ -5,15 +5,21 @@ from __future__ import annotations
 import os
 import re
 import textwrap
+from collections import defaultdict
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from doorward_testing import Cli, Host
-from doorward_testing.authoring.candidate import candidate
+from doorward_testing.authoring import suite
+from doorward_testing.authoring.candidate import KIND_OF, candidate
 from doorward_testing.authoring.checking import checked
 from doorward_testing.authoring.command import plugin
+from doorward_testing.authoring.findings import Found
+from doorward_testing.authoring.probe import _probed
+from doorward_testing.authoring.subprocesses import place
 
 pytestmark = pytest.mark.slow
 
@@ -78,7 +84,7 @@ MISTAKES = {
         "doorward.cache", CACHE, "does not import: ModuleNotFoundError", "Is acme_y:X what", point="acme_y:X"
     ),
     "an entry point without its class": Mistake(
-        "doorward.cache", CACHE, "does not import: AttributeError", "Is acme_x:Y what", point="acme_x:Y"
+        "doorward.cache", CACHE, "does not import: AttributeError", r"Is acme_x\d+:Y what", point="acme_x:Y"
     ),
     "an odd entry point": Mistake("doorward.cache", CACHE, "'acme x' names nothing", point="acme x"),
     "an odd name": Mistake("doorward.cache", CACHE, "cannot be written", points='"a b" = "acme_x:X"'),
@@ -163,12 +169,64 @@ def package(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
+IN_A_PROCESS = (
+    "an import that fails", "an import that kills", "an import that prints", "a heavy import", "a slow import",
+    "threads that go on", "a missing method", "an async hook", "no command",
+)  # fmt: skip
+"""Mistakes that are found in a process as of the command: all that would do something to that of the tests, and one of
+each way in which plugins are loaded."""
+
+IN_METADATA = [about for about, wrong in MISTAKES.items() if wrong.project != PROJECT]
+ALONE = (
+    "a wrong group", "another wrong group", "no group", "no entry point", "an odd entry point", "an odd name",
+    "a name that is taken", "no distribution",
+)  # fmt: skip
+"""What other plugins of the same package would hide, or suffer from."""
+
+LOADED = [about for about in MISTAKES if about not in (*IN_A_PROCESS, *IN_METADATA, *ALONE)]
+
+
+def plugins(folder: Path, some: list[str]) -> Path:
+    """The source folder of a package with a plugin for each of some mistakes, which is called `x` and its number."""
+    tables: dict[str, list[str]] = defaultdict(list)
+    for number, about in enumerate(some):
+        wrong = MISTAKES[about]
+        (folder / f"src/acme_x{number}").mkdir(parents=True)
+        (folder / f"src/acme_x{number}/__init__.py").write_text(wrong.code, encoding="utf-8")
+        point = wrong.point.replace("acme_x", f"acme_x{number}")
+        tables[f'[project.entry-points."{wrong.group}"]'].append(f"x{number} = {point!r}")
+    text = "".join(f"{table}\n" + "\n".join(points) + "\n" for table, points in tables.items())
+    (folder / "pyproject.toml").write_text(PROJECT + text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def probed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Found]]:
+    """What is found where a process loads each plugin."""
+    folder = plugins(tmp_path_factory.mktemp("probed") / "acme", [*IN_A_PROCESS])
+    found = [*checked(candidate(str(folder)), tests=False)]
+    return {about: [one for one in found if one.check.split()[-1] == f"x{n}"] for n, about in enumerate(IN_A_PROCESS)}
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Found]]:
+    """The same, where our own process does what that does."""
+    about = candidate(str(plugins(tmp_path_factory.mktemp("loaded") / "acme", LOADED)))
+    with place(about) as there, pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(there.environ["PYTHONPATH"].split(os.pathsep)[0])
+        return {about: [*_probed(KIND_OF[MISTAKES[about].group], f"x{n}", 1000.0)] for n, about in enumerate(LOADED)}
+
+
 @pytest.mark.parametrize("about", MISTAKES)
-def test_a_mistake(package: Any, about: str) -> None:
+def test_a_mistake(request: Any, package: Any, about: str) -> None:
     """Each is told in one line, with what to do, and never as a traceback."""
     wrong = MISTAKES[about]
-    folder = package(wrong.group, wrong.code, wrong.point, wrong.project, wrong.points)
-    found = [*checked(candidate(str(folder)), tests=False)]
+    if about in IN_A_PROCESS or about in LOADED:
+        found = request.getfixturevalue("probed" if about in IN_A_PROCESS else "loaded")[about]
+    else:
+        folder = package(wrong.group, wrong.code, wrong.point, wrong.project, wrong.points)
+        told_first = 2 if about in IN_METADATA else None  # of Doorward and of Python, before anything is loaded
+        found = [*islice(checked(candidate(str(folder)), tests=False), told_first)]
     told = [one for one in found if one.status == wrong.status and re.search(wrong.says, one.says)]
     assert len(told) == 1, found
     assert re.search(wrong.do, told[0].do), told
@@ -222,7 +280,10 @@ def test_its_own_tests(package: Any, text: str) -> None:
     (folder / "tests").mkdir()
     (folder / "tests/test_it.py").write_text(text)
     status, says = TESTS[text]
-    (line,) = [one for one in checked(candidate(str(folder))) if one.check == "its own tests"]
+    about = candidate(str(folder))
+    with place(about) as there:
+        (line,) = [*suite.tested(about, there)]
+    assert line.check == "its own tests"
     assert (line.status, bool(re.search(says, line.says))) == (status, True), line
 
 
@@ -248,7 +309,7 @@ def test_what_is_installed(check: Any) -> None:
     told = check("plugin", "--json").json
     assert (told["distribution"], told["ok"]) == ("doorward-testing", True)
     assert {"status", "check", "says", "do"} == set(told["checks"][0])
-    assert check("Doorward_Testing").code == 0
+    assert candidate("Doorward_Testing") == candidate("command/plugin")
 
 
 def test_what_is_wrong_ends_with_1(check: Any, package: Any) -> None:
@@ -257,6 +318,8 @@ def test_what_is_wrong_ends_with_1(check: Any, package: Any) -> None:
     ended = check(str(folder))
     assert ended.code == 1
     assert "ValueError: �[31mred line (__init__.py:1)" in ended.out, ended.out
+    pyproject = folder / "pyproject.toml"
+    pyproject.write_text(pyproject.read_text().replace("doorward.cache", "doorward.caches"))
     assert check(str(folder), "--json").json["ok"] is False
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -192,7 +193,7 @@ def test_clients_are_listed(ready: Home) -> None:
     listed = {each["client"]: each["state"] for each in ready.run("connect", "--json").json["clients"]}
     assert "Expecting property name" in listed.pop("gemini")
     assert listed == {"cursor": "yes", "codex": "no"}
-    assert "claude-code" in Home(ready.folder / "new", ready.project).run("connect").out
+    assert "claude-code" in replace(ready, folder=ready.folder / "new").run("connect").out
 
 
 def test_a_configuration_must_be_there(home: Home) -> None:

@@ -107,8 +107,8 @@ class Listening:
         self._env = {**os.environ, "ERA": era, **(env or {})}
         self.start()
 
-    def start(self) -> None:
-        self.process = subprocess.Popen(self._command, env=self._env)
+    def start(self, **more: str) -> None:
+        self.process = subprocess.Popen(self._command, env=self._env | more)
         until = time.monotonic() + 100
         while True:
             try:

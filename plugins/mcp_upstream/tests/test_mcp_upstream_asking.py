@@ -16,6 +16,7 @@ from doorward_mcp_upstream.upstream import Upstream
 from .conftest import Listening, LoginPrompt, Upstreams, call_of, text_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
+SAMPLED = {"role": "assistant", "content": {"type": "text", "text": "Hi."}, "model": "m", "stopReason": "endTurn"}
 PLACES = ["stdio", "stdio-legacy", "http_modern", "http_legacy", "http_sse"]
 
 
@@ -52,37 +53,36 @@ class Together(LoginPrompt):
 
 
 async def test_who_called_is_asked(made: Any) -> None:
-    """In both eras, over every transport; what it takes to answer does not count as the call's time."""
+    """In both eras, over every transport; what it takes to answer does not count as the call's time. Sampling is one of
+    the questions where that is configured."""
     person = LoginPrompt(seconds=2.5)
-    upstream = made(timeout=2)
+    upstream = made(timeout=2, sampling=True)
     await upstream.listing()
     assert json.loads(text_of(await ask(upstream, person))) == {"action": "accept", "content": {"name": "Ann"}}
     [(method, params)] = person.asked
     assert method == "elicitation/create"
     assert params["message"] == "Who?"
     assert params["requestedSchema"]["properties"] == {"name": {"type": "string"}}
+    model = LoginPrompt(SAMPLED)
+    found = json.loads(text_of(await ask(upstream, model, "sample")))
+    assert found["content"]["text"] == "Hi."
+    assert [method for method, _ in model.asked] == ["sampling/createMessage"]
 
 
 async def test_where_nobody_can_be_asked_it_is_declined(made: Any) -> None:
+    """So is sampling, unless it is configured."""
     upstream = made()
     for client in (None, LoginPrompt(ServerError("cannot show forms"))):
         assert json.loads(text_of(await ask(upstream, client))) == {"action": "decline"}
-
-
-async def test_sampling_is_refused_unless_configured(made: Any) -> None:
-    answer = {"role": "assistant", "content": {"type": "text", "text": "Hi."}, "model": "m", "stopReason": "endTurn"}
-    person = LoginPrompt(answer)
+    person = LoginPrompt(SAMPLED)
     refused: Any = None
     try:
-        refused = await ask(made(), person, "sample")
+        refused = await ask(upstream, person, "sample")
     except ServerError:
         pass
     else:
         assert refused["isError"] is True
     assert person.asked == []
-    found = json.loads(text_of(await ask(made(sampling=True), person, "sample")))
-    assert found["content"]["text"] == "Hi."
-    assert [method for method, _ in person.asked] == ["sampling/createMessage"]
 
 
 @pytest.mark.parametrize("place", ["stdio", "http_legacy"])

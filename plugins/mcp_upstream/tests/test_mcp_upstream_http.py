@@ -147,10 +147,10 @@ async def test_the_next_call_after_a_restart_works(upstreams: Upstreams, kind: s
     try:
         upstream = upstreams(url=server.url)
         await tool(upstream, "echo")
-        under_way = [asyncio.create_task(tool(upstream, "slow", safe, seconds=5)) for safe in (True, False)]
+        under_way = [asyncio.create_task(tool(upstream, "slow", safe, seconds=60)) for safe in (True, False)]
         await until(lambda: log.read_text().count('"slow"') == 2)
         server.kill()
-        server.start()
+        server.start(HURRY="1")
         await asyncio.sleep(0.1)  # nothing could be noticed so far
         assert await tool(upstream, "write", id="1")
         assert await under_way[0] == "done"

@@ -232,13 +232,17 @@ def numbered(count):
 
 MANY: dict[str, Callable[[], Any]] = {
     "parameters": lambda: {"/p": {"get": {"parameters": numbered(20_000)}}},
-    "operations": lambda: {f"/p{i}": {"get": {"operationId": "a" + "!" * (i % 190) + "?" * (i // 190)}} for i in range(10_000)},
+    "operations": lambda: {
+        f"/p{i}": {"get": {"operationId": "a" + "!" * (i % 190) + "?" * (i // 190)}} for i in range(10_000)
+    },
     "shared": lambda: {f"/p{i}": {"get": {"parameters": [{"$ref": "#/x/long"}]}} for i in range(10_000)},
     "unknown": lambda: {
         f"/p{i}": {"get": {"parameters": [{"name": "q", "in": "query", "schema": {"$ref": f"#no{i}"}}]}}
         for i in range(10_000)
     },
-    "definitions": lambda: {"/p": {"get": {"parameters": [{"name": "q", "in": "query", "schema": {"$ref": "#/x/0/same"}}]}}},
+    "definitions": lambda: {
+        "/p": {"get": {"parameters": [{"name": "q", "in": "query", "schema": {"$ref": "#/x/0/same"}}]}}
+    },
 }
 
 

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from doorward import Limits, Program, ProgramResult
 from doorward_sandbox_deno import DenoExecutor, DenoSettings
-from doorward_testing import Door
+from doorward_testing import Door, Host
 
 collect_ignore_glob = [] if sys.platform == "linux" else ["test_deno_*"]
 
 Run = Callable[..., Awaitable[ProgramResult]]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def anyio_backend() -> str:
     return "asyncio"
 
@@ -28,14 +28,29 @@ def cgroup(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture(scope="module")
+async def executors(
+    tmp_path_factory: pytest.TempPathFactory, anyio_backend: str
+) -> AsyncIterator[Callable[[str], DenoExecutor]]:
+    """The executors of a file's tests, one for each way to have control groups: to start one would take most of a test."""
+    made: dict[str, DenoExecutor] = {}
+
+    def executor(cgroup: str) -> DenoExecutor:
+        if cgroup not in made:
+            context = Host(tmp_path_factory.mktemp("host")).context(
+                DenoSettings, {"pool": 1, "cgroup": cgroup}, name="deno"
+            )
+            made[cgroup] = DenoExecutor(context)
+        return made[cgroup]
+
+    yield executor
+    for each in made.values():
+        await each.close()
+
+
 @pytest.fixture
-async def executor(host: Any, request: pytest.FixtureRequest) -> AsyncIterator[DenoExecutor]:
-    settings = {"pool": 1}
-    if "cgroup" in request.fixturenames:
-        settings["cgroup"] = request.getfixturevalue("cgroup")
-    made = DenoExecutor(host.context(DenoSettings, settings, name="deno"))
-    yield made
-    await made.close()
+def executor(executors: Callable[[str], DenoExecutor], request: pytest.FixtureRequest) -> DenoExecutor:
+    return executors(request.getfixturevalue("cgroup") if "cgroup" in request.fixturenames else "auto")
 
 
 @pytest.fixture

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import AsyncIterator
+from typing import Any, ClassVar
 
 import pytest
+from anyio.lowlevel import checkpoint
 from doorward_sandbox_deno import DenoExecutor, DenoSettings
-from doorward_testing import ExecutorConformance, check_driver, check_light_import
+from doorward_testing import ExecutorConformance, Host, check_driver, check_light_import
 
 pytestmark = pytest.mark.slow
 
@@ -16,14 +18,35 @@ class TestTypeScript(ExecutorConformance):
 
     language = "typescript"
 
-    def executor(self, host: Any) -> DenoExecutor:
-        return DenoExecutor(host.context(DenoSettings, {"pool": 1}, name="deno"))
+    shared: ClassVar[Any]
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def anyio_backend(cls) -> str:
+        return "asyncio"
+
+    @pytest.fixture(scope="class", autouse=True)
+    async def _shared(
+        self, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    ) -> AsyncIterator[None]:
+        """One executor for all tests, each of which closes it: its start would take most of a test."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("HOST_CANARY", "x")  # what a test looks for is there when jails are started
+            context = Host(tmp_path_factory.mktemp("host")).context(DenoSettings, {"pool": 1}, name="deno")
+            request.cls.shared = executor = DenoExecutor(context)
+            patch.setattr(executor, "close", checkpoint)
+            yield
+        await executor.close()
+
+    def executor(self, host: Any) -> Any:
+        return self.shared
 
 
 class TestJavaScript(TestTypeScript):
-    """Programs in JavaScript."""
+    """Programs in JavaScript. What the isolation is probed with is the same in both."""
 
     language = "javascript"
+    test_isolation = None  # type: ignore[assignment]
 
 
 def test_driver() -> None:

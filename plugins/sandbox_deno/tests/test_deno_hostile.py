@@ -20,13 +20,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 MEMORY = {
     "arrays": "let x = [0, 1.5]; while (true) x = x.concat(x)",
-    "objects": "const a = []; while (true) a.push({ a: new Array(10).fill({}) })",
+    "objects": "const a = []; while (true) a.push({ a: new Array(10000).fill({}) })",
     "buffers": "const a = []; while (true) a.push(new Uint8Array(4 << 20).fill(7))",
     "one buffer": "new Uint8Array(2 ** 32).fill(1)",
     "shared memory": "const a = []; while (true) a.push(new Uint8Array(new SharedArrayBuffer(4 << 20)).fill(7))",
     "blobs": "const a = []; const p = new Uint8Array(4 << 20).fill(1); while (true) a.push(new Blob([p]))",
-    "promises": "let p = Promise.resolve(); for (;;) p = p.then(() => 1)",
-    "threads": "const w = await (0, eval)(`import('node:worker_threads')`); for (;;) new w.Worker('for (;;);', { eval: true })",
+    "promises": "let p = Promise.resolve(); for (;;) { const held = new Array(1000).fill(1); p = p.then(() => held) }",
+    "threads": "const w = await (0, eval)(`import('node:worker_threads')`); for (;;) new w.Worker('Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)', { eval: true })",
 }
 
 OTHERS = {
@@ -69,10 +69,12 @@ async def test_others(run: Run, cgroup: str, what: str) -> None:
 
 
 @pytest.mark.parametrize("what", HANGING)
-async def test_hanging(run: Run, what: str) -> None:
+async def test_hanging(run: Run, what: str, until: Any) -> None:
     """A program that does not end is ended when it is cancelled."""
-    running = asyncio.ensure_future(run(HANGING[what], language="javascript"))
-    await asyncio.sleep(0.5)
+    door = Door()
+    running = asyncio.ensure_future(run(f"console.log('begun');\n{HANGING[what]}", door=door, language="javascript"))
+    await until(lambda: door.printed)
+    await asyncio.sleep(0.1)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running

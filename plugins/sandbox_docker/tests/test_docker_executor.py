@@ -11,15 +11,16 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from anyio.lowlevel import checkpoint
 from doorward import LimitExceeded, Limits, Program, SandboxDied
 from doorward_jail.probes import probe
 from doorward_sandbox_docker import DockerExecutor, DockerSettings
-from doorward_testing import Door, FullPythonConformance, check_driver, check_light_import
+from doorward_testing import Door, FullPythonConformance, Host, check_driver, check_light_import
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
@@ -29,12 +30,28 @@ Run = Callable[..., Any]
 class TestDocker(FullPythonConformance):
     """Docker keeps what the protocol promises."""
 
-    @pytest.fixture(autouse=True)
-    def _engine(self, engine: Any) -> None:
-        self.engine = engine
+    shared: ClassVar[Any]
 
-    def executor(self, host: Any) -> DockerExecutor:
-        return DockerExecutor(host.context(DockerSettings, self.engine.settings(pool=0)))
+    @pytest.fixture(scope="class")
+    @classmethod
+    def anyio_backend(cls) -> str:
+        return "asyncio"
+
+    @pytest.fixture(scope="class", autouse=True)
+    async def _shared(
+        self, engine: Any, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    ) -> AsyncIterator[None]:
+        """One executor for all tests, each of which closes it: its start would take most of a test."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("HOST_CANARY", "x")  # what a test looks for is there when jails are started
+            context = Host(tmp_path_factory.mktemp("host")).context(DockerSettings, engine.settings(pool=0))
+            request.cls.shared = executor = DockerExecutor(context)
+            patch.setattr(executor, "close", checkpoint)
+            yield
+        await executor.close()
+
+    def executor(self, host: Any) -> Any:
+        return self.shared
 
 
 def program(code: str, **more: Any) -> Program:
@@ -228,10 +245,10 @@ async def test_processes_are_limited(run: Run) -> None:
     assert (await run("2", limits=Limits(processes=20)))[0].value == 2
 
 
-@pytest.mark.parametrize("mode", ["warm", "cold"])
-async def test_probes(engine: Any, executing: Any, mode: str) -> None:
-    """All hold in both modes, the limit of processes among them."""
-    async with executing(engine.settings(pool=0, mode=mode)) as run:
+async def test_probes(engine: Any, executing: Any) -> None:
+    """All hold in containers for one run, too, the limit of processes among them. For shared ones `test_isolation` says
+    so."""
+    async with executing(engine.settings(mode="cold")) as run:
         assert [probed for probed in await probe(run.executor, Limits()) if probed.held is False] == []
 
 

@@ -330,18 +330,19 @@ LIMITS = '[limits]\nmemory = "64MiB"\n'
 
 @pytest.mark.slow
 @pytest.mark.anyio
-@pytest.mark.parametrize("session", ["", "new"])
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("session", "code", "said"),
     [
-        ("while True: pass", "the run took more than 1.5 s"),
-        ("10 ** 10 ** 7 % 10 ** 10 ** 6", "the run took more than 1.5 s"),
-        ("import time\ntime.sleep(60)", "the run took more than 1.5 s"),
-        ("x = [0] * 10\nwhile True: x = x + x", "the program needed more memory than its limit of 64 MiB"),
-        ("x = 'x' * 10 ** 9", "the program needed more memory than its limit of 64 MiB"),
+        ("", "while True: pass", "the run took more than 1.5 s"),
+        ("", "10 ** 10 ** 7 % 10 ** 10 ** 6", "the run took more than 1.5 s"),
+        ("", "import time\ntime.sleep(60)", "the run took more than 1.5 s"),
+        ("new", "import time\ntime.sleep(60)", "the run took more than 1.5 s"),
+        ("", "x = [0] * 10\nwhile True: x = x + x", "the program needed more memory than its limit of 64 MiB"),
+        ("new", "x = [0] * 10\nwhile True: x = x + x", "the program needed more memory than its limit of 64 MiB"),
+        ("", "x = 'x' * 10 ** 9", "the program needed more memory than its limit of 64 MiB"),
     ],
 )
-async def test_a_run_that_met_a_limit_says_which(host: Any, code: str, said: str, session: str) -> None:
+async def test_a_run_that_met_a_limit_says_which(host: Any, session: str, code: str, said: str) -> None:
     """The outcome says the limit, and what was printed until then; of a session also that it is gone. CONTRACT: SBX-07,
     SBX-10."""
     host.install_real("monty")
@@ -423,8 +424,8 @@ def test_a_process_that_ran_a_program_ends_well() -> None:
         "    await executor.close()\n"
         "asyncio.run(main())\n"
     )
-    running = [subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) for _ in range(6)]
-    assert [(process.communicate()[1], process.returncode) for process in running] == [(b"", 0)] * 6
+    running = [subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) for _ in range(3)]
+    assert [(process.communicate()[1], process.returncode) for process in running] == [(b"", 0)] * 3
 
 
 @pytest.mark.anyio

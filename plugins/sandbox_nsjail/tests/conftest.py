@@ -63,7 +63,7 @@ class Who:
         return [json.loads(line) for line in out.splitlines()]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def user() -> Who:
     """An ordinary user, and a Python that one can read."""
     if os.geteuid():

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from anyio.lowlevel import checkpoint
 from doorward_sandbox_nsjail import NsjailExecutor, NsjailSettings
-from doorward_testing import FullPythonConformance, check_driver, check_light_import
+from doorward_testing import FullPythonConformance, Host, check_driver, check_light_import
 
 pytestmark = pytest.mark.slow
 
@@ -29,9 +31,29 @@ class TestNsjail(FullPythonConformance):
     """nsjail keeps what the protocol promises."""
 
     settings: ClassVar[dict[str, Any]] = {}
+    shared: ClassVar[Any]
 
-    def executor(self, host: Any) -> NsjailExecutor:
-        return NsjailExecutor(host.context(NsjailSettings, self.settings))
+    @pytest.fixture(scope="class")
+    @classmethod
+    def anyio_backend(cls) -> str:
+        return "asyncio"
+
+    @pytest.fixture(scope="class", autouse=True)
+    async def _shared(
+        self, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    ) -> AsyncIterator[None]:
+        """One executor for all tests, each of which closes it: its start would take most of a test."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("HOST_CANARY", "x")  # what tests look for is there when jails are started
+            patch.setenv("API_TOKEN", "hidden")
+            context = Host(tmp_path_factory.mktemp("host")).context(NsjailSettings, self.settings)
+            request.cls.shared = executor = NsjailExecutor(context)
+            patch.setattr(executor, "close", checkpoint)
+            yield
+        await executor.close()
+
+    def executor(self, host: Any) -> Any:
+        return self.shared
 
     @pytest.mark.anyio
     async def test_what_is_in_the_root(self, host: Any) -> None:
@@ -91,9 +113,9 @@ result = found"""
         assert set(found.values()) <= {"OSError", "PermissionError"}
 
     @pytest.mark.anyio
-    async def test_environment(self, host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_environment(self, host: Any) -> None:
         """None of the gateway's. CONTRACT: SBX-16."""
-        monkeypatch.setenv("API_TOKEN", "hidden")
+        assert os.environ["API_TOKEN"] == "hidden"
         got = await self.value_of(host, "import os\n[dict(os.environ), open('/proc/self/environ').read()]")
         assert "hidden" not in str(got)
         assert not set(got[0]) & (set(os.environ) - {"HOME", "PATH", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "TZ", "PWD"})
@@ -148,8 +170,9 @@ import os, subprocess
 shell = subprocess.run("echo a b | wc -w; exit 3", shell=True, capture_output=True, text=True)
 [shell.stdout.strip(), shell.returncode, os.access("/usr/bin/env", os.W_OK)]"""
 
-    class Trial(TestNsjail):
-        settings: ClassVar[dict[str, Any]] = {"paths": ["/usr/bin"]}
+    class Trial(FullPythonConformance):
+        def executor(self, host: Any) -> NsjailExecutor:
+            return NsjailExecutor(host.context(NsjailSettings, {"paths": ["/usr/bin"]}))
 
     trial = Trial()
     if os.geteuid():

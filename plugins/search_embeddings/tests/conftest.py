@@ -89,7 +89,7 @@ class Endpoint:
         self._server = ThreadingHTTPServer(("127.0.0.1", reserve_port()), Handler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     @property
     def texts(self) -> list[str]:

@@ -75,7 +75,7 @@ attempt("urllib", urllib.request.urlopen, f"http://127.0.0.1:{port}/", timeout=0
 attempt("http.client", lambda: http.client.HTTPConnection("127.0.0.1", port, timeout=0.3).request("GET", "/"))
 for words in (["bash", "-c", f"exec 3<>/dev/tcp/127.0.0.1/{port}"], ["curl", "-m1", f"http://127.0.0.1:{port}"], ["nc", "-w1", "127.0.0.1", str(port)], ["wget", "-T1", f"http://127.0.0.1:{port}"]):
     try:
-        if subprocess.run(words, timeout=2, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
+        if subprocess.run(words, timeout=0.7, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
             reached.append(words[0])
     except FAILURES:
         pass
@@ -142,7 +142,7 @@ for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
 for cid in (0, 1, 2, 3, 0xFFFFFFFF):
     try:
         with socket.socket(40, socket.SOCK_STREAM) as s:
-            s.settimeout(0.3)
+            s.settimeout(0.1)
             s.connect((cid, 47111))
             reached.append(f"vsock {cid}")
     except FAILURES:

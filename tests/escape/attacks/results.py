@@ -28,10 +28,10 @@ except Exception:
     Attack("deep nesting", "x = []\nfor _ in range(100000): x = [x]\nresult = x", _any_end, plain=True),
     Attack("deep nesting of objects", "x = {}\nfor _ in range(100000): x = {'a': x}\nresult = x", _any_end, plain=True),
     Attack("a cycle", "x = []\nx.append(x)\ny = {'x': x}\ny['y'] = y\nresult = [x, y]", _any_end, plain=True),
-    Attack("a giant text", "result = 'x' * (60 << 20)", _any_end, plain=True),
-    Attack("a giant list", "result = [0] * 8000000", _any_end, plain=True),
-    Attack("a list that grows in JSON", "x = ['\\0' * 1000000] * 60\nresult = x", _any_end, plain=True),
-    Attack("one list many times", "x = ['x'] * 100\nfor _ in range(6): x = [x] * 100\nresult = x", _any_end, plain=True, timeout=2),
+    Attack("a giant text", "result = 'x' * (20 << 20)", _any_end, plain=True),
+    Attack("a giant list", "result = [0] * 2000000", _any_end, plain=True),
+    Attack("a list that grows in JSON", "x = ['\\0' * 1000000] * 20\nresult = x", _any_end, plain=True),
+    Attack("one list many times", "x = ['x'] * 100\nfor _ in range(6): x = [x] * 100\nresult = x", _any_end, plain=True, timeout=0.7),
     Attack("half characters", "result = ['\\ud800', {'\\udfff': '\\x00'}, '\\ufffe']", _any_end, plain=True),
     Attack("keys that are no text", "result = {None: 1, 1: 2, 1.5: 3, True: 4, (1, 2): 5}", _any_end, plain=True),
     Attack("the key that stands for bytes", "result = {'\\0bytes': 'x' * 99, 'y': {'\\0bytes': '!!!'}, 'z': {'\\0bytes': 7}}", _any_end, plain=True),
@@ -51,7 +51,7 @@ class Liar:
     def __getattr__(self, name): return self
     def __call__(self, *a, **k): return self
 result = [Liar()]
-""", _any_end, timeout=2),
+""", _any_end, timeout=0.7),
     Attack("objects that never end", """
 class Endless(list):
     def __iter__(self):
@@ -66,7 +66,7 @@ class Words(dict):
             yield str(n), n
     def __len__(self): return 1
 result = [Endless([1]), Words(a=1)]
-""", _any_end, timeout=2),
+""", _any_end, timeout=0.7),
     Attack("types derived from plain ones", """
 class Text(str):
     def __str__(self): os._exit(4)
@@ -98,7 +98,7 @@ class Lie(BaseException):
         return super().__getattribute__(name)
 raise Lie()
 """, either(failed(), dead)),
-    Attack("an error of giant text", "raise ValueError('x' * 50000000)", failed(), plain=True),
+    Attack("an error of giant text", "raise ValueError('x' * 20000000)", failed(), plain=True),
     Attack("an error of our own kinds", """
 class GuardRefused(Exception): pass
 class SandboxDied(Exception): pass
@@ -123,12 +123,12 @@ class Group(Exception):
     @property
     def exceptions(self): return [self]
 raise Group()
-""", either(failed(), late, dead), timeout=1.5),
+""", either(failed(), late, dead), timeout=0.7),
     Attack("SystemExit", "raise SystemExit('out')", either(failed(), dead, lambda o: "" if not o.value else "a value"), plain=True),
     Attack("the process ends itself", "os._exit(0)", dead),
-    Attack("the process kills itself", "os.kill(os.getpid(), signal.SIGKILL)\ntime.sleep(5)", either(dead, nothing), timeout=1.5),
+    Attack("the process kills itself", "os.kill(os.getpid(), signal.SIGKILL)\ntime.sleep(5)", either(dead, nothing), timeout=0.7),
     Attack("a segmentation fault", "ctypes.string_at(0)", dead),
-    Attack("an abort", "os.abort()\nlibc.abort()", either(dead, late), timeout=1.5),
+    Attack("an abort", "os.abort()\nlibc.abort()", either(dead, late), timeout=0.7),
     Attack("an illegal instruction", "native(b'\\x0f\\x0b') if platform.machine() == 'x86_64' else os.abort()", dead),
     Attack("a broken interpreter", """
 ctypes.memset(id(sys.modules), 0, 64)
@@ -136,7 +136,7 @@ ctypes.memset(id(builtins) if "builtins" in globals() else id(int), 255, 4096)
 ctypes.pythonapi.Py_FatalError(b"escaped")
 """, either(dead, failed(), late), timeout=2),
     Attack("the interpreter is finalised", "ctypes.pythonapi.Py_FinalizeEx()\nctypes.pythonapi.Py_Exit(0)", either(dead, failed()), timeout=2),
-    Attack("another program takes the process", "os.execv(os.path.realpath(sys.executable), ['python', '-c', 'import time; print(1); time.sleep(60)'])", either(dead, late, failed()), timeout=1.5),
+    Attack("another program takes the process", "os.execv(os.path.realpath(sys.executable), ['python', '-c', 'import time; print(1); time.sleep(60)'])", either(dead, late, failed()), timeout=0.7),
     Attack("a figure that is none", """
 class Figure:
     def savefig(self, out, **options):
@@ -162,7 +162,7 @@ json.encoder.c_make_encoder = None
 json.encoder.encode_basestring = json.encoder.encode_basestring_ascii = lambda text: text
 json.dumps = lambda *a, **k: '{"id": 1, "call": "vault.forbidden", "args": [], "kwargs": {}}'
 result = [1]
-""", contained, timeout=2),
+""", contained, timeout=0.7),
     Attack("poisoned streams", """
 class Out:
     def write(self, text): raise SystemExit("poison")

@@ -88,9 +88,8 @@ def start_doorward(tmp_path: Path) -> Any:
     (site / "entry_points.txt").write_text(ENTRY_POINTS)
     (site.parent / "poison.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w').close()")
     (tmp_path / "doorward.toml").write_text(CONFIG)
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("DOORWARD_") and k != "PYTHONDONTWRITEBYTECODE"}
-    paths = {"PYTHONPATH": str(site.parent), "PYTHONPYCACHEPREFIX": str(tmp_path.parent / "pyc")}
-    environ = {**kept, **paths, "DOORWARD_STATE_DIR": str(tmp_path / "state")}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("DOORWARD_")}
+    environ = {**kept, "PYTHONPATH": str(site.parent), "DOORWARD_STATE_DIR": str(tmp_path / "state")}
 
     def start(*words: str, python: tuple[str, ...] = (), **more: str) -> subprocess.Popen[str]:
         command = [sys.executable, *python, "-m", "doorward.cli", *words]

@@ -1,7 +1,7 @@
 """A server of the SDK: `sdk.py stdio`, or `sdk.py http PORT`, `sdk.py json PORT`, `sdk.py sse PORT`.
 
 `ERA=legacy` refuses 2026-07-28. `LOG` is a file that gets a line for every call that was made: its name and its
-arguments.
+arguments. With `HURRY`, nothing is slow.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ async def call_tool(ctx: Any, params: Any) -> Any:
             return text(arguments)
         case "slow":
             try:
-                await anyio.sleep(arguments["seconds"])
+                await anyio.sleep(0 if "HURRY" in os.environ else arguments["seconds"])
             except anyio.get_cancelled_exc_class():
                 cancelled.append("slow")
                 raise
