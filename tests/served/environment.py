@@ -106,15 +106,15 @@ class Commands:
         """`doorward WORDS …` in a folder. `places`: where it finds modules first, as by PYTHONPATH."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        asked = {"words": [*words], "environ": dict(environ), "folder": str(folder), "places": [*places]}
+        words = [*words]
+        asked = {"words": words, "environ": dict(environ), "folder": str(folder), "places": [*places]}
         self.process.stdin.write(json.dumps(asked) + "\n")
         self.process.stdin.flush()
-        return subprocess.CompletedProcess(asked["words"], *json.loads(self.process.stdout.readline()))
+        return subprocess.CompletedProcess(words, *json.loads(self.process.stdout.readline()))
 
     def close(self) -> None:
-        """End the process that forks them."""
-        with self.process:  # which ends with its standard input
-            self.process.terminate()
+        """End the process that forks them, which does with its standard input."""
+        self.process.communicate()
 
 
 class Environment:

@@ -93,7 +93,7 @@ async def test_the_policy_holds_whatever_the_server_is_called(mine: Mine, api: A
     async with mine.stdio() as agent:
         for name in ("shelf", "up2"):
             assert await agent.value(f"import {name}\nresult = {name}.get_item(id=1)['id']") == 1
-            answer = await agent.run(f"import {name}\n{name}.delete_item(id=1)")
+            answer = await agent.run(f"import doorward\ndoorward.call('{name}.delete_item', {{'id': 1}})")
             assert answer["error"]["message"] == (
                 f"{name}.delete_item is not allowed by the policy of acme-distro 1.2: [policy] deny"
             )
