@@ -282,6 +282,9 @@ async def test_params_of_execute(doorward_host: Any) -> None:
         assert (await gate.execute("\ufeffn = 1\r\nn", params={"n": 2})).value == 2
         assert not (await gate.execute("n = 1", params={"n": "x"})).ok
         assert not (await gate.execute("1", params={"a b": 1})).ok
+        misspelt = (await gate.execute("city = 'Oslo'\ncity", params={"citty": "Rome"})).error
+        assert misspelt.message == "the program has no parameter 'citty'; did you mean 'city'?"
+        assert misspelt.hint == "Its parameters: city: string."
 
 
 async def test_sessions(doorward_host: Any) -> None:
