@@ -425,6 +425,10 @@ async def test_discovery_inside_the_sandbox(doorward_host: Any) -> None:
         assert (
             await gate.execute(caught)
         ).value == "there is no function 'weather.get_forcast'; did you mean 'weather.get_forecast'?"
+        other = (await gate.execute("await doorward.call('wether.get_forecast')")).error
+        assert other.message.startswith("there is no function 'wether.get_forecast', for there is no server 'wether'; ")
+        assert "did you mean 'weather.get_forecast'?" in other.message
+        assert other.hint.startswith("Servers: weather. Near: weather.get_forecast")
 
 
 class Spy:
