@@ -282,6 +282,9 @@ async def test_params_of_execute(doorward_host: Any) -> None:
         assert (await gate.execute("\ufeffn = 1\r\nn", params={"n": 2})).value == 2
         assert not (await gate.execute("n = 1", params={"n": "x"})).ok
         assert not (await gate.execute("1", params={"a b": 1})).ok
+        misspelt = (await gate.execute("city = 'Oslo'\ncity", params={"citty": "Rome"})).error
+        assert misspelt.message == "the program has no parameter 'citty'; did you mean 'city'?"
+        assert misspelt.hint == "Its parameters: city: string."
 
 
 async def test_sessions(doorward_host: Any) -> None:
@@ -422,6 +425,10 @@ async def test_discovery_inside_the_sandbox(doorward_host: Any) -> None:
         assert (
             await gate.execute(caught)
         ).value == "there is no function 'weather.get_forcast'; did you mean 'weather.get_forecast'?"
+        other = (await gate.execute("await doorward.call('wether.get_forecast')")).error
+        assert other.message.startswith("there is no function 'wether.get_forecast', for there is no server 'wether'; ")
+        assert "did you mean 'weather.get_forecast'?" in other.message
+        assert other.hint.startswith("Servers: weather. Near: weather.get_forecast")
 
 
 class Spy:

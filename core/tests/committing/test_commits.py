@@ -352,7 +352,7 @@ for n in [1, 2]:
         )
         done = await gate.plans.commit(plan)
         assert done.notes == (
-            "1 of the 3 writes of the plan were made. Written: 1. weather.tag; failed: 2. weather.fail; "
+            "1 of the 3 writes of the plan was made. Written: 1. weather.tag; failed: 2. weather.fail; "
             "not written: 3. weather.remove",
             "the plan is over and cannot be committed again: what is written stays. Look at what is there, and plan a "
             "program for the rest",

@@ -26,7 +26,7 @@ def test_each_write_is_named_with_what_became_of_it() -> None:
     entries[4].error = ApiError("answered 500", status=500)
     first, second = told("r1", entries, {5}, ok=False)
     assert first == (
-        "1 of the 6 writes of the plan were made. Written: 1. api.addIssue; failed: 2. api.addIssue; perhaps written: "
+        "1 of the 6 writes of the plan was made. Written: 1. api.addIssue; failed: 2. api.addIssue; perhaps written: "
         "3. api.addIssue, 4. api.addIssue, 5. api.addIssue; not written: 6. api.addIssue"
     )
     assert "what is written stays" in second

@@ -54,6 +54,11 @@ class FunctionLookup:
         likely = self._likely(text, principal) if near else []
         meant = f"; did you mean {likely[0]!r}?" if likely else ""  # a program that catches the error sees no hint
         hint = self._hint(text, principal, likely) if near else ""
+        servers = self._servers.names(principal)
+        if "." in text and server not in servers:
+            meant = f", for there is no server {server[:100]!r}{meant}"
+            more = "…" if len(servers) > _MOST_NAMES else ""
+            hint = f"Servers: {', '.join(servers[:_MOST_NAMES]) or 'none'}{more}. {hint}".strip()
         return UnknownName(
             f"there is no function {text[:300]!r}{meant}", hint=hint or "Use search_functions to find one."
         )

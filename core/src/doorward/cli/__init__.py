@@ -81,7 +81,7 @@ def _command(word: str) -> object:
         _refuse(f"the command {word!r} is not installed", f"pip install {known[word]['from']}")
     from difflib import get_close_matches
 
-    near = get_close_matches(word, [*COMMANDS, *plugins, *known])
+    near = get_close_matches(word, {*COMMANDS, *plugins, *known})
     _refuse(f"there is no command {word!r}", f"Did you mean {' or '.join(near)}?" if near else "See doorward --help.")
     return None
 

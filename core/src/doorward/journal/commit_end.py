@@ -23,7 +23,8 @@ def told(run: str, withheld: Sequence[Entry], went_out: Container[int], *, ok: b
         return ()
     each = [f"{what}: {_named(calls)}" for what, calls in kinds.items() if calls]
     said = "; ".join(each)
-    lines = [f"{made} of the {count} writes of the plan were made. {said[:1].upper()}{said[1:]}"]
+    were = "was" if made == 1 else "were"
+    lines = [f"{made} of the {count} writes of the plan {were} made. {said[:1].upper()}{said[1:]}"]
     if made or kinds["perhaps written"]:
         lines.append(
             "the plan is over and cannot be committed again: what is written stays. Look at what is there, and plan a "

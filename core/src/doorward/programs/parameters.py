@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -78,18 +79,32 @@ def check(given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
     """
     for name, value in given.items():
         if name not in known:
-            near = nearest(name, known, 1)
-            listing = ", ".join(f"{k}: {json_type(v)}" for k, v in known.items()) or "none"
-            raise InvalidProgram(
-                f"the program has no parameter {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""),
-                hint=f"Its parameters: {listing}.",
-            )
+            raise _unknown(name, known)
         expected, got = json_type(known[name]), json_type(value)
         if expected not in ("null", got) and not (expected == "number" and got == "integer"):
             raise InvalidProgram(
                 f"parameter {name!r} is of type {expected}, got {got}",
                 hint=f"Its default is {json.dumps(known[name])[:100]}.",
             )
+
+
+def check_used(given: Mapping[str, Any], known: Mapping[str, Any], code: str) -> None:
+    """Check that a program has a use for each value: it assigns or reads the name somewhere.
+
+    Raises: InvalidProgram with the parameter, and similar names.
+    """
+    for name in given:
+        if name not in known and not re.search(rf"\b{re.escape(name)}\b", code):
+            raise _unknown(name, known)
+
+
+def _unknown(name: str, known: Mapping[str, Any]) -> InvalidProgram:
+    near = nearest(name, known, 1)
+    listing = ", ".join(f"{k}: {json_type(v)}" for k, v in known.items()) or "none"
+    return InvalidProgram(
+        f"the program has no parameter {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""),
+        hint=f"Its parameters: {listing}.",
+    )
 
 
 def check_names(params: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from doorward.model.limits import Limits
 from doorward.model.outcomes import Outcome
 from doorward.model.programs import CachedProgram, Program
 from doorward.programs.languages import PYTHON, named
-from doorward.programs.parameters import check, check_names, parameters_if_readable
+from doorward.programs.parameters import check, check_names, check_used, parameters_if_readable
 from doorward.runs.outcomes import failure
 
 if TYPE_CHECKING:
@@ -51,7 +51,14 @@ class Admission:
         self._withholding.admit(principal)
 
     def prepared(
-        self, code: str, principal: str, params: Mapping[str, Any] | None, *, language: str = PYTHON, **more: Any
+        self,
+        code: str,
+        principal: str,
+        params: Mapping[str, Any] | None,
+        *,
+        language: str = PYTHON,
+        session_id: str = "",
+        **more: Any,
     ) -> tuple[Program, dict[str, Any]]:
         """A new program, and all its parameters with their values; `more` as for `program`.
 
@@ -61,6 +68,8 @@ class Admission:
         values = self._artefacts.in_params(params or {}, principal)
         check({name: value for name, value in values.items() if name in known}, known)
         check_names(values)
+        if not session_id:  # what earlier programs of a session have made may read it
+            check_used(values, known, code)
         return self.program(code, principal, params=values, language=language, **more), {**known, **values}
 
     def cached(

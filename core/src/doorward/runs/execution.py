@@ -93,6 +93,7 @@ class Execution:
                 functions=functions,
                 timeout=timeout,
                 language=language,
+                session_id=session_id,
                 plan=self._journals.planning(mode, session_id),
             )
             session = await self._sessions.get(session_id, principal, language) if session_id else None

@@ -45,7 +45,8 @@ def new(project: Project, name: str, expires: str | None) -> None:
         return
     say(made)
     say(
-        f"This is {name}'s token {number}, shown only now. Its client sends it as `Authorization: Bearer TOKEN`.",
+        f"This is {name}'s token {number}, shown only now. Its client sends it as `Authorization: Bearer TOKEN`. "
+        + (f"It ends {ends.isoformat()}." if ends else f"It never ends: doorward token revoke {number}, or --expires."),
         err=True,
     )
 
