@@ -148,7 +148,7 @@ async def test_a_commit_that_failed_says_what_is_left_and_is_undone(url: str, tm
         plan = (await agent.run(code, mode="plan"))["plan"]["id"]
         failed = await agent.call("commit_plan", plan=plan)
         assert failed["notes"][0] == (
-            "1 of the 3 writes of the plan were made. Written: 1. desk.add_issue; failed: 2. desk.add_issue; "
+            "1 of the 3 writes of the plan was made. Written: 1. desk.add_issue; failed: 2. desk.add_issue; "
             "not written: 3. desk.set_issue"
         )
         assert "cannot be committed again" in failed["notes"][1]
