@@ -81,10 +81,10 @@ lint: setup
 	$(BIN)/mypy $(DISTRIBUTIONS:%=%/src)
 	$(BIN)/lint-imports --no-logo --no-cache
 
-tox: export DOORWARD_WHEELS := $(CURDIR)/.venv/wheels
+tox: export TOX_WHEELS := $(CURDIR)/.venv/wheels
 tox: setup
-	rm -rf $(ABSENT) $(DOORWARD_WHEELS)
-	printf '%s\n' $(DISTRIBUTIONS) | xargs -P 2 -I FOLDER sh -c 'cd FOLDER && $(CURDIR)/$(BIN)/python -m hatchling build -t wheel -d $(DOORWARD_WHEELS)' >/dev/null
+	rm -rf $(ABSENT) $(TOX_WHEELS)
+	printf '%s\n' $(DISTRIBUTIONS) | xargs -P 2 -I FOLDER sh -c 'cd FOLDER && $(CURDIR)/$(BIN)/python -m hatchling build -t wheel -d $(TOX_WHEELS)' >/dev/null
 	mkdir -p .tox # tox would close it to other users, as whom some tests start processes
 	$(BIN)/tox run-parallel --parallel $(WORKERS) --parallel-no-spinner --skip-env together
 
