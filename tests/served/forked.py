@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from .conftest import LIMITS, SHELF
-from .product import Api, Project, end
+from .product import Api, Project, end, until
 
 CAN_FORK = hasattr(os, "pidfd_open") and "COVERAGE_PROCESS_CONFIG" not in os.environ
 """Only Linux tells of the end of a process in a file. Coverage is measured from the beginning of a process."""
@@ -34,7 +34,11 @@ class Forked(Project):
     @staticmethod
     def pid(command: int) -> int:
         """The process of a command, by that of its command line: that which a test kills, or looks into."""
-        return int(Path(f"{_address()}.{command}").read_text()) if CAN_FORK else command
+        if not CAN_FORK:
+            return command
+        told = Path(f"{_address()}.{command}")
+        assert until(lambda: told.exists() and told.read_text()), "it has not been forked"
+        return int(told.read_text())
 
 
 @pytest.fixture
