@@ -41,6 +41,7 @@ async def serve_stdio(gate: Gateway, stopping: Stopping | None = None) -> None:
         stopping.drain = partial(_drained, gate, shutdown)
     async with serving(gate) as server, streams() as (incoming, outgoing):
         server.middleware.insert(0, shutdown)
+        outgoing = shutdown.writes_to(outgoing)
         running = asyncio.ensure_future(server.run(incoming, outgoing, server.create_initialization_options()))
         try:
             await asyncio.shield(running)
