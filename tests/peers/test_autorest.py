@@ -36,6 +36,10 @@ UNMET: dict[str, str] = {
 REFUSED: dict[str, str] = {
     "httpinfrastructure.http_redirects_patch302": "a PATCH is not repeated there",
     "httpinfrastructure.http_redirects_put301": "a PUT is not repeated there",
+    **{
+        f"httpinfrastructure.http_redirects_{method}307": "is no function of httpinfrastructure, and may change something"
+        for method in ("put", "post", "patch", "delete")
+    },
     "body_file.files_get_file_large": "answered with more than 50 MiB",
     "url.paths_string_empty": "must not be empty",
     "url.paths_byte_empty": "must not be empty",

@@ -84,7 +84,7 @@ class Permissions:
         decided as a function of that route would be which nothing names. What may change something is not made."""
         method, _, path = request.partition(" ")
         unknown = f"{request[:200]} is no function of {function.server}"
-        if method not in ("GET", "HEAD"):
+        if method not in ("GET", "HEAD", "OPTIONS"):
             return f"{unknown}, and may change something"
         everything = replace(program, functions=None)  # the caller's `functions` narrow nothing but functions
         settings, paths = self._settings(function), readings(path)
