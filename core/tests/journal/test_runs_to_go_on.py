@@ -181,12 +181,9 @@ async def test_an_end_for_which_there_is_little_room_is_an_end(
 # What must be recorded, or read, before a call and cannot be
 
 
-@pytest.mark.parametrize("error", [RefusedForNow("the log is full", hint="Tell the operator."), StateError("no disk")])
-async def test_what_stops_all_calls_for_now_is_no_answer(
-    doorward_host: Any, calls: list[str], error: Exception
-) -> None:
-    """A durable run stops before the call, whatever its program catches, and goes on with it when it is resumed."""
-    full = []
+def refuses_rome(doorward_host: Any, error: Exception) -> list[bool]:
+    """A guard that raises an error before calls about Rome, once something is in the list."""
+    full: list[bool] = []
 
     class Guard:
         def __init__(self, context: Any) -> None:
@@ -199,6 +196,15 @@ async def test_what_stops_all_calls_for_now_is_no_answer(
             return None
 
     doorward_host.install("plugin", "guard", Guard)
+    return full
+
+
+@pytest.mark.parametrize("error", [RefusedForNow("the log is full", hint="Tell the operator."), StateError("no disk")])
+async def test_what_stops_all_calls_for_now_is_no_answer(
+    doorward_host: Any, calls: list[str], error: Exception
+) -> None:
+    """A durable run stops before the call, whatever its program catches, and goes on with it when it is resumed."""
+    full = refuses_rome(doorward_host, error)
     config = ALWAYS.replace("plugins = []", 'plugins = ["guard"]')
     code = (
         WRITES.replace("\n    ", "\n        ")
@@ -220,20 +226,7 @@ async def test_what_stops_all_calls_for_now_is_no_answer(
 
 async def test_a_run_that_is_too_large_ends_there_too(doorward_host: Any, calls: list[str]) -> None:
     """It asked to be durable: what stops its calls is not an answer that its program may overlook."""
-    full: list[bool] = []
-
-    class Guard:
-        def __init__(self, context: Any) -> None:
-            pass
-
-        @hookimpl
-        def guard_call(self, call: Call) -> str | None:
-            if full and call.arguments.get("city") == "Rome":
-                raise RefusedForNow("the log is full")
-            full.append(True)
-            return None
-
-    doorward_host.install("plugin", "guard", Guard)
+    refuses_rome(doorward_host, RefusedForNow("the log is full")).append(True)
     code = """
 await weather.big()
 for city in ["Oslo", "Rome"]:
