@@ -62,6 +62,7 @@ def test_every_command_explains_itself(cli: Cli, word: str) -> None:
     ("words", "advice"),
     [
         (["lst"], "Did you mean list?"),
+        (["serv"], "Did you mean serve or search?"),
         (["demo"], "pip install doorward-demo"),
         (["zzzz"], "doorward --help"),
         (["--config", "x", "list"], "Options follow the command"),

@@ -56,6 +56,12 @@ def test_a_token_comes_and_goes(commands: Cli, doorward_host: Any) -> None:
     wrong = commands("token", "revoke", "nope")
     assert f"Tokens in this file: {made['id']}" in wrong.err
     assert commands("token", "revoke", made["id"], "--json").json == {"revoked": made["id"], "left": 0}
+    assert "has no end (--expires) but by: doorward token revoke " in (endless := commands("token", "new", "alice")).err
+    (left,) = commands("token", "list", "--json").json["tokens"]
+    assert endless.err.rstrip().endswith(left["id"])
+    assert commands("token", "revoke", left["id"]).code == 0
+    assert "It ends " in commands("token", "new", "alice", "--expires", "90d").err
+    doorward_host.write("# mine\n")
     assert (doorward_host.folder / "doorward.toml").read_text().strip() == before.strip()
 
 

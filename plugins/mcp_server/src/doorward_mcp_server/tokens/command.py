@@ -44,9 +44,16 @@ def new(project: Project, name: str, expires: str | None) -> None:
         print_json({"id": number, "principal": name, "token": made, "expires": ends.isoformat() if ends else None})
         return
     say(made)
+    end = (
+        f"It ends {ends.isoformat()}." if ends else f"It has no end (--expires) but by: doorward token revoke {number}"
+    )
     say(
         f"This is {name}'s token {number}, shown only now. Its client sends it as `Authorization: Bearer TOKEN`. "
-        + (f"It ends {ends.isoformat()}." if ends else f"It never ends: doorward token revoke {number}, or --expires."),
+        + (
+            f"It ends {ends.isoformat()}."
+            if ends
+            else f"It has no end (--expires) but by: doorward token revoke {number}"
+        ),
         err=True,
     )
 
