@@ -44,16 +44,9 @@ def new(project: Project, name: str, expires: str | None) -> None:
         print_json({"id": number, "principal": name, "token": made, "expires": ends.isoformat() if ends else None})
         return
     say(made)
-    end = (
-        f"It ends {ends.isoformat()}." if ends else f"It has no end (--expires) but by: doorward token revoke {number}"
-    )
+    end = f"ends {ends.isoformat()}" if ends else f"has no end (--expires) but by: doorward token revoke {number}"
     say(
-        f"This is {name}'s token {number}, shown only now. Its client sends it as `Authorization: Bearer TOKEN`. "
-        + (
-            f"It ends {ends.isoformat()}."
-            if ends
-            else f"It has no end (--expires) but by: doorward token revoke {number}"
-        ),
+        f"This is {name}'s token {number}, shown only now. Its client sends it as `Authorization: Bearer TOKEN`. It {end}",
         err=True,
     )
 
