@@ -45,10 +45,8 @@ def new(project: Project, name: str, expires: str | None) -> None:
         return
     say(made)
     end = f"ends {ends.isoformat()}" if ends else f"has no end (--expires) but by: doorward token revoke {number}"
-    say(
-        f"This is {name}'s token {number}, shown only now. Its client sends it as `Authorization: Bearer TOKEN`. It {end}",
-        err=True,
-    )
+    say(f"This is {name}'s token {number}, shown only now. It {end}", err=True)
+    say("Its client sends it as `Authorization: Bearer TOKEN`.", err=True)
 
 
 @token.command("list")
