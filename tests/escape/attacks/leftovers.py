@@ -1,6 +1,6 @@
 """What is left for the next program, which belongs to another client: files, memory, names, timers, whatever a kernel keeps."""
 
-from ..attack import Attack, contained, dead, either, nothing
+from ..attack import Attack, contained, dead, either, nothing, valued
 
 _MARK = "dw_was_here"
 
@@ -211,13 +211,14 @@ if os.fork() == 0:
         send(frame({"id": 1, "call": "vault.read", "args": [], "kwargs": {}}))
 result = []
 """, either(nothing, contained), timeout=2),
+    # Which of its results comes first is the program's own affair: on a busy machine, it may be the child's. None is the next program's.
     Attack("a second result after the first", """
 import atexit
 for _ in range(3):
     forked(lambda: time.sleep(0.05), lambda: send(frame({"done": {"value": "second"}})))
 atexit.register(lambda: send(frame({"done": {"value": "third"}})))
 result = []
-""", nothing),
+""", either(nothing, valued("second")), then="result = []"),
     Attack("the zygote is written", """
 for pid in (1, os.getppid()):
     for name in ("mem", "environ", "comm", "oom_score_adj", "coredump_filter", "timerslack_ns", "clear_refs", "autogroup"):
