@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import OrderedDict
 from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from doorward.arguments.checked_schema import unfolded
 from doorward.data.values import plain
+from doorward.describe import checked_schema
 from doorward.describe.signatures import parameter_names
 
 if TYPE_CHECKING:
@@ -76,21 +75,4 @@ class CheckedParameters:
 
     @cached_property
     def validator(self) -> Any:
-        """The compiled schema, as much of it as can be compiled."""
-        import jsonschema_rs
-
-        parameters = self.function.parameters
-        schema = unfolded(parameters, self._definitions)
-        names_only = {**schema, "properties": dict.fromkeys(parameters.get("properties", {}), True)}
-        for candidate in (lambda: schema, lambda: _without_patterns(schema), lambda: names_only, lambda: True):
-            with contextlib.suppress(ValueError, RecursionError):  # a schema of the document may be invalid
-                return jsonschema_rs.Draft202012Validator(candidate(), validate_formats=False)
-        raise AssertionError  # `true` is a valid schema
-
-
-def _without_patterns(schema: Any) -> Any:
-    """The schema without regular expressions: dialects differ, and one that does not compile must not disable the
-    other checks."""
-    if isinstance(schema, Mapping):
-        return {k: _without_patterns(v) for k, v in schema.items() if not (k == "pattern" and isinstance(v, str))}
-    return [_without_patterns(v) for v in schema] if isinstance(schema, list) else schema
+        return checked_schema.validator(self.function.parameters, self._definitions)

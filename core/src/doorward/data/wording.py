@@ -47,7 +47,7 @@ def commented(code: str, about: str, note: str, mark: str = "#") -> str:
     return f"{code}  {mark} {comment}" if comment else code
 
 
-def literal(value: Any, limit: int = 60, nesting: int = 4) -> str | None:
+def literal(value: Any, limit: int = 60, nesting: int = 8) -> str | None:
     """A JSON value as Python writes it; `None` if that would be longer than `limit`."""
     text: str | None = None
     match value:

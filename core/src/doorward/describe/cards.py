@@ -16,13 +16,13 @@ from doorward.describe.annotations import Types
 from doorward.describe.classes import Above
 from doorward.describe.dialect import PYTHON, Dialect
 from doorward.describe.dialects import dialect_of
+from doorward.describe.examples import example_call
 from doorward.describe.schemas import MAX_NESTING, Definitions, Reader
 from doorward.describe.signatures import (
     ANY_OTHERS,
     MAX_CARD_CHARS,
     MAX_STUB_PARAMETERS,
     define,
-    example_call,
     paragraphs,
     response_name,
     result_of,
@@ -109,7 +109,7 @@ def describe(
     note = f"{words.mark} The result: {seen.told()}." if seen is not None else ""
     note += f" It is {as_text(seen.text)}." if seen is not None and seen.text else ""
     function, reader = with_result(function, seen), Reader(definitions)
-    start, end = words.imported(module, PYTHON.name(function)), example_call(function, reader, module, words)
+    start, end = words.imported(module, PYTHON.name(function)), example_call(function, definitions, module, words)
     answer = result_of(function, reader, depth=2, room=MAX_CARD_CHARS, dialect=words)[1].classes()
     room = MAX_CARD_CHARS - sum(map(len, [start, end, note, function.qualified])) - _FRAME_CHARS
     for number, (most, about, comments, for_result) in enumerate(_CARD_WIDTHS):

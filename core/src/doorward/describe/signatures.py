@@ -14,6 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from doorward.data.wording import clean
+from doorward.describe import examples
 from doorward.describe.annotations import Types
 from doorward.describe.classes import Above
 from doorward.describe.dialect import PYTHON, Dialect, Parameter
@@ -125,7 +126,7 @@ def example(schema: Schema | None, definitions: Definitions, *, name: str = "str
 
     Objects have only their required properties. `name` is the value of a string about which nothing is known.
     """
-    return Reader(definitions).example(schema, name, _short)
+    return examples.example(schema, definitions, name)
 
 
 def prose(text: Any, limit: int) -> str:
@@ -244,15 +245,3 @@ def paragraphs(function: Function, limit: int) -> list[str]:
     ]
     parts = [summary, description if description != summary else "", " · ".join(filter(None, facts))]
     return [*filter(None, parts)]
-
-
-def example_call(function: Function, reader: Reader, module: str, words: Dialect) -> str:
-    """An example call with the required arguments."""
-    properties, required = declared(function, reader)
-    names = [name for name in properties if name in required and words.takes(name)][:20]
-    values = [words.literal(reader.example(properties[name], name, _short), 120) or words.unknown for name in names]
-    return words.example(module, function, zip(names, values, strict=True))
-
-
-def _short(value: Any) -> bool:
-    return PYTHON.literal(value, 80) is not None
