@@ -40,7 +40,7 @@ MAX_STUB_PARAMETERS = 250
 _LIMIT_NAME = re.compile(r"(?:^|_)(?:limit|offset|size|per_page|pageSize|max_results|maxResults)$")
 """Names of parameters that limit an answer: without knowing about them a reader would not notice that it is cut."""
 
-_LIMIT_DESCRIPTION_CHARS = 60
+LIMIT_DESCRIPTION_CHARS = 60
 """Characters of their descriptions, where there is no room for those of other parameters."""
 
 _TAG = re.compile(
@@ -212,8 +212,20 @@ def parameter_lines(
 
 
 def _line(parameter: Parameter, words: Dialect, about: int) -> str:
-    about = about or (_LIMIT_DESCRIPTION_CHARS if _LIMIT_NAME.search(parameter.name) else 0)
+    about = about or (LIMIT_DESCRIPTION_CHARS if _LIMIT_NAME.search(parameter.name) else 0)
     return words.parameter_line(parameter, clean(parameter.about, about) if about else "")
+
+
+def first_described(parameters: Iterable[Parameter], room: int, *, optional: bool) -> list[Parameter]:
+    """Parameters of which only limits of an answer are described, and as many others as there is room for: required
+    ones, which come first, then `optional` ones."""
+    shown = []
+    for each in parameters:
+        if not _LIMIT_NAME.search(each.name):
+            room -= min(len(each.about), LIMIT_DESCRIPTION_CHARS) + 5
+            each = each if room >= 0 and (optional or not each.default) else replace(each, about="")
+        shown.append(each)
+    return shown
 
 
 def define(

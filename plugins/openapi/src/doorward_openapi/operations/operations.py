@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from doorward import Function
+from doorward import Function, first_sentence
 
 from doorward_openapi.document.refs import Documents
 from doorward_openapi.document.text import kind, line, prose
@@ -251,7 +251,8 @@ def _summary(node: Mapping[str, Any]) -> str:
     if summary := line(prose(node.get("summary"), 200), 200):
         return summary
     first = prose(node.get("description"), 600).partition("\n\n")[0]
-    return line(first.partition(". ")[0], 200)
+    sentence, rest = first_sentence(first)
+    return line(sentence.removesuffix(".") if rest else sentence, 200)
 
 
 def _parents(tags: Any) -> dict[str, str]:
