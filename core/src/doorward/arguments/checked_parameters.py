@@ -63,8 +63,12 @@ class CheckedParameters:
 
     def fits(self, name: str, value: Any) -> bool:
         """Whether a value is valid for a parameter."""
+        return not self.errors(name, value)
+
+    def errors(self, name: str, value: Any) -> list[Any]:
+        """The errors of jsonschema_rs about the value of a parameter."""
         errors = self.validator.iter_errors({name: value})
-        return not any(list(error.instance_path)[:1] == [name] for error in errors)
+        return [error for error in errors if list(error.instance_path)[:1] == [name]]
 
     def valid(self, arguments: Mapping[str, Any]) -> bool:
         """Whether arguments, which may hold bytes, are valid. JSON Schema sees bytes as text."""
