@@ -75,7 +75,7 @@ def is_of_another_type(error: Any) -> bool:
         return bool(alternatives) and all(any(map(is_of_another_type, errors)) for errors in alternatives)
     if _is_tag(error):
         return not any(isinstance(option, type(error.instance)) for option in _options(error))
-    return error.kind.name == "type"
+    return bool(error.kind.name == "type")
 
 
 def _place(error: Any, known: Known) -> Sequence[Any]:

@@ -166,8 +166,8 @@ def call(
 ) -> None:
     """Call one function through the door: credentials, policy, guards and limits apply.
 
-    A VALUE is JSON if it parses as such and fits the parameter, or if the parameter takes no text; else text; @FILE is the content of a file, whatever it
-    holds where the function takes a file. The result is printed as JSON.
+    A VALUE is JSON if it parses as such and fits the parameter, or if that takes no text; else text; @FILE is the
+    content of a file, whatever it holds where the function takes a file. The result is printed as JSON.
     """
     from doorward.cli.run import made
 

@@ -9,6 +9,7 @@ from doorward.data.words import split_words
 from doorward.describe.schemas import Definitions, Reader
 from doorward.graph.effort import Effort
 from doorward.graph.identifiers import Given, Needed, Results, Thing, collections, needed, thing_of_route
+from doorward.model.decisions import effect
 from doorward.model.functions import Function
 
 MAX_PRODUCERS = 8
@@ -86,7 +87,7 @@ def _sources(
     }
     shortened: dict[tuple[Thing, str], list[_Source]] = {key: [] for key in sources if len(key[0]) == 1}
     for function in functions:
-        if not (function.read_only or function.route.startswith("GET ")):
+        if not (effect(function) == "read" or function.route.startswith("GET ")):
             continue
         reader.refuel()
         about = thing_of_route(function, within)

@@ -15,6 +15,7 @@ from doorward_openapi.document.text import kind, line, prose
 from doorward_openapi.document.values import encoded
 from doorward_openapi.operations import pageable, parameters, swagger2
 from doorward_openapi.operations.bodies import Bodies
+from doorward_openapi.operations.guessed_reads import GuessedReads
 from doorward_openapi.operations.responses import Responses, Success
 from doorward_openapi.schemas import implied_values, keywords, media_choice
 from doorward_openapi.schemas.keywords import Unusable
@@ -97,6 +98,7 @@ class Operations:
         self._responses = Responses(root, documents, schemas)
         self._configured = configured
         self.withheld: Counter[tuple[str, str]] = Counter()
+        self._guessed = GuessedReads(root.get("paths"))
         self._old = "swagger" in root
         self._parents = _parents(root.get("tags"))
         self._made: dict[tuple[str, int | bytes], keywords.Keyword] = {}
@@ -145,6 +147,7 @@ class Operations:
             parameters=shape.parameters,
             returns=answer.returns,
             read_only=method in _READING,
+            guessed_read=self._guessed.reads(method, path, node, body, plan),
             destructive=method == "DELETE",
             idempotent=method in _REPEATABLE,
             deprecated=node.get("deprecated") is True,
