@@ -72,8 +72,9 @@ class Reader:
         for variant in variants(schema):
             for key, value in table(self.resolve(variant)[1].get("properties")).items():
                 found.setdefault(key, value)
-        if "required" in schema:
-            found |= {key: {} for key in sorted(strings(schema["required"]) - found.keys())}
+        for key in listed(schema["required"], 1000) if "required" in schema else ():
+            if key not in found and isinstance(key, str):
+                found[key] = {}
         some = islice(found.items(), 1000)
         return {k: v for k, v in some if isinstance(k, str) and v is not False and table(v).get(hidden) is not True}
 
@@ -155,9 +156,10 @@ def _merge(merged: dict[str, Any], part: Schema) -> None:
     """Merge a part of `allOf` into a schema, as far as an annotation shows it."""
     for key, value in part.items():
         if key == "properties":
-            before = table(merged.get(key))
-            again = {name: _both(before[name], part) for name, part in table(value).items() if name in before}
-            merged[key] = {**table(value), **before, **again}
+            before, now = table(merged.get(key)), table(value)
+            merged[key] = {**now, **before} if before else now
+            for name in before.keys() & now.keys() if before else ():
+                merged[key][name] = _both(before[name], now[name])
         elif key == "required":
             merged[key] = [*strings(merged.get(key)), *strings(value)]
         else:
