@@ -290,7 +290,8 @@ async def test_changes_without_end_are_told_ever_later(upstreams: Upstreams) -> 
     waits = []
     for _ in range(10):
         upstream._tell()
-        assert (waiting := upstream._telling) is not None
+        waiting = upstream._telling
+        assert waiting is not None
         upstream._tell()
         assert upstream._telling is waiting, "one is enough for both"
         waits.append(upstream._patience)
