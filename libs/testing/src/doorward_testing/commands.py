@@ -67,7 +67,7 @@ class Commands:
     def run(
         self, words: Iterable[str], environ: Mapping[str, str], folder: Path, places: Iterable[str] = ()
     ) -> subprocess.CompletedProcess[str]:
-        """Run `doorward WORDS …` in a folder, with no variables but these, and an empty standard input. `places`: where
+        """Run `doorward COMMAND …` in a folder, with no variables but these, and an empty standard input. `places`: where
         it finds modules first, as by PYTHONPATH."""
         words, places = [*words], [*places]
         if not hasattr(os, "fork"):
