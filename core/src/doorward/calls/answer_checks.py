@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from doorward.calls import answers
 from doorward.calls.artefacts import handle_to
 from doorward.calls.refusals import class_refused
+from doorward.data.frozen import frozen
 from doorward.data.headers import shown_headers
 from doorward.data.offload import done, is_large, off_loop
 from doorward.host.logs import log
@@ -44,6 +45,7 @@ class AnswerChecks:
         self._plugins = plugins
         self._secrets = secrets
         self._withholding = withholding
+        self._guards = plugins.hook.guard_result.get_hookimpls
 
     async def reply(
         self, call: Call, reply: Reply, run: CallContext, scope: Scope, *, headers: bool
@@ -72,7 +74,8 @@ class AnswerChecks:
         result = self._changed(call, File(value, reply.type, reply.name) if isinstance(value, bytes) else value)
         if not isinstance(result, of):
             raise GuardRefused(f"{call.function.qualified}: a plugin made a {type(result).__name__} of a {of.__name__}")
-        self._guard(call, result.content if isinstance(value, bytes) and isinstance(result, File) else result)
+        if self._guards():
+            await self._guard(call, result.content if isinstance(value, bytes) and isinstance(result, File) else result)
         if isinstance(result, bytes):
             result = File(result, reply.type, reply.name)
         redactor, most = self._secrets.redactor(scope), run.program.limits.result_bytes
@@ -104,16 +107,16 @@ class AnswerChecks:
         await self._withhold_guess(call, answers.secrets_in(new, redactor), redactor)
         return {**arguments, **redactor.value(new)}
 
-    def of_source(self, call: Call, error: DoorwardError) -> DoorwardError:
+    async def of_source(self, call: Call, error: DoorwardError) -> DoorwardError:
         """An error that the source raised on purpose, as plugins leave it: it holds words of the upstream.
 
         Raises: GuardRefused.
         """
         error = self._changed(call, error)
-        if self._plugins.hook.guard_result.get_hookimpls():
+        if self._guards():
             more = {name: getattr(error, name, None) for name in ("hint", "status", "body")}
             said = {"error": error.message} | {name: part for name, part in more.items() if part is not None}
-            self._guard(call, said)
+            await self._guard(call, said)
         return error
 
     def _changed(self, call: Call, result: Any) -> Any:
@@ -122,9 +125,10 @@ class AnswerChecks:
         except PluginError as error:
             raise GuardRefused(f"{call.function.qualified}: {error}", hint=error.hint) from None
 
-    def _guard(self, call: Call, result: Any) -> None:
+    async def _guard(self, call: Call, result: Any) -> None:
+        result = await done(frozen, result, large=is_large(result))
         if (refusal := self._plugins.hook.guard_result(call=call, result=result)) is not None:
-            raise GuardRefused(f"{call.function.qualified}: {refusal}")
+            raise GuardRefused(f"{call.function.qualified}: {refusal.signed}")
 
     async def error(self, call: Call, raised: Exception, scope: Scope, language: str) -> DoorwardError:
         """The error that a program of this language gets for one that the source raised.

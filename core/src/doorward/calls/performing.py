@@ -73,7 +73,7 @@ class Performing:
                     with contained():
                         return await self._traced(call, source) if self._traces else await source.call(call)
                 except DoorwardError as error:
-                    raise self._checks.of_source(call, error) from None
+                    raise await self._checks.of_source(call, error) from None
         raise LimitExceeded(
             f"{call.function.qualified} did not answer before the run's time was over",
             hint="Ask it for less, or ask for a longer `timeout`.",

@@ -25,8 +25,8 @@ from doorward.model.version import PLUGIN_API
 from doorward.packages.index import GROUPS, Entry, Index, PluginId, near_group
 from doorward.plugins.checks import PROTOCOLS, driver_faults, hook_faults
 from doorward.plugins.failures import Failures, contained, said
-from doorward.plugins.hook_answers import DECLARED, answers_many, conforming
-from doorward.plugins.hooks import Answer, Hooks
+from doorward.plugins.hook_answers import DECLARED, Answer, answers_many, conforming
+from doorward.plugins.hooks import Hooks
 from doorward.plugins.install_hints import to_install
 from doorward.plugins.lifetimes import HookPlugin, Lifetimes
 from doorward.plugins.tables import TABLE_OF, require_tables
@@ -204,7 +204,8 @@ class Plugins:
                 with contained():
                     found.append(use(answer))
             except Exception as error:
-                self.failures.told(answer.plugin if isinstance(answer, Answer) else Answer.plugin, hook, error)
+                who = answer.plugin if isinstance(answer, Answer) else PluginId("plugin", "a hook wrapper")
+                self.failures.told(who, hook, error)
         return found
 
     def change(self, server: str, functions: list[Function]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +25,10 @@ from doorward.model.errors import (
     Unsupported,
 )
 from doorward.model.outcomes import Outcome, Waiting
-from doorward.model.programs import Failure, Finding, Kind, Program, ProgramResult
+from doorward.model.programs import Failure, Finding, Program, ProgramResult
 from doorward.plans.change_set import ChangeSet
 from doorward.plugins.failures import kind_of
+from doorward.plugins.hook_answers import Answer
 from doorward.results import outcome_text
 from doorward.runs import hints
 from doorward.runs.next_call import next_call
@@ -124,10 +125,10 @@ class Runs:
                 with run.clock.until(program.deadline) as scope:
                     found = await answer
                 if scope.cancelled_caught:
-                    return failure(_late(program), type="TimeoutError")
+                    return failure(_late_guard(answer, program), type="TimeoutError")
             for finding in found or ():
                 if finding.refuse and not refusal:
-                    refusal = _refusal(finding)
+                    refusal = _refusal(finding, found)
                 else:
                     where = f"line {finding.line}: " if finding.line else ""
                     notes.append(f"{where}{finding.message}. {finding.instead}".strip())
@@ -286,16 +287,26 @@ def _waiting(run: RunContext) -> Waiting:
     return waiting(id, awaited[0][0], what, run.suspension.until)
 
 
-def _refusal(finding: Finding) -> Failure:
-    kind: Kind = "program" if finding.error else "guard"
-    error, hint = finding.error or "GuardRefused", finding.instead or None
-    return Failure(kind, error, finding.message, finding.line, hint=hint)
+def _refusal(finding: Finding, answer: Sequence[Finding]) -> Failure:
+    if finding.error:
+        return Failure("program", finding.error, finding.message, finding.line, hint=finding.instead or None)
+    who = f"({answer.plugin})" if isinstance(answer, Answer) and str(answer.plugin) not in finding.message else ""
+    hint = f"{finding.instead} {who}".strip() or None
+    return Failure("guard", "GuardRefused", finding.message, finding.line, hint=hint)
 
 
 def _defect(run: RunContext, error: Exception) -> ProgramResult:
     log.exception("executor_defect", executor=run.executor)
     hint = "Tell the operator: the log has the details."
     return ProgramResult(error=Failure("executor", kind_of(error), "the executor failed inside Doorward", hint=hint))
+
+
+def _late_guard(answer: Any, program: Program) -> LimitExceeded:
+    who = getattr(answer, "plugin", "a guard")
+    return LimitExceeded(
+        f"{who} did not answer in guard_program within {program.limits.timeout:g} s, the time of the run",
+        hint="Tell the operator. The program has not begun.",
+    )
 
 
 def _late(program: Program) -> LimitExceeded:
