@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import pytest
 import structlog
 from doorward import (
     Call,
+    Compiled,
     Decision,
+    DoorwardError,
     Finding,
     Function,
+    InvalidArguments,
     Outcome,
     Program,
     Refused,
@@ -19,6 +23,7 @@ from doorward import (
     hookimpl,
 )
 from doorward.calls.broker import check_decided
+from doorward.plugins.function_checks import checked
 
 from ..conftest import CONFIG, InProcess, Weather
 
@@ -262,3 +267,132 @@ async def test_a_source_that_changes_its_arguments_is_not_asked_again(doorward_h
     with pytest.raises(Refused, match="its arguments have been changed"):
         check_decided(Call(Function("s", "f"), {"a": 2}), b'{"a":2}', b'{"a":1}')
     check_decided(Call(Function("s", "f"), {"a": 1}), b'{"a":1}', b'{"a":1}')
+
+
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
+GOOD = Function("weather", "good", parameters=SCHEMA)
+SOURCE = "source 'mine' of acme 2.1"
+
+
+class Delivers(Weather):
+    """A source that compiles what a test says."""
+
+    compiled: ClassVar[Any] = None
+
+    async def compile(self) -> Compiled:
+        return self.compiled  # type: ignore[no-any-return]
+
+    async def call(self, call: Call) -> Any:
+        return dict(call.arguments)
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (replace(GOOD, name="get-forecast"), "its name is no Python identifier"),
+        (replace(GOOD, name="class"), "its name is no Python identifier"),
+        (replace(GOOD, name="__class__"), "its name is no Python identifier"),
+        (replace(GOOD, name="f(): import os #"), "its name is no Python identifier"),
+        (replace(GOOD, name=""), "its name is no Python identifier"),
+        (replace(GOOD, name=5), "it is one whose name is int"),  # type: ignore[arg-type]
+        (replace(GOOD, server="bank"), "it is one of another server: 'bank'"),
+        (replace(GOOD, read_only="false"), "it is one whose read_only is str"),  # type: ignore[arg-type]
+        (replace(GOOD, tags="admin"), "it is one whose tags is str"),  # type: ignore[arg-type]
+        (replace(GOOD, description=None), "it is one whose description is NoneType"),  # type: ignore[arg-type]
+        (replace(GOOD, parameters=None), "it is one whose parameters is NoneType"),  # type: ignore[arg-type]
+        (replace(GOOD, parameters=[]), "it is one whose parameters is list"),  # type: ignore[arg-type]
+        (replace(GOOD, parameters={}), "no JSON Schema of an object"),
+        (replace(GOOD, parameters={"type": "string"}), "no JSON Schema of an object"),
+        (replace(GOOD, parameters={"type": "object", "properties": ["city"]}), "no JSON Schema of an object"),
+        (replace(GOOD, parameters={"type": "object", "properties": {"city": "string"}}), "no JSON Schema"),
+        (replace(GOOD, parameters={"type": "object", "properties": {"n": {"type": "int"}}}), "no JSON Schema"),
+        (replace(GOOD, parameters={"type": "object", "required": "city"}), "no JSON Schema"),
+    ],
+)
+def test_a_function_that_cannot_be_used_is_skipped(function: Function, says: str) -> None:
+    """The report says what is wrong with it and whose it is; the others are not lost with it."""
+    found = checked(Compiled([function, GOOD]), "weather", SOURCE)
+    assert found.functions == [GOOD]
+    assert says in found.skipped[0].why
+    assert SOURCE in found.skipped[0].why
+
+
+def test_a_dialect_is_not_fetched() -> None:
+    """A schema may name any address as its dialect: it is held against that of `Function`."""
+    named = replace(GOOD, parameters={**SCHEMA, "$schema": "http://127.0.0.1:9/dialect"})
+    assert checked(Compiled([named]), "weather", SOURCE).functions == [named]
+
+
+async def test_what_a_source_delivers_is_checked_before_it_is_stored(doorward_host: Any) -> None:
+    """What is of use can be called; nothing fits a definition that is no schema; and what is skipped is not there."""
+    refers = {"type": "object", "properties": {"n": {"$ref": "#/$defs/Thing"}}}
+    functions = [GOOD, replace(GOOD, name="not-good"), Function("weather", "refers", parameters=refers)]
+    Delivers.compiled = Compiled(functions, {"Thing": {"type": "thing"}})
+    doorward_host.install("source", "mine", Delivers, distribution="acme", version="2.1")
+    async with doorward_host.gateway(CONFIG.replace('"fake"', '"mine"')) as gate:
+        assert await gate.call("weather.good", {"city": "Oslo"}) == {"city": "Oslo"}
+        with pytest.raises(InvalidArguments):
+            await gate.call("weather.refers", {"n": 1})
+        with pytest.raises(DoorwardError):
+            await gate.call("weather.not-good", {})
+        report = gate.catalog.report("weather")
+    assert [each["where"] for each in report.skipped] == ["not-good"]
+    assert f"{SOURCE} delivered a definition that is no JSON Schema" in report.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "compiled",
+    [
+        Compiled(["get_forecast"]),  # type: ignore[list-item]
+        Compiled(None),  # type: ignore[arg-type]
+        Compiled([GOOD], definitions=[]),  # type: ignore[arg-type]
+        Compiled([GOOD], skipped=["one"]),  # type: ignore[list-item]
+        Compiled([GOOD], description=None),  # type: ignore[arg-type]
+        Compiled([GOOD], warnings=[5]),  # type: ignore[list-item]
+    ],
+)
+async def test_a_compile_of_no_use_is_named(doorward_host: Any, compiled: Any) -> None:
+    """One message, with whose it is; nothing of it is stored."""
+    Delivers.compiled = compiled
+    doorward_host.install("source", "mine", Delivers, distribution="acme", version="2.1")
+    async with doorward_host.gateway(CONFIG.replace('"fake"', '"mine"')) as gate:
+        await gate.ready()
+        assert "source 'mine' of acme 2.1" in str(gate.servers.broken["weather"])
+        assert gate.catalog.report("weather") is None
+
+
+def renames(functions: list[Function]) -> None:
+    functions[0] = replace(functions[0], name="get-forecast")
+
+
+def moves(functions: list[Function]) -> None:
+    functions[0] = replace(functions[0], server="bank")
+
+
+def spoils(functions: list[Function]) -> None:
+    functions[0].parameters["properties"]["city"]["type"] = "strig"
+
+
+@pytest.mark.parametrize(
+    ("does", "says"),
+    [(renames, "no Python identifier"), (moves, "of another server"), (spoils, "its parameters are no JSON Schema")],
+)
+async def test_a_hook_that_spoils_functions_is_named_and_no_other(doorward_host: Any, does: Any, says: str) -> None:
+    """They are looked at after each implementation, and not stored."""
+
+    class Spoils:
+        @hookimpl
+        def source_compiled(self, functions: list[Function]) -> None:
+            does(functions)
+
+    class Looks:
+        @hookimpl(trylast=True)
+        def source_compiled(self, functions: list[Function]) -> None: ...
+
+    doorward_host.install("plugin", "looks", Looks())
+    async with configured(doorward_host, Spoils(), CONFIG.replace("[]", '["mine", "looks"]')) as gate:
+        await gate.ready()
+        broken = str(gate.servers.broken["weather"])
+    assert f"{FAILED} source_compiled: of the function" in broken
+    assert says in broken
+    assert "looks" not in broken

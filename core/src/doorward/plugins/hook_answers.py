@@ -110,7 +110,7 @@ def unfit(answer: Any, wanted: str) -> Unfit:
     """The error for an answer of another type than is wanted."""
     if inspect.iscoroutine(answer):
         answer.close()  # or Python complains that nobody has awaited it
-    return Unfit(f"it answered {_type(answer)}{_odd_part(answer)}, not {wanted}")
+    return Unfit(f"it answered {_type(answer)}{odd_part(answer)}, not {wanted}")
 
 
 @cache
@@ -125,6 +125,8 @@ def _fits(value: Any, declared: Any) -> bool:
         return True
     if origin in (Union, UnionType):
         return any(_fits(value, part) for part in parts)
+    if origin is tuple and parts[1:] == (...,):  # as many as there are
+        return isinstance(value, (tuple, list)) and all(isinstance(each, parts[0]) for each in value)
     if origin is tuple:
         return isinstance(value, tuple) and len(value) == len(parts) and all(map(_fits, value, parts))
     if origin is Sequence:
@@ -150,7 +152,7 @@ def _parts(declared: Any) -> Mapping[str, Any]:
     return get_type_hints(declared)
 
 
-def _odd_part(answer: Any) -> str:
+def odd_part(answer: Any) -> str:
     """Which part of an object of ours is of a wrong type, as the end of a noun."""
     kind: Any = type(answer)
     if not (is_dataclass(answer) and kind.__module__.startswith("doorward.")):

@@ -15,6 +15,7 @@ from doorward.model.errors import ConfigError, DoorwardError, PluginError
 from doorward.model.programs import Finding
 from doorward.packages.index import PluginId
 from doorward.plugins.failures import Failures, contained, failed
+from doorward.plugins.function_checks import check_changed
 from doorward.plugins.hook_answers import Answer, Refusal, Unfit, fitting, naming, unfit
 from doorward.plugins.hookspecs import ADDITIONS, OBSERVERS, SECONDS, SPECS
 from doorward.plugins.sealing import sealed
@@ -136,6 +137,9 @@ def _isolated(
         with contained():
             return read(run(*given, **named))
 
+    if hook == "source_compiled":
+        ask = _leaving_functions(ask)
+
     if hook in SECONDS:
         ask = within(SECONDS[hook], ask)
 
@@ -146,6 +150,20 @@ def _isolated(
             return in_its_place(error)
 
     return called
+
+
+def _leaving_functions(ask: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a hook that may change a list of functions: others get it, and it is stored."""
+
+    def asked(*given: Any) -> Any:
+        functions = next((each for each in given if isinstance(each, list)), [])
+        servers = {function.server for function in functions}
+        answer = ask(*given)
+        if functions:
+            check_changed(functions, servers)
+        return answer
+
+    return asked
 
 
 def _isolated_later(

@@ -217,9 +217,6 @@ class Plugins:
         for failure in self.hook.source_compiled(server=server, functions=functions):
             if isinstance(failure, DoorwardError):
                 raise failure
-        if odd := next((each for each in functions if not isinstance(each, Function)), None):
-            who = " or ".join(str(self.manager.ids[n.plugin_name]) for n in self.hook.source_compiled.get_hookimpls())
-            raise PluginError(f"{who} left {type(odd).__name__} among the functions in source_compiled")
 
     def resolve_secret(self, scheme: str, name: str) -> str | None:
         """The answer of a plugin for `${scheme:name}`.

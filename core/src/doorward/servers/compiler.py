@@ -20,6 +20,7 @@ from doorward.host.logs import log
 from doorward.model.drivers import Source
 from doorward.model.errors import DoorwardError, ServerError, StateError
 from doorward.model.functions import Compiled
+from doorward.plugins.function_checks import checked
 from doorward.plugins.hook_answers import expected
 from doorward.plugins.manager import Plugins
 from doorward.secrets.scrubber import answers_of
@@ -154,6 +155,7 @@ class Compiler:
         started = time.perf_counter()
         with blamed("compile"):
             found = expected(Compiled, await source.compile())
+            found = await anyio.to_thread.run_sync(checked, found, module, self._servers.called(module))
         compiled = await self._narrowed(name, await anyio.to_thread.run_sync(clean_compile, found))
         ms = (time.perf_counter() - started) * 1000
         if dry_run:
