@@ -149,6 +149,7 @@ class Gateway:
         loaded = path if isinstance(path, Loaded) else config.load(path, env_file=env_file, environ=environ)
         gate = cls(loaded, Plugins(index or find_index()), stores, shared=compile)
         try:
+            gate.plugins.watch.start()
             await gate.observers.open()
             async with background_tasks() as background:
                 background.start_soon(gate.views.run, compile)
@@ -163,6 +164,7 @@ class Gateway:
         finally:
             with anyio.CancelScope(shield=True):
                 await gate._close()
+            gate.plugins.watch.stop()
 
     async def _close(self) -> None:
         for part in (self._sessions, self.executors, self.servers, self._kept, self.learning, self.views, self.broker):

@@ -14,6 +14,7 @@ from doorward.model.decisions import Decision
 from doorward.model.errors import ConfigError, DoorwardError, PluginError
 from doorward.model.programs import Finding
 from doorward.packages.index import PluginId
+from doorward.plugins.block_watch import BlockWatch
 from doorward.plugins.failures import Failures, contained, failed
 from doorward.plugins.function_checks import check_changed
 from doorward.plugins.hook_answers import Answer, Refusal, Unfit, fitting, naming, unfit
@@ -29,9 +30,9 @@ _GUARDS = ("guard_call", "guard_result")
 class Hooks(pluggy.PluginManager):
     """pluggy's manager of all hooks: `hooks.hook.guard_call(call=…)`."""
 
-    def __init__(self, failures: Failures | None = None) -> None:
+    def __init__(self, failures: Failures | None = None, watch: BlockWatch | None = None) -> None:
         super().__init__("doorward")
-        self.failures = failures or Failures()
+        self.failures, self._watch = failures or Failures(), watch or BlockWatch()
         self.ids: dict[str, PluginId] = {}
         for spec in SPECS:
             self.add_hookspecs(spec)
@@ -64,6 +65,7 @@ class Hooks(pluggy.PluginManager):
         plugin = self.ids[implementation.plugin_name]
         in_its_place = partial(_in_its_place, self.failures, plugin, hook)
         read = partial(_read, self.failures, plugin, hook)
+        self._watch.know_method(plugin, implementation.function, hook)
         if implementation.wrapper:
             implementation.function = _isolated_wrapper(
                 implementation.function, in_its_place, hook, read, is_first, lifts=explicit or hook not in _GUARDS
@@ -72,6 +74,8 @@ class Hooks(pluggy.PluginManager):
             implementation.function = _isolated_later(implementation.function, in_its_place, plugin, read)
         else:
             implementation.function = _isolated(implementation.function, in_its_place, hook, read)
+            if hook not in SECONDS:  # those are called in a thread
+                implementation.function = self._watch.timing(plugin, hook, implementation.function)
 
 
 class Waiting(Awaitable[Any]):

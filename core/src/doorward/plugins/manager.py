@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -23,6 +24,7 @@ from doorward.model.executors import Executor
 from doorward.model.functions import Function
 from doorward.model.version import PLUGIN_API
 from doorward.packages.index import GROUPS, Entry, Index, PluginId, near_group
+from doorward.plugins.block_watch import BlockWatch
 from doorward.plugins.checks import PROTOCOLS, driver_faults, hook_faults
 from doorward.plugins.failures import Failures, contained, said
 from doorward.plugins.hook_answers import DECLARED, Answer, answers_many, conforming
@@ -51,8 +53,8 @@ class Plugins:
     def __init__(self, index: Index) -> None:
         self.index = index
         self._drivers, self._ids = cache(self._driver), cache(self._id)
-        self.failures = Failures()
-        self.manager = Hooks(self.failures)
+        self.failures, self.watch = Failures(), BlockWatch()
+        self.manager = Hooks(self.failures, self.watch)
         self._hook_plugins: list[HookPlugin] = []
         self.lifetimes = Lifetimes(self._hook_plugins, self.failures)
 
@@ -90,6 +92,7 @@ class Plugins:
             faults = driver_faults(kind, loaded)
         if faults:
             raise PluginError(f"{entry.id} {'; '.join(faults)}", hint=f"Upgrade {entry.distribution}.")
+        self.watch.know(entry.id, loaded, entry.point.module)
         return loaded
 
     def id(self, kind: str, name: str) -> PluginId:
@@ -129,9 +132,10 @@ class Plugins:
         self, kind: str, name: str, context: Any, raising: type[DoorwardError] = PluginError, **about: str
     ) -> Any:
         """A plugin, made with its context. Raises: `raising`."""
-        driver = self.driver(kind, name)
+        driver, began = self.driver(kind, name), time.monotonic()
         with self.blamed(kind, name, "its constructor", raising, **about):
             made = driver(context)
+            self.watch.timed(self.id(kind, name), "its constructor", began)
             return conforming(PROTOCOLS[kind][0], made) if kind in PROTOCOLS else made
 
     def blamed(

@@ -165,7 +165,7 @@ class Runs:
                     if run.suspension.awaited:
                         await run.suspend()
                         return ProgramResult(suspended=True)
-                    late = _late(program)
+                    late = self._late(program)
                     if session and session.dead:
                         late.hint = gone(late.hint)
                     return ProgramResult(error=failure(late, type="TimeoutError"))
@@ -219,7 +219,7 @@ class Runs:
                     value = changes.value(ended.value) if changes else ended.value
                     read = await done(read_value, value, redactor, readable, large=is_large(value))
                 if scope.cancelled_caught:
-                    error = failure(_late(program), type="TimeoutError")
+                    error = failure(self._late(program), type="TimeoutError")
             except (LimitExceeded, InvalidArguments) as raised:
                 error = failure(raised)
         if refusal := await self._withheld(program, run, found | read.secrets):
@@ -253,6 +253,14 @@ class Runs:
         error = hints.complete(error, run, program, self._executors, run.executor)
         left = tuple(file for file in run.left() if file.bytes)  # an empty file was only opened
         return Outcome(False, error=error, artefacts=left, ms=_ms_since(started), **common)
+
+    def _late(self, program: Program) -> LimitExceeded:
+        """The error of a run that took too long. Whoever kept it waiting is named."""
+        blocked = self._plugins.watch.since(program.deadline - program.limits.timeout)
+        return LimitExceeded(
+            f"the run took more than {program.limits.timeout:g} s",
+            hint=f"Do less in one run, or ask for a longer `timeout`. {blocked}".strip(),
+        )
 
     async def _withheld(self, program: Program, run: RunContext, found: set[int]) -> DoorwardError | None:
         """The reason to show nothing of a run: it made a credential, was answered one that it had written, or this
@@ -306,13 +314,6 @@ def _late_guard(answer: Any, program: Program) -> LimitExceeded:
     return LimitExceeded(
         f"{who} did not answer in guard_program within {program.limits.timeout:g} s, the time of the run",
         hint="Tell the operator. The program has not begun.",
-    )
-
-
-def _late(program: Program) -> LimitExceeded:
-    return LimitExceeded(
-        f"the run took more than {program.limits.timeout:g} s",
-        hint="Do less in one run, or ask for a longer `timeout`.",
     )
 
 
