@@ -270,7 +270,8 @@ class Broker:
                 hint="Ask for more at once (pages, filters), or split the work into several runs.",
             )
         if call.time_left <= 0:
-            raise LimitExceeded("the run's time is over")
+            blocked = self._plugins.watch.since(program.deadline - program.limits.timeout)
+            raise LimitExceeded("the run's time is over", hint=blocked or None)
         return decision
 
     async def _confirm(self, run: CallContext, call: Call, made: Call, decision: Decision) -> None:

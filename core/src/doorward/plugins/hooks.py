@@ -71,7 +71,8 @@ class Hooks(pluggy.PluginManager):
                 implementation.function, in_its_place, hook, read, is_first, lifts=explicit or hook not in _GUARDS
             )
         elif inspect.iscoroutinefunction(implementation.function):
-            implementation.function = _isolated_later(implementation.function, in_its_place, plugin, read)
+            ends = partial(self.failures.ends, plugin, hook)
+            implementation.function = _isolated_later(implementation.function, in_its_place, plugin, read, ends)
         else:
             implementation.function = _isolated(implementation.function, in_its_place, hook, read)
             if hook not in SECONDS:  # those are called in a thread
@@ -175,6 +176,7 @@ def _isolated_later(
     in_its_place: Callable[[Exception], Any],
     plugin: PluginId,
     read: Callable[[Any], Any],
+    ends: Callable[[Awaitable[Any]], Awaitable[Any]],
 ) -> Callable[..., Waiting]:
     """The same for an implementation that is `async def`."""
 
@@ -182,7 +184,7 @@ def _isolated_later(
         async def ask() -> Any:
             try:
                 with contained():
-                    return read(await run(*map(sealed, given)))
+                    return read(await ends(run(*map(sealed, given))))
             except Exception as error:
                 return in_its_place(error)
 

@@ -99,6 +99,8 @@ class Runs:
             refused = await self._guard(program, run, notes)
             if refused:
                 ended = ProgramResult(error=refused)
+            elif run.clock.now() > program.deadline:  # a guard has blocked everything
+                ended = ProgramResult(error=failure(self._late(program), type="TimeoutError"))
             else:
                 self._plugins.hook.run_started(program=program)
                 ended = await self._execute(program, run, session)

@@ -140,21 +140,17 @@ class Compiler:
     async def _compiled(self, name: str, source: Source, settings: str, before: Report | None, dry_run: bool) -> Report:
         """Compile and store one server, unless nothing has changed since `before`. Returns: the report."""
         module = module_name(name)
-        blamed = partial(
-            self._plugins.blamed,
-            "source",
-            self._servers.configured[name].settings.source,
-            raising=Crashed,
-            server=name,
-        )
+        source_name = self._servers.configured[name].settings.source
+        blamed = partial(self._plugins.blamed, "source", source_name, raising=Crashed, server=name)
+        ends = partial(self._plugins.failures.ends, self._plugins.id("source", source_name))
         with blamed("fingerprint"):
-            fingerprint = expected(str, await source.fingerprint())
+            fingerprint = expected(str, await ends("fingerprint", source.fingerprint()))
         unchanged = before and (before.fingerprint, before.settings) == (fingerprint, settings)
         if before and unchanged and not self._catalog.lost:
             return before
         started = time.perf_counter()
         with blamed("compile"):
-            found = expected(Compiled, await source.compile())
+            found = expected(Compiled, await ends("compile", source.compile()))
             found = await anyio.to_thread.run_sync(checked, found, module, self._servers.called(module))
         compiled = await self._narrowed(name, await anyio.to_thread.run_sync(clean_compile, found))
         ms = (time.perf_counter() - started) * 1000
