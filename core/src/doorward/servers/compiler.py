@@ -103,7 +103,11 @@ class Compiler:
         """The servers that have no compile under the present configuration among these: the `settings` of compiles, by
         module name."""
         servers = self._servers
-        return [name for module, name in servers.modules.items() if compiled.get(module) != servers.fingerprint(name)]
+        return [
+            name
+            for module, name in servers.modules.items()
+            if compiled.get(module) != servers.fingerprint(name) or not self._catalog.trusts(module)
+        ]
 
     async def _in_turn(self, name: str, force: bool, dry_run: bool) -> Report | None:
         servers, settings = self._servers, self._servers.fingerprint(name)
@@ -123,7 +127,10 @@ class Compiler:
                 if name in servers.configured:  # else it was removed meanwhile
                     servers.drop(name, error)
             except DoorwardError as error:
-                if before and before.settings == settings and reading:  # the document cannot be read for the moment
+                trusted = self._catalog.trusts(module_name(name))
+                if (
+                    before and before.settings == settings and reading and trusted
+                ):  # the document cannot be read for the moment
                     servers.keep_last(name, error)
                     return before
                 servers.drop(name, error)
@@ -146,7 +153,7 @@ class Compiler:
         with blamed("fingerprint"):
             fingerprint = expected(str, await ends("fingerprint", source.fingerprint()))
         unchanged = before and (before.fingerprint, before.settings) == (fingerprint, settings)
-        if before and unchanged and not self._catalog.lost:
+        if before and unchanged and not self._catalog.lost and self._catalog.trusts(module):
             return before
         started = time.perf_counter()
         with blamed("compile"):
