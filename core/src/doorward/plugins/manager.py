@@ -132,10 +132,15 @@ class Plugins:
         self, kind: str, name: str, context: Any, raising: type[DoorwardError] = PluginError, **about: str
     ) -> Any:
         """A plugin, made with its context. Raises: `raising`."""
-        driver, began = self.driver(kind, name), time.monotonic()
+        driver, id, began = self.driver(kind, name), self.id(kind, name), time.monotonic()
         with self.blamed(kind, name, "its constructor", raising, **about):
-            made = driver(context)
-            self.watch.timed(self.id(kind, name), "its constructor", began)
+            try:
+                made = driver(context)
+            except DoorwardError as error:
+                if kind == "plugin" and id.given_by not in f"{error} {error.hint}":
+                    error.add_note(f"The {id} says so.")
+                raise
+            self.watch.timed(id, "its constructor", began)
             return conforming(PROTOCOLS[kind][0], made) if kind in PROTOCOLS else made
 
     def blamed(
@@ -151,12 +156,7 @@ class Plugins:
         """
         for name in reversed(names):  # pluggy calls the plugin first that was registered last
             entry = self._entry("plugin", name)
-            try:
-                plugin = make(name, self.driver("plugin", name))
-            except DoorwardError as error:
-                if entry.given_by not in f"{error} {error.hint}":
-                    error.add_note(f"The {entry.id} says so.")
-                raise
+            plugin = make(name, self.driver("plugin", name))
             with self.blamed("plugin", name, "its class"):
                 faults = hook_faults(plugin, DECLARED, answers_many)
             if faults:
