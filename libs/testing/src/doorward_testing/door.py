@@ -190,5 +190,10 @@ class LastFirst(Door):
         if len(self._waiting) == 3:
             for one in reversed(self._waiting):
                 one.set_result(None)
-        await mine
+        there = 0
+        while not mine.done() and there < len(self._waiting):
+            there = len(self._waiting)
+            await asyncio.wait([mine], timeout=MEET_SECONDS)
+        if not mine.done():
+            raise LimitExceeded(f"only {len(self._waiting)} of 3 calls came at the same time")
         return kwargs
