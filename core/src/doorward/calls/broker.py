@@ -271,7 +271,8 @@ class Broker:
             )
         if call.time_left <= 0:
             blocked = self._plugins.watch.since(program.deadline - program.limits.timeout)
-            raise LimitExceeded("the run's time is over", hint=blocked or None)
+            hint = f"Do less in one run, or ask for a longer `timeout`. {blocked}"
+            raise LimitExceeded("the run's time is over", hint=hint.strip())
         return decision
 
     async def _confirm(self, run: CallContext, call: Call, made: Call, decision: Decision) -> None:

@@ -89,7 +89,7 @@ class BlockWatch:
     def timed(self, plugin: PluginId, method: str, began: float) -> None:
         """Tell of a plugin that was called then, by `time.monotonic`, if it took long."""
         if (seconds := time.monotonic() - began) >= BLOCKED_SECONDS:
-            self._tell("plugin_blocked", plugin, method, seconds=round(seconds, 1))
+            seldom.warning("plugin_blocked", **self._about(plugin, method), seconds=round(seconds, 1), hint=_HINT)
 
     def since(self, then: float) -> str:
         """Who has blocked the loop since then, in words; "" if nobody has."""
@@ -105,14 +105,14 @@ class BlockWatch:
                 loop.call_soon_threadsafe(self._answer.set)
             if self._answer.wait(BLOCKED_SECONDS) or (found := self._culprit(thread)) is None:
                 continue
-            self._tell("plugin_blocks", *found)
+            seldom.warning("plugin_blocks", **self._about(*found), hint=_HINT)
             while not (self._answer.wait(LOOK_SECONDS) or self._over.is_set()):
                 pass
 
-    def _tell(self, event: str, plugin: PluginId, method: str, **more: float) -> None:
+    def _about(self, plugin: PluginId, method: str) -> dict[str, str]:
+        """What the log has of a plugin that blocks, which is remembered."""
         self._named.append((time.monotonic(), plugin, method))
-        about = {"plugin": plugin.name, "kind": plugin.kind, "distribution": plugin.given_by}
-        seldom.warning(event, **about, method=method, **more, hint=_HINT)
+        return {"plugin": plugin.name, "kind": plugin.kind, "distribution": plugin.given_by, "method": method}
 
     def _culprit(self, thread: int) -> tuple[PluginId, str] | None:
         """The plugin whose code that thread is in, and its method: the innermost one. Nobody, if what runs there is
