@@ -306,13 +306,9 @@ async def test_a_plugin_that_fails_takes_nothing_from_others(
         assert failed.is_error
         assert "the tool fails failed inside plugin 'fails' of test-plugin 1.0: KeyError" in failed.content[0].text
         assert [p.name for p in (await client.list_prompts()).prompts] == ["reusable_code_guide", "fails"]
-        with pytest.raises(
-            MCPError, match="the prompt fails failed inside plugin 'fails' of test-plugin 1.0: KeyError"
-        ):
+        with pytest.raises(MCPError, match=r"the prompt fails failed inside plugin 'fails' .*: KeyError"):
             await client.get_prompt("fails")
-        with pytest.raises(
-            MCPError, match="the resource x://fails failed inside plugin 'fails' of test-plugin 1.0: it answered str"
-        ):
+        with pytest.raises(MCPError, match=r"the resource x://fails failed inside plugin 'fails' .*: it answered str"):
             await client.read_resource("x://fails")
         assert not (await client.call_tool("execute_code", {"code": "1"})).is_error
     said = capsys.readouterr().err

@@ -20,6 +20,7 @@ _MODULE_OF = {
     "Cli": "command_line",
     "CommandConformance": "conformance.commands",
     "CommandEnded": "command_line",
+    "Commands": "commands",
     "DistributionConformance": "conformance.distributions",
     "Door": "door",
     "ExecutorConformance": "executors",
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from doorward_testing.command_line import CommandEnded as CommandEnded
     from doorward_testing.command_line import StartDoorward as StartDoorward
     from doorward_testing.command_line import ended as ended
+    from doorward_testing.commands import Commands as Commands
     from doorward_testing.conformance.additions import AdditionConformance as AdditionConformance
     from doorward_testing.conformance.approvals import ApprovalChannelConformance as ApprovalChannelConformance
     from doorward_testing.conformance.auths import AuthConformance as AuthConformance
