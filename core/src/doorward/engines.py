@@ -19,7 +19,8 @@ from doorward.catalog.store import (
     StoredEnhancement,
     StoredObservation,
 )
-from doorward.journal_files.store import Given, RunFile, RunStore, StoredRun
+from doorward.journal_files.given import Given
+from doorward.journal_files.store import RunFile, RunStore, StoredRun
 from doorward.learning.lessons import Amount, Lesson, LessonStore
 from doorward.stores import Stores
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import pytest
 import structlog
 from doorward import (
+    ApiError,
     Call,
     Compiled,
     Decision,
@@ -19,6 +20,7 @@ from doorward import (
     Outcome,
     Program,
     Refused,
+    Reply,
     ServerError,
     hookimpl,
 )
@@ -396,3 +398,44 @@ async def test_a_hook_that_spoils_functions_is_named_and_no_other(doorward_host:
     assert f"{FAILED} source_compiled: of the function" in broken
     assert says in broken
     assert "looks" not in broken
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (Reply(1, next=5), "it answered Reply whose next is int"),  # type: ignore[arg-type]
+        (Reply(1, link=5), "it answered Reply whose link is int"),  # type: ignore[arg-type]
+        (Reply(1, left=5), "it answered Reply whose left is int"),  # type: ignore[arg-type]
+        (Reply([], items="abc"), "it answered Reply whose items is str"),
+        (Reply(1, headers=5), "it answered Reply whose headers is int"),  # type: ignore[arg-type]
+        (Reply(1, status="200"), "it answered Reply whose status is str"),  # type: ignore[arg-type]
+        (Reply(b"x", type=5), "it answered Reply whose type is int"),  # type: ignore[arg-type]
+        (Reply(b"x", name=5), "it answered Reply whose name is int"),  # type: ignore[arg-type]
+        (Reply(Reply(1)), "it answered Reply, not JSON"),
+        (Reply, "it answered the class Reply, not JSON"),
+        (ValueError("s3cret"), "it answered ValueError, not JSON"),
+        (print, "it answered builtin_function_or_method, not JSON"),
+        (iter([1]), "it answered list_iterator, not JSON"),
+        (ApiError(5, status=404), "it raised ApiError with a message that is no text"),  # type: ignore[arg-type]
+    ],
+)
+async def test_an_answer_that_no_program_could_use_is_a_defect_of_its_source(
+    doorward_host: Any, answer: Any, says: str
+) -> None:
+    """It is named, and nobody else is."""
+
+    async def call(self: Any, call: Call) -> Any:
+        if isinstance(answer, ApiError):
+            raise answer
+        return answer
+
+    doorward_host.install("plugin", "good", Strict())
+    doorward_host.install(
+        "source", "mine", type("Mine", (Weather,), {"call": call}), distribution="acme", version="2.1"
+    )
+    async with doorward_host.gateway(CONFIG.replace('"fake"', '"mine"').replace("[]", '["good"]')) as gate:
+        message = (await gate.execute("await weather.get_forecast(city='Oslo')")).error.message
+    assert says in message
+    assert "(in source 'mine' of acme 2.1)" in message
+    assert "s3cret" not in message
+    assert "good" not in message

@@ -3,7 +3,7 @@ redaction."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from doorward.model.calls import Call, File, Reply
 from doorward.model.errors import DoorwardError, GuardRefused, PluginError, ServerError
 from doorward.model.functions import Function
 from doorward.plugins.failures import kind_of, said
+from doorward.plugins.hook_answers import Unfit, odd_part, unfit
 from doorward.plugins.result_changes import changed
 from doorward.secrets.scrubber import MAX_MESSAGE_CHARACTERS, Scope, redact_error
 
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from doorward.secrets.redaction import Redactor
     from doorward.secrets.store import Secrets
     from doorward.servers.registry import Servers
+
+_COMMON = frozenset((dict, list, str, int, float, bool, bytes, type(None)))
+"""The types of most answers."""
 
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
@@ -112,6 +116,8 @@ class AnswerChecks:
 
         Raises: GuardRefused.
         """
+        if not (isinstance(error.message, str) and isinstance(error.hint, (str, type(None)))):
+            return self.defect(call.function, Unfit(f"it raised {type(error).__name__} with a message that is no text"))
         error = self._changed(call, error)
         if self._guards():
             more = {name: getattr(error, name, None) for name in ("hint", "status", "body")}
@@ -171,6 +177,33 @@ class AnswerChecks:
             raise await self._withholding.withheld(
                 call.principal, f"the answer of {call.function.qualified}", call.function.server
             )
+
+
+def reply_of(result: Any) -> Reply:
+    """What a source answered, as a reply. Raises: Unfit if it is nothing that a program could get."""
+    if type(result) in _COMMON:
+        return Reply(result)
+    reply = result if isinstance(result, Reply) else Reply(result)
+    if not _is_well_formed(reply):
+        raise Unfit(f"it answered Reply{odd_part(reply)}")
+    if isinstance(reply.value, (type, Reply, BaseException, Awaitable, Iterator, AsyncIterator)) or callable(
+        reply.value
+    ):
+        raise unfit(reply.value, "JSON, bytes or a Reply")
+    return reply
+
+
+def _is_well_formed(reply: Reply) -> bool:
+    """Whether what a source says of its answer has the types that it must have. (`odd_part` is slow.)"""
+    texts = isinstance(reply.type, str) and isinstance(reply.name, str) and isinstance(reply.link, str)
+    return (
+        texts
+        and isinstance(reply.left, str)
+        and (reply.next is None or isinstance(reply.next, Mapping))
+        and (reply.status is None or isinstance(reply.status, int))
+        and isinstance(reply.items, (tuple, list))
+        and isinstance(reply.headers, Mapping)
+    )
 
 
 def _inside(message: str) -> ServerError:

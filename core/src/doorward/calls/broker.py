@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward.arguments import binding
-from doorward.calls.answer_checks import AnswerChecks
+from doorward.calls.answer_checks import AnswerChecks, reply_of
 from doorward.calls.files_of_calls import with_files
 from doorward.calls.function_lookup import FunctionLookup
 from doorward.calls.next_page import following
@@ -166,8 +166,7 @@ class Broker:
             try:
                 out = True
                 result = await self._performing.perform(run, call, sent, allow_again)
-                reply = result if isinstance(result, Reply) else Reply(result)
-                reply, size, received = await self._checks.reply(call, reply, run, scope, headers=headers)
+                reply, size, received = await self._checks.reply(call, reply_of(result), run, scope, headers=headers)
             except SecretWithheld as withheld:
                 run.withhold(said := withheld)
                 raise

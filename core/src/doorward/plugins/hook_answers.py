@@ -130,7 +130,7 @@ def _fits(value: Any, declared: Any) -> bool:
     if origin is tuple:
         return isinstance(value, tuple) and len(value) == len(parts) and all(map(_fits, value, parts))
     if origin is Sequence:
-        return isinstance(value, list) and all(_fits(each, parts[0]) for each in value)
+        return isinstance(value, (list, tuple)) and all(_fits(each, parts[0]) for each in value)
     if origin is Mapping:
         return isinstance(value, Mapping) and all(_fits(part, parts[1]) for part in value.values())
     if origin is Callable:
