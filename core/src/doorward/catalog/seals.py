@@ -54,6 +54,7 @@ class Seals:
             )
         if _digest(text) not in self._digests[server].get(key, ()):
             del self._digests[server]
+            self._names.pop(server, None)  # or two processes that keep other names would undo each other's compiles
             log.error("catalog_altered", server=server, what=" ".join(key))
             self.altered(server)
             raise StateError(

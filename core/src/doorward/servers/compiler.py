@@ -127,12 +127,10 @@ class Compiler:
                 if name in servers.configured:  # else it was removed meanwhile
                     servers.drop(name, error)
             except DoorwardError as error:
-                trusted = self._catalog.trusts(module_name(name))
-                if (
-                    before and before.settings == settings and reading and trusted
-                ):  # the document cannot be read for the moment
+                last = before if reading and self._catalog.trusts(module_name(name)) else None
+                if last and last.settings == settings:  # the document cannot be read for the moment
                     servers.keep_last(name, error)
-                    return before
+                    return last
                 servers.drop(name, error)
             except Exception as error:  # a defect of one source must not stop the others
                 if name not in servers.configured:  # removed meanwhile
