@@ -10,22 +10,29 @@ import pytest
 import structlog
 from doorward import (
     ApiError,
+    CachedProgram,
     Call,
+    Capabilities,
     Compiled,
     Decision,
     DoorwardError,
+    Failure,
     Finding,
+    Frame,
     Function,
     InvalidArguments,
     Outcome,
     Program,
+    ProgramResult,
     Refused,
     Reply,
     ServerError,
     hookimpl,
 )
+from doorward.approvals.answering import answer
 from doorward.calls.broker import check_decided
 from doorward.plugins.function_checks import checked
+from doorward.plugins.hook_answers import Unfit, expected
 
 from ..conftest import CONFIG, InProcess, Weather
 
@@ -439,3 +446,40 @@ async def test_an_answer_that_no_program_could_use_is_a_defect_of_its_source(
     assert "(in source 'mine' of acme 2.1)" in message
     assert "s3cret" not in message
     assert "good" not in message
+
+
+@pytest.mark.parametrize("given", [("no",), (1,), (None,), ("",)])
+def test_only_true_is_a_yes(given: tuple[Any]) -> None:
+    """A channel that hands on what a person typed approves of nothing: "no" is true in Python."""
+    with pytest.raises(InvalidArguments, match="an answer is True or False"):
+        answer(None, "k3q9", *given, by="ann")  # type: ignore[arg-type]
+    with pytest.raises(InvalidArguments, match="an answer is True or False"):
+        answer(None, "k3q9", True, by=None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (Capabilities("Python", "none", repeats="no"), "whose repeats is str"),  # type: ignore[arg-type]
+        (Capabilities("Python", "none", languages=5), "whose languages is int"),  # type: ignore[arg-type]
+        (ProgramResult(error="it failed"), "whose error is str"),  # type: ignore[arg-type]
+        (ProgramResult(1, suspended="no"), "whose suspended is str"),  # type: ignore[arg-type]
+        (CachedProgram("x", "local", None, "", {}, None, {}, "d", 0.0), "whose code is NoneType"),  # type: ignore[arg-type]
+        (CachedProgram("x", "local", "1", "", {}, "all", {}, "d", 0.0), "whose functions is str"),  # type: ignore[arg-type]
+        (CachedProgram("x", "local", "1", "", {}, None, {"s.f": 5}, "d", 0.0), "whose uses is dict"),  # type: ignore[dict-item]
+    ],
+)
+def test_parts_of_what_drivers_answer_are_checked(answer: Any, says: str) -> None:
+    """A "no" in the place of False would be taken for a yes."""
+    with pytest.raises(Unfit, match=says):
+        expected(type(answer), answer)
+
+
+def test_what_drivers_answer_passes() -> None:
+    """What is right is the same object."""
+    for good in (
+        Capabilities("Python", "none", packages=["numpy"], limits={"memory": "cgroup"}, languages=["python"]),
+        ProgramResult({"a": 1}, Failure("program", "ValueError", "no", 1, (Frame(1, "f"),))),
+        CachedProgram("x", "local", "1", "", {"n": 1}, ("s.*",), {"s.f": "h"}, "d", 0),
+    ):
+        assert expected(type(good), good) is good

@@ -9,6 +9,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from doorward.model.functions import Compiled
 from doorward.model.programs import Finding
 from doorward.packages.index import PluginId
 from doorward.plugins.checks import instance_faults, method_faults
@@ -92,8 +93,8 @@ def answers_many(hook: str) -> bool:
 
 
 def expected(kind: type[T], answer: Any) -> T:
-    """An answer that has to be of this type. Raises: Unfit."""
-    if not isinstance(answer, kind):
+    """An answer that has to be of this type, and its parts of theirs. Raises: Unfit."""
+    if not isinstance(answer, kind) or (kind is not Compiled and odd_part(answer)):  # see `function_checks` for that
         raise unfit(answer, kind.__name__)
     return answer
 
@@ -137,6 +138,8 @@ def _fits(value: Any, declared: Any) -> bool:
         return callable(value)
     if origin is Literal:
         return isinstance(value, str) and value in parts
+    if declared is float:
+        return isinstance(value, (int, float))
     if not isinstance(value, declared or NoneType):
         return False
     if is_protocol and (isinstance(value, type) or method_faults((declared,), type(value))):
