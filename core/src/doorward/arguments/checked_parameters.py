@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from doorward.data.values import plain
 from doorward.describe import checked_schema
 from doorward.describe.signatures import parameter_names
+from doorward.model.errors import ServerError
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
@@ -79,4 +80,10 @@ class CheckedParameters:
 
     @cached_property
     def validator(self) -> Any:
-        return checked_schema.validator(self.function.parameters, self._definitions)
+        """The compiled schema, without patterns that cannot be compiled. Raises: ServerError."""
+        if (found := checked_schema.validator(self.function.parameters, self._definitions)) is not None:
+            return found
+        raise ServerError(
+            f"the schema of {self.function.qualified} cannot be read, so that its arguments cannot be checked",
+            hint="Tell the operator: `doorward compile --force` reads it again, and says what is wrong.",
+        )

@@ -65,7 +65,8 @@ def example_arguments(function: Function, definitions: Definitions, words: Diale
     properties, required = reader.properties(resolved), strings(resolved.get("required"))
     if not required and not variants(resolved):
         return {}
-    checked = validator(function.parameters, definitions)
+    if (checked := validator(function.parameters, definitions)) is None:
+        return None
     given: dict[str, Any] = {}
     refused = {*required}
     for number in range(_TRIES):
