@@ -70,8 +70,8 @@ def _without_patterns(schema: Any) -> Any:
 
 def unfolded(schema: Any, definitions: Definitions) -> Any:
     """The schema without references, breadth first, and with `anyOf` for `oneOf`; where `CHECK_FUEL` ends, and below
-    `MAX_LEVELS`, anything goes. Nothing fits a reference to what is not there. A field that only the server gives is not
-    required, wherever that is said of it: no card shows it.
+    `MAX_LEVELS`, anything goes. Nothing fits a reference to what is not there. A field that only the server gives
+    is not required, wherever that is said of it: no card shows it.
 
     Checking a value against alternatives that refer to one another takes time exponential in their depth: a document
     could stall the host that way. The API itself checks what is left out here.
