@@ -132,6 +132,20 @@ def test_annotations_say_what_a_tool_may_change(hints: Any, promised: tuple[bool
     assert (function.read_only, function.destructive, function.idempotent) == promised
 
 
+@pytest.mark.parametrize(
+    ("says", "deprecated"),
+    [
+        ({"title": "Read file (deprecated)", "description": "Read it."}, True),
+        ({"description": "Read a file. DEPRECATED: use read_text_file."}, True),
+        ({"description": "[Deprecated] Read a file."}, True),
+        ({"description": "Read a file. Its status is ACTIVE or DEPRECATED, or deprecated by others."}, False),
+    ],
+)
+def test_a_deprecated_tool_says_so_in_its_texts(says: Any, deprecated: bool) -> None:
+    """The protocol has no field for it, and such tools come later in searches."""
+    assert one(**says).deprecated is deprecated
+
+
 def test_references_of_both_drafts() -> None:
     """CONTRACT: SRC-20."""
     schema = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,9 @@ MAX_TOOLS = 10_000
 
 _MAX_NAME_CHARACTERS = 500
 """Longest name of a tool."""
+
+_DEPRECATED = re.compile(r"\A\W*(?i:deprecated)\b|\((?i:deprecated)\)|\bDEPRECATED[:.!]")
+"""How tools say so in their texts: the protocol has no field for it."""
 
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint")
 
@@ -93,6 +97,7 @@ def _function(server: str, name: str, tool: Mapping[str, Any], schemas: Schemas,
         read_only=read_only,
         destructive=not read_only and hints.get("destructiveHint") is not False,  # the specification's default is true
         idempotent=read_only or hints.get("idempotentHint") is True,
+        deprecated=any(map(_DEPRECATED.search, (summary, description))),
         names=originals,
         open=arguments["additionalProperties"] is False
         and tool["inputSchema"].get("additionalProperties") is not False,
