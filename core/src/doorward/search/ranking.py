@@ -9,8 +9,8 @@
 * What earlier use says: see `doorward.learning`.
 
 What is explained and what is done count together at most as much as the words, and fade with the length of a question:
-a story has words that explain anything. What plain BM25 finds first is always among the first ten. The weights were found by trying, on questions that
-`benchmarks/README.md` names.
+a story has words that explain anything. What plain BM25 finds first is always among the first ten. The weights were
+found by trying, on questions that `benchmarks/README.md` names.
 """
 
 from __future__ import annotations
