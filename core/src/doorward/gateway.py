@@ -66,7 +66,7 @@ from doorward.stores import Stores
 from doorward.views.search_views import SearchViews
 
 COMPILE_WAIT_SECONDS = 10.0
-"""Seconds that a caller waits for servers that have not been compiled yet."""
+"""Seconds that a caller waits for servers that have not been compiled yet, while none of them gets done."""
 
 
 class Gateway:
@@ -158,7 +158,7 @@ class Gateway:
                 if compile:
                     changes = Reconfiguration(loaded, gate.servers, gate.principals, gate.skills)
                     refresh = BackgroundRefresh(gate.servers, gate.compiler, gate.catalog, gate.config.refresh, changes)
-                    background.start_soon(refresh.run, gate.readiness.compiled.set)
+                    background.start_soon(refresh.run, gate.readiness.progressed, gate.readiness.compiled.set)
                     background.start_soon(after_the_start, gate.principals.warn, gate._sweep)
                 else:
                     gate.readiness.compiled.set()
@@ -197,17 +197,27 @@ class Gateway:
         explain: bool = False,
         principal: str = LOCAL,
     ) -> dict[str, Any]:
-        """`{"functions": [{"function", "summary", …}], "total", "cursor"?, "near"?}`: what matches the words, best
-        first, of what policy allows. A hit has what the function `needs` and `gives`; with several `queries`, which of
-        them it `answers`; and why it was found (`matched`), if `explain`.
+        """`{"functions": [{"function", "summary", …}], "total", "well", "cursor"?, "near"?, "compiling"?}`: what
+        matches the words, best first, of what policy allows; how many do, and how many of them well. A hit has what the
+        function `needs` and `gives`; with several `queries`, which of them it `answers`; and why it was found
+        (`matched`), if `explain`. `compiling` counts the servers that have no functions yet.
 
         Raises: UnknownName, InvalidArguments.
         """
         await self.ready()
-        return await self.discovery.search(
+        found = await self.discovery.search(
             query, principal=principal, queries=queries, server=server, read_only=read_only, limit=limit,
             cursor=cursor, explain=explain,
         )  # fmt: skip
+        if not self.readiness.compiled.is_set() and (missing := self._being_compiled(principal)):
+            found["compiling"] = missing
+        return found
+
+    def _being_compiled(self, principal: str) -> int:
+        """How many servers of a principal nobody has compiled yet."""
+        modules = {name: module for module, name in self.servers.modules.items()}
+        theirs = {*self.servers.names(principal)}
+        return sum(modules[name] in theirs for name in self.compiler.stale())
 
     async def get_functions(
         self, names: Sequence[str], *, principal: str = LOCAL, language: str = ""
@@ -296,7 +306,7 @@ class Gateway:
         await self._sessions.end(self._sessions.find(session_id, principal))
 
     async def ready(self) -> None:
-        """Wait for the first compilation of all servers, but not for long: one may not answer at all."""
+        """Wait for the first compilation of all servers, while there is progress: one may not answer at all."""
         await self.readiness.wait_compiled(COMPILE_WAIT_SECONDS)
         if self.servers.configured:
             self.catalog.refresh()

@@ -234,14 +234,29 @@ def test_what_is_scrubbed_is_not_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["deployment deployments deploy deployed deploying", "policy policies", "status statuses", "notify notified"],
+    [
+        "deployment deployments deploy deployed deploying",
+        "policy policies",
+        "status statuses",
+        "notify notified",
+        "cancel cancelling cancelled cancels",
+        "note notes noted noting",
+        "file files filing",
+        "set sets setting",
+        "install installed installs",
+        "create creating",
+        "queue queues queued",
+    ],
 )
 def test_endings_do_not_matter(words: str) -> None:
     """Forms of a word are one word."""
     assert len({stem(word) for word in words.split()}) == 1
 
 
-@pytest.mark.parametrize("words", ["custom customer", "organ organization", "pay paid payment", "user use"])
+@pytest.mark.parametrize(
+    "words",
+    ["custom customer", "organ organization", "pay paid payment", "user use", "note not", "care car", "state stats"],
+)
 def test_other_words_stay_apart(words: str) -> None:
     """What only looks alike is not."""
     assert len({stem(word) for word in words.split()}) == len(words.split())

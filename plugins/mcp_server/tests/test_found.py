@@ -27,6 +27,17 @@ def test_a_hit_in_a_line() -> None:
     ]
 
 
+def test_how_many_fit_well() -> None:
+    """That is told where there are more; where none does; and what is not there yet."""
+    found = {"functions": [{"function": "a.drop", "summary": "Drop it"}], "total": 551, "well": 3, "cursor": "c"}
+    assert [*found_lines(found)][1:] == ["3 fit well, 551 in all; more with cursor='c'"]
+    assert [*found_lines(found | {"well": 0, "compiling": 2})][1:] == [
+        "None of these fits well. Try other words.",
+        "551 in all; more with cursor='c'",
+        "2 servers are still being compiled: search again later for what they have.",
+    ]
+
+
 @pytest.mark.slow
 async def test_several_questions_in_one_call(doorward_host: Any) -> None:
     """`queries` and `explain` are arguments of the tool. CONTRACT: DIS-08."""

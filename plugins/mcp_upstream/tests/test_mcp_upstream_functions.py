@@ -157,6 +157,20 @@ def test_a_tool_that_says_that_it_reads_does_not_destroy(name: str, description:
     assert compiled("s", [hinted]).functions[0].destructive
 
 
+@pytest.mark.parametrize(
+    ("says", "deprecated"),
+    [
+        ({"title": "Read file (deprecated)", "description": "Read it."}, True),
+        ({"description": "Read a file. DEPRECATED: use read_text_file."}, True),
+        ({"description": "[Deprecated] Read a file."}, True),
+        ({"description": "Read a file. Its status is ACTIVE or DEPRECATED, or deprecated by others."}, False),
+    ],
+)
+def test_a_deprecated_tool_says_so_in_its_texts(says: Any, deprecated: bool) -> None:
+    """The protocol has no field for it, and such tools come later in searches."""
+    assert one(**says).deprecated is deprecated
+
+
 def test_references_of_both_drafts() -> None:
     """CONTRACT: SRC-20."""
     schema = {

@@ -82,6 +82,23 @@ async def test_openapi_function_of_an_operation(api, document):
     )
 
 
+@pytest.mark.parametrize(
+    ("node", "summary"),
+    [
+        (
+            {"operationId": "flaky_flaky_get", "summary": "Flaky", "description": "Fails now and then."},
+            "Fails now and then.",
+        ),
+        ({"operationId": "flaky_flaky_get", "summary": "Flaky"}, "Flaky"),
+        ({"operationId": "flaky_flaky_get", "summary": "Fails at times", "description": "Why."}, "Fails at times"),
+    ],
+)
+async def test_openapi_a_summary_says_more_than_the_name(api, operation, node, summary):
+    """One that was made of the operation's name, as FastAPI does, gives way to a description."""
+    made = await api({**operation(), "paths": {"/x": {"get": node}}})
+    assert [f.summary for f in made.compiled.functions] == [summary]
+
+
 async def test_openapi_camel_case_ids(api, operation):
     """CONTRACT: SRC-11 A camelCase operationId becomes snake_case, and stays the function's id."""
     made = await api({**operation(), "paths": {"/x": {"get": {"operationId": "getForecast"}}}})

@@ -13,6 +13,7 @@ class Readiness:
 
     def __init__(self) -> None:
         self.compiled = asyncio.Event()
+        self._progress = 0
         self._stopping = False
         self._under_way = 0
         self._idle = asyncio.Event()
@@ -24,9 +25,15 @@ class Readiness:
             return "it is being stopped"
         return "" if self.compiled.is_set() else "its servers are being compiled"
 
+    def progressed(self) -> None:
+        """One more server is compiled, or has failed."""
+        self._progress += 1
+
     async def wait_compiled(self, seconds: float) -> None:
-        """Wait until the servers are compiled, but not for longer."""
-        if not self.compiled.is_set():
+        """Wait until the servers are compiled, but no longer than so many seconds in which none of them was done."""
+        seen = -1
+        while not self.compiled.is_set() and seen != self._progress:
+            seen = self._progress
             await _within(seconds, self.compiled)
 
     def admit(self) -> None:

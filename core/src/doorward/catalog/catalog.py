@@ -268,22 +268,30 @@ class Catalog:
         """Read the search indexes of all servers, and the functions of those without a good one. Returns:
         what joins them, for a thread."""
         stored = {name: raw for name, raw in self._reader.segments() if name not in outdated}
-        missing = {name: [*self.functions(name)] for name in self.servers().difference(stored)}
+        missing = {name: self._indexed(name) for name in self.servers().difference(stored)}
         questions: dict[str, dict[str, list[str]]] = {}
         for server, name, words in self._reader.questions():
             questions.setdefault(server, {})[name] = words.split()
 
         def join() -> Index | Outdated:
             from doorward.search.index import Index  # numpy takes a tenth of a second: not when a gateway starts
+            from doorward.search.result_words import ResultWords
             from doorward.search.segment import segment, unpacked
 
             kept = {name: self._read(unpacked, raw) for name, raw in stored.items()}
             segments = {name: part for name, part in kept.items() if part}
             if len(segments) < len(kept):
                 return Outdated(kept.keys() - segments.keys())
-            return Index(segments | {name: segment(each) for name, each in missing.items()}, questions)
+            made = {name: segment(each, ResultWords(known.get)) for name, (each, known) in missing.items()}
+            return Index(segments | made, questions)
 
         return join
+
+    def _indexed(self, server: str) -> tuple[list[Function], Mapping[str, Schema]]:
+        """The functions of a server, and the definitions of what they return."""
+        functions = [*self.functions(server)]
+        returned = [function.returns for function in functions]
+        return functions, closure(returned, lambda name: self.definition(server, name))
 
     def search(
         self, query: str, *, servers: Sequence[str], read_only: bool | None = None, limit: int = 10, offset: int = 0

@@ -85,8 +85,11 @@ async def _search(project: Project, words: str, **options: Any) -> None:
         )
         near = f"near: {', '.join(found['near'])}; " if "near" in found else ""
         say(f"no function fits; {near}{advice}", err=True)
-    elif found["total"] > len(found["functions"]):
-        say(f"{found['total']} functions fit; --limit shows more", err=True)
+        return
+    if not found["well"]:
+        say("none of these fits well; try other words", err=True)
+    if found["total"] > len(found["functions"]):
+        say(f"{found['well']} of {found['total']} functions fit well; --limit shows more", err=True)
 
 
 def _tell_functions(project: Project, found: dict[str, Any]) -> None:

@@ -22,6 +22,10 @@ STOP_WORDS = frozenset(
 """Words that do not say what a question is about."""
 
 _APART = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
+_SHORT = re.compile("[^aeiou]+[aeiouy][^aeiouwxy]")
+"""What an `e` behind it makes another word: `not` and `note`, `car` and `care`."""
+
+_SYLLABLES = re.compile("[aeiouy][^aeiouy]+[aeiouy]")
 _WORD = re.compile(r"[^\W_]+")
 _ASCII_WORD = re.compile(r"[A-Z]{2,}s?(?![a-z])[0-9]*|[A-Z]?[a-z0-9]+|[A-Z](?=[A-Z][a-z])|[A-Za-z0-9]+")
 
@@ -40,7 +44,8 @@ def split_words(text: str) -> list[str]:
 @lru_cache(30_000)
 def stem(word: str) -> str:
     """A word without its English endings, so that related words are equal: `deployments`, `deployed`, `deploy`. Lighter
-    than Porter's stemmer: `organization` and `organ`, `customer` and `custom` stay apart."""
+    than Porter's stemmer, with his rules for an `e` and a double `l`: `organization` and `organ`, `customer` and
+    `custom`, `note` and `not` stay apart."""
     word = word[:MAX_WORD_CHARACTERS]
     if len(word) < 3 or not word.isascii() or word[0].isdigit():
         return word
@@ -49,6 +54,7 @@ def stem(word: str) -> str:
         rest = word.removesuffix(ending)
         if rest != word and len(rest) >= 3 and re.search("[aeiouy]", rest):
             word = rest[:-1] if len(rest) > 3 and rest[-1] == rest[-2] and rest[-1] not in "lsz" else rest
+            word += "e" * bool(_SHORT.fullmatch(rest))
             break
     if word.endswith("ment") and len(word) >= 9:
         word = word[:-4]
@@ -56,7 +62,9 @@ def stem(word: str) -> str:
         word = word[:-3]
     elif word.endswith("tor") and len(word) >= 7:
         word = word[:-2]
-    if word.endswith("e") and len(word) > 3:
+    if word.endswith("e") and len(word) > 3 and not _SHORT.fullmatch(word[:-1]):
+        word = word[:-1]
+    if word.endswith("ll") and _SYLLABLES.search(word):
         word = word[:-1]
     return word[:-1] + "y" if word.endswith("i") and len(word) > 3 else word
 

@@ -50,10 +50,12 @@ class Hit(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Hits, best first; how many functions fit in all; and, if none does, the names of some that nearly do."""
+    """Hits, best first; how many functions fit in all, and how many of them well; and, if none fits, the names of some
+    that nearly do."""
 
     hits: list[Hit]
     total: int
+    well: int
     near: list[str]
 
 
@@ -107,9 +109,9 @@ class FunctionSearch:
         for number, question in enumerate(questions, 1):
             names = [hit.function.qualified for hit in hits if number in hit.answers]
             self._learning.searched(index, question, principal, names, offset)
-        total = int(np.logical_or.reduce([each.fits for each in found]).sum())
+        total, well = (_many([getattr(each, which) for each in found]) for which in ("fits", "well"))
         near = [] if total else await self._near(index, reach, queries, questions)
-        return Found(hits, total, near)
+        return Found(hits, total, well, near)
 
     def _needs(self, principal: str, server: str, name: str) -> list[Edge]:
         known = self._learning.known(principal)
@@ -144,6 +146,11 @@ class FunctionSearch:
         asked = [" ".join(split_words(query)).replace(" ", "_") for query in queries]
         like = [name for words in asked if words for name in nearest(words, names, MAX_NEAR, {})]
         return [*dict.fromkeys(like)][:MAX_NEAR]
+
+
+def _many(masks: Sequence[Any]) -> int:
+    """How many functions are in any of these."""
+    return int(np.logical_or.reduce(masks).sum())
 
 
 async def _reasons(

@@ -136,7 +136,8 @@ class Discovery:
         explain: bool = False,
         within: tuple[str, ...] | None = None,
     ) -> dict[str, Any]:
-        """`{"functions": [{"function", "summary", …}], "total": N, "cursor": …}`, best first, of what policy allows.
+        """`{"functions": [{"function", "summary", …}], "total": N, "well": N, "cursor": …}`, best first, of what policy
+        allows: how many fit in all, and how many of them well. `limit` is at least the number of questions.
         With several `queries`, a hit says by number which of them it `answers`. `explain`: why it was found. Where
         nothing is, `near` may name something.
 
@@ -144,7 +145,7 @@ class Discovery:
         """
         asked = [*dict.fromkeys(map(str, filter(None, [query, *queries])))] or [""]
         only = None if server is None else self.module(server, principal)
-        limit, offset = max(1, min(limit, 50)), offset_of(cursor)
+        limit, offset = max(len(asked), min(limit, 50)), offset_of(cursor)  # each question has its best function
         found = await self.functions.find(
             asked,
             principal=principal,
@@ -159,7 +160,7 @@ class Discovery:
         if self.policy.decides:
             for hit, said in zip(found.hits, shown, strict=True):
                 said |= {"confirm": True} if self.policy.told(hit.function, principal) else {}
-        answer: dict[str, Any] = {"functions": shown, "total": found.total}
+        answer: dict[str, Any] = {"functions": shown, "total": found.total, "well": found.well}
         answer |= {"near": found.near} if found.near else {}
         if offset + len(shown) < found.total:
             answer["cursor"] = cursor_at(offset + len(shown))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
-from doorward.data.words import split_words
+from doorward.data.words import split_words, stem
 from doorward.model.decisions import effect
 from doorward.model.functions import Function
 
@@ -27,9 +27,11 @@ MAX_PARAMETERS, MAX_NOTE_CHARACTERS = 100, 300
 _KIND_OF_VERB = {
     "list": "list", "get": "get", "read": "get", "show": "get", "retrieve": "get", "fetch": "get", "search": "search",
     "find": "search", "query": "search", "create": "create", "add": "create", "update": "update", "edit": "update",
-    "replace": "update", "patch": "update", "set": "update", "modify": "update", "delete": "delete", "remove": "delete",
-    "destroy": "delete", "drop": "delete", "purge": "delete", "erase": "delete",
+    "replace": "update", "patch": "update", "set": "update", "modify": "update", "change": "update", "write": "create",
+    "save": "create", "store": "create", "delete": "delete", "remove": "delete", "destroy": "delete", "drop": "delete",
+    "purge": "delete", "erase": "delete",
 }  # fmt: skip
+_KIND_OF_STEM = {stem(verb): kind for verb, kind in _KIND_OF_VERB.items()}
 
 
 class Document(NamedTuple):
@@ -63,7 +65,7 @@ def document(function: Function) -> Document:
         "notes": _notes(properties),
     }
     same = (name, id, [*_words(method), *route], summary, [*server, *name])
-    return Document(words, texts, frozenset(_kinds(function, name)), tuple(map(tag, function.tags[:20])), same)
+    return Document(words, texts, frozenset(_kinds(function, name, summary)), tuple(map(tag, function.tags[:20])), same)
 
 
 @lru_cache(2000)
@@ -88,12 +90,15 @@ def _notes(properties: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-def _kinds(function: Function, name: Sequence[str]) -> set[str]:
-    """What a function does, by the verb in its name, its method and the shape of its path. (A name that is made of
-    method and path has no verb.)"""
+def _kinds(function: Function, name: Sequence[str], summary: Sequence[str]) -> set[str]:
+    """What a function does, by the verb in its name, those that its summary begins with, its method and the shape of
+    its path. (A name that is made of method and path has no verb.)"""
     method, _, path = function.route.partition(" ")
     verb = next((_KIND_OF_VERB[w] for w in name if w in _KIND_OF_VERB and w != method.lower()), None)
-    kinds = {verb} if verb else set()
+    said = [*takewhile(bool, (_KIND_OF_STEM.get(stem(word)) for word in summary))]
+    if said[:1] != ["delete"]:  # who creates, changes and deletes is not there to delete
+        said = [kind for kind in said if kind in ("create", "update")]
+    kinds = {kind for kind in (verb, *said) if kind}
     one = path.endswith("}")
     match method:
         case "GET" | "HEAD":

@@ -77,10 +77,11 @@ def fused(ranking: Ranking, most: int, opinions: Sequence[Opinion]) -> Fused:
     itself = {n for n in first if question.same and (index.same[n] == question.same).any()}
     ordered = sorted(scores, key=lambda n: (n not in itself, -round(scores[n], 9), index.tie[n]))
     ordered += [function for function in words.functions[MOST_WORDS:] if function not in scores]
-    fits = words.fits.copy()
-    fits[[function for found in like.values() for function in found]] = True
+    fits, well = words.fits.copy(), words.well.copy()
+    liked = [function for found in like.values() for function in found]
+    fits[liked] = well[liked] = True
     kept = dict.fromkeys([*first[:1], *ranking.plain_first])
-    return Fused(Ranked(_with([*kept], ordered)[:most], fits, words.worth), like)
+    return Fused(Ranked(_with([*kept], ordered)[:most], fits, well, words.worth), like)
 
 
 def _with(kept: Sequence[int], ordered: list[int]) -> list[int]:

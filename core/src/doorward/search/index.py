@@ -33,7 +33,7 @@ _FIELDS = {
     "description": Field(1, 30, 0.6),
     "route": Field(1.5, 4, 0.4),
     "tags": Field(1, 2, 0.3),
-    "parameters": Field(0.7, 5, 0.6),
+    "parameters": Field(1, 5, 0.6),
     "notes": Field(0.5, 40, 0.7),
     "server": Field(2, 1, 0),
     "results": Field(0.2, 20, 0.6),
@@ -162,9 +162,10 @@ class Index:
         ]
 
     def _counted(self, of_word: Array, place: int) -> Array:
-        """How many words the names or the summaries of functions have that a question may explain."""
+        """How many words the names or the summaries of functions have that a question may explain, at least one."""
         free = np.isin(of_word, [self._numbers[w] for w in FREE_WORDS if w in self._numbers])
-        return np.bincount(self._functions[(self._where & place > 0) & ~free], minlength=self.size)
+        counts = np.bincount(self._functions[(self._where & place > 0) & ~free], minlength=self.size)
+        return np.maximum(counts, 1).astype(np.float32)
 
     def _shortness(self, function: int) -> tuple[int, int, tuple[str, str]]:
         server, name = self.qualified(function)

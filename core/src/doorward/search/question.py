@@ -34,6 +34,14 @@ _VERBS = "list show get fetch read retrieve view see find create add make new up
 _PLAIN_VERBS = frozenset(map(stem, _VERBS.split()))
 """Verbs that say what to do, and nothing about the thing to do it with."""
 
+_TALK = "also another check give go help know let look more need provide take tell try"
+_PLAIN_WORDS = _PLAIN_VERBS | set(map(stem, _TALK.split()))
+"""These verbs, and words that tell of who asks rather than of what is asked for. Documents have few of them, so they
+would count as rare words do."""
+
+NEAR = 8
+"""The words of a phrase are among so many words of a question: `find` and `by` at its two ends are none."""
+
 _PLAIN_VOTES, _VERB_VOTES, _QUESTION_VOTES = 2.0, 1.0, 1.5
 """How much a plain verb, another verb and a word as `which` say of what is wanted."""
 
@@ -42,6 +50,12 @@ _GET_OF_SEVERAL = 0.5
 
 _TAG = re.compile(r'(?:^|\s)tag:(?:"([^"]{1,100})"|(\S{1,100}))')
 
+_SAYS_NOTHING = re.compile(
+    r"\b\w+n['’]t\b|(?:\bwould|['’]d)\s+like\b|(?<=\w)['’](?:[dms]|ll|re|ve)\b|(?<!\w)\d+(?:[.,:/-]\d+)+(?!\w)",
+    re.IGNORECASE,
+)
+"""`don't`, `would like`, the end of `I'm`, and values of several numbers, as `4.9` and `1:45`: no words to find."""
+
 _QUOTED = re.compile(r'["“«][^"”»]{2,80}["”»]|(?<!\w)\'[^\']{2,80}\'(?!\w)')
 _CAPITALISED = re.compile(r"\b[A-ZÀ-Þ][^\W_]+")
 
@@ -49,7 +63,7 @@ _CAPITALISED = re.compile(r"\b[A-ZÀ-Þ][^\W_]+")
 @dataclass(frozen=True, slots=True)
 class Concept:
     """Something that the query is about: its own `phrase`, and all `phrases` of that meaning with how well they fit, up
-    to 1. `plain`: a verb that fits half of all functions."""
+    to 1. `plain`: a verb that fits half of all functions, a word of mere talk, or a number."""
 
     phrase: Phrase
     phrases: Mapping[Phrase, float]
@@ -75,13 +89,15 @@ def read(text: str) -> Question:
     """Understand a query. Its only syntax is `tag:NAME` or `tag:"A NAME"`, with `*` at the end for a prefix."""
     text = text[:MAX_QUESTION_CHARS]
     tags = tuple(_tag(quoted or bare) for quoted, bare in _TAG.findall(text))
-    everything = split_words(_TAG.sub(" ", text))
-    words = list(dict.fromkeys(everything))[:MAX_WORDS]
+    said = _TAG.sub(" ", text)
+    everything = split_words(said)
+    spoken = split_words(_SAYS_NOTHING.sub(" ", said)) or everything
+    words = list(dict.fromkeys(spoken))[:MAX_WORDS]
     stems = {stem(word) for word in words}
     telling = {stem(word) for word in words if word not in STOP_WORDS} or stems
-    kinds, sure = _wanted(words)
+    kinds, sure = _wanted(words, spoken)
     return Question(
-        tuple(_concepts(stems, telling)),
+        tuple(_concepts(stems, telling, [*map(stem, spoken)])),
         tuple(sorted(words)),
         kinds,
         sure,
@@ -100,7 +116,7 @@ def _tag(asked: str) -> str:
     return tag(asked) + "*" * asked.endswith("*")
 
 
-def _wanted(words: Sequence[str]) -> tuple[Mapping[str, float], bool]:
+def _wanted(words: Sequence[str], spoken: Sequence[str]) -> tuple[Mapping[str, float], bool]:
     """The kinds of action that are wanted, and whether the words name them; else what reads. Each verb has votes, and
     the kinds with most of them count 1. A verb has its plain form: `sets` and `links` are things, `changed` and
     `running` say which ones."""
@@ -108,7 +124,7 @@ def _wanted(words: Sequence[str]) -> tuple[Mapping[str, float], bool]:
     verbs = _dictionary().verbs
     if not _QUESTION_WORDS.isdisjoint(words):
         votes |= dict.fromkeys(READING_KINDS, _QUESTION_VOTES)
-    for verb in _dictionary().verbs_in(words):
+    for verb in _dictionary().verbs_in(words, spoken):
         plain = len(verb) > 1 or stem(verb[0]) in _PLAIN_VERBS
         for kind in verbs[verb]:
             votes[kind] += _PLAIN_VOTES if plain else _VERB_VOTES
@@ -135,17 +151,17 @@ def _names_something(text: str) -> bool:
     )
 
 
-def _concepts(stems: Collection[str], telling: Collection[str]) -> Iterable[Concept]:
+def _concepts(stems: Collection[str], telling: Collection[str], spoken: Sequence[str]) -> Iterable[Concept]:
     """The longest phrases that the dictionary knows and whose words are all there, then the other words; filler words
     only if there are no others."""
     dictionary, left = _dictionary(), set(stems)
     found: list[Phrase] = []
-    for phrase in dictionary.groups_in(stems):
+    for phrase in dictionary.groups_in(stems, spoken):
         if left.issuperset(phrase):
             found.append(phrase)
             left.difference_update(phrase)
     for phrase in [*found, *((word,) for word in sorted(left.intersection(telling)))]:
-        plain = len(phrase) == 1 and phrase[0] in _PLAIN_VERBS
+        plain = len(phrase) == 1 and (phrase[0] in _PLAIN_WORDS or phrase[0].isdigit())
         yield Concept(phrase, {**dictionary.groups.get(phrase, {}), phrase: 1.0}, plain)
 
 
@@ -157,15 +173,28 @@ class _Dictionary(NamedTuple):
     verbs: dict[Phrase, frozenset[str]]
     longer: dict[str, list[Phrase]]
 
-    def groups_in(self, stems: Collection[str]) -> list[Phrase]:
-        """The phrases of several words that all are among these, the longest first."""
-        found = [p for word in stems for p in self.longer.get(word, ()) if p in self.groups and set(p) <= set(stems)]
+    def groups_in(self, stems: Collection[str], spoken: Sequence[str]) -> list[Phrase]:
+        """The phrases of several words that are among these and spoken together, the longest first."""
+        found = [phrase for phrase in self._longer_in(stems, spoken) if phrase in self.groups]
         return sorted(found, key=lambda phrase: (-len(phrase), phrase))
 
-    def verbs_in(self, words: Collection[str]) -> list[Phrase]:
-        """The verbs whose words all are among these."""
-        longer = [p for word in words for p in self.longer.get(word, ()) if p in self.verbs and set(p) <= set(words)]
+    def verbs_in(self, words: Collection[str], spoken: Sequence[str]) -> list[Phrase]:
+        """The verbs whose words are among these and spoken together."""
+        longer = [phrase for phrase in self._longer_in(words, spoken) if phrase in self.verbs]
         return longer + [(word,) for word in words if word not in STOP_WORDS and (word,) in self.verbs]
+
+    def _longer_in(self, words: Collection[str], spoken: Sequence[str]) -> Iterable[Phrase]:
+        known = set(words)
+        for word in words:
+            for phrase in self.longer.get(word, ()):
+                if known.issuperset(phrase) and _together(phrase, spoken):
+                    yield phrase
+
+
+def _together(phrase: Phrase, spoken: Sequence[str]) -> bool:
+    """Whether all words of a phrase are near one another, in whatever order."""
+    starts = range(max(1, len(spoken) - NEAR + 1))
+    return any({*spoken[start : start + NEAR]}.issuperset(phrase) for start in starts)
 
 
 @cache

@@ -8,9 +8,9 @@
 * Whether it gives what one of the best functions needs.
 * What earlier use says: see `doorward.learning`.
 
-What is explained and what is done fade with the length of a question: a story has words that explain anything. What
-plain BM25 finds first is always among the first ten. The weights were found by trying, on questions that
-`benchmarks/README.md` names.
+What is explained and what is done count together at most as much as the words, and fade with the length of a question:
+a story has words that explain anything. What plain BM25 finds first is always among the first ten. The weights were
+found by trying, on questions that `benchmarks/README.md` names.
 """
 
 from __future__ import annotations
@@ -57,6 +57,9 @@ ITSELF_BONUS, ONLY_WORD_BONUS = 0.05, 5.0
 """What it adds to have a word of the question itself in brief, and not only one of its meaning; and if the question has
 no other word, which puts them before all who have only its meaning."""
 
+MOST_BONUS = 1.0
+"""What these add together at most: as much as the words that fit best."""
+
 SERVER_BONUS, OTHERS_SHARE = 0.2, 0.02
 """What it adds to be of a server that the question names; and when the name of a server is no mere word: the functions
 of others that have it in brief are at most so many for each of its own."""
@@ -64,7 +67,7 @@ of others that have it in brief are at most so many for each of its own."""
 SAME_BONUS = 100.0
 """What it adds if the question is a function's name, id, route or summary: more than everything else."""
 
-DEPRECATED_PENALTY, DELETES_PENALTY = 0.05, 0.25
+DEPRECATED_PENALTY, DELETES_PENALTY = 0.2, 0.25
 """What it takes to be deprecated, and to delete what nobody wants to have deleted."""
 
 FADING_CONCEPTS = 8
@@ -73,15 +76,20 @@ FADING_CONCEPTS = 8
 PLAIN_FIRST, PLAIN_PLACES = 3, 10
 """So many of the best by plain BM25 are among the first so many."""
 
+WELL, WELL_OF_BEST = 0.1, 0.5
+"""A function fits well if it has at least this share of what the words of a question say, less if that fades, and this
+share of what the best one has."""
+
 Array = NDArray[Any]
 
 
 class Ranked(NamedTuple):
-    """The first functions that fit, best first; which fit in all, as a truth value for each function; and how well each
-    one of the index fits."""
+    """The first functions that fit, best first; which fit in all, and which of them well, as truth values for each
+    function; and how well each one of the index fits."""
 
     functions: list[int]
     fits: Array
+    well: Array
     worth: Array
 
     @property
@@ -109,6 +117,8 @@ class Ranking:
         self._of = self._searched()
         self._hit = np.zeros(index.size, bool)
         self._itself = np.zeros(index.size, bool)
+        self._well = np.zeros(index.size, bool)
+        self._fading = min(1.0, FADING_CONCEPTS / max(1, len(self.concepts)))
 
     def best(self, most: int) -> Ranked:
         """The first of the ranking; of all functions in their order, if the question has no words."""
@@ -117,11 +127,12 @@ class Ranking:
         scores = self._scores()
         if not self._hit.any():
             self._hit = self._doing()
+            self._well = self._hit.copy()
         scores = np.round(scores, 5)
         if self._steps:
             self._steps.raise_producers(self._first(scores, LEADING), scores, self._hit, self.among)
         ordered = self._first(scores, max(most, PLAIN_PLACES))
-        return Ranked(self._with_plain(ordered)[:most], self._hit, scores)
+        return Ranked(self._with_plain(ordered)[:most], self._hit, self._well, scores)
 
     def _first(self, scores: Array, most: int) -> list[int]:
         """The best, ordered."""
@@ -157,26 +168,31 @@ class Ranking:
 
     def _scores(self) -> Array:
         index = self.index
-        scores = np.zeros(index.size, np.float32)
+        scores, said = np.zeros(index.size, np.float32), 0.0
         for concept in self.concepts:
             fit, rarity = self._fit(concept)
-            scores += fit * (rarity * (VERB_WEIGHT if concept.plain else 1))
+            weight = rarity * (VERB_WEIGHT if concept.plain else 1)
+            scores += fit * weight
+            said += weight
         if (most := float(scores.max(initial=0))) > 0:
             scores /= most
-        fading = min(1.0, FADING_CONCEPTS / max(1, len(self.concepts)))
+        if most >= WELL * self._fading * said:
+            self._well = scores >= WELL_OF_BEST
         explained_name, explained_summary = self._explained()
-        scores += fading * (NAME_BONUS * explained_name + SUMMARY_BONUS * explained_summary + self._wanted())
+        bonus = NAME_BONUS * explained_name + SUMMARY_BONUS * explained_summary + self._wanted()
+        scores += np.minimum(self._fading * bonus, MOST_BONUS)
         only_word = sum(not concept.plain for concept in self.concepts) == 1
-        scores += (
-            ONLY_WORD_BONUS if only_word else ITSELF_BONUS
-        ) * self._itself - DEPRECATED_PENALTY * index.deprecated
+        scores[self._itself] += ONLY_WORD_BONUS if only_word else ITSELF_BONUS
+        scores[index.deprecated] -= DEPRECATED_PENALTY
         for concept in self.concepts:
             scores += SERVER_BONUS * self._of_named(concept.phrase)
         if self._learned is not None:
             scores += self._learned
         if self.question.same:
             same = (index.same == self.question.same).any(axis=1)
-            self._hit |= same if self.among is None else same & self.among
+            same = same if self.among is None else same & self.among
+            self._hit |= same
+            self._well |= same
             scores += SAME_BONUS * same
         return scores
 
@@ -225,18 +241,22 @@ class Ranking:
         return does if self.among is None else does & self.among
 
     def _explained(self) -> tuple[Array, Array]:
-        """The shares of each function's name and summary that the question explains, also by words of its meaning."""
+        """The shares of each function's name and summary that the question explains, also by words of its meaning; none
+        if these are only what it wants to be done: who is called `search` may search anything."""
         index = self.index
         said: dict[str, float] = {}
+        telling: set[str] = set()
         for concept in self.concepts:
             for phrase, weight in concept.phrases.items():
                 said |= {word: max(weight**0.5, said.get(word, 0)) for word in phrase if word not in FREE_WORDS}
+                telling.update(() if concept.plain else phrase)
         name, summary = np.zeros(index.size, np.float32), np.zeros(index.size, np.float32)
-        for word, weight in said.items():
+        for word in sorted(said, key=lambda word: word not in telling):
             found = index.postings(word)
-            name[found.functions[found.places & IN_NAME > 0]] += weight
-            summary[found.functions[found.places & IN_SUMMARY > 0]] += weight
-        return name / np.maximum(index.name_words, 1), summary / np.maximum(index.summary_words, 1)
+            for share, place in ((name, IN_NAME), (summary, IN_SUMMARY)):
+                having = found.functions[found.places & place > 0]
+                share[having if word in telling else having[share[having] > 0]] += said[word]
+        return name / index.name_words, summary / index.summary_words
 
     def _wanted(self) -> Array:
         """What it adds or takes that functions do what they do."""
@@ -284,4 +304,4 @@ def listed(index: Index, among: Array | None) -> Ranked:
     """All functions, or those in `among`, in the order of servers and documents."""
     functions = [*range(index.size)] if among is None else np.flatnonzero(among).tolist()
     every = np.ones(index.size, bool) if among is None else among
-    return Ranked(functions, every, np.zeros(index.size, np.float32))
+    return Ranked(functions, every, every, np.zeros(index.size, np.float32))

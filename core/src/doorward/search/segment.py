@@ -21,7 +21,7 @@ from doorward.search.document import FIELDS, KINDS, document
 from doorward.search.numbered_words import WORD_BYTES, NumberedWords
 from doorward.search.result_words import ResultWords
 
-VERSION = 2
+VERSION = 3
 """Of the form of the bytes. A segment of another version is made anew of the stored functions."""
 
 RESULTS, PLAIN = FIELDS.index("results"), len(FIELDS)

@@ -98,13 +98,13 @@ class BackgroundRefresh:
         self._changed.add(name)
         self._told.set()
 
-    async def run(self, done: Callable[[], None]) -> None:
+    async def run(self, progressed: Callable[[], None], done: Callable[[], None]) -> None:
         """First compile the servers that have no compile under this configuration; callers wait for that until `done`
-        is called. Then compile those that may have changed. From then on compile those that report a change or have
-        failed, and everything every `refresh` seconds (0: never)."""
+        is called, and `progressed` is called after each of them. Then compile those that may have changed. From then on
+        compile those that report a change or have failed, and everything every `refresh` seconds (0: never)."""
         stale = self._compiler.stale()
         try:
-            await self._compile(stale)
+            await self._compile(stale, progressed)
         finally:
             done()
         async with anyio.create_task_group() as group:
@@ -190,12 +190,13 @@ class BackgroundRefresh:
             await self._compile(due)
             await anyio.sleep(ROUND_SECONDS)
 
-    async def _compile(self, names: Sequence[str]) -> None:
+    async def _compile(self, names: Sequence[str], progressed: Callable[[], None] = lambda: None) -> None:
         turn = anyio.Semaphore(MAX_CONCURRENT_COMPILES)
 
         async def compile_one(name: str) -> None:
             async with turn:
                 await self._compiler.compile_one(name)
+                progressed()
 
         async with anyio.create_task_group() as group:
             for name in names:

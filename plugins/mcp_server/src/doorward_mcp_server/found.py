@@ -12,8 +12,13 @@ def found_lines(found: Mapping[str, Any]) -> Iterator[str]:
     if not found["functions"]:
         near = f" Near: {', '.join(found['near'])}." if found.get("near") else ""
         yield f"Nothing found.{near} Try other words."
+    elif found.get("well") == 0:
+        yield "None of these fits well. Try other words."
     if "cursor" in found:
-        yield f"{found['total']} in all; more with cursor={found['cursor']!r}"
+        well = f"{found['well']} fit well, " if found.get("well") else ""
+        yield f"{well}{found['total']} in all; more with cursor={found['cursor']!r}"
+    if "compiling" in found:
+        yield f"{found['compiling']} servers are still being compiled: search again later for what they have."
 
 
 def _hit(hit: Mapping[str, Any]) -> str:

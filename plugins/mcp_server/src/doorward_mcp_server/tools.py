@@ -183,7 +183,8 @@ TOOLS = (
         search_functions, "Search functions", _FIND,
         _object(
             "functions total",
-            functions={"type": "array", "items": _FOUND}, total={"type": "integer"}, cursor=_STRING, near={},
+            functions={"type": "array", "items": _FOUND}, total={"type": "integer"}, well={}, cursor=_STRING, near={},
+            compiling={},
         ), _READS, calls=_FIND,
     ),
     OwnTool(

@@ -33,6 +33,8 @@ _CHANGES = re.compile(
     re.IGNORECASE,
 )
 """What the text of a tool says that does more, or that does whatever it is told."""
+_DEPRECATED = re.compile(r"\A\W*(?i:deprecated)\b|\((?i:deprecated)\)|\bDEPRECATED[:.!]")
+"""How tools say so in their texts: the protocol has no field for it."""
 
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint")
 
@@ -109,6 +111,7 @@ def _function(server: str, name: str, tool: Mapping[str, Any], schemas: Schemas,
         read_only=read_only,
         destructive=not read_only and _destroys(tool, hints),
         idempotent=read_only or hints.get("idempotentHint") is True,
+        deprecated=any(map(_DEPRECATED.search, (summary, description))),
         names=originals,
         open=arguments["additionalProperties"] is False
         and tool["inputSchema"].get("additionalProperties") is not False,

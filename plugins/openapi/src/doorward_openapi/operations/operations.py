@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from doorward import Function, first_sentence
+from doorward import Function, first_sentence, python_name
 
 from doorward_openapi.document.refs import Documents
 from doorward_openapi.document.text import kind, line, prose
@@ -142,7 +142,7 @@ class Operations:
             server=self._server,
             name=name,
             id=operation.id or operation.route,
-            summary=_summary(node),
+            summary=_summary(node, operation.id),
             description=prose(node.get("description"), 1500),
             parameters=shape.parameters,
             returns=answer.returns,
@@ -250,12 +250,15 @@ def _wires(arguments: Mapping[str, keywords.Keyword]) -> list[dict[str, Any]]:
     return [{"arg": arg, **wire(keyword)} for arg, keyword in arguments.items()]
 
 
-def _summary(node: Mapping[str, Any]) -> str:
-    if summary := line(prose(node.get("summary"), 200), 200):
+def _summary(node: Mapping[str, Any], id: str) -> str:
+    """The summary; the first sentence of the description where there is none, or one that was made of the name, as
+    FastAPI does: `Read Item` for `read_item_items__id__get`."""
+    summary = line(prose(node.get("summary"), 200), 200)
+    if summary and python_name(summary).strip("_") not in python_name(id):
         return summary
     first = prose(node.get("description"), 600).partition("\n\n")[0]
     sentence, rest = first_sentence(first)
-    return line(sentence.removesuffix(".") if rest else sentence, 200)
+    return line(sentence.removesuffix(".") if rest else sentence, 200) or summary
 
 
 def _parents(tags: Any) -> dict[str, str]:
