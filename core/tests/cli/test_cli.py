@@ -17,7 +17,18 @@ import doorward
 import jsonschema_rs
 import pytest
 import structlog
-from doorward import Compiled, ConfigError, Function, Gateway, PluginContext, ServerError, Settings, Template, hookimpl
+from doorward import (
+    Compiled,
+    ConfigError,
+    Function,
+    Gateway,
+    PluginContext,
+    ServerError,
+    Settings,
+    Skipped,
+    Template,
+    hookimpl,
+)
 from doorward.cli import COMMANDS
 from doorward.packages.index import Index
 from doorward_testing.scripted import Scripted
@@ -816,6 +827,32 @@ def test_doctor_says_why_a_server_has_nothing(project: Cli, doorward_host: Any) 
     doorward_host.install("source", "empty", Empty)
     doorward_host.write(CONFIG + '[servers.self]\nsource = "empty"\n')
     assert "! server self: 0 functions\n    this entry would start Doorward itself" in project("doctor").out
+
+
+class Elsewhere(Weather):
+    async def check(self, functions: list[Function]) -> list[tuple[str, bool, str]]:
+        return [(f"{len(functions)} functions are elsewhere", False, "Look there."), ("the sea", True, "")]
+
+
+class Useless(Weather):
+    async def compile(self) -> Compiled:
+        return Compiled([], skipped=[Skipped("GET /a", "it is 7, not an object"), Skipped("GET /b", "no")])
+
+
+def test_what_no_call_can_reach_is_wrong(project: Cli, doorward_host: Any) -> None:
+    """What a source finds wrong with where its calls go is told by `add` and by `doctor`, and so is a server of whose
+    operations none became a function."""
+    doorward_host.install("source", "elsewhere", Elsewhere)
+    doorward_host.install("source", "useless", Useless)
+    added = project("add", "elsewhere", "far")
+    assert "wrong: 8 functions are elsewhere\n  Look there.\n" in added.out
+    assert "the sea" not in added.out
+    assert project("add", "elsewhere", "far", "--force", "--json").json["checks"]["far"][0][1] is False
+    doorward_host.write(CONFIG + '[servers.far]\nsource = "elsewhere"\n[servers.none]\nsource = "useless"\n')
+    ended = project("doctor")
+    assert ended.code == 1
+    assert "✗ server far: 8 functions are elsewhere\n    Look there.\n✓ server far: the sea\n" in ended.out
+    assert "✗ server none: none of 2 operations became a function\n    GET /a: it is 7, not an object" in ended.out
 
 
 class Checking(click.Command):

@@ -16,6 +16,7 @@ import anyio
 import click
 
 from doorward.cli.common import Project, common, described, plain, print_json, say
+from doorward.cli.server_check import check_server
 from doorward.data.quoting import indented
 
 if TYPE_CHECKING:
@@ -125,10 +126,12 @@ def compile_now(
     verbose: bool = False,
     probe: bool = False,
     asking: Asking | None = None,
+    check: bool = False,
     advise: Callable[[Gateway], Advice | None] = lambda gate: None,
 ) -> int:
-    """Compile, and tell the results and what `advise` finds in them. Returns: the exit code."""
-    loaded, options = project.load(), _Options(servers, dry_run, force, verbose, probe, asking)
+    """Compile, and tell the results and what `advise` finds in them. `check`: say whether calls reach anything, too.
+    Returns: the exit code."""
+    loaded, options = project.load(), _Options(servers, dry_run, force, verbose, probe, asking, check)
     if not dry_run:
         return anyio.run(_compile, project, loaded, options, None, advise)
     kept = loaded.state_folder()
@@ -145,6 +148,7 @@ class _Options:
     verbose: bool
     probe: bool
     asking: Asking | None
+    check: bool
 
 
 async def _compile(
@@ -160,11 +164,13 @@ async def _compile(
         results = await _results(gate, options.servers, dry_run and options.asking is None, options.force)
         enhanced = await _enhanced(gate, options.asking, results, kept) if options.asking else None
         probed = await _probed(gate, results) if options.probe else None
+        checks = {name: await check_server(gate, name) for name in results} if options.check else {}
         advice = advise(gate)
         if project.json:
             told: dict[str, Any] = {"servers": {name: result.as_dict() for name, result in results.items()}}
             told |= {"suggested": advice.as_dict()} if advice else {}
             told |= {"enhanced": enhanced.as_dict()} if enhanced else {}
+            told |= {"checks": checks} if options.check else {}
             print_json(told if probed is None else told | {"probed": probed})
         else:
             for name, result in results.items():
@@ -177,6 +183,8 @@ async def _compile(
                 say("probed: there is nothing to learn by calls that surely change nothing")
             for line in advice.told() if advice else ():
                 say(line)
+            for what, ok, advised in (found for each in checks.values() for found in each if not found[1] or found[2]):
+                say(f"{'warning' if ok else 'wrong'}: {what}\n  {advised}")
             _tell_all(results, project.config, dry_run)
     unfinished = enhanced is not None and not enhanced.complete
     return 1 if unfinished or any(result.error for result in results.values()) else 0

@@ -67,7 +67,11 @@ def _command(source: str, model: Any) -> click.Command:
                 both[key] = files.beside(project.config, both[key])
         table = moved(project, name, {"source": source} | ({"read_only": True} if read_only else {}) | both)
         put_server(project, name, table, replace=force)
-        return compile_now(project, (name,)) if no_auth or "auth" in both else compile_and_suggest(project, name, table)
+        return (
+            compile_now(project, (name,), check=True)
+            if no_auth or "auth" in both
+            else compile_and_suggest(project, name, table)
+        )
 
     if first is not None:
         behind = next(place for place, param in enumerate(command.params, 1) if param.name == "name")

@@ -100,7 +100,7 @@ def compile_and_suggest(project: Project, name: str, table: Mapping[str, Any]) -
         told.append(advice)
         return advice
 
-    code = compile_now(project, (name,), advise=advise)
+    code = compile_now(project, (name,), check=True, advise=advise)
     if code == 0 and told and told[0].written:
         anyio.run(_again, project, name)
     return code

@@ -68,7 +68,9 @@ class OpenAPISettings(Settings):
             return None
         base = servers.clean(value, "")
         if base is None or "?" in value or "#" in value:
-            raise ValueError("must be an http or https URL without query and fragment")
+            meant = servers.with_scheme(value)
+            example = f", for example {meant}" if meant != value else ""
+            raise ValueError(f"must be an http or https URL without query and fragment{example}")
         return base
 
     @field_validator("origins")
