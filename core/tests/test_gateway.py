@@ -200,6 +200,34 @@ async def test_server_narrows_its_functions(doorward_host: Any, setting: str, na
         assert list(gate.catalog.names("weather") if await gate.list_servers() else ()) == names
 
 
+@pytest.mark.parametrize(
+    ("setting", "name", "key"),
+    [
+        ("read_only = true", "weather.add_station", "read_only"),
+        ("read_only = true", "weather.addStation", "read_only"),
+        ('include = ["get*"]', "weather.sleep", "include"),
+        ('exclude = ["get*"]', "weather.get_forecast", "exclude"),
+        ('exclude = ["get*"]', "weather.get_forecasts", ""),
+    ],
+)
+async def test_what_a_server_leaves_out_is_said_to_be_left_out(
+    doorward_host: Any, setting: str, name: str, key: str
+) -> None:
+    """Who asks for a function that is left out hears by which key; not where policy denies it anyway."""
+    said = f"is left out by `{key}` of [servers.weather]"
+    missing = f"raise AttributeError(\"module 'weather' has no attribute '{name.partition('.')[2]}'\")"
+    async with doorward_host.gateway(CONFIG + setting) as gate:
+        with pytest.raises(UnknownName) as raised:
+            await gate.call(name)
+        assert (said in str(raised.value)) is bool(key)
+        error = (await gate.execute(missing)).error
+        assert (said in (error.hint or "")) is bool(key)
+    async with doorward_host.gateway(f'{CONFIG}{setting}\n[policy]\ndeny = ["weather.*"]') as gate:
+        with pytest.raises(UnknownName) as raised:
+            await gate.call(name)
+        assert "left out" not in str(raised.value)
+
+
 @pytest.mark.slow
 async def test_compile_is_incremental(doorward_host: Any) -> None:
     """Nothing changed, nothing compiled; a changed document or setting is seen, `force` always compiles. CONTRACT:

@@ -852,6 +852,8 @@ def test_what_no_call_can_reach_is_wrong(project: Cli, doorward_host: Any) -> No
     ended = project("doctor")
     assert ended.code == 1
     assert "✗ server far: 8 functions are elsewhere\n    Look there.\n✓ server far: the sea\n" in ended.out
+    doorward_host.write(CONFIG + 'include = ["nope"]\n')
+    assert "✗ server weather: no function is left of 8\n    `include` of [servers.weather] lea" in project("doctor").out
     assert "✗ server none: none of 2 operations became a function\n    GET /a: it is 7, not an object" in ended.out
 
 

@@ -172,6 +172,8 @@ async def test_executors_say_what_they_can(jail: Any) -> None:
         ("await doorward.call('weather.get_tides')", "weather was compiled just now"),
         ("await doorward.call('weather.qqq')", "weather has "),
         ("await doorward.call('weather.get_forcast')", "Near: weather.get_forecast"),
+        ("raise AttributeError(\"module 'weather' has no attribute 'ApiError'\")", "It is doorward.ApiError: import"),
+        ("raise AttributeError(\"module 'weather' has no attribute 'read'\")", "It is doorward.read: import doorward."),
         ("mcp__weather__get_forecast(city='Oslo')", "Write `from weather import get_forecast` and call it so."),
     ],
 )

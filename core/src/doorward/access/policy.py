@@ -176,8 +176,13 @@ def tables(loaded: Loaded) -> dict[str, Rules]:
 
 def wanted(function: Function, settings: ServerSettings) -> bool:
     """Whether the configuration of its server keeps a function."""
+    return not left_out_by(function, settings)
+
+
+def left_out_by(function: Function, settings: ServerSettings) -> str:
+    """The key of its server by which a function is left out; "" if it is not."""
     if settings.read_only and not function.read_only:
-        return False
+        return "read_only"
     if settings.include is not None and not selected(function, settings.include):
-        return False
-    return not selected(function, settings.exclude)
+        return "include"
+    return "exclude" if selected(function, settings.exclude) else ""

@@ -21,6 +21,9 @@ async def check_server(gate: Gateway, name: str) -> list[Found]:
     report = gate.catalog.report(module)
     if name in gate.servers.broken or report is None:
         return []
+    if report.left_out and not report.functions:
+        many, keys = sum(map(len, report.left_out.values())), " and ".join(f"`{key}`" for key in report.left_out)
+        return [(f"no function is left of {many}", False, f"{keys} of [servers.{name}] leave them out.")]
     if report.skipped and not report.functions:
         first = report.skipped[0]
         return [
