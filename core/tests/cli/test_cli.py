@@ -26,6 +26,7 @@ from doorward import (
     ServerError,
     Settings,
     Skipped,
+    Suggestion,
     Template,
     hookimpl,
 )
@@ -348,6 +349,59 @@ def test_add_leaves_nothing_that_cannot_work(project: Cli, doorward_host: Any, w
 # compile, clean
 
 BROKEN = f'{CONFIG}[servers.other]\nsource = "nope"\n[servers.third]\nsource = "fake"\nversion = "x"\n'
+
+
+class Broken(Started):
+    """A source that is not there, or wants credentials."""
+
+    async def compile(self) -> Compiled:
+        settings: Any = self.settings
+        for trouble in filter(None, (value.trouble() for value in settings.env.values())):
+            raise trouble
+        refused = ServerError("who are you?")
+        refused.auth = [Suggestion([{"type": "fake"}], "a key")] if settings.url else ()
+        raise refused
+
+
+def test_a_failed_add_leaves_nothing(project: Cli, doorward_host: Any) -> None:
+    """Neither a server, nor its secrets, nor a file that was not there; and what was there before comes back. A server
+    that only wants credentials stays."""
+    doorward_host.install("source", "broken", Broken)
+    doorward_host.install("auth", "fake", Plain)
+    file, env = doorward_host.folder / "doorward.toml", doorward_host.folder / ".env"
+    before = file.read_text()
+    secret = "--token=ghp_0123456789abcdefghijklmnopqrstuvwxyz"
+    ended = project("add", "broken", "one", "--", "run", secret)
+    assert (ended.code, file.read_text(), env.exists()) == (1, before, False)
+    assert "starting run --token=${ONE_TOKEN}\n" in ended.err
+    assert "one was not added: doorward.toml is as it was" in ended.err
+    assert project("add", "broken", "one", "--config", "new.toml").code == 1
+    assert not (doorward_host.folder / "new.toml").exists()
+    assert project("add", "broken", "weather", "--", "run", secret).code == 2  # there is one of that name
+    assert project("add", "broken", "weather", "--force", "--", "run", secret).code == 1
+    assert (file.read_text(), env.exists()) == (before, False)
+    assert project("add", "broken", "two", "--url", "https://x/y").code == 1
+    assert file.read_text().endswith('url = "https://x/y"\nauth = {type = "fake"}\n')
+    assert project("add", "broken", "three", "--env", "A=${NOT_SET}").code == 1
+    assert project("add", "broken", "four", "--auth", '{type = "fake"}').code == 1
+    assert "[servers.three]" in file.read_text()
+    assert "[servers.four]" in file.read_text()
+
+
+def test_a_variable_of_a_source_is_named(project: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an environment variable says wrong of a server is said of the variable."""
+    monkeypatch.setenv("DOORWARD_SERVERS__WEATHER__VERSION", "new")
+    assert (
+        "broken weather: the environment: DOORWARD_SERVERS__WEATHER__VERSION: version: Input" in project("compile").out
+    )
+
+
+def test_a_client_s_entry_is_printed_once(project: Cli, doorward_host: Any) -> None:
+    """By what compiles first, and not by each `compile` and `add` after it."""
+    assert "mcpServers" in project("compile").out
+    doorward_host.install("source", "spec", Spec)
+    for words in (["compile", "--force"], ["add", "spec", "one", "https://x/y"]):
+        assert "mcpServers" not in project(*words).out
 
 
 def test_compile_tells(project: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

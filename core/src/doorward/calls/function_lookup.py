@@ -72,8 +72,7 @@ class FunctionLookup:
         )
 
     def near(self, name: str, principal: str) -> str:
-        """The hint for an unknown function, `server.name`: that it is left out, or functions like it; empty if there are
-        none."""
+        """The hint for an unknown function, `server.name`: that it is left out, or functions like it; or ""."""
         if key := self._left_out_by(name, principal):
             return f"{left_out(name, key)}. {LEFT_OUT_HINT}"
         return self._hint(name, principal, self._likely(name, principal))

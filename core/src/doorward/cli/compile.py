@@ -161,6 +161,7 @@ async def _compile(
     """`kept` is the state folder for what is kept all the same, if the gateway's own is not the configured one."""
     began, dry_run = time.time(), options.dry_run
     async with project.gateway(loaded, ready=False) as gate:
+        first = not gate.catalog.reports()
         results = await _results(gate, options.servers, dry_run and options.asking is None, options.force)
         enhanced = await _enhanced(gate, options.asking, results, kept) if options.asking else None
         probed = await _probed(gate, results) if options.probe else None
@@ -185,7 +186,9 @@ async def _compile(
                 say(line)
             for what, ok, advised in (found for each in checks.values() for found in each if not found[1] or found[2]):
                 say(f"{'warning' if ok else 'wrong'}: {what}\n  {advised}")
-            _tell_all(results, project.config, dry_run)
+            _tell_all(results, dry_run)
+            if first and not dry_run and any(result.report for result in results.values()):
+                say(f"\nFor the configuration of an MCP client:\n{client_snippet(project.config)}")
     unfinished = enhanced is not None and not enhanced.complete
     return 1 if unfinished or any(result.error for result in results.values()) else 0
 
@@ -278,12 +281,10 @@ def _tell(name: str, result: _Result, verbose: bool, began: float) -> None:
         say(f"  … and {len(report.warnings) - len(warnings)} more warnings (--verbose)")
 
 
-def _tell_all(results: dict[str, _Result], config: Path, dry_run: bool) -> None:
+def _tell_all(results: dict[str, _Result], dry_run: bool) -> None:
     compiled = {name: result.report for name, result in results.items() if result.report}
     total = sum(report.functions for report in compiled.values())
     say(f"{'Would compile' if dry_run else 'Compiled'}: {', '.join(compiled) or 'nothing'} ({counted(total)})")
-    if compiled and not dry_run:
-        say(f"\nFor the configuration of an MCP client:\n{client_snippet(config)}")
 
 
 def counted(count: int) -> str:
