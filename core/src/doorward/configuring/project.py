@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import anyio
 import click
 
 from doorward.cli.common import Project, common, print_json, say
 from doorward.cli.config_file import change_config
+from doorward.cli.progress import progress
 from doorward.configuring.first_start import first_start
 from doorward.configuring.starter import starter
 from doorward.configuring.variables import write_env
@@ -23,7 +25,7 @@ from doorward.model.errors import ConfigError
     help="Also write what DOORWARD_* say, but no credential. A file that is there stays as it is.",
 )
 def init(project: Project, force: bool, from_environment: bool) -> None:
-    """Write a commented doorward.toml, and a .env for the secrets."""
+    """Write a commented doorward.toml, with the executors that work on this machine, and a .env for the secrets."""
     if force and from_environment:
         raise click.UsageError("--from-environment never overwrites: leave out --force.")
     if from_environment:
@@ -45,7 +47,16 @@ def init(project: Project, force: bool, from_environment: bool) -> None:
 
 
 def begin(project: Project) -> list[Path]:
-    """Write a configuration to start from, and its `.env`. Returns: the files that were written. Raises:
-    ConfigError."""
-    change_config(project, starter())
+    """Write a configuration to start from, with the executors that work here, and its `.env`. Returns: the files that
+    were written. Raises: ConfigError."""
+    from doorward.configuring.executor_choice import choose
+
+    with progress(1) as tell:
+        tell("which executors work here")
+        chosen = anyio.run(choose, project)
+    change_config(project, starter(chosen.names))
+    if chosen.names:
+        say(f"programs run in {', else in '.join(chosen.names)}: tried, and it isolates", err=True)
+    for why in chosen.broken.values():
+        say(f"left out, for it does not work here: {why}", err=True)
     return [project.config, *write_env(project.config.parent / ".env")]
