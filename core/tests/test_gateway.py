@@ -372,7 +372,15 @@ async def test_moves_on_to_the_next_executor(doorward_host: Any) -> None:
             return sandbox
 
     doorward_host.install("executor", "small", Small)
+
+    class Script(InProcess):
+        def capabilities(self) -> Any:
+            from dataclasses import replace
+
+            return replace(super().capabilities(), languages=("javascript",))
+
     doorward_host.install("executor", "full", Full)
+    doorward_host.install("executor", "script", Script)
     async with doorward_host.gateway(CONFIG.replace('"inprocess"', '["small", "full"]')) as gate:
         outcome = await gate.execute("'needs full python'\n2")
         assert (outcome.value, outcome.executor) == (2, "full")
@@ -381,7 +389,7 @@ async def test_moves_on_to_the_next_executor(doorward_host: Any) -> None:
     async with doorward_host.gateway(CONFIG.replace('"inprocess"', '["small"]')) as gate:
         alone = (await gate.execute("'needs full python'")).error
         assert (alone.kind, alone.line) == ("executor", 1)
-        assert "Installed but not configured: full, inprocess" in alone.hint
+        assert "Installed but not configured: full, inprocess;" in alone.hint  # `script` runs no Python
     async with doorward_host.gateway(CONFIG.replace('"inprocess"', '["small", "full"]')) as gate:
         session = (await gate.execute("1", session_id="new")).session_id
         bound = (await gate.execute("'needs full python'", session_id=session)).error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -144,7 +145,9 @@ def no_server(name: str, run: RunContext) -> str:
         return f"The server {asked!r} is broken: {why.rstrip('.')}."
     near = f"Near: {', '.join(alike)}." if alike else ""
     if asked == name.partition(".")[0]:
-        return near or f"There is no server {asked!r} either; see list_servers (or doorward.servers())."
+        if near or asked in sys.stdlib_module_names:
+            return near
+        return f"There is no server {asked!r} either; see list_servers (or doorward.servers())."
     return f"Server {asked!r} is not available. {near or 'See list_servers (or doorward.servers()).'}"
 
 

@@ -193,7 +193,8 @@ class Runs:
             session=bool(bound),
             language=program.language,
         )
-        raise Unsupported(message, hint=" ".join([*hints_given, advice]), line=lines[0] if lines else None)
+        hint = " ".join(filter(None, [*hints_given, advice]))
+        raise Unsupported(message, hint=hint, line=lines[0] if lines else None)
 
     async def _finish(
         self, program: Program, run: RunContext, ended: ProgramResult, notes: list[str], started: float
