@@ -7,6 +7,7 @@ import logging
 import os
 import stat
 import sys
+import tomllib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import doorward
 import jsonschema_rs
 import pytest
 import structlog
+import tomli_w
 from doorward import (
     Compiled,
     ConfigError,
@@ -162,7 +164,7 @@ def test_init_writes_what_can_be_used(cli: Cli, doorward_host: Any) -> None:
     env.write_text("A=1")
     ended = cli("init")
     assert (ended.code, "--force" in ended.err) == (2, True)
-    assert cli("init", "--force", "--json").json == {"written": ["doorward.toml"]}
+    assert cli("init", "--force", "--json").json == {"written": ["doorward.toml", "doorward.schema.json"]}
     assert env.read_text() == "A=1"
 
 
@@ -834,16 +836,56 @@ def test_schema(cli: Cli, doorward_host: Any) -> None:
         "servers": {
             "a": {"source": "spec", "spec": "x", "read_only": True, "auth": {"type": "key", "spec": "${K}"}},
             "b": {"source": "fake", "token": "${T}"},
+            "c": {
+                "source": "spec",
+                "spec": "x",
+                "include": "get_*",
+                "auth": [{"type": "key", "spec": "${K}"}],
+                "fixes": "one.yaml",
+            },
         },
+        "policy": {
+            "deny": "*.delete_*",
+            "classes": {"read": "a.find"},
+            "rules": [{"match": "a", "class": "read", "then": "allow"}],
+        },
+        "groups": {"ops": "alice"},
         "executors": {"inprocess": {}, "later": {"any": 1}},
     }
     assert validator.is_valid(good)
+    doorward_host.write(tomli_w.dumps({**good, "executors": {}}))
+    assert "✗ configuration" not in cli("doctor").out
     for bad in (
         {"cahe": "x"}, {"servers": {"a": {"source": "nope"}}}, {"servers": {"a": {"source": "spec"}}},
         {"servers": {"a": {"source": "spec", "spec": "x", "base": "y"}}}, {"executors": {"inprocess": {"any": 1}}},
         {"servers": {"a": {"source": "spec", "spec": "x", "auth": {"type": "key"}}}},
     ):  # fmt: skip
         assert not validator.is_valid(bad), bad
+
+
+def test_every_key_is_described(cli: Cli, doorward_host: Any) -> None:
+    """The JSON Schema has a sentence for each key of core's own."""
+    document = cli("schema").json
+    tables = [
+        document,
+        *(part for name, part in document["$defs"].items() if name not in ("Settings", "WeatherSettings")),
+    ]
+    bare = [
+        key
+        for table in tables
+        for key, part in table.get("properties", {}).items()
+        if "description" not in (document["$defs"][part["$ref"].rpartition("/")[2]] if "$ref" in part else part)
+    ]
+    assert bare == []
+
+
+def test_init_writes_the_schema_for_editors(cli: Cli, doorward_host: Any) -> None:
+    """The first line of the configuration names it, and it fits what stands there."""
+    assert "doorward.schema.json" in cli("init").out
+    text = (doorward_host.folder / "doorward.toml").read_text()
+    assert text.startswith("#:schema doorward.schema.json\n")
+    schema = json.loads((doorward_host.folder / "doorward.schema.json").read_text())
+    jsonschema_rs.Draft202012Validator(schema).validate(tomllib.loads(text))
 
 
 class Checked:

@@ -97,8 +97,10 @@ def test_the_variable_that_is_wrong_is_named(loaded: Loader, environ: dict[str, 
 
 def test_a_variable_of_a_server_is_named(loaded: Loader) -> None:
     """What is wrong with it is told where the server is."""
-    found = loaded('[servers.my-api]\nsource = "x"', DOORWARD_SERVERS__MY_API__INCLUDE="7")
-    assert str(found.broken["my-api"]).startswith("the environment: DOORWARD_SERVERS__MY_API__INCLUDE: include: Input")
+    found = loaded('[servers.my-api]\nsource = "x"', DOORWARD_SERVERS__MY_API__READ_ONLY="often")
+    assert str(found.broken["my-api"]).startswith(
+        "the environment: DOORWARD_SERVERS__MY_API__READ_ONLY: read_only: Input"
+    )
 
 
 def test_a_missing_file_says_what_to_do(tmp_path: Path) -> None:

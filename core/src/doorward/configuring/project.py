@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import anyio
@@ -10,10 +11,15 @@ import click
 from doorward.cli.common import Project, common, print_json, say
 from doorward.cli.config_file import change_config
 from doorward.cli.progress import progress
+from doorward.cli.schema import whole
 from doorward.configuring.first_start import first_start
 from doorward.configuring.starter import starter
 from doorward.configuring.variables import write_env
+from doorward.host import files
 from doorward.model.errors import ConfigError
+
+_SCHEMA = "doorward.schema.json"
+"""The file, beside the configuration, by which editors know its keys."""
 
 
 @click.command()
@@ -47,16 +53,20 @@ def init(project: Project, force: bool, from_environment: bool) -> None:
 
 
 def begin(project: Project) -> list[Path]:
-    """Write a configuration to start from, with the executors that work here, and its `.env`. Returns: the files that
-    were written. Raises: ConfigError."""
+    """Write a configuration to start from, with the executors that work here, its JSON Schema for editors, and its
+    `.env`. Returns: the files that were written. Raises: ConfigError."""
+    from doorward.config.distribution import find_index
     from doorward.configuring.executor_choice import choose
+    from doorward.plugins.manager import Plugins
 
     with progress(1) as tell:
         tell("which executors work here")
         chosen = anyio.run(choose, project)
-    change_config(project, starter(chosen.names))
+    schema = project.config.with_name(_SCHEMA)
+    change_config(project, f"#:schema {_SCHEMA}\n{starter(chosen.names)}")
+    files.write(schema, json.dumps(whole(Plugins(find_index()))).encode())
     if chosen.names:
         say(f"programs run in {', else in '.join(chosen.names)}: tried, and it isolates", err=True)
     for why in chosen.broken.values():
         say(f"left out, for it does not work here: {why}", err=True)
-    return [project.config, *write_env(project.config.parent / ".env")]
+    return [project.config, schema, *write_env(project.config.parent / ".env")]
