@@ -113,6 +113,7 @@ class OpenAPI:
         import doorward_openapi.calls.answers as answers
         import doorward_openapi.calls.links as links
         import doorward_openapi.calls.request as request
+        import doorward_openapi.calls.retries as retries
         import doorward_openapi.operations.response_headers as response_headers
         from doorward_openapi.calls.further import Further
 
@@ -126,16 +127,19 @@ class OpenAPI:
         further = Further(call, made, base, self._table)
         if why := await further.refusal(prepared.method, prepared.url):
             raise Refused(why)
-        timeout, repeats = min(self._settings.timeout, call.time_left), function.idempotent
-        if (header := self._settings.idempotency_key) and not function.idempotent:
+        timeout, key = min(self._settings.timeout, call.time_left), retries.key_argument(function.data)
+        repeats = function.idempotent or key in call.arguments
+        if (header := self._settings.idempotency_key) and not repeats:
             repeats = True
             prepared = replace(prepared, headers={**prepared.headers, header: call.key.encode()})
         answer = await self._client().send(
             what, prepared, timeout, left=call.time_left, idempotent=repeats, further=further
         )
         if answer.status >= 400:
-            missing = self._missing(function, prepared, base) if answer.status == 404 else ""
-            raise await aside(partial(answers.error_of, what, answer, self._server.suggest, missing), len(answer.body))
+            hint = "" if repeats else retries.advice(answer.status, answer.retry_after, key)
+            if answer.status == 404:
+                hint = self._missing(function, prepared, base)
+            raise await aside(partial(answers.error_of, what, answer, self._server.suggest, hint), len(answer.body))
         raw = function.data.get("raw") is True
         value = await aside(partial(answers.value_of, what, answer, raw=raw), len(answer.body))
         if not answer.body:

@@ -145,9 +145,9 @@ def _json(body: bytes, charset: str | None = None) -> Any:
     return read_json(text, number=finite)
 
 
-def error_of(what: str, answer: Answer, suggest: Callable[[], str] = str, missing: str = NOT_FOUND) -> ApiError:
-    """The error that an answer of 400 and above stands for. `suggest` tells what to do if it lacks credentials;
-    `missing`, if there is no such thing."""
+def error_of(what: str, answer: Answer, suggest: Callable[[], str] = str, hint: str = "") -> ApiError:
+    """The error that an answer of 400 and above stands for. `suggest` tells what to do if it lacks credentials; `hint`
+    is stronger than the usual ones."""
     body = _error_body(answer)
     if isinstance(body, Reply):  # bytes that are not text
         told, body = f"{len(answer.body)} bytes of {body.type}", body.value.decode("utf-8", "replace")
@@ -159,7 +159,7 @@ def error_of(what: str, answer: Answer, suggest: Callable[[], str] = str, missin
     new = told.strip('".!').casefold() not in ("", said.casefold(), said.partition(" ")[2].casefold())
     message = f"{what} answered {said}" + (f": {told}" if new else "")
     after = answer.retry_after
-    hint = missing if answer.status == 404 else _hint(answer.status, after, suggest)
+    hint = hint or _hint(answer.status, after, suggest)
     return ApiError(message, status=answer.status, body=body, retry_after=after, hint=hint)
 
 
@@ -180,6 +180,8 @@ def _hint(status: int, after: float | None, suggest: Callable[[], str]) -> str |
     if status in (401, 403):
         missing = "The credentials are missing, wrong or not enough: the operator sets `auth` of the server."
         return suggest() or (missing if status == 401 else _FORBIDDEN)
+    if status == 404:
+        return NOT_FOUND
     if status == 406:
         return _NOT_ACCEPTABLE
     if status == 429 or after is not None:
