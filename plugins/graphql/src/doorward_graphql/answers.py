@@ -49,8 +49,8 @@ def data_of(what: str, answer: Answer, suggest: Callable[[], str] = str, *, chan
     if answer.status >= 400:
         told = error_text(body)
         message = f"{what} answered {status(answer.status)}" + (f": {told}" if told else "")
-        hint = _MAY_BE_MADE if changes and answer.status in _PASSING else _advice(answer, (), suggest)
-        raise _error(message, answer, body, hint)
+        made = _MAY_BE_MADE if changes and answer.status in _PASSING else None
+        raise _error(message, answer, body, made or _advice(answer, (), suggest))
     if 300 <= answer.status < 400:
         to = error_text(answer.headers.get("location", ""))
         hint = "Requests with credentials follow no redirect. If that is the endpoint, set `url` to it."

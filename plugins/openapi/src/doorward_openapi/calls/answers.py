@@ -159,8 +159,8 @@ def error_of(what: str, answer: Answer, suggest: Callable[[], str] = str, hint: 
     new = told.strip('".!').casefold() not in ("", said.casefold(), said.partition(" ")[2].casefold())
     message = f"{what} answered {said}" + (f": {told}" if new else "")
     after = answer.retry_after
-    hint = hint or _hint(answer.status, after, suggest)
-    return ApiError(message, status=answer.status, body=body, retry_after=after, hint=hint)
+    advice = hint or _hint(answer.status, after, suggest)
+    return ApiError(message, status=answer.status, body=body, retry_after=after, hint=advice)
 
 
 def _error_body(answer: Answer) -> Any:
