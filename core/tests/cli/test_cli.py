@@ -1076,6 +1076,7 @@ def test_progress_after_a_second(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     with progress(2) as tell:
         tell("one")
     shown: list[Any] = []
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with progress(2) as tell:
         tell("one")
@@ -1093,6 +1094,29 @@ def test_progress_after_a_second(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert "1 of 2: weather" in err
     assert err.endswith("\r\x1b[K")  # nothing of it stays
     assert shown
+    monkeypatch.setenv("TERM", "dumb")
+    with progress(2) as tell:
+        tell("weather")
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("environ", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
+def test_colours(monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], coloured: bool) -> None:
+    """A terminal gets them, unless the environment says that it shall not, or cannot."""
+    from doorward.cli import common
+
+    class Terminal(__import__("io").StringIO):  # type: ignore[misc]
+        def isatty(self) -> bool:
+            return True
+
+    for name, value in {"TERM": "xterm", "NO_COLOR": "", **environ}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    red = click.style("red", fg="red")
+    common.run(lambda: click.Command("c", callback=lambda: click.echo(red)), [], "doorward c")
+    common.say(red, clean=False)
+    written = sys.stdout.getvalue()  # type: ignore[attr-defined]
+    assert written.count("\x1b[31m") == (2 if coloured else 0)
 
 
 def test_logs(capsys: pytest.CaptureFixture[str], cli: Cli) -> None:

@@ -52,7 +52,7 @@ def configure(secrets: Secrets, level: str) -> None:
 def _configure_structlog(secrets: Secrets, level: str) -> None:
     import structlog
 
-    human = sys.stderr.isatty()
+    human, colours = sys.stderr.isatty(), not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
     def scrub(logger: Any, method: str, event: Any) -> Any:
         return secrets.scrub_value(event)
@@ -64,7 +64,7 @@ def _configure_structlog(secrets: Secrets, level: str) -> None:
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
             scrub,
-            structlog.dev.ConsoleRenderer() if human else structlog.processors.JSONRenderer(),
+            structlog.dev.ConsoleRenderer(colors=colours) if human else structlog.processors.JSONRenderer(),
             scrub,  # the rendered line: values that are no strings are written out only now
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),

@@ -19,6 +19,7 @@ from doorward.model.decisions import Effect, effect
 from doorward.model.errors import InvalidArguments, Refused, StateError, UnknownName
 from doorward.model.outcomes import Outcome
 from doorward.model.programs import Failure
+from doorward.programs.program_text import telling_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -251,7 +252,7 @@ def _read(stored: StoredRun) -> StoredJournal:
 def _in_brief(stored: StoredRun) -> dict[str, Any]:
     given = stored.given
     created = datetime.fromtimestamp(given.created, UTC).isoformat(timespec="seconds")
-    about = given.description or given.code.strip().partition("\n")[0][:_ABOUT_CHARACTERS]
+    about = given.description or telling_line(given.code)[:_ABOUT_CHARACTERS]
     said = {"run": given.run, "state": RESUMABLE[stored.state], "for": [*stored.what], "cannot_resume": stored.lost}
     return {key: value for key, value in (said | {"begun": created, "program": about}).items() if value}
 
