@@ -1100,6 +1100,25 @@ def test_progress_after_a_second(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert capsys.readouterr().err == ""
 
 
+def test_hints_speak_the_command_line(project: Cli, doorward_host: Any) -> None:
+    """Where agents are told of tools, people are told of commands; a document's words stay."""
+    from doorward.cli.common import in_commands
+
+    assert in_commands('see get_functions(["doorward"]), list_servers (or doorward.servers()) or search_functions') == (
+        "see `doorward show doorward`, `doorward list` or `doorward search`"
+    )
+    (doorward_host.folder / "p.py").write_text("import doorward\ndoorward.nothing_like_it()")
+    out = project("run", "p.py").out
+    assert "see `doorward show doorward`" in out
+    assert "get_functions" not in out
+    (doorward_host.folder / "p.py").write_text("1")
+    assert "run_cached_code" not in project("run", "p.py").out
+    assert (
+        "`doorward search`" in project("call", "weather.zzzzzz").err
+        or "weather has" in project("call", "weather.zzzzzz").err
+    )
+
+
 @pytest.mark.parametrize(("environ", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
 def test_colours(monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], coloured: bool) -> None:
     """A terminal gets them, unless the environment says that it shall not, or cannot."""

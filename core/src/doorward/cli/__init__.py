@@ -7,6 +7,7 @@ no command, and not even click.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -33,6 +34,7 @@ COMMANDS = {
     "runs": ("operating.runs", "List stored runs, show, resume, undo, cancel or replay one"),
     "plugins": ("cli.plugins", "List what is installed"),
     "schema": ("cli.schema", "Print the JSON Schema of the configuration"),
+    "completion": ("cli.completion", "Print what lets a shell complete commands, servers and functions"),
     "doctor": ("configuring.doctor", "Check the configuration, and say what to do"),
 }
 """The module of each command below `doorward`, and what the command does. The module has a click command of the
@@ -50,6 +52,10 @@ With DOORWARD_DEBUG=1 everything is logged, and errors come with their traceback
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command line and exit."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if "_DOORWARD_COMPLETE" in os.environ:  # a shell asks
+        from doorward.cli.completion import answer
+
+        sys.exit(answer())
     match words:
         case [] | ["--help" | "-h" | "help", *_]:
             sys.stdout.write(_help())
@@ -61,16 +67,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
             gc.disable()  # until the command is imported: it would look again and again at what stays
             from doorward.cli.common import run
 
-            sys.exit(run(lambda: _command(word), rest, f"doorward {word}"))
+            sys.exit(run(lambda: find_command(word), rest, f"doorward {word}"))
 
 
-def _command(word: str) -> object:
+def find_command(word: str) -> object:
     """The click command of this name. Exits with advice if there is none."""
     from importlib import import_module
 
     if word in COMMANDS:
         return getattr(import_module(f"doorward.{COMMANDS[word][0]}"), word)
-    plugins = _plugin_commands()
+    plugins = plugin_commands()
     if word in plugins:
         from doorward.config.distribution import find_index
         from doorward.plugins.manager import Plugins
@@ -86,7 +92,7 @@ def _command(word: str) -> object:
     return None
 
 
-def _plugin_commands() -> dict[str, Entry]:
+def plugin_commands() -> dict[str, Entry]:
     """The commands of other distributions that are installed, by name. They are not imported."""
     from doorward.config.distribution import find_index
 
@@ -112,7 +118,7 @@ def _help() -> str:
 
     rows, known, wrong = {name: does for name, (_, does) in COMMANDS.items()}, well_known(), ""
     try:
-        for name, entry in _plugin_commands().items():
+        for name, entry in plugin_commands().items():
             rows.setdefault(name, known[name]["does"] if name in known else f"(from {entry.given_by})")
     except ConfigError as error:  # of a distribution
         wrong = f"\nerror: {error}\n"

@@ -16,6 +16,7 @@ import anyio
 import click
 
 from doorward.cli.common import Project, common, described, plain, print_json, say
+from doorward.cli.completion import complete_servers
 from doorward.cli.server_check import check_server
 from doorward.data.quoting import indented
 
@@ -44,7 +45,7 @@ class Advice(Protocol):
 
 @click.command()
 @common
-@click.argument("servers", nargs=-1)
+@click.argument("servers", nargs=-1, shell_complete=complete_servers)
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
 @click.option("--force", is_flag=True, help="Compile also what has not changed.")
 @click.option("--verbose", is_flag=True, help="List all warnings, and everything that was skipped.")
