@@ -142,9 +142,10 @@ async def test_limits(doorward_host: Any) -> None:
     """Time, calls, code, rate and timeout are bounded, and each says so. CONTRACT: SBX-07, SBX-08, SBX-09, SEC-09."""
     limits = "[limits]\ncalls = 3\ncode = 200\nrate = 8\noutput = 100\n"
     async with doorward_host.gateway(CONFIG + limits) as gate:
-        late = await gate.execute("await weather.sleep()", timeout=0.1)
+        late = await gate.execute("x = 1\nawait weather.sleep()", timeout=0.1)
         assert late.error is not None
-        assert late.error.kind == "limit"
+        assert (late.error.kind, late.error.line) == ("limit", 2)
+        assert "took more than 0.1 s, while it waited for weather.sleep" in late.error.message
         many = await gate.execute("for i in range(5): await weather.get_forecast('x')")
         assert "may make 3 calls" in many.error.message
         assert (await gate.execute("x" * 201)).error.kind == "guard"

@@ -122,9 +122,13 @@ async def test_several_questions_in_one_search(doorward_host: Any) -> None:
         assert len(set(names(found))) == len(found["functions"]) == found["total"]
         alone = [await gate.search_functions(each, limit=50) for each in asked]
         assert set(names(found)) == {name for each in alone for name in names(each)}
-        page = await gate.search_functions(queries=asked, limit=1)
-        rest = await gate.search_functions(queries=asked, cursor=page["cursor"])
-        assert names(page) + names(rest) == names(found)
+        few = await gate.search_functions(
+            queries=asked, limit=1
+        )  # fewer than questions: each has its best all the same
+        assert names(few) == names(found)[:2]
+        page = await gate.search_functions(asked[1], limit=1)
+        rest = await gate.search_functions(asked[1], cursor=page["cursor"])
+        assert names(page) + names(rest) == names(alone[1])
         with pytest.raises(InvalidArguments, match="at most 10"):
             await gate.search_functions(queries=[str(n) for n in range(11)])
 

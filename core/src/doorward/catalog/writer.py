@@ -40,7 +40,7 @@ def write(
     report = Report(
         server, len(compiled.functions), [asdict(s) for s in compiled.skipped], list(compiled.warnings), ms,
         compiled.description, fingerprint, settings, time.time(), compiled.needing_auth,
-        [asdict(s) for s in compiled.auth], left_out,
+        [asdict(s) for s in compiled.auth], {**left_out},
     )  # fmt: skip
     functions = [scrubbed(f, scrub) for f in compiled.functions]
     described = _with_observed(to, [f for f, _ in functions])

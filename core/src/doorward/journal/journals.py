@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from doorward.config.plan_settings import PlanSettings
+from doorward.journal import commit_end
 from doorward.journal.entries import PATIENCE_SECONDS
 from doorward.journal.recorder import Journal
 from doorward.journal_files.frames import NOT_KNOWN
@@ -188,7 +189,8 @@ class Journals:
         run = stored.given.run
         if stored.state == "ended":
             hint = f'resume_run("{run}") tells what came of it; for an operator: doorward runs show {run}'
-            raise StateError(f"the plan {run} is over: it was committed", hint=hint)
+            came = commit_end.told(run, _read(stored).entries, (), ok=bool(stored.ok)) or ["it was committed"]
+            raise StateError(f"the plan {run} is over: {came[0].rstrip('.')}", hint=hint)
         if stored.given.expires <= time.time():
             raise StateError(f"the plan {run} is older than plans are kept", hint="Plan the program anew.")
         said = _read(stored)

@@ -144,7 +144,7 @@ class Discovery:
         """
         asked = [*dict.fromkeys(map(str, filter(None, [query, *queries])))] or [""]
         only = None if server is None else self.module(server, principal)
-        limit, offset = max(1, min(limit, 50)), offset_of(cursor)
+        limit, offset = max(len(asked), min(limit, 50)), offset_of(cursor)  # each question gets an answer
         found = await self.functions.find(
             asked,
             principal=principal,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -124,7 +125,7 @@ class Runs:
                 with run.clock.until(program.deadline) as scope:
                     found = await answer
                 if scope.cancelled_caught:
-                    return failure(_late(program), type="TimeoutError")
+                    return failure(_late(program)[0], type="TimeoutError")
             for finding in found or ():
                 if finding.refuse and not refusal:
                     refusal = _refusal(finding)
@@ -164,10 +165,10 @@ class Runs:
                     if run.suspension.awaited:
                         await run.suspend()
                         return ProgramResult(suspended=True)
-                    late = _late(program)
+                    late, line = _late(program, run)
                     if session and session.dead:
                         late.hint = gone(late.hint)
-                    return ProgramResult(error=failure(late, type="TimeoutError"))
+                    return ProgramResult(error=replace(failure(late, type="TimeoutError"), line=line))
             except Unsupported as error:
                 declined.append((name, error))
                 if run.made:
@@ -219,7 +220,7 @@ class Runs:
                     value = changes.value(ended.value) if changes else ended.value
                     read = await done(read_value, value, redactor, readable, large=is_large(value))
                 if scope.cancelled_caught:
-                    error = failure(_late(program), type="TimeoutError")
+                    error = failure(_late(program)[0], type="TimeoutError")
             except (LimitExceeded, InvalidArguments) as raised:
                 error = failure(raised)
         if refusal := await self._withheld(program, run, found | read.secrets):
@@ -299,11 +300,15 @@ def _defect(run: RunContext, error: Exception) -> ProgramResult:
     return ProgramResult(error=Failure("executor", kind_of(error), "the executor failed inside Doorward", hint=hint))
 
 
-def _late(program: Program) -> LimitExceeded:
-    return LimitExceeded(
-        f"the run took more than {program.limits.timeout:g} s",
-        hint="Do less in one run, or ask for a longer `timeout`.",
-    )
+def _late(program: Program, run: RunContext | None = None) -> tuple[LimitExceeded, int | None]:
+    """The error of a run that is too late, and the line of the call that was cut off, if only one can be it."""
+    function = run.cut_off if run else ""
+    word = re.compile(rf"(?!\s*(?:from|import)\b).*(?<!\w){re.escape(function.rpartition('.')[2])}(?!\w)")
+    lines = [number for number, text in enumerate(program.code.splitlines(), 1) if function and word.match(text)]
+    waited = f", while it waited for {function}" if function else ""
+    message = f"the run took more than {program.limits.timeout:g} s{waited}"
+    late = LimitExceeded(message, hint="Do less in one run, or ask for a longer `timeout`.")
+    return late, lines[0] if len(lines) == 1 else None
 
 
 def _ms_since(started: float) -> float:

@@ -18,7 +18,8 @@ _NO_TEXT = "this is no text; hand it on to functions by its handle"
 def answered(caller: Caller, outcome: Outcome) -> Answer:
     """What came of a run, with its images."""
     outcome, images = shown(caller.gate, outcome, caller.principal)
-    return outcome_text(outcome, caller.form), as_dict(outcome), not outcome.ok, *images
+    failed = not outcome.ok and outcome.waiting is None  # a run that waits is not over
+    return outcome_text(outcome, caller.form), as_dict(outcome), failed, *images
 
 
 def read_on(caller: Caller, cursor: str) -> Answer:
