@@ -320,6 +320,14 @@ REGIONS = [
 ]
 
 
+@pytest.mark.parametrize("kind", ["integer", ["integer", "null"]])
+async def test_openapi_integers_are_written_as_such(api, operation, kind):
+    """Whatever the document has: no signature says `int = 10.0`, and no message `the minimum of 0.0`."""
+    schema = {"type": kind, "minimum": 0.0, "default": 10.0, "example": 5.0, "enum": [5.0, 10.0]}
+    made = await api(operation(parameters=[{"name": "q", "in": "query", "schema": schema}]))
+    assert ".0" not in json.dumps(made.functions["op"].parameters["properties"]["q"])
+
+
 async def test_openapi_server_variables(api, document):
     """CONTRACT: SRC-04 Configured variables win over defaults in the servers of document, path and operation; others
     are told."""

@@ -191,6 +191,7 @@ _COMMANDS = (
     (re.compile(r"\blist_servers(?: \(or doorward\.servers\(\)\))?"), "`doorward list`"),
     (re.compile(r"\bsearch_functions\b"), "`doorward search`"),
     (re.compile(r"\bget_functions\b"), "`doorward show`"),
+    (re.compile(r'give language="(\w+)"'), r"give --language \1"),
 )
 """The tools of agents, as hints name them, and the commands that do the same."""
 

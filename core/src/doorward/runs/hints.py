@@ -56,6 +56,8 @@ def complete(error: Failure, run: RunContext, program: Program, executors: Execu
         return replace(error, kind="limit", type="LimitExceeded", message=told, hint="Work on smaller pieces.")
     if error.hint:
         return error
+    if error.type == "SyntaxError" and (said := _read_as(program.language, executors)):
+        return replace(error, hint=said)
     if error.type == "PlanStopped":
         return replace(error, hint=_PLAN_STOPPED)
     if is_script(program.language):
@@ -66,6 +68,14 @@ def complete(error: Failure, run: RunContext, program: Program, executors: Execu
     if error.kind == "program" and executor in executors.names:
         hint = " ".join(filter(None, [hint, _of_the_sandbox(error, program, executors, executor)]))
     return replace(error, hint=hint or None)
+
+
+def _read_as(language: str, executors: Executors) -> str:
+    """In which language a program was read, where there are others; "" where there are none."""
+    from doorward.sandboxes.languages import Languages
+
+    others = [each for each in Languages(executors).served if is_script(each) is not is_script(language)]
+    return f'It was read as {language}. For {others[0]}, give language="{others[0]}".' if others else ""
 
 
 def _of_the_sandbox(error: Failure, program: Program, executors: Executors, executor: str) -> str | None:
