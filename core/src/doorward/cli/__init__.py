@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if "_DOORWARD_COMPLETE" in os.environ:  # a shell asks
         from doorward.cli.completion import answer
 
-        sys.exit(answer())
+        sys.exit(answer(_commands(), _command))
     match words:
         case [] | ["--help" | "-h" | "help", *_]:
             sys.stdout.write(_help())
@@ -67,16 +67,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
             gc.disable()  # until the command is imported: it would look again and again at what stays
             from doorward.cli.common import run
 
-            sys.exit(run(lambda: find_command(word), rest, f"doorward {word}"))
+            sys.exit(run(lambda: _command(word), rest, f"doorward {word}"))
 
 
-def find_command(word: str) -> object:
+def _command(word: str) -> object:
     """The click command of this name. Exits with advice if there is none."""
     from importlib import import_module
 
     if word in COMMANDS:
         return getattr(import_module(f"doorward.{COMMANDS[word][0]}"), word)
-    plugins = plugin_commands()
+    plugins = _plugin_commands()
     if word in plugins:
         from doorward.config.distribution import find_index
         from doorward.plugins.manager import Plugins
@@ -92,7 +92,7 @@ def find_command(word: str) -> object:
     return None
 
 
-def plugin_commands() -> dict[str, Entry]:
+def _plugin_commands() -> dict[str, Entry]:
     """The commands of other distributions that are installed, by name. They are not imported."""
     from doorward.config.distribution import find_index
 
@@ -113,15 +113,22 @@ def known_commands() -> set[str]:
     return {*COMMANDS, *well_known()}
 
 
+def _commands() -> dict[str, str]:
+    """All commands, with what they do. None is imported. Raises: ConfigError of a distribution."""
+    rows, known = {name: does for name, (_, does) in COMMANDS.items()}, well_known()
+    for name, entry in _plugin_commands().items():
+        rows.setdefault(name, known[name]["does"] if name in known else f"(from {entry.given_by})")
+    return rows
+
+
 def _help() -> str:
     from doorward.model.errors import ConfigError
 
-    rows, known, wrong = {name: does for name, (_, does) in COMMANDS.items()}, well_known(), ""
+    wrong = ""
     try:
-        for name, entry in plugin_commands().items():
-            rows.setdefault(name, known[name]["does"] if name in known else f"(from {entry.given_by})")
+        rows = _commands()
     except ConfigError as error:  # of a distribution
-        wrong = f"\nerror: {error}\n"
+        rows, wrong = {name: does for name, (_, does) in COMMANDS.items()}, f"\nerror: {error}\n"
     listed = "".join(f"  {name:<10} {does}\n" for name, does in rows.items())
     return f"{USAGE}\n\n{ABOUT}\n\nCommands:\n{listed}\n{COMMON_OPTIONS}{wrong}"
 

@@ -137,7 +137,9 @@ def run(find: Callable[[], Any], arguments: Sequence[str], name: str) -> int:
             command = find()
         finally:
             gc.enable()  # `doorward.cli.main` has disabled it
-        ended = command.main(list(arguments), prog_name=name, standalone_mode=False, color=_colours())
+        ended = command.main(
+            list(arguments), prog_name=name, standalone_mode=False, color=None if logs.may_colour() else False
+        )
         sys.stdout.flush()
         return ended if isinstance(ended, int) else 0
     except click.ClickException as error:
@@ -217,17 +219,7 @@ def print_json(value: Any) -> None:
 
 def say(text: str, *, err: bool = False, clean: bool = True) -> None:
     """Print text for people. `clean` removes control characters; text with our own colours must be clean already."""
-    click.echo(plain(text) if clean else text, err=err, color=_colours())
-
-
-def _colours() -> bool | None:
-    """Not where `NO_COLOR` (https://no-color.org) or a terminal that knows none says so; else only at a terminal."""
-    return False if os.environ.get("NO_COLOR") or is_dumb() else None
-
-
-def is_dumb() -> bool:
-    """Whether the terminal can do nothing but write lines."""
-    return os.environ.get("TERM") == "dumb"
+    click.echo(plain(text) if clean else text, err=err, color=None if logs.may_colour() else False)
 
 
 def plain(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,35 +34,28 @@ def completion(project: Project, shell: str) -> None:
     """
     found = get_completion_class(shell)
     assert found is not None
-    say(found(_All("doorward"), {}, "doorward", VARIABLE).source())
+    say(found(click.Group("doorward"), {}, "doorward", VARIABLE).source())
 
 
-def answer() -> int:
-    """Tell the shell what may stand where its cursor is. Returns: the exit code."""
-    return shell_complete(_All("doorward"), {}, "doorward", VARIABLE, os.environ[VARIABLE])
+def answer(commands: Mapping[str, str], find: Callable[[str], object]) -> int:
+    """Tell the shell what may stand where its cursor is. `commands` are all, with what they do; `find` imports one.
+    Returns: the exit code."""
+    return shell_complete(_All(commands, find), {}, "doorward", VARIABLE, os.environ[VARIABLE])
 
 
 class _All(click.Group):
-    """All commands, each imported when its own words are asked for."""
+    """All commands, of which one is imported when its own words are asked for."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        from doorward.cli import COMMANDS, plugin_commands
-
-        return [*COMMANDS, *plugin_commands()]
+    def __init__(self, commands: Mapping[str, str], find: Callable[[str], object]) -> None:
+        super().__init__("doorward")
+        self._all, self._find = commands, find
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        from doorward.cli import find_command
-
-        found = find_command(cmd_name) if cmd_name in self.list_commands(ctx) else None
+        found = self._find(cmd_name) if cmd_name in self._all else None
         return found if isinstance(found, click.Command) else None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The commands that begin so, of which none is imported."""
-        from doorward.cli import COMMANDS
-
-        known = {name: about for name, (_, about) in COMMANDS.items()}
-        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
-        return [CompletionItem(name, help=known.get(name)) for name in names]
+        return [CompletionItem(name, help=does) for name, does in self._all.items() if name.startswith(incomplete)]
 
 
 def complete_servers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import click
 
-from doorward.cli.common import is_dumb
+from doorward.cli.logs import is_dumb
 
 CLEAR_LINE = "\r\x1b[K"
 
