@@ -767,9 +767,9 @@ async def test_openapi_equal_parameters_stay_apart(api, document):
     """Parameters that differ only in the type of a value (1, true, 1.0) or in a nested one are not taken for each
     other."""
     schemas = [
-        {"type": "integer", "default": 1},
-        {"type": "integer", "default": True},
-        {"type": "integer", "default": 1.0},
+        {"type": "number", "default": 1},
+        {"type": "number", "default": True},
+        {"type": "number", "default": 1.0},
     ]
     paths = {
         f"/{i}": {"get": {"parameters": [{"name": "q", "in": "query", "schema": s}]}}

@@ -56,26 +56,27 @@ def complete(error: Failure, run: RunContext, program: Program, executors: Execu
         return replace(error, kind="limit", type="LimitExceeded", message=told, hint="Work on smaller pieces.")
     if error.hint:
         return error
-    if error.type == "SyntaxError" and (said := _read_as(program.language, executors)):
-        return replace(error, hint=said)
     if error.type == "PlanStopped":
         return replace(error, hint=_PLAN_STOPPED)
     if is_script(program.language):
         from doorward.runs.script_hints import script_hint  # the start does not wait for it
 
-        return replace(error, hint=script_hint(error, run, program, _near, no_server) or _hint(error, run))
-    hint = _hint(error, run)
+        hint = script_hint(error, run, program, _near, no_server) or _hint(error, run)
+        return replace(error, hint=hint or _read_as(error, program.language, executors))
+    hint = _hint(error, run) or _read_as(error, program.language, executors)
     if error.kind == "program" and executor in executors.names:
         hint = " ".join(filter(None, [hint, _of_the_sandbox(error, program, executors, executor)]))
     return replace(error, hint=hint or None)
 
 
-def _read_as(language: str, executors: Executors) -> str:
-    """In which language a program was read, where there are others; "" where there are none."""
+def _read_as(error: Failure, language: str, executors: Executors) -> str | None:
+    """In which language a program with an error of syntax was read, where there are others."""
     from doorward.sandboxes.languages import Languages
 
+    if error.type != "SyntaxError":
+        return None
     others = [each for each in Languages(executors).served if is_script(each) is not is_script(language)]
-    return f'It was read as {language}. For {others[0]}, give language="{others[0]}".' if others else ""
+    return f'It was read as {language}. For {others[0]}, give language="{others[0]}".' if others else None
 
 
 def _of_the_sandbox(error: Failure, program: Program, executors: Executors, executor: str) -> str | None:
