@@ -39,7 +39,8 @@ def init(cli: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     def run(*extras: str) -> tuple[Any, str]:
         brought = dict.fromkeys(extras, "x")
         monkeypatch.setattr(install_hints, "executors_of", lambda extra="": {} if extra else brought)
-        said = cli("init", "--force").err
+        said = "".join(line for line in cli("init", "--force").out.splitlines(keepends=True) if "wrote" not in line)
+        said = said.partition("\nNext:")[0]
         return tomllib.loads((doorward_host.folder / "doorward.toml").read_text()).get("executor"), said
 
     for name, driver in (("monty", InProcess), ("leaky", InProcess), ("sick", Sick), ("untold", Untold)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -34,39 +35,43 @@ def init(project: Project, force: bool, from_environment: bool) -> None:
     """Write a commented doorward.toml, with the executors that work on this machine, and a .env for the secrets."""
     if force and from_environment:
         raise click.UsageError("--from-environment never overwrites: leave out --force.")
+    said: list[str] = []
     if from_environment:
         written = first_start(project)
     elif project.config.exists() and not force:
         raise ConfigError("the file is there already", place=str(project.config), hint="--force overwrites it.")
     else:
-        written = begin(project)
+        written = begin(project, said.append)
     if project.json:
         print_json({"written": [str(file) for file in written]})
     elif not written:
         say(f"{project.config} is there already, and stays as it is")
     else:
         say("\n".join(f"wrote {file}" for file in written))
+        for line in said:
+            say(line)
         say(
             "\nNext: doorward add openapi NAME SPEC, doorward add mcp NAME -- COMMAND, or doorward import (what MCP "
             "clients have)"
         )
 
 
-def begin(project: Project) -> list[Path]:
+def begin(project: Project, tell: Callable[[str], object] = bool) -> list[Path]:
     """Write a configuration to start from, with the executors that work here, its JSON Schema for editors, and its
-    `.env`. Returns: the files that were written. Raises: ConfigError."""
+    `.env`. `tell` is called with what is to be said of executors. Returns: the files that were written. Raises:
+    ConfigError."""
     from doorward.config.distribution import find_index
     from doorward.configuring.executor_choice import choose
     from doorward.plugins.manager import Plugins
 
-    with progress(1) as tell:
-        tell("which executors work here")
+    with progress(1) as step:
+        step("which executors work here")
         chosen = anyio.run(choose, project)
     schema = project.config.with_name(_SCHEMA)
     change_config(project, f"#:schema {_SCHEMA}\n{starter(chosen.names)}")
     files.write(schema, json.dumps(whole(Plugins(find_index()))).encode())
     if chosen.names:
-        say(f"programs run in {', else in '.join(chosen.names)}: tried, and it isolates", err=True)
+        tell(f"programs run in {', else in '.join(chosen.names)}: tried, and it isolates")
     for why in chosen.broken.values():
-        say(f"left out, for it does not work here: {why}", err=True)
+        tell(f"left out, for it does not work here: {why}")
     return [project.config, schema, *write_env(project.config.parent / ".env")]
