@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +26,10 @@ from doorward.model.errors import (
     Unsupported,
 )
 from doorward.model.outcomes import Outcome, Waiting
-from doorward.model.programs import Failure, Finding, Kind, Program, ProgramResult
+from doorward.model.programs import Failure, Finding, Program, ProgramResult
 from doorward.plans.change_set import ChangeSet
 from doorward.plugins.failures import kind_of
+from doorward.plugins.hook_answers import Answer
 from doorward.results import outcome_text
 from doorward.runs import hints
 from doorward.runs.next_call import next_call
@@ -99,6 +100,8 @@ class Runs:
             refused = await self._guard(program, run, notes)
             if refused:
                 ended = ProgramResult(error=refused)
+            elif run.clock.now() > program.deadline:  # a guard has blocked everything
+                ended = ProgramResult(error=failure(self._late(program), type="TimeoutError"))
             else:
                 self._plugins.hook.run_started(program=program)
                 ended = await self._execute(program, run, session)
@@ -125,10 +128,10 @@ class Runs:
                 with run.clock.until(program.deadline) as scope:
                     found = await answer
                 if scope.cancelled_caught:
-                    return failure(_late(program)[0], type="TimeoutError")
+                    return failure(_late_guard(answer, program), type="TimeoutError")
             for finding in found or ():
                 if finding.refuse and not refusal:
-                    refusal = _refusal(finding)
+                    refusal = _refusal(finding, found)
                 else:
                     where = f"line {finding.line}: " if finding.line else ""
                     notes.append(f"{where}{finding.message}. {finding.instead}".strip())
@@ -165,10 +168,12 @@ class Runs:
                     if run.suspension.awaited:
                         await run.suspend()
                         return ProgramResult(suspended=True)
-                    late, line = _late(program, run)
+                    late = self._late(program, run.cut_off)
                     if session and session.dead:
                         late.hint = gone(late.hint)
-                    return ProgramResult(error=replace(failure(late, type="TimeoutError"), line=line))
+                    return ProgramResult(
+                        error=replace(failure(late, type="TimeoutError"), line=_line_of(run.cut_off, program.code))
+                    )
             except Unsupported as error:
                 declined.append((name, error))
                 if run.made:
@@ -220,7 +225,7 @@ class Runs:
                     value = changes.value(ended.value) if changes else ended.value
                     read = await done(read_value, value, redactor, readable, large=is_large(value))
                 if scope.cancelled_caught:
-                    error = failure(_late(program)[0], type="TimeoutError")
+                    error = failure(self._late(program), type="TimeoutError")
             except (LimitExceeded, InvalidArguments) as raised:
                 error = failure(raised)
         if refusal := await self._withheld(program, run, found | read.secrets):
@@ -255,6 +260,15 @@ class Runs:
         left = tuple(file for file in run.left() if file.bytes)  # an empty file was only opened
         return Outcome(False, error=error, artefacts=left, ms=_ms_since(started), **common)
 
+    def _late(self, program: Program, cut_off: str = "") -> LimitExceeded:
+        """The error of a run that took too long. Whoever kept it waiting is named, and the function that it called."""
+        blocked = self._plugins.watch.since(program.deadline - program.limits.timeout)
+        waited = f", while it waited for {cut_off}" if cut_off else ""
+        return LimitExceeded(
+            f"the run took more than {program.limits.timeout:g} s{waited}",
+            hint=f"Do less in one run, or ask for a longer `timeout`. {blocked}".strip(),
+        )
+
     async def _withheld(self, program: Program, run: RunContext, found: set[int]) -> DoorwardError | None:
         """The reason to show nothing of a run: it made a credential, was answered one that it had written, or this
         happened to its principal too often, perhaps in another run meanwhile."""
@@ -288,10 +302,12 @@ def _waiting(run: RunContext) -> Waiting:
     return waiting(id, awaited[0][0], what, run.suspension.until)
 
 
-def _refusal(finding: Finding) -> Failure:
-    kind: Kind = "program" if finding.error else "guard"
-    error, hint = finding.error or "GuardRefused", finding.instead or None
-    return Failure(kind, error, finding.message, finding.line, hint=hint)
+def _refusal(finding: Finding, answer: Sequence[Finding]) -> Failure:
+    if finding.error:
+        return Failure("program", finding.error, finding.message, finding.line, hint=finding.instead or None)
+    who = f"({answer.plugin})" if isinstance(answer, Answer) and str(answer.plugin) not in finding.message else ""
+    hint = f"{finding.instead} {who}".strip() or None
+    return Failure("guard", "GuardRefused", finding.message, finding.line, hint=hint)
 
 
 def _defect(run: RunContext, error: Exception) -> ProgramResult:
@@ -300,15 +316,19 @@ def _defect(run: RunContext, error: Exception) -> ProgramResult:
     return ProgramResult(error=Failure("executor", kind_of(error), "the executor failed inside Doorward", hint=hint))
 
 
-def _late(program: Program, run: RunContext | None = None) -> tuple[LimitExceeded, int | None]:
-    """The error of a run that is too late, and the line of the call that was cut off, if only one can be it."""
-    function = run.cut_off if run else ""
+def _late_guard(answer: Any, program: Program) -> LimitExceeded:
+    who = getattr(answer, "plugin", "a guard")
+    return LimitExceeded(
+        f"{who} did not answer in guard_program within {program.limits.timeout:g} s, the time of the run",
+        hint="Tell the operator. The program has not begun.",
+    )
+
+
+def _line_of(function: str, code: str) -> int | None:
+    """The line of a program that calls a function, if only one can be it."""
     word = re.compile(rf"(?!\s*(?:from|import)\b).*(?<!\w){re.escape(function.rpartition('.')[2])}(?!\w)")
-    lines = [number for number, text in enumerate(program.code.splitlines(), 1) if function and word.match(text)]
-    waited = f", while it waited for {function}" if function else ""
-    message = f"the run took more than {program.limits.timeout:g} s{waited}"
-    late = LimitExceeded(message, hint="Do less in one run, or ask for a longer `timeout`.")
-    return late, lines[0] if len(lines) == 1 else None
+    lines = [number for number, text in enumerate(code.splitlines(), 1) if function and word.match(text)]
+    return lines[0] if len(lines) == 1 else None
 
 
 def _ms_since(started: float) -> float:
