@@ -110,7 +110,7 @@ class Permissions:
         """The key by which the configuration leaves out a function, which may have been compiled under an earlier one;
         "" if there is none."""
         settings = self._settings(function)
-        return "" if settings is None else left_out_by(function, settings)
+        return "" if settings is None else left_out_by(function, settings, self._servers.effect_of)
 
     def _settings(self, function: Function) -> ServerSettings | None:
         name = self._servers.modules.get(function.server)

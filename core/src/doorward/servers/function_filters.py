@@ -3,12 +3,13 @@ even stored."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from doorward.access.policy import left_out_by
 from doorward.access.rules import selected
 from doorward.config.settings import ServerSettings
+from doorward.model.decisions import Effect, effect
 from doorward.model.functions import Compiled, Function, Skipped
 from doorward.model.names import Named, brief_names, kept_names, other_names
 from doorward.servers.corrections import corrected
@@ -17,7 +18,9 @@ MAX_ADVISED_TOOLS = 3
 """If more functions of one server become tools, `compile` warns: each takes room in every client's context."""
 
 
-def narrowed(compiled: Compiled, settings: ServerSettings) -> tuple[Compiled, dict[str, list[str]]]:
+def narrowed(
+    compiled: Compiled, settings: ServerSettings, effect_of: Callable[[Function], Effect] = effect
+) -> tuple[Compiled, dict[str, list[str]]]:
     """The corrected compile, without the functions that `include`, `exclude` and `read_only` leave out, and with
     warnings about patterns that fit nothing and calls that undo nothing; and the names of those left out, by key."""
     compiled = corrected(compiled, settings)
@@ -25,7 +28,7 @@ def narrowed(compiled: Compiled, settings: ServerSettings) -> tuple[Compiled, di
     kept: list[Function] = []
     left_out: dict[str, list[str]] = {}
     for function in compiled.functions:
-        if key := left_out_by(function, settings):
+        if key := left_out_by(function, settings, effect_of):
             left_out.setdefault(key, []).append(function.name)
         else:
             kept.append(function)
