@@ -554,8 +554,8 @@ def test_the_quick_start_works(ran: Callable[..., str], tmp_path: Path) -> None:
     (tmp_path / "hello.json").write_text(json.dumps(HELLO))
     with greeter() as url:
         ran("init")
-        ran("add", "openapi", "greeter", "hello.json", "--base-url", url, "--read-only")
-        assert "mcpServers" in ran("compile")
+        assert "mcpServers" in ran("add", "openapi", "greeter", "hello.json", "--base-url", url, "--read-only")
+        assert "unchanged" in ran("compile")
         assert "greeter.say_hello" in ran("search", "say", "hello")
         assert "def say_hello(" in ran("show", "greeter.say_hello")
         assert json.loads(ran("call", "greeter.say_hello", "who=you")) == {"hello": "you", "authorization": None}

@@ -142,9 +142,10 @@ async def test_limits(doorward_host: Any) -> None:
     """Time, calls, code, rate and timeout are bounded, and each says so. CONTRACT: SBX-07, SBX-08, SBX-09, SEC-09."""
     limits = "[limits]\ncalls = 3\ncode = 200\nrate = 8\noutput = 100\n"
     async with doorward_host.gateway(CONFIG + limits) as gate:
-        late = await gate.execute("await weather.sleep()", timeout=0.1)
+        late = await gate.execute("x = 1\nawait weather.sleep()", timeout=0.1)
         assert late.error is not None
-        assert late.error.kind == "limit"
+        assert (late.error.kind, late.error.line) == ("limit", 2)
+        assert "took more than 0.1 s, while it waited for weather.sleep" in late.error.message
         many = await gate.execute("for i in range(5): await weather.get_forecast('x')")
         assert "may make 3 calls" in many.error.message
         assert (await gate.execute("x" * 201)).error.kind == "guard"
@@ -198,6 +199,34 @@ async def test_server_narrows_its_functions(doorward_host: Any, setting: str, na
     """read_only, include and exclude leave functions out of the catalog. CONTRACT: SRC-05, SEC-15, SRC-11."""
     async with doorward_host.gateway(CONFIG + setting) as gate:
         assert list(gate.catalog.names("weather") if await gate.list_servers() else ()) == names
+
+
+@pytest.mark.parametrize(
+    ("setting", "name", "key"),
+    [
+        ("read_only = true", "weather.add_station", "read_only"),
+        ("read_only = true", "weather.addStation", "read_only"),
+        ('include = ["get*"]', "weather.sleep", "include"),
+        ('exclude = ["get*"]', "weather.get_forecast", "exclude"),
+        ('exclude = ["get*"]', "weather.get_forecasts", ""),
+    ],
+)
+async def test_what_a_server_leaves_out_is_said_to_be_left_out(
+    doorward_host: Any, setting: str, name: str, key: str
+) -> None:
+    """Who asks for a function that is left out hears by which key; not where policy denies it anyway."""
+    said = f"is left out by `{key}` of [servers.weather]"
+    missing = f"raise AttributeError(\"module 'weather' has no attribute '{name.partition('.')[2]}'\")"
+    async with doorward_host.gateway(CONFIG + setting) as gate:
+        with pytest.raises(UnknownName) as raised:
+            await gate.call(name)
+        assert (said in str(raised.value)) is bool(key)
+        error = (await gate.execute(missing)).error
+        assert (said in (error.hint or "")) is bool(key)
+    async with doorward_host.gateway(f'{CONFIG}{setting}\n[policy]\ndeny = ["weather.*"]') as gate:
+        with pytest.raises(UnknownName) as raised:
+            await gate.call(name)
+        assert "left out" not in str(raised.value)
 
 
 @pytest.mark.slow
@@ -344,7 +373,15 @@ async def test_moves_on_to_the_next_executor(doorward_host: Any) -> None:
             return sandbox
 
     doorward_host.install("executor", "small", Small)
+
+    class Script(InProcess):
+        def capabilities(self) -> Any:
+            from dataclasses import replace
+
+            return replace(super().capabilities(), languages=("javascript",))
+
     doorward_host.install("executor", "full", Full)
+    doorward_host.install("executor", "script", Script)
     async with doorward_host.gateway(CONFIG.replace('"inprocess"', '["small", "full"]')) as gate:
         outcome = await gate.execute("'needs full python'\n2")
         assert (outcome.value, outcome.executor) == (2, "full")
@@ -353,7 +390,7 @@ async def test_moves_on_to_the_next_executor(doorward_host: Any) -> None:
     async with doorward_host.gateway(CONFIG.replace('"inprocess"', '["small"]')) as gate:
         alone = (await gate.execute("'needs full python'")).error
         assert (alone.kind, alone.line) == ("executor", 1)
-        assert "Installed but not configured: full, inprocess" in alone.hint
+        assert "Installed but not configured: full, inprocess;" in alone.hint  # `script` runs no Python
     async with doorward_host.gateway(CONFIG.replace('"inprocess"', '["small", "full"]')) as gate:
         session = (await gate.execute("1", session_id="new")).session_id
         bound = (await gate.execute("'needs full python'", session_id=session)).error

@@ -240,6 +240,6 @@ async def test_what_is_excluded_is_refused_at_once(project: Project, api: str) -
         )
         await soon(lambda: gate.servers.revision > before)
         await anyio.to_thread.run_sync(Slow.asked.wait, 60)
-        with pytest.raises(Refused, match=r"one.now is left out by the configuration of one"):
+        with pytest.raises(Refused, match=r"one.now is left out by `exclude` of \[servers.one\]"):
             await gate.call("one.now")
         Slow.told.set()

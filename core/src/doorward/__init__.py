@@ -19,7 +19,7 @@ _EXPORTS = {
         "Enhances", "HasBaseUrl", "HasIdempotencyKey", "HasOrigins", "HasPackages", "HasPaths", "HasSettings",
         "HasReady", "HasSlots", "HasUrl", "HasWait", "HasWorkingFolder", "OffersFunctions", "SupportsBuild",
         "SupportsClose", "SupportsLogin", "SupportsLoginCheck", "SupportsFlush", "SupportsLogout",
-        "SupportsMachineCheck", "SupportsOpen", "TellsChanges", "TellsUpstreams",
+        "SupportsMachineCheck", "SupportsOpen", "SupportsServerCheck", "TellsChanges", "TellsUpstreams",
     ),
     "model.approvals": ("ApprovalRequest",),
     "model.contexts": ("PluginContext", "ServerContext"),

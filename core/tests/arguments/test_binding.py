@@ -114,7 +114,7 @@ def bound(*args: Any, **kwargs: Any) -> dict[str, Any]:
         ({"none": 1}, "argument none: int 1 is not allowed"),
         ({"file": 5}, "argument file: expected str | dict, got int 5"),
         ({"file": {"name": "x"}}, "argument file: needs 'content'"),
-        ({"count": "x", "flag": "y", "level": 1, "ratio": "z"}, "; and 1 more"),
+        ({"count": "x", "flag": "y", "level": 1, "ratio": "z"}, "argument ratio: expected"),
     ],
 )
 def test_mistakes_are_told(arguments: dict[str, Any], told: str) -> None:

@@ -7,6 +7,7 @@ import logging
 import os
 import stat
 import sys
+import tomllib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,20 @@ import doorward
 import jsonschema_rs
 import pytest
 import structlog
-from doorward import Compiled, ConfigError, Function, Gateway, PluginContext, ServerError, Settings, Template, hookimpl
+import tomli_w
+from doorward import (
+    Compiled,
+    ConfigError,
+    Function,
+    Gateway,
+    PluginContext,
+    ServerError,
+    Settings,
+    Skipped,
+    Suggestion,
+    Template,
+    hookimpl,
+)
 from doorward.cli import COMMANDS
 from doorward.packages.index import Index
 from doorward_testing.scripted import Scripted
@@ -150,7 +164,7 @@ def test_init_writes_what_can_be_used(cli: Cli, doorward_host: Any) -> None:
     env.write_text("A=1")
     ended = cli("init")
     assert (ended.code, "--force" in ended.err) == (2, True)
-    assert cli("init", "--force", "--json").json == {"written": ["doorward.toml"]}
+    assert cli("init", "--force", "--json").json == {"written": ["doorward.toml", "doorward.schema.json"]}
     assert env.read_text() == "A=1"
 
 
@@ -337,6 +351,59 @@ def test_add_leaves_nothing_that_cannot_work(project: Cli, doorward_host: Any, w
 # compile, clean
 
 BROKEN = f'{CONFIG}[servers.other]\nsource = "nope"\n[servers.third]\nsource = "fake"\nversion = "x"\n'
+
+
+class Broken(Started):
+    """A source that is not there, or wants credentials."""
+
+    async def compile(self) -> Compiled:
+        settings: Any = self.settings
+        for trouble in filter(None, (value.trouble() for value in settings.env.values())):
+            raise trouble
+        refused = ServerError("who are you?")
+        refused.auth = [Suggestion([{"type": "fake"}], "a key")] if settings.url else ()
+        raise refused
+
+
+def test_a_failed_add_leaves_nothing(project: Cli, doorward_host: Any) -> None:
+    """Neither a server, nor its secrets, nor a file that was not there; and what was there before comes back. A server
+    that only wants credentials stays."""
+    doorward_host.install("source", "broken", Broken)
+    doorward_host.install("auth", "fake", Plain)
+    file, env = doorward_host.folder / "doorward.toml", doorward_host.folder / ".env"
+    before = file.read_text()
+    secret = "--token=ghp_0123456789abcdefghijklmnopqrstuvwxyz"
+    ended = project("add", "broken", "one", "--", "run", secret)
+    assert (ended.code, file.read_text(), env.exists()) == (1, before, False)
+    assert "starting run --token=${ONE_TOKEN}\n" in ended.err
+    assert "one was not added: doorward.toml is as it was" in ended.err
+    assert project("add", "broken", "one", "--config", "new.toml").code == 1
+    assert not (doorward_host.folder / "new.toml").exists()
+    assert project("add", "broken", "weather", "--", "run", secret).code == 2  # there is one of that name
+    assert project("add", "broken", "weather", "--force", "--", "run", secret).code == 1
+    assert (file.read_text(), env.exists()) == (before, False)
+    assert project("add", "broken", "two", "--url", "https://x/y").code == 1
+    assert file.read_text().endswith('url = "https://x/y"\nauth = {type = "fake"}\n')
+    assert project("add", "broken", "three", "--env", "A=${NOT_SET}").code == 1
+    assert project("add", "broken", "four", "--auth", '{type = "fake"}').code == 1
+    assert "[servers.three]" in file.read_text()
+    assert "[servers.four]" in file.read_text()
+
+
+def test_a_variable_of_a_source_is_named(project: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an environment variable says wrong of a server is said of the variable."""
+    monkeypatch.setenv("DOORWARD_SERVERS__WEATHER__VERSION", "new")
+    assert (
+        "broken weather: the environment: DOORWARD_SERVERS__WEATHER__VERSION: version: Input" in project("compile").out
+    )
+
+
+def test_a_client_s_entry_is_printed_once(project: Cli, doorward_host: Any) -> None:
+    """By what compiles first, and not by each `compile` and `add` after it."""
+    assert "mcpServers" in project("compile").out
+    doorward_host.install("source", "spec", Spec)
+    for words in (["compile", "--force"], ["add", "spec", "one", "https://x/y"]):
+        assert "mcpServers" not in project(*words).out
 
 
 def test_compile_tells(project: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -805,16 +872,56 @@ def test_schema(cli: Cli, doorward_host: Any) -> None:
         "servers": {
             "a": {"source": "spec", "spec": "x", "read_only": True, "auth": {"type": "key", "spec": "${K}"}},
             "b": {"source": "fake", "token": "${T}"},
+            "c": {
+                "source": "spec",
+                "spec": "x",
+                "include": "get_*",
+                "auth": [{"type": "key", "spec": "${K}"}],
+                "fixes": "one.yaml",
+            },
         },
+        "policy": {
+            "deny": "*.delete_*",
+            "classes": {"read": "a.find"},
+            "rules": [{"match": "a", "class": "read", "then": "allow"}],
+        },
+        "groups": {"ops": "alice"},
         "executors": {"inprocess": {}, "later": {"any": 1}},
     }
     assert validator.is_valid(good)
+    doorward_host.write(tomli_w.dumps({**good, "executors": {}}))
+    assert "✗ configuration" not in cli("doctor").out
     for bad in (
         {"cahe": "x"}, {"servers": {"a": {"source": "nope"}}}, {"servers": {"a": {"source": "spec"}}},
         {"servers": {"a": {"source": "spec", "spec": "x", "base": "y"}}}, {"executors": {"inprocess": {"any": 1}}},
         {"servers": {"a": {"source": "spec", "spec": "x", "auth": {"type": "key"}}}},
     ):  # fmt: skip
         assert not validator.is_valid(bad), bad
+
+
+def test_every_key_is_described(cli: Cli, doorward_host: Any) -> None:
+    """The JSON Schema has a sentence for each key of core's own."""
+    document = cli("schema").json
+    tables = [
+        document,
+        *(part for name, part in document["$defs"].items() if name not in ("Settings", "WeatherSettings")),
+    ]
+    bare = [
+        key
+        for table in tables
+        for key, part in table.get("properties", {}).items()
+        if "description" not in (document["$defs"][part["$ref"].rpartition("/")[2]] if "$ref" in part else part)
+    ]
+    assert bare == []
+
+
+def test_init_writes_the_schema_for_editors(cli: Cli, doorward_host: Any) -> None:
+    """The first line of the configuration names it, and it fits what stands there."""
+    assert "doorward.schema.json" in cli("init").out
+    text = (doorward_host.folder / "doorward.toml").read_text()
+    assert text.startswith("#:schema doorward.schema.json\n")
+    schema = json.loads((doorward_host.folder / "doorward.schema.json").read_text())
+    jsonschema_rs.Draft202012Validator(schema).validate(tomllib.loads(text))
 
 
 class Checked:
@@ -852,6 +959,34 @@ def test_doctor_says_why_a_server_has_nothing(project: Cli, doorward_host: Any) 
     doorward_host.install("source", "empty", Empty)
     doorward_host.write(CONFIG + '[servers.self]\nsource = "empty"\n')
     assert "! server self: 0 functions\n    this entry would start Doorward itself" in project("doctor").out
+
+
+class Elsewhere(Weather):
+    async def check(self, functions: list[Function]) -> list[tuple[str, bool, str]]:
+        return [(f"{len(functions)} functions are elsewhere", False, "Look there."), ("the sea", True, "")]
+
+
+class Useless(Weather):
+    async def compile(self) -> Compiled:
+        return Compiled([], skipped=[Skipped("GET /a", "it is 7, not an object"), Skipped("GET /b", "no")])
+
+
+def test_what_no_call_can_reach_is_wrong(project: Cli, doorward_host: Any) -> None:
+    """What a source finds wrong with where its calls go is told by `add` and by `doctor`, and so is a server of whose
+    operations none became a function."""
+    doorward_host.install("source", "elsewhere", Elsewhere)
+    doorward_host.install("source", "useless", Useless)
+    added = project("add", "elsewhere", "far")
+    assert "wrong: 8 functions are elsewhere\n  Look there.\n" in added.out
+    assert "the sea" not in added.out
+    assert project("add", "elsewhere", "far", "--force", "--json").json["checks"]["far"][0][1] is False
+    doorward_host.write(CONFIG + '[servers.far]\nsource = "elsewhere"\n[servers.none]\nsource = "useless"\n')
+    ended = project("doctor")
+    assert ended.code == 1
+    assert "✗ server far: 8 functions are elsewhere\n    Look there.\n✓ server far: the sea\n" in ended.out
+    doorward_host.write(CONFIG + 'include = ["nope"]\n')
+    assert "✗ server weather: no function is left of 8\n    `include` of [servers.weather] lea" in project("doctor").out
+    assert "✗ server none: none of 2 operations became a function\n    GET /a: it is 7, not an object" in ended.out
 
 
 class Checking(click.Command):
@@ -977,6 +1112,7 @@ def test_progress_after_a_second(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     with progress(2) as tell:
         tell("one")
     shown: list[Any] = []
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with progress(2) as tell:
         tell("one")
@@ -994,6 +1130,48 @@ def test_progress_after_a_second(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert "1 of 2: weather" in err
     assert err.endswith("\r\x1b[K")  # nothing of it stays
     assert shown
+    monkeypatch.setenv("TERM", "dumb")
+    with progress(2) as tell:
+        tell("weather")
+    assert capsys.readouterr().err == ""
+
+
+def test_hints_speak_the_command_line(project: Cli, doorward_host: Any) -> None:
+    """Where agents are told of tools, people are told of commands; a document's words stay."""
+    from doorward.cli.common import in_commands
+
+    assert in_commands('see get_functions(["doorward"]), list_servers (or doorward.servers()) or search_functions') == (
+        "see `doorward show doorward`, `doorward list` or `doorward search`"
+    )
+    (doorward_host.folder / "p.py").write_text("import doorward\ndoorward.nothing_like_it()")
+    out = project("run", "p.py").out
+    assert "see `doorward show doorward`" in out
+    assert "get_functions" not in out
+    (doorward_host.folder / "p.py").write_text("1")
+    assert "run_cached_code" not in project("run", "p.py").out
+    assert (
+        "`doorward search`" in project("call", "weather.zzzzzz").err
+        or "weather has" in project("call", "weather.zzzzzz").err
+    )
+
+
+@pytest.mark.parametrize(("environ", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
+def test_colours(monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], coloured: bool) -> None:
+    """A terminal gets them, unless the environment says that it shall not, or cannot."""
+    from doorward.cli import common
+
+    class Terminal(__import__("io").StringIO):  # type: ignore[misc]
+        def isatty(self) -> bool:
+            return True
+
+    for name, value in {"TERM": "xterm", "NO_COLOR": "", **environ}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    red = click.style("red", fg="red")
+    common.run(lambda: click.Command("c", callback=lambda: click.echo(red)), [], "doorward c")
+    common.say(red, clean=False)
+    written = sys.stdout.getvalue()  # type: ignore[attr-defined]
+    assert written.count("\x1b[31m") == (2 if coloured else 0)
 
 
 def test_logs(capsys: pytest.CaptureFixture[str], cli: Cli) -> None:

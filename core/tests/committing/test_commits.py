@@ -391,6 +391,10 @@ for n in [1, 2]:
             "program for the rest",
         )
         assert (await gate.runs.resume(plan)).notes == done.notes
+        again = (await gate.plans.commit(plan)).error
+        assert (
+            f"the plan {plan} is over: 1 of the 3 writes of the plan was made. Written: 1. weather.tag" in again.message
+        )
 
 
 @pytest.mark.slow

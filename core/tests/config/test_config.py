@@ -51,6 +51,10 @@ def test_a_server_and_its_options(loaded: Loader) -> None:
     ("text", "message"),
     [
         ('executer = "monty"', r"unknown key 'executer'; did you mean 'executor'\?"),
+        (
+            '[limits]\nexecutor = "x"',
+            r"unknown key 'limits.executor': executor is a key of the top, and stands above the first \[",
+        ),
         ("[limits]\ntimout = 3", r"unknown key 'limits.timout'; did you mean 'timeout'\?"),
         (
             "[http]\nzzzzzz = 3",
@@ -67,6 +71,36 @@ def test_messages(loaded: Loader, text: str, message: str) -> None:
     """What is wrong outside of the servers stops the start; the message names file, key or line, and a near name."""
     with pytest.raises(ConfigError, match=rf"^doorward.toml: {message}"):
         loaded(text)
+
+
+@pytest.mark.parametrize(
+    ("environ", "message"),
+    [
+        (
+            {"DOORWARD_LIMITS__TIMEOUT": "soon"},
+            "the environment: DOORWARD_LIMITS__TIMEOUT: limits.timeout: Input should",
+        ),
+        ({"DOORWARD_LIMITS": '{"timeout": -1}'}, "the environment: DOORWARD_LIMITS: limits.timeout: Input should be"),
+        (
+            {"DOORWARD_LIMITS__TIMOUT": "1"},
+            "the environment: DOORWARD_LIMITS__TIMOUT: unknown key 'limits.timout'; did",
+        ),
+    ],
+)
+def test_the_variable_that_is_wrong_is_named(loaded: Loader, environ: dict[str, str], message: str) -> None:
+    """Also beside what is wrong in the file, which has its own name."""
+    with pytest.raises(ConfigError, match=rf"^{message}"):
+        loaded("", **environ)
+    with pytest.raises(ConfigError, match=r"^doorward.toml: surface: Input .*; DOORWARD_L\w+: .*limits"):
+        loaded('surface = "huge"', **environ)
+
+
+def test_a_variable_of_a_server_is_named(loaded: Loader) -> None:
+    """What is wrong with it is told where the server is."""
+    found = loaded('[servers.my-api]\nsource = "x"', DOORWARD_SERVERS__MY_API__READ_ONLY="often")
+    assert str(found.broken["my-api"]).startswith(
+        "the environment: DOORWARD_SERVERS__MY_API__READ_ONLY: read_only: Input"
+    )
 
 
 def test_a_missing_file_says_what_to_do(tmp_path: Path) -> None:

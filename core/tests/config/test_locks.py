@@ -184,11 +184,12 @@ def test_a_lock_holds_while_serving(distro: Distro, loaded: Loader) -> None:
 def test_required_plugins_are_loaded_once_and_first(loaded: Loader, distro: Distro) -> None:
     """No list of the user moves, repeats or drops them, and none is read letter by letter."""
     distro("[required]\nplugins = ['corp', 'audit_jsonl']\n")
-    for text in ("plugins = []", "plugins = ['audit_jsonl', 'corp', 'corp']"):
+    for text in ("plugins = []", "plugins = ['audit_jsonl', 'corp', 'corp']", "plugins = 'corp'"):
         config = loaded(text)
         assert (config.config.plugins, config.required) == (["corp", "audit_jsonl"], {"corp", "audit_jsonl"})
+    assert loaded("plugins = 'other'").config.plugins == ["corp", "audit_jsonl", "other"]
     with pytest.raises(ConfigError, match="plugins: Input should be a valid list"):
-        loaded("plugins = 'corp'")
+        loaded("plugins = 7")
 
 
 def test_the_folder_of_the_distribution(loaded: Loader, distro: Distro) -> None:

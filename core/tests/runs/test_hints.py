@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import structlog
-from doorward import Capabilities, ExecutorError, Program, Settings, Unsupported
+from doorward import Capabilities, ExecutorError, InvalidProgram, Program, Settings, Unsupported
 
 from ..conftest import CONFIG, InProcess
 
@@ -172,6 +172,8 @@ async def test_executors_say_what_they_can(jail: Any) -> None:
         ("await doorward.call('weather.get_tides')", "weather was compiled just now"),
         ("await doorward.call('weather.qqq')", "weather has "),
         ("await doorward.call('weather.get_forcast')", "Near: weather.get_forecast"),
+        ("raise AttributeError(\"module 'weather' has no attribute 'ApiError'\")", "It is doorward.ApiError: import"),
+        ("raise AttributeError(\"module 'weather' has no attribute 'read'\")", "It is doorward.read: import doorward."),
         ("mcp__weather__get_forecast(city='Oslo')", "Write `from weather import get_forecast` and call it so."),
     ],
 )
@@ -181,6 +183,28 @@ async def test_names_that_are_not_there(doorward_host: Any, code: str, hint: str
         error = (await gate.execute(code)).error
         assert error is not None
         assert hint in (error.hint or ""), error
+
+
+class Scripts(InProcess):
+    """One of another language."""
+
+    def capabilities(self) -> Any:
+        return replace(super().capabilities(), languages=("typescript", "javascript"))
+
+    async def open(self, program: Program, *, session: bool = False) -> Any:
+        raise InvalidProgram("Expected a semicolon", line=1, type="SyntaxError")
+
+
+async def test_a_syntax_error_says_in_which_language_it_was_read(doorward_host: Any) -> None:
+    """Where programs may be in several, with what says otherwise; else it says nothing of languages."""
+    doorward_host.install("executor", "scripts", Scripts)
+    async with doorward_host.gateway(CONFIG.replace('"inprocess"', '["inprocess", "scripts"]')) as gate:
+        of_python = (await gate.execute("raise SyntaxError('invalid syntax')")).error
+        assert of_python.hint == 'It was read as python. For typescript, give language="typescript".'
+        of_script = (await gate.execute("import a", language="typescript")).error
+        assert of_script.hint == 'It was read as typescript. For python, give language="python".'
+    async with doorward_host.gateway(CONFIG) as gate:
+        assert "language" not in ((await gate.execute("raise SyntaxError('invalid syntax')")).error.hint or "")
 
 
 class Sick(InProcess):

@@ -30,5 +30,5 @@ FUNCTIONS = [
 def test_read_only_keeps_reads(classes: Mapping[Effect, list[str]], kept: list[str]) -> None:
     """Those by a guess, too. What the operator says of functions can only take more away: `read_only` may be locked."""
     settings = ServerSettings(source="x", read_only=True)
-    found = narrowed(Compiled(FUNCTIONS, {}), settings, Effects(classes).of)
+    found, _ = narrowed(Compiled(FUNCTIONS, {}), settings, Effects(classes).of)
     assert [function.name for function in found.functions] == kept

@@ -111,6 +111,41 @@ def test_show_finds_lines(commands: Cli, doorward_host: Any) -> None:
     assert "Refused in 12.5 ms\tallow" in commands("audit", "show").out
 
 
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_show_goes_on_with_what_is_logged(
+    commands: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch, form: tuple[str, ...]
+) -> None:
+    """`--follow` shows what comes, also in a file that follows the first; a line that is being written comes whole."""
+    state = state_of(doorward_host)
+    write(state)
+    log, looks = state / "doorward.audit.jsonl", []
+
+    def look(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) == 1:
+            with log.open("ab") as opened:
+                opened.write(b'{"event": "call_finished", "function": "a.b", "ok": true}\n{"event": "call_fi')
+        elif len(looks) == 2:
+            with log.open("ab") as opened:
+                opened.write(b'nished", "function": "a.c"}\n')
+            log.rename(log.with_name("doorward.audit.jsonl.1"))
+            log.write_bytes(b'{"event": "call_finished", "function": "a.d"}\n{"event": "auth_chosen"}\n')
+        elif len(looks) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("doorward_audit_jsonl.command.time.sleep", look)
+    ended = commands("audit", "show", "--follow", "--last", "1", "--event", "call_finished", *form)
+    assert ended.code == 130
+    lines = ended.out.splitlines()
+    assert [name for line in lines for name in ("issues_create", "a.b", "a.c", "a.d") if name in line] == [
+        "issues_create",
+        "a.b",
+        "a.c",
+        "a.d",
+    ]
+    assert "auth_chosen" not in ended.out
+
+
 @pytest.mark.slow
 def test_the_command_is_light() -> None:
     """It imports no server and no HTTP client."""

@@ -115,6 +115,20 @@ def test_everything_is_found_and_taken_over(full: Home) -> None:
     assert full.read("project/.gitignore") == ".env\n"
 
 
+def test_where_secrets_stand_as_well_is_said(full: Home) -> None:
+    """They were copied: each file that still has them is named, with the command that takes its servers out."""
+    said = [line for line in full.run("import", "--yes").out.splitlines() if line.startswith("The secrets stand in ")]
+    assert said == [
+        f"The secrets stand in ~/{file} as well: `doorward connect {name} --move` takes these servers out there"
+        for file, name in (
+            (".claude.json", "claude-code"),
+            (".cursor/mcp.json", "cursor"),
+            (".config/Code/User/mcp.json", "vscode"),
+            (".codex/config.toml", "codex"),
+        )
+    ]
+
+
 @pytest.mark.slow
 def test_a_second_time_changes_nothing(full: Home) -> None:
     """Everything is there already, whatever has been added to it by hand since; an entry that differs replaces only by

@@ -249,8 +249,9 @@ async def test_graphql_repetitions(api, upstream):
     assert await made.call("n") == 1
     upstream.answers = [(503, {}, b"")]
     upstream.seen.clear()
-    with pytest.raises(ApiError, match="503"):
+    with pytest.raises(ApiError, match="503") as caught:
         await made.call("b")
+    assert "look whether it was made all the same" in caught.value.hint
     assert len(upstream.seen) == 1
     upstream.answers = [(429, {"Retry-After": "3600"}, b"")]
     with pytest.raises(ApiError, match="429"):

@@ -135,6 +135,10 @@ async def test_minimal_surface(doorward_host: Any) -> None:
             "execute_code", {"code": "result = (await doorward.search('forecast'))['total'] > 0"}
         )
         assert answer.structured_content["value"] is True
+        assert "next" not in answer.structured_content  # run_cached_code is not there
+        lost = await client.call_tool("execute_code", {"code": "import doorward\ndoorward.nothing_like_it()"})
+        assert 'see doorward.describe("doorward")' in lost.structured_content["error"]["hint"]
+        assert "get_functions" not in lost.content[0].text
 
 
 async def test_paged_results(doorward_host: Any) -> None:

@@ -112,6 +112,7 @@ async def test_resume_run_lists_and_gives_up(doorward_host: Any, monkeypatch: py
         assert f'resume_run("{listed["run"]}", give_up=true)' in again.content[0].text
         waits = await client.call_tool("resume_run", {"run": listed["run"]})
         assert waits.structured_content["waiting"]["for"] == "unknown"
+        assert not waits.is_error  # it is not over
         given_up = await client.call_tool("resume_run", {"run": listed["run"], "give_up": True})
         assert given_up.structured_content["ok"]
         assert (await client.call_tool("execute_code", {"code": CODE})).structured_content["value"] == 2

@@ -337,6 +337,14 @@ REGIONS = [
 ]
 
 
+@pytest.mark.parametrize("kind", ["integer", ["integer", "null"]])
+async def test_openapi_integers_are_written_as_such(api, operation, kind):
+    """Whatever the document has: no signature says `int = 10.0`, and no message `the minimum of 0.0`."""
+    schema = {"type": kind, "minimum": 0.0, "default": 10.0, "example": 5.0, "enum": [5.0, 10.0]}
+    made = await api(operation(parameters=[{"name": "q", "in": "query", "schema": schema}]))
+    assert ".0" not in json.dumps(made.functions["op"].parameters["properties"]["q"])
+
+
 async def test_openapi_server_variables(api, document):
     """CONTRACT: SRC-04 Configured variables win over defaults in the servers of document, path and operation; others
     are told."""
@@ -776,9 +784,9 @@ async def test_openapi_equal_parameters_stay_apart(api, document):
     """Parameters that differ only in the type of a value (1, true, 1.0) or in a nested one are not taken for each
     other."""
     schemas = [
-        {"type": "integer", "default": 1},
-        {"type": "integer", "default": True},
-        {"type": "integer", "default": 1.0},
+        {"type": "number", "default": 1},
+        {"type": "number", "default": True},
+        {"type": "number", "default": 1.0},
     ]
     paths = {
         f"/{i}": {"get": {"parameters": [{"name": "q", "in": "query", "schema": s}]}}

@@ -380,6 +380,44 @@ async def test_openapi_what_fails_for_the_moment_is_repeated(
         assert len(upstream.seen) == count
 
 
+KEYED = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}}
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "parameters", "hint"),
+    [
+        (503, {}, [], "Wait, look whether it was made all the same, and if not, make it again."),
+        (429, {"Retry-After": "7"}, [], "Wait 7 seconds, look whether it was made"),
+        (502, {}, [KEYED], "With idempotency_key=… (a text of your own, the same each time) it is repeated by itself."),
+        (500, {}, [], None),
+    ],
+)
+async def test_openapi_a_write_that_is_not_taken_says_what_to_do(
+    api: Any, operation: Any, upstream: Any, status: int, headers: Any, parameters: Any, hint: str | None
+) -> None:
+    """It is made once, for the API may have done it; the program is told to look, and of the key that would help."""
+    upstream.answers["/x"] = (status, headers, b"")
+    made = await api(operation("post", parameters=parameters))
+    with pytest.raises(ApiError) as raised:
+        await made.call("op")
+    assert (hint in (raised.value.hint or "")) if hint else raised.value.hint is None
+    assert len(upstream.seen) == 1
+
+
+async def test_openapi_a_write_with_a_key_of_the_program_is_repeated(
+    api: Any, operation: Any, upstream: Any, monkeypatch: Any
+) -> None:
+    """With the same key each time, also where the operator has named the header: the program's own counts."""
+    monkeypatch.setattr("doorward_openapi.calls.retries._pause", lambda attempt: 0.0)
+    for settings in ({}, {"idempotency_key": "Idempotency-Key"}):
+        upstream.seen.clear()
+        upstream.answers["/x"] = after((503, {}, b""), OK)
+        made = await api(operation("post", parameters=[KEYED]), **settings)
+        assert await made.call("op", idempotency_key="mine") == "ok"
+        keys = [[v for k, v in seen["headers"] if k == "Idempotency-Key"] for seen in upstream.seen]
+        assert keys == [["mine"], ["mine"]]
+
+
 @pytest.mark.parametrize("status", [400, 401, 404, 409, 500, 501])
 async def test_openapi_what_fails_for_good_is_not_repeated(
     api: Any, operation: Any, upstream: Any, status: int

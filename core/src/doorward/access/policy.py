@@ -175,10 +175,15 @@ def tables(loaded: Loaded) -> dict[str, Rules]:
 
 
 def wanted(function: Function, settings: ServerSettings, effect_of: Callable[[Function], Effect] = effect) -> bool:
-    """Whether the configuration of its server keeps a function. What the operator says that it does (`effect_of`) can
-    make a write of a read here, and no read of a write."""
+    """Whether the configuration of its server keeps a function."""
+    return not left_out_by(function, settings, effect_of)
+
+
+def left_out_by(function: Function, settings: ServerSettings, effect_of: Callable[[Function], Effect] = effect) -> str:
+    """The key of its server by which a function is left out; "" if it is not. What the operator says that it does
+    (`effect_of`) can make a write of a read here, and no read of a write."""
     if settings.read_only and not effect(function) == effect_of(function) == "read":
-        return False
+        return "read_only"
     if settings.include is not None and not selected(function, settings.include):
-        return False
-    return not selected(function, settings.exclude)
+        return "include"
+    return "exclude" if selected(function, settings.exclude) else ""

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 from doorward.approvals.binding import Binding, bound
 from doorward.approvals.logins import Logins
 from doorward.approvals.turns import Turns
+from doorward.host.logs import log
 from doorward.model.approvals import APPROVAL_SCOPES, ApprovalKind, ApprovalRequest, ApprovalScope
 from doorward.model.decisions import effect
 from doorward.model.errors import DoorwardError, LimitExceeded, Refused
@@ -84,6 +85,8 @@ class Approvals:
                     found = await self._awaited(run, request, binding, turns, resumable=resumable)
                 finally:
                     self._waited.discard(request.id)
+        if found is not None:
+            log.info("approval_answered", id=found.id, function=found.function, state=found.state, by=found.by)
         if found is None:
             await _unanswered(run, request, resumable=resumable)
         elif found.state == "approved" and found.scope == "once" and not run.spends(found.id):

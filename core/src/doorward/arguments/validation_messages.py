@@ -17,7 +17,8 @@ from doorward.describe.dialects import dialect_of
 _CHECKER_ERRORS = {"backtrackLimitExceeded", "regexEngineFailure"}
 """Errors of the checker itself: they are ignored, and the API checks."""
 
-_MAX_SENTENCES = 3
+_MAX_SENTENCES = 10
+"""Mistakes that are told at once: a program is mended in one go."""
 _MAX_NAMES = 6
 _MAX_VALUE_CHARS = 120
 _MAX_COMPARED_NAMES = 50

@@ -9,7 +9,7 @@ from doorward.catalog.near_functions import names_near, told_near
 from doorward.config.config import module_name
 from doorward.model.errors import UnknownName
 from doorward.model.functions import Function
-from doorward.model.names import qualified
+from doorward.model.names import python_name, qualified
 
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
@@ -18,8 +18,14 @@ if TYPE_CHECKING:
 
 _MOST_NAMES = 10
 """Functions of a server that a hint names where no name is like the one that was asked for."""
+LEFT_OUT_HINT = "Do without it: only the operator can change that."
 _MAX_NAME_CHARS = 2200
 """An id may be a route."""
+
+
+def left_out(name: str, key: str) -> str:
+    """What is said of a function that a key of its server leaves out."""
+    return f"{name} is left out by `{key}` of [servers.{name.partition('.')[0]}]"
 
 
 class FunctionLookup:
@@ -51,6 +57,8 @@ class FunctionLookup:
         for name, error in self._servers.wrong(principal).items():
             if module_name(name) == server:
                 return UnknownName(f"the server {server!r} is broken: {error}", hint=error.hint)
+        if key := self._left_out_by(text, principal):
+            return UnknownName(left_out(text, key), hint=LEFT_OUT_HINT)
         likely = self._likely(text, principal) if near else []
         meant = f"; did you mean {likely[0]!r}?" if likely else ""  # a program that catches the error sees no hint
         hint = self._hint(text, principal, likely) if near else ""
@@ -64,8 +72,19 @@ class FunctionLookup:
         )
 
     def near(self, name: str, principal: str) -> str:
-        """The hint that names functions like an unknown one, `server.name`; empty if there are none."""
+        """The hint for an unknown function, `server.name`: that it is left out, or functions like it; or ""."""
+        if key := self._left_out_by(name, principal):
+            return f"{left_out(name, key)}. {LEFT_OUT_HINT}"
         return self._hint(name, principal, self._likely(name, principal))
+
+    def _left_out_by(self, name: str, principal: str) -> str:
+        """The key by which the configuration leaves out a function of this name, which it does not even store; "" if
+        there is none, or policy denies such a function to the principal, who is not told of it."""
+        server, _, bare = name.partition(".")
+        report = self._catalog.report(server) if server in self._servers.names(principal) else None
+        if report is None or not self._policy.allows(Function(server, plain := python_name(bare), bare), principal):
+            return ""
+        return next((key for key, names in report.left_out.items() if plain in names), "")
 
     def _likely(self, name: str, principal: str) -> list[str]:
         found = names_near(self._catalog, name, self._servers.names(principal))

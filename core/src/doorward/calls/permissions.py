@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from doorward.access.policy import wanted
+from doorward.access.policy import left_out_by
 from doorward.access.rules import readings, selected, shorter
+from doorward.calls.function_lookup import LEFT_OUT_HINT, left_out
 from doorward.model.decisions import ALLOWED, Decision
 from doorward.model.errors import Refused
 from doorward.model.functions import Function
@@ -32,11 +33,8 @@ class Permissions:
         if refusal := self.policy.refusal(program, function):
             hidden = self.policy.hidden(function, program.principal)
             raise _refused(refusal, hidden.rule if hidden else "")
-        if not self._is_included(function):
-            raise Refused(
-                f"{function.qualified} is left out by the configuration of {function.server}",
-                hint="Do without it: `include`, `exclude` and `read_only` of a server are the operator's.",
-            )
+        if key := self._left_out_by(function):
+            raise Refused(left_out(function.qualified, key), hint=LEFT_OUT_HINT)
 
     def decide(self, program: Program, call: Call, made: int, size: int) -> Decision:
         """The same for one call, with its arguments of `size` bytes; `made` calls of its run came before. Returns: what
@@ -71,7 +69,7 @@ class Permissions:
     def _refusal_of(self, program: Program, server: str, id: str, route: str) -> str:
         """Why a program may not call the function with this original id and route with any arguments, or ""."""
         function = self._catalog.function(server, id)
-        if function is None or function.route != route or not self._is_included(function):
+        if function is None or function.route != route or self._left_out_by(function):
             return f"{route[:200]} is left out of {server}"
         if (refusal := self.policy.refusal(program, function)) is not None:
             return refusal
@@ -108,10 +106,11 @@ class Permissions:
                 return f"{unknown}, and may need a person's approval"
         return ""
 
-    def _is_included(self, function: Function) -> bool:
-        """Whether the configuration still includes a function, which may have been compiled under an earlier one."""
+    def _left_out_by(self, function: Function) -> str:
+        """The key by which the configuration leaves out a function, which may have been compiled under an earlier one;
+        "" if there is none."""
         settings = self._settings(function)
-        return settings is None or wanted(function, settings, self._servers.effect_of)
+        return "" if settings is None else left_out_by(function, settings, self._servers.effect_of)
 
     def _settings(self, function: Function) -> ServerSettings | None:
         name = self._servers.modules.get(function.server)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from pydantic_core import from_json
@@ -97,14 +98,14 @@ class Catalog:
 
     def store(
         self, server: str, compiled: Compiled, *, fingerprint: str, settings: str, ms: float,
-        scrub: Callable[[str], str] = str,
+        left_out: Mapping[str, Sequence[str]] = MappingProxyType({}), scrub: Callable[[str], str] = str,
     ) -> Report:  # fmt: skip
         """Replace everything of a server: a reader sees the old or the new, a kill leaves the old. For threads.
 
         Raises: StateError, ConfigError."""
         return write(
-            self._store, server, compiled, fingerprint=fingerprint, settings=settings, ms=ms, scrub=scrub,
-            seals=self.seals,
+            self._store, server, compiled, fingerprint=fingerprint, settings=settings, ms=ms, left_out=left_out,
+            scrub=scrub, seals=self.seals,
         )  # fmt: skip
 
     def trusts(self, server: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
@@ -16,7 +16,8 @@ from doorward.model.functions import Function
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The report on a server's compile, as the catalog stores it."""
+    """The report on a server's compile, as the catalog stores it. `left_out` are the names of functions that keys of
+    the configuration leave out, by key."""
 
     server: str
     functions: int
@@ -29,6 +30,7 @@ class Report:
     compiled: float = 0.0
     closed: int = 0
     auth: Sequence[Mapping[str, Any]] = ()
+    left_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 _STORED = [f for f in Function.__dataclass_fields__ if f not in ("server", "name")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 
@@ -30,6 +30,7 @@ def write(
     fingerprint: str,
     settings: str,
     ms: float,
+    left_out: Mapping[str, Sequence[str]],
     scrub: Callable[[str], str],
     seals: Seals | None = None,
 ) -> Report:
@@ -42,7 +43,7 @@ def write(
     report = Report(
         server, len(compiled.functions), [asdict(s) for s in compiled.skipped], list(compiled.warnings), ms,
         compiled.description, fingerprint, settings, time.time(), compiled.needing_auth,
-        [asdict(s) for s in compiled.auth],
+        [asdict(s) for s in compiled.auth], {**left_out},
     )  # fmt: skip
     functions = [scrubbed(f, scrub) for f in compiled.functions]
     described = _with_observed(to, [f for f, _ in functions])

@@ -7,6 +7,7 @@ no command, and not even click.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -33,6 +34,7 @@ COMMANDS = {
     "runs": ("operating.runs", "List stored runs, show, resume, undo, cancel or replay one"),
     "plugins": ("cli.plugins", "List what is installed"),
     "schema": ("cli.schema", "Print the JSON Schema of the configuration"),
+    "completion": ("cli.completion", "Print what lets a shell complete commands, servers and functions"),
     "doctor": ("configuring.doctor", "Check the configuration, and say what to do"),
 }
 """The module of each command below `doorward`, and what the command does. The module has a click command of the
@@ -50,6 +52,10 @@ With DOORWARD_DEBUG=1 everything is logged, and errors come with their traceback
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command line and exit."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if "_DOORWARD_COMPLETE" in os.environ:  # a shell asks
+        from doorward.cli.completion import answer
+
+        sys.exit(answer(_commands(), _command))
     match words:
         case [] | ["--help" | "-h" | "help", *_]:
             sys.stdout.write(_help())
@@ -107,15 +113,22 @@ def known_commands() -> set[str]:
     return {*COMMANDS, *well_known()}
 
 
+def _commands() -> dict[str, str]:
+    """All commands, with what they do. None is imported. Raises: ConfigError of a distribution."""
+    rows, known = {name: does for name, (_, does) in COMMANDS.items()}, well_known()
+    for name, entry in _plugin_commands().items():
+        rows.setdefault(name, known[name]["does"] if name in known else f"(from {entry.given_by})")
+    return rows
+
+
 def _help() -> str:
     from doorward.model.errors import ConfigError
 
-    rows, known, wrong = {name: does for name, (_, does) in COMMANDS.items()}, well_known(), ""
+    wrong = ""
     try:
-        for name, entry in _plugin_commands().items():
-            rows.setdefault(name, known[name]["does"] if name in known else f"(from {entry.given_by})")
+        rows = _commands()
     except ConfigError as error:  # of a distribution
-        wrong = f"\nerror: {error}\n"
+        rows, wrong = {name: does for name, (_, does) in COMMANDS.items()}, f"\nerror: {error}\n"
     listed = "".join(f"  {name:<10} {does}\n" for name, does in rows.items())
     return f"{USAGE}\n\n{ABOUT}\n\nCommands:\n{listed}\n{COMMON_OPTIONS}{wrong}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -12,17 +13,21 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import click
 
-from doorward.cli.common import Project, common, pairs, parsed, plain, print_json, say, table
+from doorward.cli.common import Project, common, in_commands, pairs, parsed, plain, print_json, say, table
+from doorward.cli.completion import complete_functions, complete_servers
 from doorward.cli.graph import show_graph
 
 if TYPE_CHECKING:
     from doorward.gateway import Gateway
     from doorward.model.outcomes import Artefact
 
+_REST = re.compile(r"^(?:#|//) In full: .*$", re.M)
+"""The line of a card that says how to ask for what it leaves out."""
+
 
 @click.command()
 @common
-@click.argument("server", required=False)
+@click.argument("server", required=False, shell_complete=complete_servers)
 def list(project: Project, server: str | None) -> None:
     """List the servers, or all functions of one SERVER."""
     anyio.run(_list, project, server)
@@ -62,7 +67,7 @@ async def _functions(gate: Gateway, server: str) -> Any:
 @common
 @click.argument("words", nargs=-1, required=True)
 @click.option("--also", multiple=True, metavar="WORDS", help="Another question, answered together with the first.")
-@click.option("--server", help="Only functions of this server.")
+@click.option("--server", help="Only functions of this server.", shell_complete=complete_servers)
 @click.option("--read-only", is_flag=True, help="Only functions that change nothing.")
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50), help="How many to show.")
 @click.option("--explain", is_flag=True, help="Say which words were found, and where.")
@@ -114,7 +119,7 @@ def _facts(hit: dict[str, Any]) -> str:
 
 @click.command()
 @common
-@click.argument("functions", nargs=-1, metavar="SERVER.FUNCTION...")
+@click.argument("functions", nargs=-1, metavar="SERVER.FUNCTION...", shell_complete=complete_functions)
 @click.option("--language", default="", metavar="NAME", help="Show them for programs of this language.")
 @click.option(
     "--graph", is_flag=True, help="Show which functions give what they need, of whole SERVERs too, or of all."
@@ -136,15 +141,15 @@ async def _show(project: Project, functions: tuple[str, ...], language: str) -> 
         print_json({"functions": cards})
     else:
         if known := [card["text"] for card in cards if "text" in card]:
-            say("\n\n\n".join(known))
+            say(_REST.sub(lambda line: in_commands(line[0]), "\n\n\n".join(known)))
         for card in unknown:
-            say(f"{click.style('error:', fg='red')} {plain(card['error'])}", err=True, clean=False)
+            say(f"{click.style('error:', fg='red')} {plain(in_commands(card['error']))}", err=True, clean=False)
     return 1 if unknown else 0
 
 
 @click.command()
 @common
-@click.argument("function", metavar="SERVER.FUNCTION")
+@click.argument("function", metavar="SERVER.FUNCTION", shell_complete=complete_functions)
 @click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option("--arguments", "table_", metavar="JSON", default="{}", help="All arguments, as one JSON object.")
 @click.option(

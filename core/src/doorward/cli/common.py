@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -137,7 +137,9 @@ def run(find: Callable[[], Any], arguments: Sequence[str], name: str) -> int:
             command = find()
         finally:
             gc.enable()  # `doorward.cli.main` has disabled it
-        ended = command.main(list(arguments), prog_name=name, standalone_mode=False)
+        ended = command.main(
+            list(arguments), prog_name=name, standalone_mode=False, color=None if logs.may_colour() else False
+        )
         sys.stdout.flush()
         return ended if isinstance(ended, int) else 0
     except click.ClickException as error:
@@ -184,11 +186,30 @@ def _given(command: str) -> list[Entry]:
     return []
 
 
+_COMMANDS = (
+    (re.compile(r"get_functions\(\[['\"]([^'\"\]]+)['\"]\]\)"), r"`doorward show \1`"),
+    (re.compile(r"search_functions\(…, server=['\"](\w+)['\"]\)"), r"`doorward search … --server \1`"),
+    (re.compile(r"resume_run\(['\"]([^'\"]+)['\"]\)"), r"`doorward runs resume \1`"),
+    (re.compile(r"\blist_servers(?: \(or doorward\.servers\(\)\))?"), "`doorward list`"),
+    (re.compile(r"\bsearch_functions\b"), "`doorward search`"),
+    (re.compile(r"\bget_functions\b"), "`doorward show`"),
+    (re.compile(r'give language="(\w+)"'), r"give --language \1"),
+)
+"""The tools of agents, as hints name them, and the commands that do the same."""
+
+
+def in_commands(text: str) -> str:
+    """A hint of ours that is written for agents, for who sits at the command line."""
+    for tool, command in _COMMANDS:
+        text = tool.sub(command, text)
+    return text
+
+
 def described(error: DoorwardError) -> dict[str, str]:
     """An error for `--json`: its `message`, and its `hint` if it has one. What a defect of a plugin says stands in its
     notes, for the operator alone."""
     notes = [logs.scrub(note) for note in vars(error).get("__notes__", ())]
-    return {"message": "\n".join([str(error), *notes])} | ({"hint": error.hint} if error.hint else {})
+    return {"message": "\n".join([str(error), *notes])} | ({"hint": in_commands(error.hint)} if error.hint else {})
 
 
 def print_json(value: Any) -> None:
@@ -198,7 +219,7 @@ def print_json(value: Any) -> None:
 
 def say(text: str, *, err: bool = False, clean: bool = True) -> None:
     """Print text for people. `clean` removes control characters; text with our own colours must be clean already."""
-    click.echo(plain(text) if clean else text, err=err)
+    click.echo(plain(text) if clean else text, err=err, color=None if logs.may_colour() else False)
 
 
 def plain(text: str) -> str:
@@ -213,7 +234,9 @@ def tell(project: Project, outcome: Outcome) -> int:
     if project.json:
         print_json(outcome_text.as_dict(outcome))
     else:
-        say(outcome_text.as_text(outcome))
+        error = outcome.error and replace(outcome.error, hint=outcome.error.hint and in_commands(outcome.error.hint))
+        notes = tuple(map(in_commands, outcome.notes))
+        say(outcome_text.as_text(replace(outcome, error=error, notes=notes, next="")))
     if outcome.waiting is not None:
         say(f"Then: doorward runs resume {outcome.waiting.run}", err=True)
         return WAITS

@@ -16,6 +16,8 @@ import anyio
 import click
 
 from doorward.cli.common import Project, common, described, plain, print_json, say
+from doorward.cli.completion import complete_servers
+from doorward.cli.server_check import check_server
 from doorward.data.quoting import indented
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ class Advice(Protocol):
 
 @click.command()
 @common
-@click.argument("servers", nargs=-1)
+@click.argument("servers", nargs=-1, shell_complete=complete_servers)
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
 @click.option("--force", is_flag=True, help="Compile also what has not changed.")
 @click.option("--verbose", is_flag=True, help="List all warnings, and everything that was skipped.")
@@ -125,10 +127,12 @@ def compile_now(
     verbose: bool = False,
     probe: bool = False,
     asking: Asking | None = None,
+    check: bool = False,
     advise: Callable[[Gateway], Advice | None] = lambda gate: None,
 ) -> int:
-    """Compile, and tell the results and what `advise` finds in them. Returns: the exit code."""
-    loaded, options = project.load(), _Options(servers, dry_run, force, verbose, probe, asking)
+    """Compile, and tell the results and what `advise` finds in them. `check`: say whether calls reach anything, too.
+    Returns: the exit code."""
+    loaded, options = project.load(), _Options(servers, dry_run, force, verbose, probe, asking, check)
     if not dry_run:
         return anyio.run(_compile, project, loaded, options, None, advise)
     kept = loaded.state_folder()
@@ -145,6 +149,7 @@ class _Options:
     verbose: bool
     probe: bool
     asking: Asking | None
+    check: bool
 
 
 async def _compile(
@@ -157,14 +162,17 @@ async def _compile(
     """`kept` is the state folder for what is kept all the same, if the gateway's own is not the configured one."""
     began, dry_run = time.time(), options.dry_run
     async with project.gateway(loaded, ready=False) as gate:
+        first = not gate.catalog.reports()
         results = await _results(gate, options.servers, dry_run and options.asking is None, options.force)
         enhanced = await _enhanced(gate, options.asking, results, kept) if options.asking else None
         probed = await _probed(gate, results) if options.probe else None
+        checks = {name: await check_server(gate, name) for name in results} if options.check else {}
         advice = advise(gate)
         if project.json:
             told: dict[str, Any] = {"servers": {name: result.as_dict() for name, result in results.items()}}
             told |= {"suggested": advice.as_dict()} if advice else {}
             told |= {"enhanced": enhanced.as_dict()} if enhanced else {}
+            told |= {"checks": checks} if options.check else {}
             print_json(told if probed is None else told | {"probed": probed})
         else:
             for name, result in results.items():
@@ -177,7 +185,11 @@ async def _compile(
                 say("probed: there is nothing to learn by calls that surely change nothing")
             for line in advice.told() if advice else ():
                 say(line)
-            _tell_all(results, project.config, dry_run)
+            for what, ok, advised in (found for each in checks.values() for found in each if not found[1] or found[2]):
+                say(f"{'warning' if ok else 'wrong'}: {what}\n  {advised}")
+            _tell_all(results, dry_run)
+            if first and not dry_run and any(result.report for result in results.values()):
+                say(f"\nFor the configuration of an MCP client:\n{client_snippet(project.config)}")
     unfinished = enhanced is not None and not enhanced.complete
     return 1 if unfinished or any(result.error for result in results.values()) else 0
 
@@ -270,12 +282,10 @@ def _tell(name: str, result: _Result, verbose: bool, began: float) -> None:
         say(f"  … and {len(report.warnings) - len(warnings)} more warnings (--verbose)")
 
 
-def _tell_all(results: dict[str, _Result], config: Path, dry_run: bool) -> None:
+def _tell_all(results: dict[str, _Result], dry_run: bool) -> None:
     compiled = {name: result.report for name, result in results.items() if result.report}
     total = sum(report.functions for report in compiled.values())
     say(f"{'Would compile' if dry_run else 'Compiled'}: {', '.join(compiled) or 'nothing'} ({counted(total)})")
-    if compiled and not dry_run:
-        say(f"\nFor the configuration of an MCP client:\n{client_snippet(config)}")
 
 
 def counted(count: int) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from doorward.host import files
@@ -35,6 +37,32 @@ def change_config(project: Project, text: Text, check: Callable[[Loaded], object
         check(loaded)
         files.write(file, new.encode())
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What some files had before they were changed; `None`: they were not there."""
+
+    texts: Mapping[Path, bytes | None]
+
+    @classmethod
+    def of(cls, *files: Path) -> Before:
+        return cls({file: file.read_bytes() if file.is_file() else None for file in files})
+
+    def put_back(self, changed: Before) -> list[Path]:
+        """Let the files be as they were, unless they are no longer as they were when they were `changed`. Returns:
+        those that are. Raises: ConfigError."""
+        back = []
+        for file, text in self.texts.items():
+            with files.alone(file):
+                if Before.of(file).texts[file] != changed.texts[file]:
+                    continue
+                if text is None:
+                    file.unlink(missing_ok=True)
+                elif text != changed.texts[file]:
+                    files.write(file, text)
+            back.append(file)
+        return back
 
 
 def _there(project: Project) -> str | None:

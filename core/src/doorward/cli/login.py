@@ -13,6 +13,7 @@ import click
 from doorward.cli import logs
 from doorward.cli.common import Project, common, print_json, say
 from doorward.cli.compile import counted
+from doorward.cli.completion import complete_servers
 from doorward.model.abilities import SupportsLogin, SupportsLogout
 from doorward.model.errors import ConfigError
 from doorward.model.principals import LOCAL
@@ -20,7 +21,7 @@ from doorward.model.principals import LOCAL
 
 @click.command()
 @common
-@click.argument("server")
+@click.argument("server", shell_complete=complete_servers)
 @click.option("--no-browser", is_flag=True, help="Print the address to visit, and open nothing.")
 @click.option("--paste", is_flag=True, help="The browser is on another machine: paste the last address it shows.")
 @click.option(

@@ -26,6 +26,16 @@ def debugging() -> bool:
     return os.environ.get("DOORWARD_DEBUG", "") not in ("", "0", "false")
 
 
+def is_dumb() -> bool:
+    """Whether the terminal can do nothing but write lines."""
+    return os.environ.get("TERM") == "dumb"
+
+
+def may_colour() -> bool:
+    """Whether a terminal may get colours: `NO_COLOR` (https://no-color.org) says that it may not."""
+    return not (os.environ.get("NO_COLOR") or is_dumb())
+
+
 def scrub(text: str) -> str:
     """The text without the secrets that were revealed so far."""
     for secrets in _secrets:
@@ -64,7 +74,7 @@ def _configure_structlog(secrets: Secrets, level: str) -> None:
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
             scrub,
-            structlog.dev.ConsoleRenderer() if human else structlog.processors.JSONRenderer(),
+            structlog.dev.ConsoleRenderer(colors=may_colour()) if human else structlog.processors.JSONRenderer(),
             scrub,  # the rendered line: values that are no strings are written out only now
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),

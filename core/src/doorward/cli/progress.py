@@ -9,13 +9,15 @@ from collections.abc import Callable, Iterator
 
 import click
 
+from doorward.cli.logs import is_dumb
+
 CLEAR_LINE = "\r\x1b[K"
 
 
 @contextlib.contextmanager
 def progress(total: int) -> Iterator[Callable[[str], None]]:
     """Gives a function to call with the name of each step as it begins."""
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or is_dumb():
         yield lambda name: None
         return
     line = _Line(total)

@@ -12,10 +12,18 @@ if TYPE_CHECKING:
     from doorward.plugins.manager import Plugins
 
 
+_AUTHS = "_auths"
+"""The definition of a table with credentials, of any installed type. No model is called so."""
+
+
 @click.command()
 @common
 def schema(project: Project) -> None:
-    """Print the JSON Schema of doorward.toml, with the settings of every installed plugin."""
+    """Print the JSON Schema of doorward.toml, with the settings of every installed plugin.
+
+    Editors read doorward.schema.json, which `doorward init` writes; after plugins were installed, write it anew:
+    doorward schema > doorward.schema.json
+    """
     from doorward.config.distribution import find_index
     from doorward.plugins.manager import Plugins
 
@@ -48,7 +56,9 @@ def whole(plugins: Plugins) -> dict[str, Any]:
         }
 
     auth = [_joined(of(model), {"type": {"const": name}}) for name, model in found["auth"].items()]
-    about_auth = {"auth": {"anyOf": [*auth, {"type": "null"}], "default": None}} if auth else {}
+    if auth:
+        definitions[_AUTHS] = {"anyOf": auth}
+    about_auth = {key: _auth(of(ServerSettings)["properties"][key]) for key in ("auth", "local_auth") if auth}
     servers = [
         _joined(of(ServerSettings), {"source": {"const": name}} | about_auth, of(model))
         for name, model in found["source"].items()
@@ -66,8 +76,9 @@ def whole(plugins: Plugins) -> dict[str, Any]:
     }
     config = of(Config)
     keys = config["properties"]
-    keys |= {key: {"anyOf": [{"type": "string"}, keys[key]]} for key in ("executor", "observer", "search_view")}
-    keys |= {key: {"title": key.capitalize(), "default": {}} | part for key, part in composed.items()}
+    for key, part in composed.items():
+        about = {name: keys[key][name] for name in ("title", "description")}
+        keys[key] = {**about, "default": {}, **part}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **config, "$defs": definitions}
 
 
@@ -87,10 +98,16 @@ def _settings(plugins: Plugins, kind: str) -> dict[str, Any]:
     return found
 
 
+def _auth(key: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a key for credentials: a table, several, or none."""
+    table = {"$ref": f"#/$defs/{_AUTHS}"}
+    return {**key, "anyOf": [table, {"type": "array", "items": table}, {"type": "null"}]}
+
+
 def _joined(table: dict[str, Any], exact: dict[str, Any], more: dict[str, Any] | None = None) -> dict[str, Any]:
     """The schema of a table with the keys of two others; `exact` replaces the schemas of some keys."""
     more = more or {}
-    required = [*exact.keys() - {"auth"}, *table.get("required", ()), *more.get("required", ())]
+    required = [*exact.keys() - {"auth", "local_auth"}, *table.get("required", ()), *more.get("required", ())]
     return {
         "type": "object",
         "properties": {**table.get("properties", {}), **more.get("properties", {}), **exact},

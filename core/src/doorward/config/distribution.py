@@ -233,6 +233,7 @@ def _folder(entry: Entry) -> str:
 def _with_required(manifest: Manifest, data: dict[str, Any]) -> dict[str, Any]:
     """The configuration with the plugins that the distribution requires, first and once."""
     required, plugins = manifest.required.plugins, data["plugins"]
+    plugins = [plugins] if isinstance(plugins, str) else plugins  # as `Config` takes it
     if not required or not isinstance(plugins, list):
         return data
     return {**data, "plugins": [*required, *(name for name in plugins if name not in required)]}

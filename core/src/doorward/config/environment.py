@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from doorward.model.errors import ConfigError
@@ -35,6 +35,16 @@ def from_environment(secrets: Secrets, below: Mapping[str, Any] | None = None) -
         except (AttributeError, TypeError):
             raise ConfigError("goes below a variable that is no table", place=variable) from None
     return table
+
+
+def variable_of(place: str, path: Sequence[Any], secrets: Secrets) -> str:
+    """The variable that says what a key is, or what is above it; "" if none does. The key has this path in the table at
+    a place: `doorward.toml [servers.github]`."""
+    table = re.search(r"\[([\w.-]+)\]", place)
+    parts = [*(table[1].split(".") if table else ()), *map(str, path)]
+    key = "__".join(re.sub(r"\W", "_", part).lower() for part in parts)
+    names = {_name(variable): variable for variable in _variables(secrets)}
+    return next((variable for name, variable in names.items() if f"{key}__".startswith(f"{name}__")), "")
 
 
 def of_server(name: str, secrets: Secrets) -> list[str]:

@@ -36,9 +36,9 @@ class OAuthSettings(Settings):
 class HttpSettings(Settings):
     """`[http]`: where `serve --transport http` listens, and who may use it."""
 
-    host: str = "127.0.0.1"
-    port: int = Field(8000, ge=0, le=65535)
-    path: str = "/mcp"
+    host: str = Field("127.0.0.1", description="The address where it listens")
+    port: int = Field(8000, ge=0, le=65535, description="The port there; 0: any that is free")
+    path: str = Field("/mcp", description="The path of the MCP endpoint")
     url: Address | None = Field(
         None, description="The URL by which clients reach it, where that is another: behind a proxy, or by a name"
     )
@@ -65,7 +65,7 @@ class HttpSettings(Settings):
     grace: NonNegativeFloat = Field(
         7.0, description="Seconds for which programs may go on after SIGTERM; Docker kills after ten"
     )
-    oauth: OAuthSettings | None = None
+    oauth: OAuthSettings | None = Field(None, description="Clients bring tokens of an authorization server")
 
     @model_validator(mode="after")
     def _both_files(self) -> HttpSettings:

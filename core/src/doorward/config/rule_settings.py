@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from doorward.config.upstream_patterns import Pattern, is_upstream
 from doorward.model.decisions import Effect, Then
+from doorward.model.settings import Settings
 
 _ROUTE = re.compile(r"(?:[A-Z*]+ +)?/|[A-Z]+ +\*")
 """How a route begins: `DELETE /repos/**`, `/admin/**`, `DELETE *`."""
@@ -23,10 +24,8 @@ def _are_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
-class RuleSettings(BaseModel):
+class RuleSettings(Settings):
     """One rule. It decides calls that fit everything that it says; what it does not say fits all."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     match: list[Pattern] = Field(
         ["*"],
@@ -46,11 +45,6 @@ class RuleSettings(BaseModel):
     when: str = Field("", max_length=2000, description="A condition in CEL, over args, principal, groups and calls")
     then: Then = Field(description="allow, confirm (a person is asked first) or deny")
     reason: str = Field("", max_length=500, description="Why, as the agent and the person who is asked are told")
-
-    @field_validator("effects", "principal", mode="before")
-    @classmethod
-    def _one(cls, value: Any) -> Any:
-        return [value] if isinstance(value, str) else value
 
     @field_validator("match", mode="before")
     @classmethod

@@ -54,8 +54,8 @@ class LimitSettings(_RunLimits):
 class PolicySettings(Settings):
     """`[policy]`: what programs may call, as patterns of `server.function` or of upstreams; `deny` wins."""
 
-    allow: list[Pattern] = ["*"]
-    deny: list[Pattern] = []
+    allow: list[Pattern] = Field(["*"], description="What programs may call")
+    deny: list[Pattern] = Field([], description="What they may not call; wins")
     rules: list[RuleSettings] = Field([], description="What is decided of calls; the first rule that fits counts")
     default: Then = Field("allow", description="What is decided of calls that no rule fits")
     new: Then = Field(
@@ -105,7 +105,7 @@ class PrincipalSettings(Settings):
     secrets: dict[str, Secret] = Field(
         {}, description="Their own credentials: `${principal:KEY}` in the settings of servers"
     )
-    tokens: list[TokenSettings] = []
+    tokens: list[TokenSettings] = Field([], description="Their bearer tokens, which `doorward token new` writes")
 
 
 def can_come_in(principal: Any) -> bool:
@@ -121,7 +121,7 @@ def can_come_in(principal: Any) -> bool:
 class ServerSettings(Settings):
     """The keys of `[servers.NAME]` that core understands, whatever its source."""
 
-    source: str
+    source: str = Field(description="The plugin that makes the functions of the server")
     auth: dict[str, Any] | list[dict[str, Any]] | None = Field(
         None, description="Credentials: a table with the key `type`, or a list of such tables, all of which are used"
     )
@@ -158,7 +158,7 @@ class ServerSettings(Settings):
     undo: dict[str, InverseSettings] = Field(
         {}, description="By which calls `doorward runs undo` undoes calls of functions: a table for each by its name"
     )
-    disabled: bool = False
+    disabled: bool = Field(False, description="Leave the server out")
 
     @field_validator("auth", "local_auth", mode="before")
     @classmethod
@@ -189,41 +189,45 @@ class ClientSettings(Settings):
 class Config(Settings):
     """The whole file."""
 
-    surface: Literal["standard", "minimal", "calls"] = "standard"
+    surface: Literal["standard", "minimal", "calls"] = Field(
+        "standard", description="The MCP tools: all, `execute_code` alone, or those for calls without code"
+    )
     output: OutputForm = Field("auto", description="The form of the text of MCP answers")
-    executor: list[str] = []
-    observer: list[str] = []
+    executor: list[str] = Field([], description="Where programs run: the first that can run one")
+    observer: list[str] = Field([], description="Who is told in batches what happened")
     observer_fail: Literal["open", "closed"] = Field(
         "open", description="While an observer fails: go on, or refuse programs and calls"
     )
-    search_view: list[str] = []
-    cache: str | None = None
-    plugins: list[str] = []
-    state: Path = Path()
-    log_level: Literal["debug", "info", "warning", "error"] = "warning"
+    search_view: list[str] = Field([], description="What finds functions by meaning, besides the words")
+    cache: str | None = Field(None, description="What keeps programs for run_cached_code; none: nothing")
+    plugins: list[str] = Field([], description="Guards and other hook plugins, called in this order")
+    state: Path = Field(Path(), description="The folder of all that is kept, relative to this file")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "warning", description="What `serve` logs to standard error"
+    )
     refresh: NonNegativeFloat = Field(
         86400.0, description="Seconds after which a gateway that is open compiles what has changed; 0: never"
     )
     limits: LimitSettings = LimitSettings()
-    budgets: list[BudgetSettings] = []
+    budgets: list[BudgetSettings] = Field([], description="What each principal may use in an hour or a day")
     policy: PolicySettings = PolicySettings()
     approvals: ApprovalSettings = ApprovalSettings()
     plans: PlanSettings = PlanSettings()
     runs: RunSettings = RunSettings()
     search: SearchSettings = SearchSettings()
     http: HttpSettings = HttpSettings()
-    principals: dict[str, PrincipalSettings] = {}
+    principals: dict[str, PrincipalSettings] = Field({}, description="Who may use what, by name")
     groups: dict[str, list[str]] = Field({}, description='Principals that rules name together, as "@NAME"')
-    clients: dict[str, ClientSettings] = {}
+    clients: dict[str, ClientSettings] = Field({}, description="MCP clients, by the name that they give themselves")
     vault_key: Secret | None = Field(
         None, description="Encrypts what is secret in the state folder; without it tokens stay in memory"
     )
-    servers: dict[str, dict[str, Any]] = {}
-    executors: dict[str, dict[str, Any]] = {}
-    caches: dict[str, dict[str, Any]] = {}
-    observers: dict[str, dict[str, Any]] = {}
-    search_views: dict[str, dict[str, Any]] = {}
-    hooks: dict[str, dict[str, Any]] = {}
+    servers: dict[str, dict[str, Any]] = Field({}, description="APIs and MCP servers, by the name programs import")
+    executors: dict[str, dict[str, Any]] = Field({}, description="Settings of executors, by name")
+    caches: dict[str, dict[str, Any]] = Field({}, description="Settings of caches, by name")
+    observers: dict[str, dict[str, Any]] = Field({}, description="Settings of observers, by name")
+    search_views: dict[str, dict[str, Any]] = Field({}, description="Settings of search views, by name")
+    hooks: dict[str, dict[str, Any]] = Field({}, description="Settings of hook plugins, by name")
 
     @field_validator("principals")
     @classmethod
@@ -246,8 +250,3 @@ class Config(Settings):
                     f"{name}.secrets: ${{principal:name}} is always the principal's name; call the secret otherwise"
                 )
         return principals
-
-    @field_validator("executor", "observer", "search_view", mode="before")
-    @classmethod
-    def _one_driver(cls, value: Any) -> Any:
-        return [value] if isinstance(value, str) else value

@@ -25,16 +25,29 @@ def validate(
 
     Raises: ConfigError; MissingSecret if the only errors are missing variables.
     """
+    from doorward.config.environment import variable_of
+    from doorward.secrets.store import Secrets
+
     try:
         return model.model_validate(data, context={"secrets": secrets, "place": place})
     except ValidationError as error:
+        variables = [
+            variable_of(place, e["loc"], secrets) if isinstance(secrets, Secrets) else "" for e in error.errors()
+        ]
+        wrong = [
+            f"{variable}: {explain(model, e, also)}" if variable else explain(model, e, also)
+            for variable, e in zip(variables, error.errors(), strict=True)
+        ]
+        place = "the environment" if all(variables) else place
         kind = MissingSecret if {e["type"] for e in error.errors()} == {"missing_variable"} else ConfigError
         hint = f"These are settings of {of}." if of and kind is ConfigError else None
-        raise kind("; ".join(explain(model, e, also) for e in error.errors()), place=place, hint=hint) from None
+        raise kind("; ".join(wrong), place=place, hint=hint) from None
 
 
 def explain(model: type[BaseModel], error: Mapping[str, Any], also: Iterable[str] = ()) -> str:
     """An error of pydantic in one line: the key, what is wrong with it, and a similar name."""
+    from doorward.config.settings import Config
+
     path = error["loc"]
     key = ".".join(str(part) for part in path)
     if error["type"] != "extra_forbidden":
@@ -42,6 +55,8 @@ def explain(model: type[BaseModel], error: Mapping[str, Any], also: Iterable[str
         if error["type"] == "dict_type":
             why = 'Input should be a table, for example { name = "value" }'
         return f"{key}: {why}" if key else why
+    if path[-1] in Config.model_fields and not (model is Config and len(path) == 1):
+        return f"unknown key {key!r}: {path[-1]} is a key of the top, and stands above the first [table] of the file"
     known = sorted({*known_keys(model, path[:-1]), *(also if len(path) == 1 else ())})
     return f"unknown key {key!r}{in_place_of(str(path[-1]), known)}"
 

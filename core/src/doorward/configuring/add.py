@@ -9,13 +9,14 @@ from typing import Any, Union, get_args, get_origin
 
 import click
 
-from doorward.cli.common import Project, common, pairs, parsed
-from doorward.cli.compile import compile_now
+from doorward.cli.common import Project, common, pairs, parsed, say
+from doorward.cli.config_file import Before
 from doorward.config.settings import ServerSettings
 from doorward.configuring.hidden import moved
-from doorward.configuring.servers import put_server
+from doorward.configuring.servers import put_server, remove_server
 from doorward.configuring.suggest import compile_and_suggest
 from doorward.host import files
+from doorward.model.errors import DoorwardError
 
 
 class _Sources(click.Group):
@@ -65,9 +66,24 @@ def _command(source: str, model: Any) -> click.Command:
         for key in both:
             if key in (first, "skills") or _format(fields.get(key)) == "path":
                 both[key] = files.beside(project.config, both[key])
-        table = moved(project, name, {"source": source} | ({"read_only": True} if read_only else {}) | both)
-        put_server(project, name, table, replace=force)
-        return compile_now(project, (name,)) if no_auth or "auth" in both else compile_and_suggest(project, name, table)
+        env = project.env_file or project.config.parent / ".env"
+        places = (project.config, env, env.with_name(".gitignore"))
+        before = Before.of(*places)
+        try:
+            table = moved(project, name, {"source": source} | ({"read_only": True} if read_only else {}) | both)
+            put_server(project, name, table, replace=force)
+        except DoorwardError:
+            before.put_back(Before.of(*places))
+            raise
+        written = Before.of(*places)
+        if words and table.get(words):
+            say(f"starting {' '.join(table[words])}", err=True)
+        code, useful = compile_and_suggest(project, name, table, suggest=not no_auth)
+        if not useful:
+            if project.config not in before.put_back(written):  # somebody has written it meanwhile
+                remove_server(project, name)
+            say(f"{name} was not added: {project.config} is as it was", err=True)
+        return code
 
     if first is not None:
         behind = next(place for place, param in enumerate(command.params, 1) if param.name == "name")

@@ -15,6 +15,7 @@ import click
 
 from doorward.cli import well_known
 from doorward.cli.common import CheckProvider, Project, common, described, plain, print_json, say
+from doorward.cli.server_check import check_server
 from doorward.configuring.doctor_secrets import about_secrets
 from doorward.configuring.doctor_undo import about_undo
 from doorward.configuring.policy import about_policy
@@ -163,6 +164,8 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
         if not gate.servers.configured[name].settings.per_principal:
             async for check in _login(gate, name):
                 yield check
+        for what, ok, advice in await check_server(gate, name):
+            yield Check(f"server {name}: {what}", ok, advice)
         for what, advice in of_doctor(gate, name, report):
             yield Check(what, True, advice)
     for name, broken in gate.servers.broken.items():

@@ -10,6 +10,7 @@ import anyio
 import click
 
 from doorward.cli.common import EXIT_CODES, Project, common, print_json, say, table
+from doorward.cli.completion import complete_functions, complete_servers
 from doorward.model.errors import Refused
 from doorward.model.principals import LOCAL
 from doorward.model.programs import Program
@@ -30,7 +31,7 @@ def policy() -> None:
 @policy.command()
 @common
 @_WHO
-@click.argument("function")
+@click.argument("function", shell_complete=complete_functions)
 @click.option("--args", "arguments", metavar="JSON", help="The arguments of the call, as a JSON object.")
 @click.option("--calls", default=0, show_default=True, help="How many calls the run has begun before.")
 def test(project: Project, function: str, principal: str, arguments: str | None, calls: int) -> int:
@@ -80,7 +81,7 @@ def _object(text: str) -> dict[str, Any]:
 @policy.command()
 @common
 @_WHO
-@click.argument("function", required=False)
+@click.argument("function", required=False, shell_complete=complete_functions)
 def explain(project: Project, function: str | None, principal: str) -> None:
     """Show the rules in the order in which they are asked, and how many functions each is for; with FUNCTION, what each
     says of it."""
@@ -120,7 +121,7 @@ def _shown(rule: Rule) -> str:
 
 @policy.command()
 @common
-@click.argument("servers", nargs=-1)
+@click.argument("servers", nargs=-1, shell_complete=complete_servers)
 def accept(project: Project, servers: Sequence[str]) -> None:
     """Accept the functions that there are now, of all servers or of some.
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 
+import anyio
 import click
 
 from doorward.cli.common import Project, common, print_json, say
 from doorward.cli.config_file import change_config
+from doorward.cli.progress import progress
+from doorward.cli.schema import whole
 from doorward.configuring.first_start import first_start
 from doorward.configuring.starter import starter
 from doorward.configuring.variables import write_env
+from doorward.host import files
 from doorward.model.errors import ConfigError
+
+_SCHEMA = "doorward.schema.json"
+"""The file, beside the configuration, by which editors know its keys."""
 
 
 @click.command()
@@ -23,29 +32,46 @@ from doorward.model.errors import ConfigError
     help="Also write what DOORWARD_* say, but no credential. A file that is there stays as it is.",
 )
 def init(project: Project, force: bool, from_environment: bool) -> None:
-    """Write a commented doorward.toml, and a .env for the secrets."""
+    """Write a commented doorward.toml, with the executors that work on this machine, and a .env for the secrets."""
     if force and from_environment:
         raise click.UsageError("--from-environment never overwrites: leave out --force.")
+    said: list[str] = []
     if from_environment:
         written = first_start(project)
     elif project.config.exists() and not force:
         raise ConfigError("the file is there already", place=str(project.config), hint="--force overwrites it.")
     else:
-        written = begin(project)
+        written = begin(project, said.append)
     if project.json:
         print_json({"written": [str(file) for file in written]})
     elif not written:
         say(f"{project.config} is there already, and stays as it is")
     else:
         say("\n".join(f"wrote {file}" for file in written))
+        for line in said:
+            say(line)
         say(
             "\nNext: doorward add openapi NAME SPEC, doorward add mcp NAME -- COMMAND, or doorward import (what MCP "
             "clients have)"
         )
 
 
-def begin(project: Project) -> list[Path]:
-    """Write a configuration to start from, and its `.env`. Returns: the files that were written. Raises:
+def begin(project: Project, tell: Callable[[str], object] = bool) -> list[Path]:
+    """Write a configuration to start from, with the executors that work here, its JSON Schema for editors, and its
+    `.env`. `tell` is called with what is to be said of executors. Returns: the files that were written. Raises:
     ConfigError."""
-    change_config(project, starter())
-    return [project.config, *write_env(project.config.parent / ".env")]
+    from doorward.config.distribution import find_index
+    from doorward.configuring.executor_choice import choose
+    from doorward.plugins.manager import Plugins
+
+    with progress(1) as step:
+        step("which executors work here")
+        chosen = anyio.run(choose, project)
+    schema = project.config.with_name(_SCHEMA)
+    change_config(project, f"#:schema {_SCHEMA}\n{starter(chosen.names)}")
+    files.write(schema, json.dumps(whole(Plugins(find_index()))).encode())
+    if chosen.names:
+        tell(f"programs run in {', else in '.join(chosen.names)}: tried, and it isolates")
+    for why in chosen.broken.values():
+        tell(f"left out, for it does not work here: {why}")
+    return [project.config, schema, *write_env(project.config.parent / ".env")]

@@ -18,6 +18,7 @@ import click
 from doorward.cli import logs
 from doorward.cli.common import Project, common, print_json, say
 from doorward.cli.compile import counted
+from doorward.cli.completion import complete_servers
 from doorward.config.config import Loaded, module_name, read
 from doorward.config.environment import of_server
 from doorward.config.settings import EVERYONE
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @common
-@click.argument("name")
+@click.argument("name", shell_complete=complete_servers)
 @click.option("--logins/--keep-logins", default=None, help="Forget its stored logins, or keep them; asks by default.")
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, remove nothing.")
 def remove(project: Project, name: str, logins: bool | None, dry_run: bool) -> None:

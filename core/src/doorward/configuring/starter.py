@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from importlib import resources
 from typing import Any
 
 
-def starter() -> str:
-    """The text of a file to start from. It names the default drivers that are installed."""
+def starter(executors: Sequence[str] = ()) -> str:
+    """The text of a file to start from. It names the default drivers that are installed, or these `executors`."""
     from doorward.config.distribution import find_distribution, find_index, layers
     from doorward.secrets.store import Secrets
 
     active, index = find_distribution(), find_index()
     defaults = layers({}, Secrets(environ={}), active=active).data
+    defaults = {**defaults, "executor": [*executors]} if executors else defaults
     keys = (
         ("executor", "executor", "where programs run: the first that can run it"),
         ("cache", "cache", "what keeps programs for run_cached_code"),

@@ -12,7 +12,7 @@ from doorward.cli.common import Project
 from doorward.cli.compile import compile_now
 from doorward.config.config import module_name
 from doorward.configuring.servers import lines, put_server
-from doorward.model.errors import ServerError
+from doorward.model.errors import MissingSecret, ServerError
 from doorward.model.functions import Suggestion
 from doorward.servers import auth_suggestions
 
@@ -81,12 +81,20 @@ class AuthAdvice:
         return said
 
 
-def compile_and_suggest(project: Project, name: str, table: Mapping[str, Any]) -> int:
-    """Compile the server that was just written, and add the `auth` that its source suggests. Returns: the exit code."""
+def compile_and_suggest(
+    project: Project, name: str, table: Mapping[str, Any], *, suggest: bool = True
+) -> tuple[int, bool]:
+    """Compile the server that was just written, and add the `auth` that its source suggests, if that is wanted.
+    Returns: the exit code, and whether the server is of use: as it is, or once it has its credentials."""
     told: list[AuthAdvice] = []
+    lacking = False
 
     def advise(gate: Gateway) -> AuthAdvice | None:
+        nonlocal lacking
         report, error = gate.catalog.report(module_name(name)), gate.servers.broken.get(name)
+        lacking = isinstance(error, MissingSecret) or "auth" in table
+        if not suggest or "auth" in table:
+            return None
         found = error.auth if isinstance(error, ServerError) else () if error else report or ()
         suggestions = auth_suggestions.usable(found, gate.plugins)
         if not suggestions:
@@ -100,10 +108,10 @@ def compile_and_suggest(project: Project, name: str, table: Mapping[str, Any]) -
         told.append(advice)
         return advice
 
-    code = compile_now(project, (name,), advise=advise)
+    code = compile_now(project, (name,), check=True, advise=advise)
     if code == 0 and told and told[0].written:
         anyio.run(_again, project, name)
-    return code
+    return code, code == 0 or lacking or bool(told)
 
 
 async def _again(project: Project, name: str) -> None:

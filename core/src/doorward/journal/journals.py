@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from doorward.config.plan_settings import PlanSettings
+from doorward.journal import commit_end
 from doorward.journal.entries import PATIENCE_SECONDS
 from doorward.journal.recorder import Journal
 from doorward.journal_files.frames import NOT_KNOWN
@@ -19,6 +20,7 @@ from doorward.model.decisions import Effect, effect
 from doorward.model.errors import InvalidArguments, Refused, StateError, UnknownName
 from doorward.model.outcomes import Outcome
 from doorward.model.programs import Failure
+from doorward.programs.program_text import telling_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -187,7 +189,8 @@ class Journals:
         run = stored.given.run
         if stored.state == "ended":
             hint = f'resume_run("{run}") tells what came of it; for an operator: doorward runs show {run}'
-            raise StateError(f"the plan {run} is over: it was committed", hint=hint)
+            came = commit_end.told(run, _read(stored).entries, (), ok=bool(stored.ok)) or ["it was committed"]
+            raise StateError(f"the plan {run} is over: {came[0].rstrip('.')}", hint=hint)
         if stored.given.expires <= time.time():
             raise StateError(f"the plan {run} is older than plans are kept", hint="Plan the program anew.")
         said = _read(stored)
@@ -251,7 +254,7 @@ def _read(stored: StoredRun) -> StoredJournal:
 def _in_brief(stored: StoredRun) -> dict[str, Any]:
     given = stored.given
     created = datetime.fromtimestamp(given.created, UTC).isoformat(timespec="seconds")
-    about = given.description or given.code.strip().partition("\n")[0][:_ABOUT_CHARACTERS]
+    about = given.description or telling_line(given.code)[:_ABOUT_CHARACTERS]
     said = {"run": given.run, "state": RESUMABLE[stored.state], "for": [*stored.what], "cannot_resume": stored.lost}
     return {key: value for key, value in (said | {"begun": created, "program": about}).items() if value}
 

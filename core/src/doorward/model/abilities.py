@@ -52,6 +52,15 @@ class TellsUpstreams(Protocol):
 
 
 @runtime_checkable
+class SupportsServerCheck(Protocol):
+    """A source that can say whether calls of its functions reach anything, for `doorward add` and `doorward doctor`:
+    what was found, whether it is well, and advice. It changes nothing, and may ask only places that the operator named.
+    Raises: ServerError, ConfigError."""
+
+    async def check(self, functions: Sequence[Function]) -> Sequence[tuple[str, bool, str]]: ...
+
+
+@runtime_checkable
 class Enhances(Protocol):
     """A source that asks a model what it would add to the documentation of a function of another server, for
     `doorward compile --enhance`. Core checks, bounds and keeps the answer, and asks again in another run where this

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, get_args
+from types import UnionType
+from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from doorward.model.errors import MissingSecret
@@ -15,7 +16,7 @@ class Settings(BaseModel):
     """The base of every part of the configuration, plugins' `Settings` included.
 
     Unknown keys are refused. `${…}` in a string is expanded when the configuration is read. Only fields of type
-    `Template` and `Secret` are resolved when they are used.
+    `Template` and `Secret` are resolved when they are used. Where a list of texts is taken, one text is, too.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, arbitrary_types_allowed=True)
@@ -32,8 +33,9 @@ class Settings(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _expand(cls, value: Any, info: Any) -> Any:
-        secrets = (info.context or {}).get("secrets")
-        if secrets is None or _resolved_later(cls.model_fields[info.field_name].annotation):
+        secrets, annotation = (info.context or {}).get("secrets"), cls.model_fields[info.field_name].annotation
+        value = _listed(value, annotation)
+        if secrets is None or _resolved_later(annotation):
             return value
         try:
             return expand(value, secrets)
@@ -41,6 +43,57 @@ class Settings(BaseModel):
             raise PydanticCustomError(
                 "missing_variable", "{why}. {hint}", {"why": str(error), "hint": error.hint}
             ) from None
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        for name, field in cls.model_fields.items():
+            properties, key = schema.get("properties", {}), field.alias or name
+            if key in properties:
+                properties[key] = _with_one_text(properties[key], field.annotation)
+        return schema
+
+
+def _takes_texts(annotation: Any) -> bool:
+    """Whether this is a list of texts, and no text as well."""
+    parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    return not any(map(_is_text, parts)) and any(
+        get_origin(part) is list and _is_text(get_args(part)[0]) for part in parts
+    )
+
+
+def _is_text(annotation: Any) -> bool:
+    if get_origin(annotation) is Annotated:
+        return _is_text(get_args(annotation)[0])
+    if get_origin(annotation) is Literal:
+        return all(isinstance(value, str) for value in get_args(annotation))
+    return annotation is str
+
+
+def _table_of(annotation: Any) -> Any:
+    """The type of the values in a table; `None` if it is none."""
+    return get_args(annotation)[1] if get_origin(annotation) is dict else None
+
+
+def _listed(value: Any, annotation: Any) -> Any:
+    """One text as a list where a list of texts is wanted, also as a value in a table."""
+    if isinstance(value, str) and _takes_texts(annotation):
+        return [value]
+    if isinstance(value, dict) and (inner := _table_of(annotation)) is not None:
+        return {key: _listed(each, inner) for key, each in value.items()}
+    return value
+
+
+def _with_one_text(schema: dict[str, Any], annotation: Any) -> dict[str, Any]:
+    """The JSON Schema of a key as `_listed` takes it."""
+    if (inner := _table_of(annotation)) is not None and isinstance(schema.get("additionalProperties"), dict):
+        return {**schema, "additionalProperties": _with_one_text(schema["additionalProperties"], inner)}
+    if not _takes_texts(annotation):
+        return schema
+    about: dict[str, Any] = {key: schema[key] for key in ("title", "description", "default") if key in schema}
+    choices = schema.get("anyOf") or [{key: value for key, value in schema.items() if key not in about}]
+    texts = next(choice["items"] for choice in choices if choice.get("type") == "array")
+    return {**about, "anyOf": [texts, *choices]}
 
 
 def expand(value: Any, secrets: Resolver) -> Any:

@@ -15,6 +15,7 @@ from doorward.model.errors import RefusedForNow
 from doorward.model.events import AuthChosen, CallFinished, Event, RunFinished, RunStarted
 from doorward.model.programs import Finding
 from doorward.observers.event_queue import EventQueue
+from doorward.observers.log_lines import LEVELS, LogLines
 from doorward.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class Observers:
             plugins.manager.register(_Feed(self._queues), "doorward.observers")
             if loaded.config.observer_fail == "closed":
                 plugins.manager.register(_Closed(self._queues), "doorward.observers.closed")
+        if loaded.config.log_level in LEVELS:
+            plugins.manager.register(LogLines(), "doorward.log_lines")
         self._hook_plugins = plugins.lifetimes
 
     @property

@@ -180,8 +180,10 @@ def _state(stored: StoredRun) -> str:
 
 
 def _row(stored: StoredRun) -> tuple[str, ...]:
+    from doorward.programs.program_text import telling_line
+
     given = stored.given
-    about = "; ".join(stored.what) or given.description or given.code.strip().partition("\n")[0]
+    about = "; ".join(stored.what) or given.description or telling_line(given.code)
     return given.run, given.principal, _state(stored), _time(given.created), about
 
 

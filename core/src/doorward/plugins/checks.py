@@ -18,13 +18,14 @@ from doorward.model.abilities import (
     SupportsLoginCheck,
     SupportsLogout,
     SupportsMachineCheck,
+    SupportsServerCheck,
 )
 from doorward.model.drivers import Auth, Cache, Observer, SearchView, Source
 from doorward.model.executors import Executor
 from doorward.plugins.hookspecs import MAY_WAIT, hookimpl
 
 PROTOCOLS: Mapping[str, tuple[Any, ...]] = {
-    "source": (Source,),
+    "source": (Source, SupportsServerCheck),
     "auth": (Auth, SupportsLogin, SupportsLogout, SupportsLoginCheck, SupportsClose),
     "cache": (Cache,),
     "executor": (Executor, SupportsBuild, SupportsMachineCheck),

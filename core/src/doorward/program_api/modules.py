@@ -177,6 +177,10 @@ class Modules:
         card = self._discovery.cards.card(f"{MODULE}.{name}") or {}
         raise UnknownName(card.get("error") or f"{MODULE}.{name} cannot be called by its name")
 
+    def said_of_helper(self, name: str) -> str:
+        """What is said to who looks for a name in a server's module that is one of `doorward`; "" if it is none."""
+        return f"It is {MODULE}.{name}: import {MODULE}." if name in (*self.helpers[MODULE], *ERRORS) else ""
+
     def absent(self, server: str, principal: str) -> tuple[str, list[str]]:
         """For a server that a principal asked for and cannot use: its error, if it is one of theirs and broken, and
         similar names."""

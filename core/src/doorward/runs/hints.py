@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -60,11 +61,22 @@ def complete(error: Failure, run: RunContext, program: Program, executors: Execu
     if is_script(program.language):
         from doorward.runs.script_hints import script_hint  # the start does not wait for it
 
-        return replace(error, hint=script_hint(error, run, program, _near, no_server) or _hint(error, run))
-    hint = _hint(error, run)
+        hint = script_hint(error, run, program, _near, no_server) or _hint(error, run)
+        return replace(error, hint=hint or _read_as(error, program.language, executors))
+    hint = _hint(error, run) or _read_as(error, program.language, executors)
     if error.kind == "program" and executor in executors.names:
         hint = " ".join(filter(None, [hint, _of_the_sandbox(error, program, executors, executor)]))
     return replace(error, hint=hint or None)
+
+
+def _read_as(error: Failure, language: str, executors: Executors) -> str | None:
+    """In which language a program with an error of syntax was read, where there are others."""
+    from doorward.sandboxes.languages import Languages
+
+    if error.type != "SyntaxError":
+        return None
+    others = [each for each in Languages(executors).served if is_script(each) is not is_script(language)]
+    return f'It was read as {language}. For {others[0]}, give language="{others[0]}".' if others else None
 
 
 def _of_the_sandbox(error: Failure, program: Program, executors: Executors, executor: str) -> str | None:
@@ -144,7 +156,9 @@ def no_server(name: str, run: RunContext) -> str:
         return f"The server {asked!r} is broken: {why.rstrip('.')}."
     near = f"Near: {', '.join(alike)}." if alike else ""
     if asked == name.partition(".")[0]:
-        return near or f"There is no server {asked!r} either; see list_servers (or doorward.servers())."
+        if near or asked in sys.stdlib_module_names:
+            return near
+        return f"There is no server {asked!r} either; see list_servers (or doorward.servers())."
     return f"Server {asked!r} is not available. {near or 'See list_servers (or doorward.servers()).'}"
 
 

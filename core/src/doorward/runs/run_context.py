@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -58,6 +59,7 @@ class RunContext(RunJournal):
         "_changes",
         "_client",
         "_clock",
+        "_cut_off",
         "_executor",
         "_failures",
         "_files",
@@ -95,6 +97,7 @@ class RunContext(RunJournal):
         self._announced = False
         self._executor = ""
         self._made = 0
+        self._cut_off = ""
         self._failures: dict[str, DoorwardError] = {}
         self._answers = LastAnswers()
         self._repeated = RepeatedCalls(program.limits)
@@ -161,6 +164,14 @@ class RunContext(RunJournal):
             if len(self._failures) < MAX_FAILURES:
                 self._failures[error.message] = error
             raise
+        except asyncio.CancelledError:
+            self._cut_off = self._cut_off or function
+            raise
+
+    @property
+    def cut_off(self) -> str:
+        """The first of its calls that was cut off, by name; "" if none was."""
+        return self._cut_off
 
     async def _announce(
         self, client: RunClient, journal: Journal, make: Callable[[int], Awaitable[Reply]], place: int

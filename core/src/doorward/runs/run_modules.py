@@ -43,11 +43,13 @@ class RunModules:
 
     def near(self, server: str, name: str) -> str:
         """The hint for a function that the program does not find: why it is denied, if it is, or similar names."""
-        functions, name, principal = self._broker.functions, f"{server}.{name}", self._program.principal
+        functions, principal = self._broker.functions, self._program.principal
+        bare, name = name, f"{server}.{name}"
         try:
             self._broker.permissions.check(self._program, functions.find(name, principal, near=False))
         except UnknownName:
             pass
         except DoorwardError as error:
             return str(error)
-        return functions.near(name, principal)
+        said = self._modules.said_of_helper(bare)
+        return said or functions.near(name, principal)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -167,10 +168,12 @@ class Runs:
                     if run.suspension.awaited:
                         await run.suspend()
                         return ProgramResult(suspended=True)
-                    late = self._late(program)
+                    late = self._late(program, run.cut_off)
                     if session and session.dead:
                         late.hint = gone(late.hint)
-                    return ProgramResult(error=failure(late, type="TimeoutError"))
+                    return ProgramResult(
+                        error=replace(failure(late, type="TimeoutError"), line=_line_of(run.cut_off, program.code))
+                    )
             except Unsupported as error:
                 declined.append((name, error))
                 if run.made:
@@ -196,7 +199,8 @@ class Runs:
             session=bool(bound),
             language=program.language,
         )
-        raise Unsupported(message, hint=" ".join([*hints_given, advice]), line=lines[0] if lines else None)
+        hint = " ".join(filter(None, [*hints_given, advice]))
+        raise Unsupported(message, hint=hint, line=lines[0] if lines else None)
 
     async def _finish(
         self, program: Program, run: RunContext, ended: ProgramResult, notes: list[str], started: float
@@ -256,11 +260,12 @@ class Runs:
         left = tuple(file for file in run.left() if file.bytes)  # an empty file was only opened
         return Outcome(False, error=error, artefacts=left, ms=_ms_since(started), **common)
 
-    def _late(self, program: Program) -> LimitExceeded:
-        """The error of a run that took too long. Whoever kept it waiting is named."""
+    def _late(self, program: Program, cut_off: str = "") -> LimitExceeded:
+        """The error of a run that took too long. Whoever kept it waiting is named, and the function that it called."""
         blocked = self._plugins.watch.since(program.deadline - program.limits.timeout)
+        waited = f", while it waited for {cut_off}" if cut_off else ""
         return LimitExceeded(
-            f"the run took more than {program.limits.timeout:g} s",
+            f"the run took more than {program.limits.timeout:g} s{waited}",
             hint=f"Do less in one run, or ask for a longer `timeout`. {blocked}".strip(),
         )
 
@@ -317,6 +322,13 @@ def _late_guard(answer: Any, program: Program) -> LimitExceeded:
         f"{who} did not answer in guard_program within {program.limits.timeout:g} s, the time of the run",
         hint="Tell the operator. The program has not begun.",
     )
+
+
+def _line_of(function: str, code: str) -> int | None:
+    """The line of a program that calls a function, if only one can be it."""
+    word = re.compile(rf"(?!\s*(?:from|import)\b).*(?<!\w){re.escape(function.rpartition('.')[2])}(?!\w)")
+    lines = [number for number, text in enumerate(code.splitlines(), 1) if function and word.match(text)]
+    return lines[0] if len(lines) == 1 else None
 
 
 def _ms_since(started: float) -> float:

@@ -194,7 +194,7 @@ class Executors:
                 f"If this fails before any call, as an import at the top does, {elsewhere[0]} takes the program "
                 "(in a session: its first program)."
             )
-        others = [e.name for e in self._plugins.index.of("executor") if e.name not in self.names]
+        others = [name for name in sorted(self.installed) if name not in self.names and self.may_run(name, language)]
         if others:
             return f"Installed but not configured: {', '.join(others)}; the operator can add it to `executor`."
         if not self.names:

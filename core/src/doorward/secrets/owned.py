@@ -22,6 +22,9 @@ class OwnedSecrets(Secrets):
         """`own` returns a secret of the principal by its key, for `${principal:KEY}`."""
         self._shared, self._whose, self._own = shared, whose, own
 
+    def variables(self, prefix: str) -> dict[str, str]:
+        return self._shared.variables(prefix)
+
     def _is_principals(self, reference: Reference) -> bool:
         return self._own is not None and reference.scheme == "principal"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
@@ -157,16 +157,18 @@ class Compiler:
         with blamed("compile"):
             found = expected(Compiled, await ends("compile", source.compile()))
             found = await anyio.to_thread.run_sync(checked, found, module, self._servers.called(module))
-        compiled = await self._narrowed(name, await anyio.to_thread.run_sync(clean_compile, found))
+        compiled, left_out = await self._narrowed(name, await anyio.to_thread.run_sync(clean_compile, found))
         ms = (time.perf_counter() - started) * 1000
         if dry_run:
             return Report(
                 module, len(compiled.functions), [asdict(s) for s in compiled.skipped], compiled.warnings, ms,
                 compiled.description, closed=compiled.needing_auth, auth=[asdict(s) for s in compiled.auth],
+                left_out=left_out,
             )  # fmt: skip
         scrub = partial(self._secrets.scrub, scope=answers_of(module))
         store = partial(self._catalog.store, fingerprint=fingerprint, settings=settings, ms=round(ms, 1), scrub=scrub)
-        report = await anyio.to_thread.run_sync(partial(store, module, compiled), limiter=self._writer)
+        write = partial(store, module, compiled, left_out=left_out)
+        report = await anyio.to_thread.run_sync(write, limiter=self._writer)
         self._catalog.refresh()
         return report
 
@@ -177,8 +179,8 @@ class Compiler:
             return self._catalog.report(module)
         return None
 
-    async def _narrowed(self, name: str, compiled: Compiled) -> Compiled:
-        """What hooks and the server's own configuration leave of a compile."""
+    async def _narrowed(self, name: str, compiled: Compiled) -> tuple[Compiled, Mapping[str, Sequence[str]]]:
+        """What hooks and the server's own configuration leave of a compile, and what they leave out, by key."""
         before = []
         with suppress(StateError):
             before = [*self._catalog.named(module_name(name))]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from doorward.access.policy import wanted
+from doorward.access.policy import left_out_by
 from doorward.access.rules import selected
 from doorward.config.settings import ServerSettings
 from doorward.model.decisions import Effect, effect
@@ -20,12 +20,18 @@ MAX_ADVISED_TOOLS = 3
 
 def narrowed(
     compiled: Compiled, settings: ServerSettings, effect_of: Callable[[Function], Effect] = effect
-) -> Compiled:
+) -> tuple[Compiled, dict[str, list[str]]]:
     """The corrected compile, without the functions that `include`, `exclude` and `read_only` leave out, and with
-    warnings about patterns that fit nothing and calls that undo nothing."""
+    warnings about patterns that fit nothing and calls that undo nothing; and the names of those left out, by key."""
     compiled = corrected(compiled, settings)
     warnings = list(compiled.warnings)
-    kept = [f for f in compiled.functions if wanted(f, settings, effect_of)]
+    kept: list[Function] = []
+    left_out: dict[str, list[str]] = {}
+    for function in compiled.functions:
+        if key := left_out_by(function, settings, effect_of):
+            left_out.setdefault(key, []).append(function.name)
+        else:
+            kept.append(function)
     for key, patterns, among in (
         ("include", settings.include or (), compiled.functions),
         ("exclude", settings.exclude, compiled.functions),
@@ -44,7 +50,8 @@ def narrowed(
 
         warnings += wrong_inverses(settings.undo, unique)
     skipped = [Skipped(f.id, f"the name {f.name} is taken") for f in kept if unique[f.name] is not f]
-    return replace(compiled, functions=[*unique.values()], warnings=warnings, skipped=[*compiled.skipped, *skipped])
+    skipped = [*compiled.skipped, *skipped]
+    return replace(compiled, functions=[*unique.values()], warnings=warnings, skipped=skipped), left_out
 
 
 def renamed(functions: Sequence[Function], before: Iterable[Named]) -> list[Function]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
+import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,9 @@ from doorward_audit_jsonl.key import KEY_BYTES, key_path
 from doorward_audit_jsonl.log_file import all_files
 from doorward_audit_jsonl.verify import Verdict
 from doorward_audit_jsonl.verify import verify as verified
+
+_LOOK_SECONDS = 0.5
+"""Seconds between two looks whether there are new lines."""
 
 _PLACE = re.compile(r"(\d{1,18}):([0-9a-f]{64})")
 
@@ -64,18 +70,36 @@ def verify(project: Project, log: Path | None, key: Path | None, holds: str | No
 @click.option("--event", metavar="EVENT", help="Only lines of this kind, such as call_finished.")
 @click.option("--failed", is_flag=True, help="Only what failed or was refused.")
 @click.option("--last", metavar="N", type=click.IntRange(1), default=50, show_default=True, help="How many at most.")
-def show(project: Project, log: Path | None, last: int, failed: bool, **wanted: str | None) -> None:
+@click.option(
+    "--follow", is_flag=True, help="Go on with what is logged from now on, until Ctrl-C; a line of JSON each."
+)
+def show(project: Project, log: Path | None, last: int, failed: bool, follow: bool, **wanted: str | None) -> None:
     """Show the last lines of the audit log, the newest at the end."""
     path = _path(project, log)
-    only = {name: value for name, value in wanted.items() if value}
-    found = deque((line for line in _lines(path) if _fits(line, only, failed=failed)), maxlen=last)
-    if project.json:
+    only, tail = {name: value for name, value in wanted.items() if value}, Tail(path)
+    found = deque((line for line in tail.read() if _fits(line, only, failed=failed)), maxlen=last)
+    if project.json and not follow:
         print_json({"lines": list(found)})
+    elif project.json:
+        _print_lines(found)
     elif found:
         columns = ("time", "event", "principal", "what", "ended", "decision")
         table(columns, [_row(line) for line in found])
-    else:
+    elif not follow:
         say(f"No such line in {path}.", err=True)
+    while follow:
+        time.sleep(_LOOK_SECONDS)
+        new = (line for line in tail.read() if _fits(line, only, failed=failed))
+        if project.json:
+            _print_lines(new)
+        else:
+            for line in new:
+                say("  ".join(str(cell) for cell in _row(line) if cell))
+
+
+def _print_lines(lines: Iterable[dict[str, Any]]) -> None:
+    for line in lines:
+        say(json.dumps(line, ensure_ascii=False))
 
 
 def _path(project: Project, log: Path | None) -> Path:
@@ -118,17 +142,27 @@ def _tell(project: Project, path: Path, verdict: Verdict) -> None:
     say(f"{path} {how}: {verdict.lines} lines in {verdict.files} file(s), from {verdict.first} to {last}")
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a log that can be read, the oldest first."""
-    for file in all_files(path):
-        with file.open("rb") as opened:
-            for line in opened:
-                try:
-                    found = json.loads(line)
-                except ValueError:
-                    continue
-                if isinstance(found, dict):
-                    yield found
+class Tail:
+    """The lines of a log, of which each is read once, whatever files it has by then."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read: dict[tuple[int, int], int] = {}
+
+    def read(self) -> Iterator[dict[str, Any]]:
+        """The lines that can be read and were not, the oldest first. One that is still being written comes later."""
+        for file in all_files(self._path):
+            with file.open("rb") as opened:
+                stat = os.fstat(opened.fileno())
+                which = stat.st_dev, stat.st_ino
+                opened.seek(self._read.get(which, 0))
+                for line in opened:
+                    if not line.endswith(b"\n"):
+                        break
+                    self._read[which] = self._read.get(which, 0) + len(line)
+                    with contextlib.suppress(ValueError):
+                        if isinstance(found := json.loads(line), dict):
+                            yield found
 
 
 def _fits(line: dict[str, Any], only: dict[str, str], *, failed: bool) -> bool:

@@ -153,6 +153,8 @@ def _done(project: Project, client: Client, before: Document, after: Document, s
         say(f"{after.file} is as it should be already")
     else:
         say(f"wrote {after.file}" + (f"; as it was: {copy.name}" if copy else ""))
+        if copy and {*_servers(before, client)} - {*_servers(after, client)}:
+            say("That copy still has what was taken out, secrets too: delete it once all works")
         say(f"\nNext: start {client.title} anew")
     return 0
 

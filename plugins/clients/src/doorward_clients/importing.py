@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +44,9 @@ def import_(
     and in this project.
 
     Any JSON, JSONC or TOML file with `mcpServers`, `servers`, `context_servers`, `mcp_servers` or `mcp` will do, and
-    `swaggers.yaml` of MCE. Secrets in them go to .env; the configuration refers to them. Nothing of the clients is
-    changed; see `doorward connect --move`. Ends with 1 if something could not be read or used.
+    `swaggers.yaml` of MCE. Secrets in them are copied to .env; the configuration refers to them. Nothing of the
+    clients is changed: `doorward connect CLIENT --move` also takes the servers out there. Ends with 1 if something
+    could not be read or used.
     """
     search, plan = planned(project, files, clients, everything=everything, force=force)
     return carry_out(plan, search, dry_run=dry_run, yes=yes, compile_too=compile_too)
@@ -156,10 +157,19 @@ def _tell(plan: Plan, dry_run: bool) -> None:
     )
     if secrets:
         say(f"{'Would write' if dry_run else 'Wrote'} to {plan.variables.file}: {', '.join(secrets)}")
-    for line in _to_set(plan):
+    for line in (*_still_there(plan, secrets), *_to_set(plan)):
         say(line)
     if not dry_run:
         say("\nNext: doorward compile, then doorward connect CLIENT")
+
+
+def _still_there(plan: Plan, secrets: Collection[str]) -> Iterator[str]:
+    """Where the secrets stand as well: they were copied."""
+    files = {step.found.file: step.found.client for step in plan.written if {*step.uses} & {*secrets}}
+    names = {client.title: client.name for client in CLIENTS.values()}
+    for file, client in files.items():
+        move = f": `doorward connect {names[client]} --move` takes these servers out there" if client in names else ""
+        yield f"The secrets stand in {place(file)} as well{move}"
 
 
 def _to_set(plan: Plan) -> Iterator[str]:

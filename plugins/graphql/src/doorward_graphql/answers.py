@@ -20,6 +20,9 @@ _MAX_VALUES = 1_000_000
 _MAX_ERRORS = 50
 """Errors of one answer that are read."""
 
+_PASSING = (408, 425, 429, 502, 503, 504)
+_MAY_BE_MADE = "Wait, look whether it was made all the same, and if not, make it again."
+_ENDPOINT = "Is `url` the endpoint of a GraphQL API? Many are at /graphql."
 _MISSING = "The credentials are missing, wrong or not enough: the operator sets `auth` of the server."
 _HINTS: dict[tuple[str, ...], str] = {
     _REGISTERED: "This server answers registered documents only; no other client can use it.",
@@ -31,8 +34,8 @@ _HINTS: dict[tuple[str, ...], str] = {
 """What to do, by the `extensions.code` of errors as servers are used to write them."""
 
 
-def data_of(what: str, answer: Answer, suggest: Callable[[], str] = str) -> dict[str, Any]:
-    """The `data` of an answer without errors.
+def data_of(what: str, answer: Answer, suggest: Callable[[], str] = str, *, changes: bool = False) -> dict[str, Any]:
+    """The `data` of an answer without errors. `changes`: asking twice is not the same as asking once.
 
     Raises: ApiError for an answer with errors, whose `body` has them and whatever data there is; ServerError for
     what is no answer of a GraphQL server; LimitExceeded for one of too many values, which is not read.
@@ -46,15 +49,15 @@ def data_of(what: str, answer: Answer, suggest: Callable[[], str] = str) -> dict
     if answer.status >= 400:
         told = error_text(body)
         message = f"{what} answered {status(answer.status)}" + (f": {told}" if told else "")
-        raise _error(message, answer, body, _advice(answer, (), suggest))
+        made = _MAY_BE_MADE if changes and answer.status in _PASSING else None
+        raise _error(message, answer, body, made or _advice(answer, (), suggest))
     if 300 <= answer.status < 400:
         to = error_text(answer.headers.get("location", ""))
         hint = "Requests with credentials follow no redirect. If that is the endpoint, set `url` to it."
         raise ServerError(f"{what} redirects to {to}", hint=hint)
     if not isinstance(body, dict) or not isinstance(body.get("data"), dict):
         kind = answer.headers.get("content-type", "")[:100] or "no type"
-        hint = "Is `url` the endpoint of a GraphQL API? Many are at /graphql."
-        raise ServerError(f"{what} answered what is no GraphQL ({error_text(kind)})", hint=hint)
+        raise ServerError(f"{what} answered what is no GraphQL ({error_text(kind)})", hint=_ENDPOINT)
     return dict(body["data"])
 
 
@@ -109,4 +112,5 @@ def _advice(answer: Answer, said: set[str] | tuple[()], suggest: Callable[[], st
     if answer.status == 429 or answer.retry_after is not None or said & {*_TOO_MANY}:
         seconds = answer.retry_after
         return "Wait before the next call." if seconds is None else f"Wait {seconds:.0f} seconds before the next call."
-    return next((hint for known, hint in _HINTS.items() if said & {*known}), None)
+    usual = _ENDPOINT if answer.status == 404 else None
+    return next((hint for known, hint in _HINTS.items() if said & {*known}), usual)

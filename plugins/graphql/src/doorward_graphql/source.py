@@ -128,7 +128,7 @@ class GraphQL:
             safe=function.idempotent,
             call=call,
         )
-        read = partial(answers.data_of, what, answer, self._server.suggest)
+        read = partial(answers.data_of, what, answer, self._server.suggest, changes=not function.idempotent)
         try:
             value = (await aside(read, len(answer.body))).get(data["field"])
         except ApiError as error:

@@ -16,8 +16,8 @@ SYSTEM_PROMPTS = ("", "You are a helpful assistant", "You are a code analysis ex
 class Price(Settings):
     """What a model costs, in dollars for a million tokens."""
 
-    input: NonNegativeFloat
-    output: NonNegativeFloat
+    input: NonNegativeFloat = Field(description="Of what the model is given")
+    output: NonNegativeFloat = Field(description="Of what it answers")
 
 
 class DailyQuota(Settings):

@@ -10,6 +10,7 @@ from doorward.serving import as_dict
 
 from doorward_mcp_server.images import shown
 from doorward_mcp_server.output import outcome_text
+from doorward_mcp_server.surface_words import on_surface
 from doorward_mcp_server.tool import Answer, Caller
 
 _NO_TEXT = "this is no text; hand it on to functions by its handle"
@@ -17,8 +18,10 @@ _NO_TEXT = "this is no text; hand it on to functions by its handle"
 
 def answered(caller: Caller, outcome: Outcome) -> Answer:
     """What came of a run, with its images."""
+    outcome = on_surface(caller.gate.config.surface, outcome)
     outcome, images = shown(caller.gate, outcome, caller.principal)
-    return outcome_text(outcome, caller.form), as_dict(outcome), not outcome.ok, *images
+    failed = not outcome.ok and outcome.waiting is None  # a run that waits is not over
+    return outcome_text(outcome, caller.form), as_dict(outcome), failed, *images
 
 
 def read_on(caller: Caller, cursor: str) -> Answer:

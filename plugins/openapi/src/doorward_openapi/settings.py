@@ -46,11 +46,6 @@ class OpenAPISettings(Settings):
     retries: int = Field(2, ge=0, le=5, description="How often a request may be repeated that failed for the moment")
     timeout: PositiveFloat = Field(30.0, description="Seconds that one request may take")
 
-    @field_validator("overlay", mode="before")
-    @classmethod
-    def _listed(cls, value: Any) -> Any:
-        return [value] if isinstance(value, str) else value
-
     @field_validator("base_url", "spec", "overlay")
     @classmethod
     def _urls(cls, value: Any) -> Any:
@@ -68,7 +63,9 @@ class OpenAPISettings(Settings):
             return None
         base = servers.clean(value, "")
         if base is None or "?" in value or "#" in value:
-            raise ValueError("must be an http or https URL without query and fragment")
+            meant = servers.with_scheme(value)
+            example = f", for example {meant}" if meant != value else ""
+            raise ValueError(f"must be an http or https URL without query and fragment{example}")
         return base
 
     @field_validator("origins")

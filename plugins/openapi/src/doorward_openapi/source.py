@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,7 @@ from doorward import (
     ServerError,
     Settings,
     aside,
+    not_public_name,
 )
 
 from doorward_openapi.document import servers
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
 _HELD_SECONDS = 1.0
 """Seconds for which a document that was read for its fingerprint waits to be compiled: at a start most have not
 changed, and all of them together may take hundreds of megabytes."""
+
+_CHECK_SECONDS = 5.0
+"""Seconds for one request by which it is checked whether the API is where calls go."""
 
 _LOCAL = "http://localhost"
 """The base URL of requests over a Unix socket, if no other is configured."""
@@ -108,6 +113,7 @@ class OpenAPI:
         import doorward_openapi.calls.answers as answers
         import doorward_openapi.calls.links as links
         import doorward_openapi.calls.request as request
+        import doorward_openapi.calls.retries as retries
         import doorward_openapi.operations.response_headers as response_headers
         from doorward_openapi.calls.further import Further
 
@@ -121,15 +127,19 @@ class OpenAPI:
         further = Further(call, made, base, self._table)
         if why := await further.refusal(prepared.method, prepared.url):
             raise Refused(why)
-        timeout, repeats = min(self._settings.timeout, call.time_left), function.idempotent
-        if (header := self._settings.idempotency_key) and not function.idempotent:
+        timeout, key = min(self._settings.timeout, call.time_left), retries.key_argument(function.data)
+        repeats = function.idempotent or key in call.arguments
+        if (header := self._settings.idempotency_key) and not repeats:
             repeats = True
             prepared = replace(prepared, headers={**prepared.headers, header: call.key.encode()})
         answer = await self._client().send(
             what, prepared, timeout, left=call.time_left, idempotent=repeats, further=further
         )
         if answer.status >= 400:
-            raise await aside(partial(answers.error_of, what, answer, self._server.suggest), len(answer.body))
+            hint = "" if repeats else retries.advice(answer.status, answer.retry_after, key)
+            if answer.status == 404:
+                hint = self._missing(function, prepared, base)
+            raise await aside(partial(answers.error_of, what, answer, self._server.suggest, hint), len(answer.body))
         raw = function.data.get("raw") is True
         value = await aside(partial(answers.value_of, what, answer, raw=raw), len(answer.body))
         if not answer.body:
@@ -137,6 +147,18 @@ class OpenAPI:
         body, kind, name = (value.value, value.type, value.name) if isinstance(value, Reply) else (value, "", "")
         reply = Reply(body, kind, name, status=answer.status, headers=answer.headers)
         return await links.paged(further, answer.url or prepared.url, reply, len(answer.body))
+
+    def _missing(self, function: Function, made: Request, base: str) -> str:
+        """What to do about a 404. A path without variables is always there: its host is the first suspect."""
+        from doorward_openapi.calls.answers import NOT_FOUND
+
+        if "{" in function.data["path"]:
+            return NOT_FOUND
+        look = f"{NOT_FOUND} " if function.parameters["properties"] else ""
+        return (
+            f"{look}If nothing is at {servers.shown(made.url)} at all, the base URL {base} is wrong: the operator sets "
+            f"base_url of [servers.{self._server.name}]."
+        )
 
     async def _require_own(self, call: Call, made: Request) -> None:
         """Refuse a path that, with its query, may mean another function which may not be called.
@@ -173,6 +195,30 @@ class OpenAPI:
         socket = f"socket:{settings.socket}" if settings.socket else None
         return [str(each) for each in (base, socket, *settings.origins) if each]
 
+    async def check(self, functions: Sequence[Function]) -> Sequence[tuple[str, bool, str]]:
+        """See `doorward.SupportsServerCheck`: whether the API is where calls go. Only places that the operator named
+        are asked."""
+        import doorward_openapi.calls.place as place
+        from doorward_openapi.calls.client import MAX_RESPONSE_BYTES
+
+        settings, reach, name = self._settings, self._reach(), self._server.name
+        by_base: dict[str, list[Function]] = {}
+        for function in functions:
+            try:
+                by_base.setdefault(self._base(function.data), []).append(function)
+            except ServerError as error:
+                return [(str(error), False, error.hint or "")]
+        get = partial(self._client().get, name, headers={}, max_bytes=MAX_RESPONSE_BYTES, credentials=False)
+        ask = partial(get, timeout=min(settings.timeout, _CHECK_SECONDS))
+        found: list[tuple[str, bool, str]] = []
+        for base, theirs in by_base.items():
+            if servers.among(base, reach.known()):
+                found.append(await place.finding(name, base, theirs, reach.documents, ask))
+            elif what := not_public_name(servers.origin(base)[1]):
+                line = f'If the API is there, add base_url = "{base}" to [servers.{name}].'
+                found.append((f"its document names {base}, {what} address; no call is made there", False, line))
+        return found
+
     async def close(self) -> None:
         """Close the connections."""
         opened, self._opened = self._opened, None
@@ -190,7 +236,8 @@ class OpenAPI:
             return base
         name = self._server.name
         raise ServerError(
-            f"nothing says where {name} is: its document names no server", hint=f"Set base_url of [servers.{name}]."
+            f"nothing says where {name} is: its document names no server",
+            hint=f'Add base_url = "https://…" to [servers.{name}].',
         )
 
     def _taken_at_its_word(self, named: str) -> str:
@@ -204,7 +251,7 @@ class OpenAPI:
             raise ServerError(
                 f"the document of {self._server.name} names {servers.shown(named)}, which is not where it comes from; "
                 "credentials are not sent there on its word alone",
-                hint=f"Set base_url of [servers.{self._server.name}].",
+                hint=f'If that is right, add base_url = "{servers.shown(named)}" to [servers.{self._server.name}].',
             )
         self._known.add(named)
         return named

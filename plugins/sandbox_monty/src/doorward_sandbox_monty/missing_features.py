@@ -15,6 +15,28 @@ _NO_BYTES = re.compile(
     r"cannot convert '(?:list|tuple|range|set|frozenset|dict|generator|\w*iterator)' object to bytes"
 )
 _NUMBERS = 'bytes.fromhex("".join(f"{number:02x}" for number in numbers)) makes bytes of numbers.'
+_INSTEAD_OF_MODULES = {
+    "enum": "Write constants, or a dictionary.",
+    "io": '`text.splitlines()` are the lines of a text, which csv.reader takes as well; `"\\n".join(lines)` makes one.',
+    "logging": "Write `print(…)`.",
+    "operator": 'Write `key=lambda item: item["name"]`.',
+    "pprint": "Write `json.dumps(value, indent=2)`.",
+    "statistics": "`sum(values) / len(values)` is the mean, `sorted(values)[len(values) // 2]` the median.",
+    "string": 'Write the characters: `"abcdefghijklmnopqrstuvwxyz"`.',
+    "textwrap": "Slices and `splitlines()` cut a text.",
+    "traceback": "`str(error)` says what is wrong.",
+    "urllib": 'Functions encode what they are given; `url.partition("?")` and `split("&")` take a URL apart.',
+    "uuid": 'Write `f"{random.getrandbits(128):032x}"`.',
+    "zoneinfo": "Write `datetime.timezone(datetime.timedelta(hours=2))`.",
+}
+_INSTEAD_OF_SYNTAX = {
+    "yield": "Collect a list, and return it.",
+    "inheritance": "Raise ValueError in place of an error of your own, and write functions in place of subclasses.",
+    "decorators": "Write a plain method, and call it.",
+    "'del' statement": "Write `values.pop(key)`.",
+}
+"""What to write instead, by what an error names."""
+
 _NOWHERE = {"input", "breakpoint"}
 """Builtin functions that no sandbox has."""
 
@@ -30,10 +52,12 @@ class MissingFeature(NamedTuple):
 def missing_feature(error: str, message: str) -> MissingFeature | None:
     """The missing feature behind an error; `None` if the program itself is wrong."""
     if error == "NotImplementedError" and "monty" in message:
-        instead = "Write it plainly: lists in place of generators, functions in place of subclasses."
+        plainly = "Write it plainly: lists in place of generators, functions in place of subclasses."
+        instead = next((how for what, how in _INSTEAD_OF_SYNTAX.items() if what in message), plainly)
         return MissingFeature(message.replace("The monty syntax parser", "monty"), instead)
     if error == "ModuleNotFoundError" and (module := _NO_MODULE.search(message)):
-        return MissingFeature(f"monty has no module {module[1]!r}", f"Modules of monty: {LIBRARY}.", module[1])
+        instead = _INSTEAD_OF_MODULES.get(module[1].partition(".")[0]) or f"Modules of monty: {LIBRARY}."
+        return MissingFeature(f"monty has no module {module[1]!r}", instead, module[1])
     if (
         error == "NameError"
         and (name := _NO_NAME.search(message))

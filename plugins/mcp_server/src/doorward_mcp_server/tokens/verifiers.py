@@ -56,6 +56,8 @@ class Verifiers:
                     return found
         if down is not None:
             raise down
+        if self._oauth is None:  # else it has said why
+            seldom.info("token_refused", why="it is unknown or revoked, or it has ended")
         return None
 
     def _may_enter(self, found: Any) -> bool:

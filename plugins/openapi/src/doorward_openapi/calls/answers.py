@@ -33,7 +33,7 @@ _NOT_ACCEPTABLE = (
     "The server has none of the media types that its document names: "
     'the operator can set `headers = { Accept = "*/*" }`.'
 )
-_NOT_FOUND = "Look up the names and ids that were given, by a function that lists them."
+NOT_FOUND = "Look up the names and ids that were given, by a function that lists them."
 _REPLACED = "\ufffd"
 """The character that replaces bytes that are not text."""
 _SLOW_CODECS = ("punycode", "idna")
@@ -145,8 +145,9 @@ def _json(body: bytes, charset: str | None = None) -> Any:
     return read_json(text, number=finite)
 
 
-def error_of(what: str, answer: Answer, suggest: Callable[[], str] = str) -> ApiError:
-    """The error that an answer of 400 and above stands for. `suggest` tells what to do if it lacks credentials."""
+def error_of(what: str, answer: Answer, suggest: Callable[[], str] = str, hint: str = "") -> ApiError:
+    """The error that an answer of 400 and above stands for. `suggest` tells what to do if it lacks credentials; `hint`
+    is stronger than the usual ones."""
     body = _error_body(answer)
     if isinstance(body, Reply):  # bytes that are not text
         told, body = f"{len(answer.body)} bytes of {body.type}", body.value.decode("utf-8", "replace")
@@ -158,9 +159,8 @@ def error_of(what: str, answer: Answer, suggest: Callable[[], str] = str) -> Api
     new = told.strip('".!').casefold() not in ("", said.casefold(), said.partition(" ")[2].casefold())
     message = f"{what} answered {said}" + (f": {told}" if new else "")
     after = answer.retry_after
-    return ApiError(
-        message, status=answer.status, body=body, retry_after=after, hint=_hint(answer.status, after, suggest)
-    )
+    advice = hint or _hint(answer.status, after, suggest)
+    return ApiError(message, status=answer.status, body=body, retry_after=after, hint=advice)
 
 
 def _error_body(answer: Answer) -> Any:
@@ -181,7 +181,7 @@ def _hint(status: int, after: float | None, suggest: Callable[[], str]) -> str |
         missing = "The credentials are missing, wrong or not enough: the operator sets `auth` of the server."
         return suggest() or (missing if status == 401 else _FORBIDDEN)
     if status == 404:
-        return _NOT_FOUND
+        return NOT_FOUND
     if status == 406:
         return _NOT_ACCEPTABLE
     if status == 429 or after is not None:

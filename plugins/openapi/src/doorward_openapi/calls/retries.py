@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+import re
+from collections.abc import Mapping
+from typing import Any
 
 import httpx2
 
@@ -14,6 +17,22 @@ _FIRST_PAUSE_SECONDS = 0.25
 _MAX_PAUSE_SECONDS = 8.0
 MAX_RETRY_AFTER_SECONDS = 120.0
 """The longest wait that an API may ask for; if it asks for more, the program is told at once."""
+
+
+def key_argument(data: Mapping[str, Any]) -> str:
+    """The argument of a function by which its API knows a request that is made again; "" if it has none."""
+    names = ((wire["arg"], re.sub(r"[^a-z]", "", wire["name"].lower())) for wire in data["arguments"])
+    return next((argument for argument, name in names if name.endswith("idempotencykey")), "")
+
+
+def advice(status: int, retry_after: float | None, key: str) -> str:
+    """What to do where a call that changes something was refused for the moment, and was not repeated; "" for another
+    status. `key` is the argument that would make it safe to repeat."""
+    if status not in (*_STATUSES, 425):
+        return ""
+    wait = f"Wait {retry_after:.0f} seconds" if retry_after is not None else "Wait"
+    safely = f" With {key}=… (a text of your own, the same each time) it is repeated by itself." if key else ""
+    return f"{wait}, look whether it was made all the same, and if not, make it again.{safely}"
 
 
 def after_answer(status: int, retry_after: float | None, attempt: int, *, idempotent: bool) -> float | None:

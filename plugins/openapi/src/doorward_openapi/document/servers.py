@@ -7,13 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from doorward import ConfigError
+from doorward import ConfigError, not_public_name
 
 _VARIABLE = re.compile(r"\{([^{}]{1,200})\}")
 _PORTS = {"http": 80, "https": 443}
 _PLAIN_ORIGIN = re.compile(r"(https?)://([A-Za-z0-9.-]+)(?::([0-9]{1,5}))?(?=[/?#]|\Z)")
 """What most URLs begin with, which needs no parser."""
 _PLAIN_URL = re.compile(r"https?://[^/?#\s]+([^?#\s]*)(?:\?([^#\s]*))?")
+_BARE_HOST = re.compile(
+    r"(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}(?=/|\Z)|(?!v\d)[A-Za-z0-9-][A-Za-z0-9.-]*\.[A-Za-z]{2,}(?=/|\Z)"
+)
+"""How a URL begins whose scheme was forgotten: with a host and a port, or with a name that ends like a domain."""
 
 
 def origin(url: str) -> tuple[str, str, int]:
@@ -28,6 +32,23 @@ def origin(url: str) -> tuple[str, str, int]:
     if parts.scheme not in _PORTS or not host:
         raise ValueError(f"{shown(url)!r} is no http or https URL")
     return parts.scheme, host, parts.port or _PORTS[parts.scheme]
+
+
+def origin_of(url: str) -> str:
+    """The beginning of an absolute URL up to its path: `https://api.example.com:8443`."""
+    return "/".join(url.split("/", 3)[:3])
+
+
+def with_scheme(url: str, document_url: str = "") -> str:
+    """A URL whose scheme was forgotten (`127.0.0.1:8604/api`), with one: the document's if it is from that host, http
+    for an address of this network, else https. Any other text unchanged."""
+    if url.startswith("//") and not document_url.startswith("http"):
+        return f"https:{url}"
+    if not (bare := _BARE_HOST.match(url)):
+        return url
+    if document_url.startswith("http") and urlsplit(document_url).netloc.lower() == bare[0].lower():
+        return f"{urlsplit(document_url).scheme}://{url}"
+    return f"{'http' if not_public_name(urlsplit(f'//{bare[0]}').hostname or '') else 'https'}://{url}"
 
 
 def path_and_query(url: str) -> tuple[str, str]:
@@ -120,12 +141,12 @@ def _expanded(server: Mapping[str, Any], document_url: str, variables: Variables
         found = variables.value(match[1], declared.get(match[1]))
         return match[0] if found is None else found
 
-    return clean(_VARIABLE.sub(value, server["url"][:2000]), document_url)
+    return clean(with_scheme(_VARIABLE.sub(value, server["url"][:2000]), document_url), document_url)
 
 
 def clean(url: str, document_url: str) -> str | None:
     """An absolute URL without credentials, query, fragment and trailing slash; `None` if it can't be one."""
-    if re.search(r"[\s{}\\]|[^\x21-\x7e]", url):
+    if re.search(r"[\s{}<>\"\\]|[^\x21-\x7e]", url):
         return None
     try:
         parts = urlsplit(urljoin(document_url if document_url.startswith("http") else "", url))
@@ -170,6 +191,7 @@ def _swagger(root: Mapping[str, Any], document_url: str) -> str | None:
     if not isinstance(host, str) or not host:
         return clean(f"/{path.lstrip('/')}", document_url) if document_url.startswith("http") else None
     listed = [s for s in schemes if isinstance(s, str) and s in _PORTS] if isinstance(schemes, list) else []
-    own = urlsplit(document_url).scheme
+    own, _, named = host.rpartition("://")  # some write a URL, though it is to be a host
+    own, host = own or urlsplit(document_url).scheme, named.rstrip("/")
     scheme = "https" if "https" in listed else listed[0] if listed else own if own in _PORTS else "https"
     return clean(f"{scheme}://{host}/{path.lstrip('/')}", "")

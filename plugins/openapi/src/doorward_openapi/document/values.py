@@ -85,6 +85,13 @@ def wire_text(value: Any) -> str:
     return str(value)
 
 
+def whole(value: Any) -> Any:
+    """Integers as such that are written as `10.0`, also in a list; anything else unchanged."""
+    if isinstance(value, list):
+        return [whole(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+
+
 def bounds(node: Mapping[str, Any], out: dict[str, Any]) -> None:
     """Copy numeric bounds; `exclusive…` was a flag before 3.1. A bound that does not fit into 64 bits is left out."""
     for low, strict in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):

@@ -149,12 +149,14 @@ class _Compiler:
         return item, file
 
     def _first_base(self, found: list[Operation]) -> str | None:
-        """The base URL if the document itself names none: the first that a path or an operation names, else the place
-        that the document came from."""
-        for operation in found:
-            for holder in (operation.node, operation.item):
-                if url := next(servers.base_urls(holder, "", self._variables), None):
-                    return url
+        """The base URL if the document itself names none: the one that most operations name, else the place that the
+        document came from."""
+        named = Counter(url for operation in found if (url := self._own(operation, "")))
+        hosts: Counter[str] = Counter()
+        for url, count in named.items():
+            hosts[servers.origin_of(url)] += count
+        for host, _ in hosts.most_common(1):
+            return next(url for url, _ in named.most_common() if servers.origin_of(url) == host)
         return servers.clean("/", self._url) if self._url.startswith("http") else None
 
     def _security(self, found: list[Operation]) -> Security:
@@ -190,13 +192,16 @@ class _Compiler:
     def _where(self, operation: Operation) -> str | None:
         """The base URL of an operation. A URL that a path or an operation names is used only if it has the API's
         origin, or one that the operator named: a document must not send credentials elsewhere."""
-        for holder in (operation.node, operation.item):
-            if own := next(servers.base_urls(holder, self._base or "", self._variables), None):
-                if servers.among(own, (self._base, *self._choices.origins)):
-                    return own
-                self._elsewhere[servers.shown(own)] += 1
-                break
+        if own := self._own(operation, self._base or ""):
+            if servers.among(own, (self._base, *self._choices.origins)):
+                return own
+            self._elsewhere[servers.shown(own)] += 1
         return None if self._choices.base_url else self._base
+
+    def _own(self, operation: Operation, base: str) -> str | None:
+        """The base URL that an operation or its path names; relative ones are resolved against `base`."""
+        holders = (operation.node, operation.item)
+        return next((url for holder in holders for url in servers.base_urls(holder, base, self._variables)), None)
 
     def _usable(self, functions: list[Function]) -> list[Function]:
         """The functions, without those whose schemas refer to something outside the document, directly or not."""
@@ -238,21 +243,26 @@ class _Compiler:
     def _warn(self, functions: list[Function]) -> None:
         """Collect what the operator should know: first where calls go, then a few warnings of each kind."""
         where = []
+        base, place = servers.shown(self._base or ""), f"[servers.{self._server}]"
+        line = f'base_url = "{base}"'
         if functions and not self._base:
-            where.append("the document names no server; set base_url, or no call can be made")
+            where.append(f'the document names no server, so no call can be made: add base_url = "https://…" to {place}')
         elif self._base and self._of_the_document() and not servers.same_origin(self._base, self._url):
-            where.append(
-                f"calls go to {servers.shown(self._base)}, which the document names; set base_url to be sure of it"
-            )
+            where.append(f"calls go to {base}, which the document names; to be sure of it, add {line} to {place}")
         elif self._base and (what := self._unreachable(self._base)):
-            named = f"the document names {servers.shown(self._base)}, {what} address"
-            where.append(f"{named}; if the API is there, set base_url to it, or no call can be made")
+            named = f"the document names {base}, {what} address"
+            where.append(f"{named}; if the API is there, add {line} to {place}, or no call can be made")
         for url, count in self._elsewhere.items():
-            named = f"{count} operation{'s name' if count > 1 else ' names'} the server {url}, of another origin"
-            where.append(f"{named}; calls go to {servers.shown(self._base or '')} instead (see `origins`)")
-        for (name, place), count in self._operations.withheld.items():
-            has = f"{count} operation{'s have' if count > 1 else ' has'} the {place} {name!r}"
-            remedy = "; set it in `headers` if it is needed" if place == "header" else ""
+            named = (
+                f"{count} of {len(functions)} operations name{'s' * (count == 1)} the server {url}, of another origin"
+            )
+            where.append(f"{named}; calls go to {base} instead")
+        if origins := ", ".join(f'"{each}"' for each in dict.fromkeys(map(servers.origin_of, self._elsewhere))):
+            line = f"{origins} to the origins of" if self._choices.origins else f"origins = [{origins}] to"
+            where.append(f"if that belongs to the API, add {line} {place}")
+        for (name, part), count in self._operations.withheld.items():
+            has = f"{count} operation{'s have' if count > 1 else ' has'} the {part} {name!r}"
+            remedy = "; set it in `headers` if it is needed" if part == "header" else ""
             where.append(f"{has}, which programs cannot give: servers take it for the request itself{remedy}")
         where += [f"variables: no server of the document has {name!r}" for name in sorted(self._variables.unused)]
         if not functions and not self._skipped:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from doorward_openapi.document.refs import BadRef, Documents, Place
 from doorward_openapi.document.servers import file_name
 from doorward_openapi.document.text import line
-from doorward_openapi.document.values import bounds, matching, small
+from doorward_openapi.document.values import bounds, matching, small, whole
 from doorward_openapi.schemas import binary
 from doorward_openapi.schemas.types import is_open, nullable, type_of
 from doorward_openapi.schemas.variants import Variant, Variants
@@ -28,6 +28,8 @@ MAX_DESCRIPTION_CHARS = 1000
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _FLAGS = ("deprecated", "readOnly", "writeOnly")
 _BOUNDS = frozenset(["minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"])
+_NUMBERS = _BOUNDS | {"default", "examples", "const", "enum"}
+"""What is a number, or a list of numbers, in the schema of a number."""
 _RARE = frozenset(["const", "pattern", "uniqueItems", *_COUNTS, *_FLAGS, *_BOUNDS])
 _REFS = frozenset(["$ref", "$dynamicRef"])
 _VALUED = _RARE.union(["enum", "x-extensible-enum", "default", "example"])
@@ -207,6 +209,8 @@ class Schemas:
             out["examples"] = [example]
         if not node.keys().isdisjoint(_RARE):
             self._rare(node, kind, out)
+        if kind == "integer" or (isinstance(kind, list) and "integer" in kind and "number" not in kind):
+            out.update({key: whole(value) for key, value in out.items() if key in _NUMBERS})
 
     def _form(self, node: Mapping[str, Any]) -> str | None:
         if node.keys().isdisjoint(binary.SAYING_FORM) and node.get("type") != "file":

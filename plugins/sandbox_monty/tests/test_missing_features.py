@@ -1,0 +1,25 @@
+"""What Monty lacks is said with what to write instead."""
+
+from __future__ import annotations
+
+import pytest
+from doorward_sandbox_monty.missing_features import missing_feature
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "instead"),
+    [
+        ("ModuleNotFoundError", "No module named 'io'", "`text.splitlines()` are the lines of a text"),
+        ("ModuleNotFoundError", "No module named 'urllib.parse'", "take a URL apart"),
+        ("ModuleNotFoundError", "No module named 'pandas'", "Modules of monty: asyncio, "),
+        ("NotImplementedError", "The monty syntax parser does not yet support yield expressions", "Collect a list"),
+        ("NotImplementedError", "The monty syntax parser does not yet support class inheritance", "Raise ValueError"),
+        ("NotImplementedError", "The monty syntax parser does not yet support the 'del' statement", ".pop(key)"),
+        ("NotImplementedError", "The monty syntax parser does not yet support tabs", "Write it plainly"),
+    ],
+)
+def test_what_to_write_instead(error: str, message: str, instead: str) -> None:
+    """A common limit comes with its replacement, another one with all that there is."""
+    found = missing_feature(error, message)
+    assert found is not None
+    assert instead in found.instead
