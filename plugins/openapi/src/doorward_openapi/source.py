@@ -130,9 +130,9 @@ class OpenAPI:
         )
         if answer.status >= 400:
             raise await aside(partial(answers.error_of, what, answer, self._server.suggest), len(answer.body))
-        raw = function.data.get("raw") is True
+        raw = made.headers["Accept"].decode() in function.data.get("raw", ())
         value = await aside(partial(answers.value_of, what, answer, raw=raw), len(answer.body))
-        if not answer.body:
+        if not answer.body and value is None:
             value = response_headers.instead(prepared.method, answer.status, answer.headers)
         body, kind, name = (value.value, value.type, value.name) if isinstance(value, Reply) else (value, "", "")
         reply = Reply(body, kind, name, status=answer.status, headers=answer.headers)

@@ -67,16 +67,16 @@ def value_of(what: str, answer: Answer, *, raw: bool = False) -> Any:
     """The value of an answer: JSON as its value, text as `str`, nothing as None, streams as lists, anything else as a
     `Reply` with bytes, their media type and the file name of the Content-Disposition header.
 
-    A body that claims to be JSON and is not becomes text: the data is never hidden. JSON that the document declares as
-    bytes (`raw`) becomes a file.
+    A body that claims to be JSON and is not becomes text: the data is never hidden. What the document declares as bytes
+    (`raw`) becomes a file, whatever it is, and also if it is empty.
     Raises: ServerError if the body is cut, and is no stream.
     """
     body, charset, cut = answer.body, answer.charset, answer.cut
+    bare = media_types.bare(answer.media)
+    if raw and not cut and (body or answer.status == 200):
+        return _file(answer, bare)
     if not body:
         return None
-    bare = media_types.bare(answer.media)
-    if raw and bare.endswith("json") and not cut:
-        return Reply(body, type=bare, name=file_name(answer.headers.get("content-disposition", "")))
     form = media_types.stream(bare)
     if (form or bare.endswith("json") or not bare) and _crowded(body):
         if cut:
@@ -99,8 +99,15 @@ def value_of(what: str, answer: Answer, *, raw: bool = False) -> Any:
     if not bare:
         with contextlib.suppress(UnicodeDecodeError):
             return body.decode("utf-8-sig")
-    name = file_name(answer.headers.get("content-disposition", ""))
-    return Reply(body, type=bare if _MEDIA_TYPE.fullmatch(bare) else "application/octet-stream", name=name)
+    return _file(answer, bare)
+
+
+def _file(answer: Answer, bare: str) -> Reply:
+    """Bytes, with the charset of a text that is not UTF-8, by which it is read."""
+    kind = bare if _MEDIA_TYPE.fullmatch(bare) else "application/octet-stream"
+    if answer.charset and answer.charset != "utf-8" and media_types.is_text(kind):
+        kind = f"{kind}; charset={answer.charset}"
+    return Reply(answer.body, type=kind, name=file_name(answer.headers.get("content-disposition", "")))
 
 
 def file_name(disposition: str) -> str:

@@ -29,13 +29,15 @@ _RETURNS: dict[str, dict[str, Any]] = {"text": {"type": "string"}, "binary": {"t
 
 @dataclass(frozen=True, slots=True)
 class Success:
-    """The successful answer: its media type and schema, all media types that it may have, whether JSON is to be treated
-    as bytes (`raw`), and the names of its headers. `accept` is the value of the Accept header."""
+    """The successful answer: its media type and schema, all media types that it may have, whether that is bytes,
+    whatever comes (`raw`), which of the media types are (`files`), and the names of its headers. `accept` is the value
+    of the Accept header."""
 
     media: str = ""
     returns: Mapping[str, Any] | None = None
     offered: Sequence[str] = ()
     raw: bool = False
+    files: Sequence[str] = ()
     headers: Sequence[str] = ()
     accept: str = "application/json, */*;q=0.5"
 
@@ -89,18 +91,31 @@ class Responses:
             for media, entry, place in content:
                 form = media_types.kind(media)
                 named = "" if "*" in media else media
+                raw = self._is_raw(media, entry.get("schema"), place)
                 if form == "json" and ("schema" in entry or found.returns is None):
-                    offered = media_choice.for_answer(content, self._schemas.binaries)
-                    if self._schemas.binaries.found(entry.get("schema"), place).is_raw:
-                        return Success(named, _RETURNS["binary"], offered, raw=True)
-                    schema = self._schemas.convert(entry["schema"], place) if "schema" in entry else None
-                    return Success(named, schema or None, offered)
+                    schema = self._schemas.convert(entry["schema"], place) if "schema" in entry and not raw else None
+                    return self._success(named, _RETURNS["binary"] if raw else schema or None, content, raw=raw)
                 if found.returns is None and named:
-                    form = "text" if media_types.is_text(media) else form
+                    form = "binary" if raw else "text" if media_types.is_text(media) else form
                     returns = self._sequence(entry, place) if form == "lines" else _RETURNS.get(form)
-                    choice = found.offered or media_choice.for_answer(content, self._schemas.binaries)
-                    found = Success(media, returns, choice)
+                    success = self._success(media, returns, content, raw=raw)
+                    found = replace(success, offered=found.offered, files=found.files) if found.offered else success
         return found
+
+    def _success(self, media: str, returns: Any, content: media_choice.Listed, *, raw: bool) -> Success:
+        offered = media_choice.for_answer(content, self._schemas.binaries)
+        files = [one for one, entry, home in content if one in offered and self._is_raw(one, entry.get("schema"), home)]
+        return Success(media, returns, offered, raw=raw, files=files)
+
+    def _is_raw(self, media: str, schema: Any, file: str) -> bool:
+        """Whether the document says that an answer of this media type is bytes."""
+        what, form = self._schemas.binaries.found(schema, file), media_types.kind(media)
+        if form == "json":
+            return what.is_raw
+        known = form == "binary" and not media_types.is_text(media)
+        return (
+            what.is_file and what.one and not what.many or known and (what.may_be_file or media_types.is_upload(media))
+        )
 
     def _others(self, media: str, node: Mapping[str, Any], file: str) -> list[str]:
         """The media types of other responses, mostly errors, that cannot come as `media`; any type at
