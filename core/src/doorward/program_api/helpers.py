@@ -114,13 +114,13 @@ class Helpers:
 
         names = [item["name"] for item in doorward.items(server.list_items, state="open")]
 
-        Arguments are given as to doorward.pages. At most `most` items are got. If the answers have several lists, the
-        error names them.
+        Arguments are given as to doorward.pages. At most `most` items are got. If the answers have several lists, or
+        are one thing, the error says so.
         """
-        declared = self._discovery.list_in(function, run.program.principal) if isinstance(function, str) else ()
-        return await items(
-            run, function, {**(arguments or {}), **kwargs}, None if most is None else int(most), declared
-        )
+        whose = run.program.principal
+        declared, route = self._discovery.list_in(function, whose) if isinstance(function, str) else ((), "")
+        enough = None if most is None else int(most)
+        return await items(run, function, {**(arguments or {}), **kwargs}, enough, declared, route)
 
     async def reply(
         self, run: HelperContext, function: str, arguments: Mapping[str, Any] | None = None, **kwargs: Any

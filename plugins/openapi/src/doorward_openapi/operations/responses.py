@@ -112,10 +112,10 @@ class Responses:
         what, form = self._schemas.binaries.found(schema, file), media_types.kind(media)
         if form == "json":
             return what.is_raw
-        known = form == "binary" and not media_types.is_text(media)
-        return (
-            what.is_file and what.one and not what.many or known and (what.may_be_file or media_types.is_upload(media))
-        )
+        if what.is_file and what.one and not what.many:
+            return True
+        is_bytes = form == "binary" and not media_types.is_text(media)
+        return is_bytes and (what.may_be_file or media_types.is_upload(media))
 
     def _others(self, media: str, node: Mapping[str, Any], file: str) -> list[str]:
         """The media types of other responses, mostly errors, that cannot come as `media`; any type at
