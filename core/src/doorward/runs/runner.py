@@ -224,11 +224,12 @@ class Runs:
         if refusal := await self._withheld(program, run, found | read.secrets):
             return Outcome(False, error=failure(refusal), ms=_ms_since(started), **common)
         short = await done(shortened, printed, large=is_large(printed)) if values.size(printed) > readable else printed
-        if short != printed or values.size(short) > program.limits.inline_bytes:
+        fits = values.size(short) <= program.limits.inline_bytes
+        if short != printed or not fits:
             whole = run.hold(printed, "text/plain")
             how = outcome_text.reading(whole.uri, program.language)
             end = f"… all of it ({len(printed)} characters), in a program: {how}"
-            printed = f"{values.beginning(short, program.limits.inline_bytes)}\n{end}"
+            printed = f"{short if fits else values.ends(short, program.limits.shown_bytes)}\n{end}"
         common |= {
             "printed": printed,
             "plan": plan if plan and not ended.suspended and (plan.counts or not error) else None,
