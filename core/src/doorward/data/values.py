@@ -14,6 +14,9 @@ from doorward.model.calls import File
 _PIECE_CHARACTERS = 2**20
 _HALF = re.compile("[\ud800-\udfff]")
 
+_SAID_BY_TEXT = frozenset(["datetime", "decimal", "fractions", "ipaddress", "pathlib", "uuid"])
+"""Modules whose objects are what their text says."""
+
 _SMALL = 2**63
 """Integers nearer to zero than this are plain."""
 
@@ -29,8 +32,8 @@ MAX_DEPTH = 100
 
 def plain(value: Any, depth: int = 0, *, keep: Container[type] = (), held: Callable[[File], Any] | None = None) -> Any:
     """A value as plain JSON. Tuples and sets become lists; keys, NaN and infinities text; dates ISO 8601; `bytes`
-    base64 and an `int` of more than 64 bits text, unless `keep` names the type; everything else its `repr`. `held`, if
-    given, replaces bytes and files at any level."""
+    base64 and an `int` of more than 64 bits text, unless `keep` names the type; decimals, paths and the like are their
+    text, everything else its `repr`. `held`, if given, replaces bytes and files at any level."""
     kind = type(value)  # most parts are plain texts, small numbers and tables, and tests for abstract types are slow
     if isinstance(value, str):
         return value if value.isascii() else _whole(value)
@@ -59,7 +62,7 @@ def plain(value: Any, depth: int = 0, *, keep: Container[type] = (), held: Calla
         return bytes(value) if bytes in keep else base64.b64encode(value).decode()
     if hasattr(value, "isoformat"):
         return value.isoformat()
-    return repr(value)[:1000]
+    return (str(value) if kind.__module__.partition(".")[0] in _SAID_BY_TEXT else repr(value))[:1000]
 
 
 def _key(key: Any) -> str:

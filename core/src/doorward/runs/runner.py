@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,8 @@ from doorward.model.outcomes import Outcome, Waiting
 from doorward.model.programs import Failure, Finding, Kind, Program, ProgramResult
 from doorward.plans.change_set import ChangeSet
 from doorward.plugins.failures import kind_of
+from doorward.programs import program_text, script_tokens
+from doorward.programs.languages import is_script
 from doorward.results import outcome_text
 from doorward.runs import hints
 from doorward.runs.next_call import next_call
@@ -244,7 +246,8 @@ class Runs:
                     for number, (place, content) in enumerate(read.files, 1):
                         place.update(keep_bytes(content, number, run))
                     read.written = await done(written, read.value, large=is_large(read.value))
-                return succeeded(read.value, read.written, run, ms=_ms_since(started), **common)
+                outcome = succeeded(read.value, read.written, run, ms=_ms_since(started), **common)
+                return replace(outcome, notes=(*outcome.notes, *_without_value(program, run, outcome)))
             except LimitExceeded as exceeded:  # it is too large to be kept
                 error = failure(exceeded)
         error = replace(
@@ -297,6 +300,14 @@ def _defect(run: RunContext, error: Exception) -> ProgramResult:
     log.exception("executor_defect", executor=run.executor)
     hint = "Tell the operator: the log has the details."
     return ProgramResult(error=Failure("executor", kind_of(error), "the executor failed inside Doorward", hint=hint))
+
+
+def _without_value(program: Program, run: RunContext, outcome: Outcome) -> Iterator[str]:
+    """A note on a program that ran for nothing that anybody sees. A session keeps what it made."""
+    seen = outcome.value is not None or outcome.printed or outcome.artefacts or run.session or program.plan
+    has_value = script_tokens.has_value if is_script(program.language) else program_text.has_value
+    if not seen and program.code and not has_value(program.code):
+        yield "the program has no value: set `result`, or end with an expression"
 
 
 def _late(program: Program) -> LimitExceeded:

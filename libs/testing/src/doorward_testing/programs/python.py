@@ -5,8 +5,25 @@ from __future__ import annotations
 from doorward_testing.programs import errors, other_systems, program_api
 from doorward_testing.programs.suite import Suite
 
+OBJECTS = """
+class Thing:
+    def __init__(self, x):
+        self.x = x
+
+    def double(self):
+        return self.x * 2
+
+[Thing([1]), map(str, [1])]"""
+"""An object of the program's own class is its attributes; what can be iterated over once is a list."""
+
 PYTHON = Suite(
-    values={"1 + 1": 2, "result = [1]\n2": [1], "x = 1": None, "{'a': (1, 2)}['a'][1]": 2},
+    values={
+        "1 + 1": 2,
+        "result = [1]\n2": [1],
+        "x = 1": None,
+        "{'a': (1, 2)}['a'][1]": 2,
+        OBJECTS: [{"x": [1]}, ["1"]],
+    },
     calls=[
         "import calc\ncalc.add(1, b=2)",
         "from calc import add\nadd(1, 2)",
