@@ -117,12 +117,12 @@ class OpenAPI:
         base = self._base(function.data)
         made = request.build(base, function.data, call.arguments)
         await self._require_own(call, made)
-        prepared = replace(made, url=call.link) if call.link and servers.same_origin(call.link, base) else made
+        prepared = links.got(made, call.link) if call.link and servers.same_origin(call.link, base) else made
         further = Further(call, made, base, self._table)
         if why := await further.refusal(prepared.method, prepared.url):
             raise Refused(why)
-        timeout, repeats = min(self._settings.timeout, call.time_left), function.idempotent
-        if (header := self._settings.idempotency_key) and not function.idempotent:
+        timeout, repeats = min(self._settings.timeout, call.time_left), function.idempotent or prepared.method == "GET"
+        if (header := self._settings.idempotency_key) and not repeats:
             repeats = True
             prepared = replace(prepared, headers={**prepared.headers, header: call.key.encode()})
         answer = await self._client().send(
@@ -131,7 +131,8 @@ class OpenAPI:
         if answer.status >= 400:
             raise await aside(partial(answers.error_of, what, answer, self._server.suggest), len(answer.body))
         raw = made.headers["Accept"].decode() in function.data.get("raw", ())
-        value = await aside(partial(answers.value_of, what, answer, raw=raw), len(answer.body))
+        plan = function.data.get("xml")
+        value = await aside(partial(answers.value_of, what, answer, raw=raw, plan=plan), len(answer.body))
         if not answer.body and value is None:
             value = response_headers.instead(prepared.method, answer.status, answer.headers)
         body, kind, name = (value.value, value.type, value.name) if isinstance(value, Reply) else (value, "", "")

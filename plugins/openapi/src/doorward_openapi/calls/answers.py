@@ -14,7 +14,7 @@ from typing import Any
 from doorward import ApiError, Reply, ServerError, decoded, error_text, read_json, retry_after, status, values_in
 
 from doorward_openapi.document.values import finite
-from doorward_openapi.wire import media_types, streams
+from doorward_openapi.wire import media_types, streams, xml_reading
 
 _BOM = b"\xef\xbb\xbf"
 _MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}")
@@ -63,12 +63,13 @@ class Answer:
         return retry_after(said) if said else None
 
 
-def value_of(what: str, answer: Answer, *, raw: bool = False) -> Any:
+def value_of(what: str, answer: Answer, *, raw: bool = False, plan: Mapping[str, Any] | None = None) -> Any:
     """The value of an answer: JSON as its value, text as `str`, nothing as None, streams as lists, anything else as a
     `Reply` with bytes, their media type and the file name of the Content-Disposition header.
 
     A body that claims to be JSON and is not becomes text: the data is never hidden. What the document declares as bytes
-    (`raw`) becomes a file, whatever it is, and also if it is empty.
+    (`raw`) becomes a file, whatever it is, and also if it is empty; XML of which it says what is in it becomes that, by
+    the `plan`.
     Raises: ServerError if the body is cut, and is no stream.
     """
     body, charset, cut = answer.body, answer.charset, answer.cut
@@ -94,6 +95,9 @@ def value_of(what: str, answer: Answer, *, raw: bool = False) -> Any:
                 raise ServerError(f"{what}: {cut}", hint="Ask for less, or raise `timeout` of the server.") from None
             if bare:
                 return _text(body, charset)
+    if plan and media_types.is_xml(bare):
+        with contextlib.suppress(xml_reading.NoData):
+            return xml_reading.value_of(plan, _text(body, charset) if charset else body)
     if media_types.is_text(bare):
         return _text(body, charset)
     if not bare:

@@ -132,6 +132,8 @@ class Operations:
             data["body"] = plan
         if method != "HEAD" and (raw := [*([accept] if answer.raw else []), *answer.files]):
             data["raw"] = raw
+        if answer.xml:
+            data["xml"] = answer.xml
         if base:
             data["base"] = base
         if pages := pageable.plan(node):

@@ -13,6 +13,7 @@ from doorward_openapi.operations import response_headers, swagger2
 from doorward_openapi.schemas import media_choice
 from doorward_openapi.schemas.schemas import Schemas
 from doorward_openapi.wire import media_types
+from doorward_openapi.wire.xml import Plans
 
 _MAX_OTHER_MEDIA_TYPES = 5
 """Media types of other responses that `Accept` lists as well."""
@@ -30,14 +31,15 @@ _RETURNS: dict[str, dict[str, Any]] = {"text": {"type": "string"}, "binary": {"t
 @dataclass(frozen=True, slots=True)
 class Success:
     """The successful answer: its media type and schema, all media types that it may have, whether that is bytes,
-    whatever comes (`raw`), which of the media types are (`files`), and the names of its headers. `accept` is the value
-    of the Accept header."""
+    whatever comes (`raw`), which of the media types are (`files`), the plan by which XML is read, and the names of its
+    headers. `accept` is the value of the Accept header."""
 
     media: str = ""
     returns: Mapping[str, Any] | None = None
     offered: Sequence[str] = ()
     raw: bool = False
     files: Sequence[str] = ()
+    xml: Mapping[str, Any] | None = None
     headers: Sequence[str] = ()
     accept: str = "application/json, */*;q=0.5"
 
@@ -99,6 +101,8 @@ class Responses:
                     form = "binary" if raw else "text" if media_types.is_text(media) else form
                     returns = self._sequence(entry, place) if form == "lines" else _RETURNS.get(form)
                     success = self._success(media, returns, content, raw=raw)
+                    if form == "text" and media_types.is_xml(media):
+                        success = self._read_by_schema(success, entry, place)
                     found = replace(success, offered=found.offered, files=found.files) if found.offered else success
         return found
 
@@ -106,6 +110,11 @@ class Responses:
         offered = media_choice.for_answer(content, self._schemas.binaries)
         files = [one for one, entry, home in content if one in offered and self._is_raw(one, entry.get("schema"), home)]
         return Success(media, returns, offered, raw=raw, files=files)
+
+    def _read_by_schema(self, success: Success, entry: Mapping[str, Any], place: str) -> Success:
+        """An answer of XML whose schema says what is in it, as what it says."""
+        plan = Plans(self._documents, reads=True).plan(entry.get("schema"), place)
+        return replace(success, returns=self._schemas.convert(entry["schema"], place), xml=plan) if plan else success
 
     def _is_raw(self, media: str, schema: Any, file: str) -> bool:
         """Whether the document says that an answer of this media type is bytes."""
