@@ -94,7 +94,12 @@ class MontySandbox:
             file = f"<python-input-{self._fed}>"
             self._awaited[file] = _awaited(code)
             calls.unread = Unread.of(code, file) if program.plan else None
-            value = await self._drive(code, inputs, calls)
+            try:
+                value = await self._drive(code, inputs, calls)
+            except monty.MontyRuntimeError as error:
+                if not failures.ends_well(error):
+                    raise
+                value = None
             value = sent(calls.last) if value is None and calls.last else value
             if sets_result(code):
                 value = await self._drive("result", {}, calls, unless=(value,))

@@ -5,6 +5,21 @@ from __future__ import annotations
 from doorward_testing.programs import errors, other_systems, program_api
 from doorward_testing.programs.suite import Suite
 
+RAISING = """
+found = []
+for given in ((5,), ("a", 2)):
+    try:
+        raise ValueError(*given)
+    except ValueError as e:
+        found.append(str(e))
+try:
+    raise ValueError(
+        "x"
+    )
+except ValueError as e:
+    found.append(repr(e))
+found"""
+
 OBJECTS = """
 class Thing:
     def __init__(self, x):
@@ -23,6 +38,9 @@ PYTHON = Suite(
         "x = 1": None,
         "{'a': (1, 2)}['a'][1]": 2,
         OBJECTS: [{"x": [1]}, ["1"]],
+        "result = 5\nif result:\n    exit()\nresult = 6": 5,
+        "import sys\nresult = 5\nsys.exit(0)": 5,
+        RAISING: ["5", "('a', 2)", "ValueError('x')"],
     },
     calls=[
         "import calc\ncalc.add(1, b=2)",
