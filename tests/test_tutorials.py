@@ -17,13 +17,12 @@ import anyio
 import mcp_types as t
 import pytest
 from doorward import GROUPS
-from doorward_testing import Host
+from doorward_testing import Commands, Host
 from doorward_testing.authoring.kinds import kinds
 from doorward_testing.authoring.package import planned
 from mcp import StdioServerParameters
 from mcp.client import Client
 from mcp.client.stdio import stdio_client
-from served.environment import Commands
 from served.product import Answering, module, web
 
 pytestmark = pytest.mark.slow
@@ -138,9 +137,8 @@ def tutorial(request: pytest.FixtureRequest, tutorials: dict[str, Tutorial]) -> 
 @pytest.fixture(scope="module")
 def commands() -> Iterator[Commands]:
     """The commands of Doorward."""
-    commands = Commands(sys.executable)
-    yield commands
-    commands.close()
+    with Commands() as commands:
+        yield commands
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import shutil
 import subprocess
@@ -11,7 +10,7 @@ import sys
 import sysconfig
 import venv
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,70 +50,6 @@ def wheels(folders: Iterable[str], into: Path) -> Path:
             missing.append(ROOT / folder)
     build(missing, into)
     return into
-
-
-FORKS = """
-import json, os, sys, tempfile, traceback
-from importlib import import_module
-from importlib.metadata import entry_points
-from doorward.cli import COMMANDS, main
-
-for module in (*sys.argv[1:], "doorward.gateway", *(f"doorward.{module}" for module, _ in COMMANDS.values())):
-    import_module(module)
-for entry in entry_points(group="doorward.command"):
-    import_module(entry.module)
-for line in sys.stdin:
-    asked = json.loads(line)
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        if (child := os.fork()) == 0:
-            code = 1
-            try:
-                for source, taken in ((os.open(os.devnull, os.O_RDONLY), 0), (out.fileno(), 1), (err.fileno(), 2)):
-                    os.dup2(source, taken)
-                os.chdir(asked["folder"])
-                os.environ.clear()
-                os.environ.update(asked["environ"])
-                sys.path[:0] = asked["places"]
-                main(asked["words"])
-            except SystemExit as ended:
-                code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                sys.stdout.flush()
-                sys.stderr.flush()
-                os._exit(code)
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        said = [os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode() for file in (out, err)]
-    print(json.dumps([code, *said]), flush=True)
-"""
-
-
-class Commands:
-    """Commands of one Python's Doorward, each in a process of its own, which is forked from one that has imported what
-    they import: for those that are a step of a test of something else than how Python starts. `modules`: what else to
-    import first."""
-
-    def __init__(self, *python: str, modules: Iterable[str] = ()) -> None:
-        environ = {name: value for name, value in os.environ.items() if not name.startswith(("DOORWARD_", "PYTHON"))}
-        command = [*python, "-c", FORKS, *modules]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ)
-
-    def run(
-        self, words: Iterable[str], environ: Mapping[str, str], folder: Path, places: Iterable[str] = ()
-    ) -> subprocess.CompletedProcess[str]:
-        """`doorward WORDS …` in a folder. `places`: where it finds modules first, as by PYTHONPATH."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        words = [*words]
-        asked = {"words": words, "environ": dict(environ), "folder": str(folder), "places": [*places]}
-        self.process.stdin.write(json.dumps(asked) + "\n")
-        self.process.stdin.flush()
-        return subprocess.CompletedProcess(words, *json.loads(self.process.stdout.readline()))
-
-    def close(self) -> None:
-        """End the process that forks them, which does with its standard input."""
-        self.process.communicate()
 
 
 class Environment:

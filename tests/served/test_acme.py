@@ -8,7 +8,6 @@ import py_compile
 import shutil
 import sqlite3
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing
 from importlib.util import cache_from_source
@@ -16,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from doorward_testing import Commands
 
-from .environment import ROOT, Commands, Environment, wheels
+from .environment import ROOT, Environment, wheels
 from .environment import build as build_wheels
 from .product import Agent, Answering, Project, apart, connected, web
 
@@ -63,9 +63,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def builder() -> Iterator[Commands]:
     """The Doorward that runs the tests."""
-    commands = Commands(sys.executable)
-    yield commands
-    commands.close()
+    with Commands() as commands:
+        yield commands
 
 
 def build(builder: Commands, source: Path, built: Path, into: Path) -> subprocess.CompletedProcess[str]:
@@ -98,9 +97,8 @@ def environment(tmp_path_factory: pytest.TempPathFactory, built: Path, acme: Pat
 @pytest.fixture(scope="module")
 def commands(environment: Environment) -> Iterator[Commands]:
     """Commands of the environment's Doorward."""
-    commands = Commands(str(environment.python), "-I")
-    yield commands
-    commands.close()
+    with Commands(str(environment.python), "-I") as commands:
+        yield commands
 
 
 class Served(Project):

@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from doorward_testing import Commands
 
 from .conftest import LIMITS, SHELF
-from .environment import Commands
 from .product import Agent, Api, Project, apart, connected
 
 pytestmark = pytest.mark.anyio
@@ -60,9 +60,8 @@ def install(site: Path, name: str, manifest: str) -> None:
 @pytest.fixture(scope="module")
 def commands() -> Iterator[Commands]:
     """The commands of Doorward."""
-    commands = Commands(sys.executable)
-    yield commands
-    commands.close()
+    with Commands() as commands:
+        yield commands
 
 
 class Mine(Project):

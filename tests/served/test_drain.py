@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import anyio
 import httpx2
@@ -127,6 +128,13 @@ def serving_pid(project: Project) -> int:
     )
 
 
+async def refused(agent: Agent) -> Any:
+    """The first refusal of a program: the server has noticed that it is to stop."""
+    while (told := await agent.call("execute_code", code="result = 1"))["ok"]:
+        pass
+    return told
+
+
 async def is_gone(one: Process) -> bool:
     return await anyio.to_thread.run_sync(until, lambda: not alive(one))
 
@@ -147,8 +155,7 @@ async def test_stdio_what_runs_ends_and_what_comes_is_told(api: Api, project: Pr
         group.start_soon(run)
         assert await anyio.to_thread.run_sync(api.marked, name)
         os.kill(serving[0], signal.SIGTERM)
-        await anyio.sleep(0.3)
-        told = await agent.call("execute_code", code="result = 1")
+        told = await refused(agent)
         assert told["error"]["type"] == "Busy"
         assert "is being stopped" in told["error"]["message"]
         assert await is_gone(serving)
@@ -169,7 +176,7 @@ async def test_stdio_what_takes_longer_is_ended(api: Api, project: Project, agai
         group.start_soon(slow, agent, name, failed)
         assert await anyio.to_thread.run_sync(api.marked, name)
         os.kill(serving[0], signal.SIGTERM)
-        await anyio.sleep(0.3)
+        await refused(agent)
         assert alive(serving)
         os.kill(serving[0], again)
         assert await is_gone(serving)

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from doorward_testing import Commands
 from doorward_testing.authoring.kinds import kinds
 
-from .environment import ROOT, Commands, Environment, build, wheels
+from .environment import ROOT, Environment, build, wheels
 from .product import Agent, Answering, Project, apart, web
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(600)]  # many wheels are built first

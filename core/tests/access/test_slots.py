@@ -19,11 +19,11 @@ pytestmark = pytest.mark.anyio
 
 
 class Few(InProcess):
-    """It says how many sandboxes it has. Programs with `waits` run until they are told to end; `opened` are open."""
+    """It says how many sandboxes it has; `opened` are open, and in `begun` of them a program has been begun."""
 
     slots = 4
     opened: ClassVar[set[Any]] = set()
-    most = 0
+    most = begun = 0
 
     async def open(self, program: Any, *, session: bool = False) -> Any:
         sandbox = await super().open(program)
@@ -33,7 +33,13 @@ class Few(InProcess):
         async def close() -> None:
             Few.opened.discard(sandbox)
 
-        sandbox.close = close
+        run = sandbox.run
+
+        async def noted(program: Any, door: Any) -> Any:
+            Few.begun += 1
+            return await run(program, door)
+
+        sandbox.close, sandbox.run = close, noted
         return sandbox
 
 
@@ -54,12 +60,12 @@ def few(doorward_host: Any) -> Any:
     doorward_host.install("executor", "few", Few)
     doorward_host.install("executor", "fewer", Fewer)
     Few.opened.clear()
-    Few.most = 0
+    Few.most = Few.begun = 0
     return doorward_host
 
 
 async def until(met: Callable[[], bool]) -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(100):
         while not met():
             await asyncio.sleep(0.005)
 
@@ -77,7 +83,7 @@ async def test_one_principal_does_not_stop_the_others(few: Any) -> None:
         sessions = [await gate.execute("x = 1", session_id="new", principal="mallory") for _ in range(2)]
         assert all(session.session_id for session in sessions)
         floods = [asyncio.ensure_future(gate.execute(WAIT, principal="mallory", timeout=20)) for _ in range(8)]
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0)  # they have begun to wait
         for who in ("alice", "bob", "carol"):
             assert (await gate.execute("1 + 1", principal=who, timeout=5)).value == 2
         assert len(Few.opened) == 2
@@ -102,7 +108,7 @@ async def test_a_session_that_is_busy_says_so(few: Any) -> None:
     async with few.gateway(FEW) as gate:
         session = (await gate.execute("x = 1", session_id="new")).session_id
         running = asyncio.ensure_future(gate.execute(WAIT, session_id=session, timeout=20))
-        await asyncio.sleep(0.05)
+        await until(lambda: Few.begun == 2)
         waited = await gate.execute("x", session_id=session, timeout=0.2)
         assert (waited.error.kind, waited.error.type) == ("limit", "Busy")
         assert waited.session_id == session, "it is not over"
@@ -113,11 +119,11 @@ async def test_a_session_that_is_busy_says_so(few: Any) -> None:
 async def test_a_session_whose_run_was_cancelled_has_no_slot(few: Any) -> None:
     """Nobody has to wait for a sweep."""
     async with few.gateway(FEW) as gate:
-        for _ in range(6):
-            session = (await gate.execute("x = 1", session_id="new", principal="alice", timeout=5)).session_id
+        for n in range(6):
+            session = (await gate.execute("x = 1", session_id="new", principal="alice")).session_id
             assert session
             running = asyncio.ensure_future(gate.execute(WAIT, session_id=session, principal="alice"))
-            await asyncio.sleep(0.02)
+            await until(lambda n=n: Few.begun == 2 * n + 2)
             await ended(running)
             assert not Few.opened
 
@@ -130,7 +136,7 @@ async def test_what_fails_to_open_has_no_slot(few: Any) -> None:
     few.install("executor", "broken", Broken)
     async with few.gateway(CONFIG.replace('"inprocess"', '["broken", "few"]')) as gate:
         for _ in range(6):
-            assert (await gate.execute("1", principal="alice", timeout=2)).value == 1
+            assert (await gate.execute("1", principal="alice", timeout=60)).value == 1
 
 
 async def test_local_has_them_all(few: Any) -> None:
@@ -147,13 +153,19 @@ async def test_principals_wait_in_turns(few: Any) -> None:
     order: list[str] = []
 
     async def one(gate: Any, who: str) -> None:
-        assert (await gate.execute("await __import__('asyncio').sleep(0.01)", principal=who)).ok
+        assert (await gate.execute("1", principal=who, timeout=60)).ok
         order.append(who)
 
     async with few.gateway(CONFIG.replace('"inprocess"', '"fewer"')) as gate:
-        await asyncio.gather(*(one(gate, who) for who in ["mallory"] * 6 + ["alice"] * 2 + ["bob"]))
-    assert order[:5] == ["mallory", "mallory", "alice", "bob", "mallory"], order
-    assert order.count("mallory") == 6
+        holding = asyncio.ensure_future(gate.execute(WAIT, principal="holder", timeout=60))
+        await until(lambda: Few.begun == 1)
+        waiting = []
+        for who in ["mallory"] * 6 + ["alice"] * 2 + ["bob"]:
+            waiting.append(asyncio.ensure_future(one(gate, who)))
+            await until(lambda: gate.executors._slots["fewer"].counts()["waiting"] == len(waiting))
+        await ended(holding)
+        await asyncio.gather(*waiting)
+    assert order == ["mallory", "alice", "bob", "mallory", "alice", *["mallory"] * 4]
 
 
 async def test_who_is_cancelled_while_waiting_takes_nothing() -> None:

@@ -161,9 +161,10 @@ async def test_the_operator_can_keep_the_client_out(doorward_host: Any) -> None:
     assert person.asked == []
 
 
+@pytest.mark.slow
 async def test_a_person_who_takes_too_long_loses_nothing(doorward_host: Any) -> None:
     """After `patience` the run is suspended; its request stays open. Its time has stood still meanwhile."""
-    config = CONFIG + "[limits]\ntimeout = 0.2\n[approvals]\npatience = 0.5\n"
+    config = CONFIG + "[limits]\ntimeout = 2.0\n[approvals]\npatience = 2.5\n"
     async with doorward_host.gateway(config) as gate:
         outcome = await gate.execute(TWICE, client=(person := Person(lambda question: anyio.sleep_forever())))
         (request,) = requests(gate)

@@ -175,10 +175,10 @@ async def test_idle_time_begins_with_the_end_of_a_run(mortal: Any) -> None:
         assert (await gate.execute("x", session_id=session)).error.type == "UnknownName"
 
 
-@pytest.mark.slow
 async def test_sessions_that_end_slowly_keep_nobody_waiting_for_each(mortal: Any) -> None:
     """Those of others that are over end at the same time, not one after the other."""
-    async with mortal.gateway(MORTAL + "[limits]\nsession_idle = 0.1\n") as gate:
+    async with mortal.gateway(MORTAL + "[limits]\nsession_idle = 60\n") as gate:
+        gate._sessions._clock = lambda: Mortal.clock
         opened = [
             gate._sessions._open[(await gate.execute("x = 1", session_id="new", principal=f"p{n}")).session_id]
             for n in range(8)
@@ -188,11 +188,11 @@ async def test_sessions_that_end_slowly_keep_nobody_waiting_for_each(mortal: Any
         async def slowly() -> None:
             nonlocal ending, most
             ending, most = ending + 1, max(most, ending + 1)
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0)
             ending -= 1
 
         for session in opened:
             session._sandbox._sandbox.close = slowly
-        await asyncio.sleep(0.2)
+        Mortal.clock += 61
         assert (await gate.execute("x = 1", session_id="new", principal="alice")).ok
         assert most == 8

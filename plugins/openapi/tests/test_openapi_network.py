@@ -18,7 +18,17 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
-from doorward import PRIVATE_ADDRESS, ApiError, Call, RateLimited, ServerError, is_loopback, not_public, not_public_name
+from doorward import (
+    PRIVATE_ADDRESS,
+    ApiError,
+    Call,
+    DoorwardError,
+    RateLimited,
+    ServerError,
+    is_loopback,
+    not_public,
+    not_public_name,
+)
 from doorward_openapi.calls.redirects import Hop, following
 from doorward_testing import reserve_port
 
@@ -276,6 +286,30 @@ async def test_openapi_downloads_elsewhere_carry_nothing(
     assert {"authorization", "x-key", "x-mine", "cookie"} <= {name.lower() for name, _ in first["headers"]}
     assert second["path"] == "http://files.example/archive?sig=1"
     assert not {"authorization", "x-key", "x-mine", "cookie"} & {name.lower() for name, _ in second["headers"]}
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize(
+    ("proxy", "said"),
+    [
+        ("socks5://joe:s3cret@127.0.0.1:9", "needs the package socksio"),
+        ("ftp://joe:s3cret@127.0.0.1", "is no URL of a proxy"),
+        ("s3cret://", "is no URL of a proxy"),
+        ("http://joe:s3cret@127.0.0.1:99999", "is no URL of a proxy"),
+        ("http://joe:s3cret@[::1", "is no URL of a proxy"),
+        ("http://joe:s3cret@127.0.0.1:{closed}", "cannot be reached"),
+    ],
+)
+async def test_openapi_a_proxy_that_is_none(
+    api: Any, operation: Any, monkeypatch: Any, scheme: str, proxy: str, said: str
+) -> None:
+    """It is said, without the password in it."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, proxy.format(closed=reserve_port()))
+    made = await api(operation(), base_url=f"{scheme}://api.example")
+    with pytest.raises(DoorwardError, match=said) as raised:
+        await made.call("op")
+    assert "s3cret" not in f"{raised.value} {raised.value.hint}"
 
 
 @pytest.mark.parametrize(

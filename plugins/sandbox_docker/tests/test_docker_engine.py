@@ -17,6 +17,7 @@ import zipfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from doorward import ExecutorError
@@ -531,3 +532,39 @@ def test_the_profile_is_a_file_of_ours(tmp_path: Path) -> None:
     assert (file.read_text(), theirs.read_text()) == ("{}", "mine")
     assert not file.is_symlink()
     assert file.stat().st_mode & 0o777 == 0o600
+
+
+def commit(engine: Any, name: str, change: str) -> None:
+    """Give a name to an image that is another one by a line of a Dockerfile."""
+    container = json.loads(engine.ask("POST", "/containers/create", {"Image": engine.image()})[1])["Id"]
+    committed = f"/commit?container={container}&repo={name}&changes={quote(change)}"
+    assert engine.ask("POST", committed, {})[0] == 201
+    engine.ask("DELETE", f"/containers/{container}?force=1")
+
+
+@pytest.mark.slow
+async def test_an_image_with_volumes_shares_no_folder_among_runs(engine: Any, executing: Any) -> None:
+    """Folders that an image declares as volumes are no places on the engine's disk."""
+    commit(engine, "doorward-test-volumes", "VOLUME /var/tmp")
+    async with executing(engine.settings(image="doorward-test-volumes", pool=1)) as run:
+        for _ in range(3):
+            ended, _ = await run(EVERYWHERE)
+            assert (ended.error, ended.value) == (None, [])
+        (container,) = engine.containers()
+        assert container["Mounts"] == []
+        assert "size=64k" in container["HostConfig"]["Tmpfs"]["/var/tmp"]
+
+
+@pytest.mark.slow
+async def test_a_name_that_is_given_to_another_image(engine: Any, executing: Any) -> None:
+    """What runs is the image that was checked, until the next start."""
+    commit(engine, "doorward-test-name", "LABEL is=checked")
+    async with executing(engine.settings(image="doorward-test-name", pool=0)) as run:
+        assert (await run("1 + 1"))[0].value == 2
+        commit(engine, "doorward-test-name", "VOLUME /somewhere")
+        asked = asyncio.ensure_future(run("import time\ntime.sleep(60)"))
+        while not (found := engine.containers()):
+            await asyncio.sleep(0.01)
+        asked.cancel()
+        await asyncio.gather(asked, return_exceptions=True)
+    assert [container["Config"]["Labels"]["is"] for container in found] == ["checked"]

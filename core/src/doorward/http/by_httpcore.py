@@ -19,6 +19,7 @@ from doorward.http.connection import Timeouts
 from doorward.http.destinations import Destinations, first_connected
 from doorward.http.message import Outgoing
 from doorward.http.pool import MAX_CONNECTIONS, MAX_IDLE_CONNECTIONS, MAX_IDLE_SECONDS, Endpoint
+from doorward.model.errors import ConfigError
 
 
 class ByHttpcore:
@@ -45,15 +46,11 @@ class ByHttpcore:
     async def send_by_proxy(
         self, proxy: str, endpoint: Endpoint, url: str, request: Outgoing, timeouts: Timeouts
     ) -> HttpAnswer:
-        """The proxy resolves names itself; whatever can be checked from here is checked first. Raises: as `send`."""
+        """The proxy resolves names itself; whatever can be checked from here is checked first. Raises: as `send`;
+        ConfigError for a proxy that cannot be one."""
         await self._destinations.by_proxy(endpoint.host, endpoint.port)
         if proxy not in self._proxied:
-            limits = httpx2.Limits(
-                max_connections=MAX_CONNECTIONS,
-                max_keepalive_connections=MAX_IDLE_CONNECTIONS,
-                keepalive_expiry=MAX_IDLE_SECONDS,
-            )
-            self._proxied[proxy] = httpx2.AsyncHTTPTransport(proxy=proxy, http2=self._http2, limits=limits)
+            self._proxied[proxy] = self._by_proxy(proxy)
         asked = httpx2.Request(
             request.method,
             url,
@@ -73,6 +70,22 @@ class ByHttpcore:
             await proxied.aclose()
         self._pools.clear()
         self._proxied.clear()
+
+    def _by_proxy(self, proxy: str) -> httpx2.AsyncHTTPTransport:
+        limits = httpx2.Limits(
+            max_connections=MAX_CONNECTIONS,
+            max_keepalive_connections=MAX_IDLE_CONNECTIONS,
+            keepalive_expiry=MAX_IDLE_SECONDS,
+        )
+        try:
+            if (httpx2.URL(proxy).port or 1) > 65535:
+                raise ValueError("no port")
+            return httpx2.AsyncHTTPTransport(proxy=proxy, http2=self._http2, limits=limits)
+        except ImportError:
+            what, hint = "needs the package socksio, which is not installed", "Run `pip install socksio`."
+        except (ValueError, httpx2.InvalidURL):  # without its text: it may have a password
+            what, hint = "is no URL of a proxy", "Write it as http://HOST:PORT."
+        raise ConfigError(f"the proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names {what}", hint=hint)
 
     def _pool(self, endpoint: Endpoint) -> httpcore2.AsyncConnectionPool:
         tls = endpoint.scheme == "https"

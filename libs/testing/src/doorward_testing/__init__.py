@@ -18,6 +18,7 @@ _MODULE_OF = {
     "Cli": "command_line",
     "CommandConformance": "conformance.commands",
     "CommandEnded": "command_line",
+    "Commands": "commands",
     "DistributionConformance": "conformance.distributions",
     "Door": "door",
     "ExecutorConformance": "executors",
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from doorward_testing.command_line import CommandEnded as CommandEnded
     from doorward_testing.command_line import StartDoorward as StartDoorward
     from doorward_testing.command_line import ended as ended
+    from doorward_testing.commands import Commands as Commands
     from doorward_testing.conformance.auths import AuthConformance as AuthConformance
     from doorward_testing.conformance.caches import CacheConformance as CacheConformance
     from doorward_testing.conformance.commands import CommandConformance as CommandConformance

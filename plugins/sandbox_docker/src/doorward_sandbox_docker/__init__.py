@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from docker import APIClient
 
     from doorward_sandbox_docker.container import Container
+    from doorward_sandbox_docker.image import Image
 
 
 class DockerExecutor(JailExecutor[DockerSettings]):
@@ -38,6 +39,7 @@ class DockerExecutor(JailExecutor[DockerSettings]):
         if self.settings.mode == "cold":
             self.settings = self.settings.model_copy(update={"pool": 0})
         self._engine = Engine(self.settings)
+        self._image: Image | None = None
         self._profile = ""
         self._podman = False
         self._held = True
@@ -73,8 +75,8 @@ class DockerExecutor(JailExecutor[DockerSettings]):
         from doorward_sandbox_docker.account import Account
         from doorward_sandbox_docker.container import options, start
 
-        await self._prepared()
-        asked = options(self.settings, command, limits, self._profile, podman=self._podman)
+        image = await self._prepared()
+        asked = options(self.settings, image, command, limits, self._profile, podman=self._podman)
         making = asyncio.ensure_future(self._engine.ask(lambda client: start(self._engine, client, asked)))
         try:
             container = await asyncio.shield(making)
@@ -123,25 +125,25 @@ class DockerExecutor(JailExecutor[DockerSettings]):
             await container.kill()
             container.socket.close()
 
-    async def _prepared(self) -> None:
+    async def _prepared(self) -> Image:
         """Before the first container: find out which kind of engine it is, check that the image is the configured one,
         and remove what dead gateways left behind."""
         async with self._first:
-            if not self._profile:
-                self._profile = await self._engine.ask(self._prepare)
+            if self._image is None:
+                self._image = await self._engine.ask(self._prepare)
+            return self._image
 
-    def _prepare(self, client: APIClient) -> str:
-        from doorward_sandbox_docker.image import check, is_podman
+    def _prepare(self, client: APIClient) -> Image:
+        from doorward_sandbox_docker.image import checked, is_podman
         from doorward_sandbox_docker.owner import sweep
 
         sweep(client)
-        check(client, self.settings)
+        image = checked(client, self.settings)
+        self._profile = docker_profile()
         self._podman = is_podman(client.version())
-        if not self._podman:
-            return docker_profile()
-        return str(
-            _written(self.context.state / "docker-seccomp.json", docker_profile())
-        )  # Podman wants the path of a file instead of the text
+        if self._podman:  # it wants the path of a file instead of the text
+            self._profile = str(_written(self.context.state / "docker-seccomp.json", self._profile))
+        return image
 
 
 def _written(file: Path, text: str) -> Path:

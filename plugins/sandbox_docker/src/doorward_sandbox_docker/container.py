@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from docker import APIClient
 
     from doorward_sandbox_docker.engine import Engine
+    from doorward_sandbox_docker.image import Image
     from doorward_sandbox_docker.settings import DockerSettings
 
 _BASE_BYTES, _PACKAGES_BYTES, _MARGIN_BYTES = 48 * 2**20, 512 * 2**20, 16 * 2**20
@@ -36,7 +37,7 @@ ULIMITS = [{"Name": "nofile", "Soft": 1024, "Hard": 8192}, {"Name": "core", "Sof
 
 
 def options(
-    settings: DockerSettings, command: Sequence[str], limits: Limits, profile: str, *, podman: bool = False
+    settings: DockerSettings, image: Image, command: Sequence[str], limits: Limits, profile: str, *, podman: bool
 ) -> dict[str, Any]:
     """The options of a container: the body of `ContainerCreate` (Docker Engine API v1.41).
 
@@ -47,14 +48,16 @@ def options(
     memory = limits.memory_bytes + _BASE_BYTES + (_PACKAGES_BYTES if settings.preload else 0)
     scratch = f"rw,noexec,nosuid,nodev,size={int(settings.scratch)},mode=1777"
     tmpfs = {"/work": scratch, "/tmp": scratch}  # noqa: S108
+    theirs = image.volumes
     if podman:  # which mounts its own on these, without bounds, and for everybody to write
-        tmpfs |= dict.fromkeys(("/run", "/var/tmp"), "rw,noexec,nosuid,nodev,size=64k,mode=0755")  # noqa: S108
+        theirs += "/run", "/var/tmp"  # noqa: S108
     else:  # Podman 4 refuses these; each sandbox gets a tmpfs with them anyway
         uid, _, gid = settings.user.partition(":")
         scratch += f",nr_inodes={settings.inodes},uid={uid},gid={gid or uid}"
         tmpfs = dict.fromkeys(tmpfs, scratch)
+    tmpfs = dict.fromkeys(theirs, "rw,noexec,nosuid,nodev,size=64k,mode=0755") | tmpfs
     return {
-        "Image": settings.image,
+        "Image": image.id,
         "Entrypoint": [settings.python],
         "Cmd": [word for word in command if word != "-S"],  # programs get the image's own packages
         "Env": [f"{name}={value}" for name, value in PYTHON_ENVIRONMENT.items()],

@@ -13,6 +13,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,15 +48,29 @@ def named(settings: DockerSettings) -> str:
     return settings.image or f"doorward-sandbox:{recipe(settings)[:12]}"
 
 
-def check(client: APIClient, settings: DockerSettings) -> None:
-    """Raises: ExecutorError if the image was made by us with other settings; DockerException if there is none."""
-    made = _label(client.inspect_image(settings.image))
-    if made not in (None, recipe(settings)):
+@dataclass(frozen=True)
+class Image:
+    """What an image's name meant when it was checked; the name may be given to another one later.
+
+    `volumes`: folders for which the engine makes places on its disk, writable and without bounds, unless something else
+    is mounted there.
+    """
+
+    id: str
+    volumes: tuple[str, ...]
+
+
+def checked(client: APIClient, settings: DockerSettings) -> Image:
+    """The image that is configured. Raises: ExecutorError if it was made by us with other settings; DockerException if
+    there is none."""
+    found = client.inspect_image(settings.image)
+    if _label(found) not in (None, recipe(settings)):
         raise ExecutorError(
             f"the image {settings.image!r} was made with other settings",
             hint=f"{BUILD} Or leave `image` out: then each choice of `base`, `rootfs` and `packages` has an image of "
             f"its own.",
         )
+    return Image(found["Id"], tuple(found["Config"].get("Volumes") or ()))
 
 
 def _label(image: Mapping[str, Any]) -> str | None:
