@@ -94,8 +94,8 @@ async def test_what_is_left_is_a_note(gateway: Any) -> None:
 async def test_notes_are_few(gateway: Any) -> None:
     """However often there is something left: an agent reads each of them."""
     async with gateway as gate:
-        same = await gate.execute("for n in range(100):\n    await doorward.pages('s.left')")
-        code = "for n in range(1, 100):\n    await doorward.items('s.large', most=n)"
+        same = await gate.execute("for n in range(100):\n    await doorward.pages('s.left')\nn")
+        code = "for n in range(1, 100):\n    await doorward.items('s.large', most=n)\nn"
         others = await gate.execute(code)
     assert len(same.notes) == 1
     assert len(others.notes) == 20
