@@ -22,8 +22,12 @@ _OUTER_NAMES = ("data", "result", "results", "response", "embedded", "hits")
 _SIDE_LIST_NAMES = {"errors", "warnings", "messages", "links", "errormessages", "warningmessages", "facets", "included"}
 """Names of lists that accompany the items."""
 
-_PAGE_WORDS = ("total", "count", "next", "page", "paging", "pagination", "offset", "limit", "cursor", "hasmore")
-"""How the names of what an answer says of pages begin, as `_plain` writes them."""
+_OF_PAGES = re.compile(
+    r"(?:odata)?next(?:page[a-z]{0,20}|token|cursor|link|marker|url|uri|offset)?|(?:has|is)?(?:more|truncated|lastpage)"
+    r"|total(?:count|results|items|pages|records|hits|elements|size|rows)?|count|page(?:info|size|number|token|count)?"
+    r"|perpage|offset|limit|cursor|paging|pagination"
+)
+"""What an answer says of pages, as `_plain` writes it."""
 
 _MAX_KEYS = 200
 """Keys of an object that are looked at for what it is."""
@@ -72,7 +76,7 @@ def is_field_of_one(function: str, route: str, value: Any, keys: Sequence[str]) 
         objects.append(objects[-1][key])
     known = {_plain(key) for each in objects for key in islice(each, _MAX_KEYS)}
     name, last = _plain(function), _plain(keys[-1])
-    if last.removesuffix("s") in name or any(each.startswith(_PAGE_WORDS) for each in known):
+    if last.removesuffix("s") in name or any(map(_OF_PAGES.fullmatch, known)):
         return False
     ids = {"id", "uuid", "guid", "uid"}
     has_id = any(each in ids or (len(each) > 2 and each.endswith("id") and each[:-2] in name) for each in known)
