@@ -140,6 +140,7 @@ async def test_a_request_that_is_cancelled_ends_the_run_over_there(doorward_host
     code = "[await weather.colour(), await weather.sleep(seconds=3600)]"
     async with served(doorward_host, ASKING) as (one, gate), served(doorward_host, ASKING) as (two, _):
         first = await asked(one, code)
+        assert isinstance(first, t.InputRequiredResult), first
         waits = asyncio.ensure_future(asked(two, code, first.request_state))
         while not any(run.record for run in gate._execution.under_way if run.made == 2):
             await asyncio.sleep(0)
