@@ -471,7 +471,7 @@ async def test_guards_and_observers(doorward_host: Any) -> None:
             "guard",
             "evil is not allowed",
             1,
-            "Be good.",
+            "Be good. (plugin 'spy' of test-plugin 1.0)",
         )
         assert "not this city" in (await gate.execute("await weather.get_forecast(city='Atlantis')")).error.message
         assert "too secret" in (await gate.execute("await weather.raw()")).error.message

@@ -264,9 +264,8 @@ async def test_another_name_is_the_same_upstream(user: Agent) -> None:
     assert Handbook.seen == []
 
 
-async def test_another_catalog_is_the_same_upstream(served: Served) -> None:
-    """A function whose name and route somebody has changed in the catalog's file still sends what is denied."""
-    assert served.quick("list").returncode == 0
+def renamed(served: Served) -> None:
+    """Change the name and the route of a function in the catalog's file."""
     with closing(sqlite3.connect(served.folder / "state/catalog.db")) as catalog, catalog:
         for column in [row[1] for row in catalog.execute("PRAGMA table_info(functions)")]:
             for old, new in (("delete_page", "innocent"), ("DELETE /pages", "GET /pages")):
@@ -274,11 +273,22 @@ async def test_another_catalog_is_the_same_upstream(served: Served) -> None:
                     f"UPDATE functions SET {column} = replace({column}, ?, ?) WHERE typeof({column}) = 'text'",
                     (old, new),
                 )
+        catalog.execute("UPDATE compiles SET number = number + 1")
+
+
+async def test_another_catalog_is_not_used(served: Served) -> None:
+    """A function whose name and route somebody has changed in the catalog's file is compiled again at the start, and
+    refused if that happens later: nothing is sent that is denied."""
+    program = "import acme_handbook\nresult = acme_handbook.innocent(page='welcome')"
+    assert served.quick("list").returncode == 0
+    renamed(served)
     Handbook.seen.clear()
     async with served.stdio() as agent:
-        refused = await agent.run("import acme_handbook\nresult = acme_handbook.innocent(page='welcome')")
-        assert refused["error"]["kind"] == "policy", refused
-        assert "DELETE /pages/welcome is not allowed by the policy of acme-doorward 1.0" in refused["error"]["message"]
+        assert (await agent.run(program))["error"]["type"] == "AttributeError"
+        assert (await agent.run(DELETE))["error"]["kind"] == "policy"
+        renamed(served)
+        refused = await agent.run(program)
+        assert not refused["ok"], refused
     assert Handbook.seen == []
 
 

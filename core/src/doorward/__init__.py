@@ -35,7 +35,7 @@ _EXPORTS = {
         "ApiError", "Busy", "CannotAsk", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused",
         "InvalidArguments", "InvalidProgram", "LimitExceeded", "LoginRefused", "MissingSecret", "OutcomeUnknown",
         "PluginError", "ProgramDiverged", "RateLimited", "Refused", "RefusedForNow", "SandboxDied", "ServerError",
-        "ToolError", "UnknownName", "Unsupported",
+        "StateError", "ToolError", "UnknownName", "Unsupported",
     ),
     "host.files": ("alone", "check_own", "flocked", "own_file", "own_folder", "write_own"),
     "gateway": ("Gateway",),

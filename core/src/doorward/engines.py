@@ -1,11 +1,13 @@
-"""What authors of storage engines import besides `doorward`: for engines of the catalog, of artefacts, or of what is
-learned from use.
+"""What authors of storage engines import besides `doorward`: for engines of the catalog, of artefacts, of what is
+learned from use, of requests for approval, or of the journals of runs.
 
 `Gateway.open(stores=Stores(…))` uses an engine; the testing kit has a conformance class for each kind.
 """
 
 from __future__ import annotations
 
+from doorward.approvals.binding import Binding
+from doorward.approvals.store import ApprovalStore
 from doorward.calls.artefact_store import ArtefactStore, StoredArtefact
 from doorward.catalog.store import (
     Broken,
@@ -17,22 +19,30 @@ from doorward.catalog.store import (
     StoredEnhancement,
     StoredObservation,
 )
+from doorward.journal_files.given import Given
+from doorward.journal_files.store import RunFile, RunStore, StoredRun
 from doorward.learning.lessons import Amount, Lesson, LessonStore
 from doorward.stores import Stores
 
 __all__ = [
     "Amount",
+    "ApprovalStore",
     "ArtefactStore",
+    "Binding",
     "Broken",
     "CatalogReader",
     "CatalogStore",
     "Contents",
+    "Given",
     "Lesson",
     "LessonStore",
     "ObservationStore",
     "Row",
+    "RunFile",
+    "RunStore",
     "StoredArtefact",
     "StoredEnhancement",
     "StoredObservation",
+    "StoredRun",
     "Stores",
 ]

@@ -23,6 +23,7 @@ from doorward.calls.broker import Broker
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.function_codec import Report
 from doorward.catalog.observed_graph import renew_graphs
+from doorward.catalog.seals import Seals
 from doorward.committing.plans import Plans
 from doorward.compat.aliases import RUNTIME
 from doorward.compat.runtime import Runtime
@@ -82,7 +83,8 @@ class Gateway:
         self.observers = Observers(loaded, plugins, self.state)
         shared = shared and stores is None  # whoever brings their own stores has no files of ours
         stores = stores or Stores.in_folder(self.state, self.config.vault_key)
-        self.catalog = Catalog(stores.catalog)
+        governed = loaded.distribution is not None and loaded.distribution.governs
+        self.catalog = Catalog(stores.catalog, Seals() if governed else None)
         self.principals = Principals(loaded)
         self.skills = Skills(loaded, self.principals, self.state)
         self.servers = Servers(loaded, plugins, self.catalog, self.principals, self.state)
@@ -149,6 +151,7 @@ class Gateway:
         loaded = path if isinstance(path, Loaded) else config.load(path, env_file=env_file, environ=environ)
         gate = cls(loaded, Plugins(index or find_index()), stores, shared=compile)
         try:
+            gate.plugins.watch.start()
             await gate.observers.open()
             async with background_tasks() as background:
                 background.start_soon(gate.views.run, compile)
@@ -163,6 +166,7 @@ class Gateway:
         finally:
             with anyio.CancelScope(shield=True):
                 await gate._close()
+            gate.plugins.watch.stop()
 
     async def _close(self) -> None:
         for part in (self._sessions, self.executors, self.servers, self._kept, self.learning, self.views, self.broker):

@@ -684,7 +684,9 @@ async def test_guards_are_asked_again_after_a_yes(doorward_host: Any, closes: bo
         outcome = await gate.execute(ADD, client=Person(says))
     assert Closing.asked == ["weather.add_station"] * 2
     if closes:
-        assert outcome.error.message == "weather.add_station: the office is closed"
+        assert (
+            outcome.error.message == "weather.add_station: the office is closed (plugin 'closing' of test-plugin 1.0)"
+        )
     assert (outcome.ok, records) == (not closes, [("deny", "GuardRefused") if closes else ("confirm", "")])
 
 
@@ -706,7 +708,7 @@ async def test_guards_are_asked_again_after_a_login(doorward_host: Any) -> None:
 
         gate.broker._performing._logins.came = came
         outcome = await gate.execute("result = await weather.get_forecast(city='Oslo')")
-    assert outcome.error.message == "weather.get_forecast: the office is closed"
+    assert outcome.error.message == "weather.get_forecast: the office is closed (plugin 'closing' of test-plugin 1.0)"
     assert sent == ["get_forecast"]
 
 

@@ -11,7 +11,7 @@ from doorward.arguments.files import opened
 from doorward.calls.answers import read
 from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import PREFIX, Artefacts
-from doorward.model.errors import ApiError, UnknownName
+from doorward.model.errors import ApiError, ServerError, UnknownName
 from doorward.secrets.redaction import NO_SECRETS
 from doorward.secrets.scrubber import redact_error
 from doorward.secrets.store import Secrets
@@ -202,7 +202,7 @@ def test_an_argument_that_another_parameter_takes_is_told() -> None:
 
 
 def test_a_schema_that_is_wrong_disables_no_other_check() -> None:
-    """A pattern of another dialect is left out, and the rest holds; of a schema that is none, the names are left."""
+    """A pattern of another dialect is left out, and the rest holds."""
     odd = {"type": "array", "items": {"type": "integer"}, "allOf": [{"pattern": "(?<!"}]}
     patterns = {
         "type": "object",
@@ -214,11 +214,27 @@ def test_a_schema_that_is_wrong_disables_no_other_check() -> None:
     for wrong in ({"n": ["x"]}, {"pattern": 3}, {"m": 1}):
         with pytest.raises(InvalidArguments):
             bind(function, (), wrong, CATALOG)
-    broken = {"type": "object", "properties": {"n": {"type": "numbre"}}, "additionalProperties": False}
-    broken_one = Function("shop", "broken", parameters=broken)
-    assert bind(broken_one, (), {"n": "anything"}, CATALOG) == {"n": "anything"}
+
+
+@pytest.mark.parametrize(
+    "broken", [{"properties": {"n": {"type": "numbre"}}}, {"type": 5}, {"properties": {"n": {"minimum": "1"}}}]
+)
+def test_arguments_that_cannot_be_checked_are_not_sent(broken: dict[str, Any]) -> None:
+    """A schema that is none lets nothing through."""
+    with pytest.raises(ServerError, match="cannot be read, so that its arguments cannot be checked"):
+        bind(Function("shop", "broken", parameters={"type": "object", **broken}), (), {"n": 1}, CATALOG)
+
+
+def test_nothing_fits_what_refers_to_nothing() -> None:
+    """A definition that is not there allows no value; one that contains itself is checked as deeply as it can be."""
+    dangling = Function("shop", "odd", parameters={"type": "object", "properties": {"n": {"$ref": "#/$defs/Nowhere"}}})
     with pytest.raises(InvalidArguments):
-        bind(broken_one, (), {"m": 1}, CATALOG)
+        bind(dangling, (), {"n": 1}, CATALOG)
+    deep: Any = {"type": "integer"}
+    for _ in range(400):
+        deep = {"type": "object", "properties": {"n": deep}}
+    with pytest.raises(InvalidArguments):
+        bind(Function("shop", "deep", parameters=deep), (), {"n": {"n": 1}}, CATALOG)
 
 
 def test_what_tells_alternatives_apart_is_told_with_all_its_values() -> None:

@@ -191,7 +191,9 @@ async def test_guards_see_errors(gateway: Any) -> None:
 
     async with gateway(guard=Guards()) as gate:
         for how in ("error", "tool error", "server error"):
-            with pytest.raises(GuardRefused, match=r"^other.get: it tells a number$") as refused:
+            with pytest.raises(
+                GuardRefused, match=r"^other.get: it tells a number \(plugin 'guard' of test-plugin 1.0\)$"
+            ) as refused:
                 await gate.call("other.get", {"how": how})
             assert SSN not in repr(vars(refused.value))
         with pytest.raises(ServerError, match="KeyError"):

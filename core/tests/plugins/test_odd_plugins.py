@@ -267,7 +267,7 @@ MADE_OF = "acme 2.1 failed in its constructor: it answered int, which lacks"
          "acme 2.1 failed in guard_program: it answered list[Finding], not Sequence[Finding] | None"),
         ("plugin", returning("change_result", lambda call, result: Unreadable(a=1)),
          "acme 2.1 failed in change_result: RuntimeError"),
-        ("plugin", returning("source_compiled", leaves_junk), "acme 2.1 left str among the functions in source_compiled"),
+        ("plugin", returning("source_compiled", leaves_junk), "acme 2.1 failed in source_compiled: it left str among the functions"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip

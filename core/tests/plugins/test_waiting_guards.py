@@ -50,7 +50,8 @@ async def test_it_refuses_and_advises(doorward_host: Any) -> None:
         assert (outcome.value, outcome.notes) == (2, ("line 1: hm.",))
     async with configured(doorward_host, strict=Waits([Finding("no", 1, "Stop it.")])) as gate:
         error = (await gate.execute("1 + 1")).error
-    assert (error.kind, error.message, error.line, error.hint) == ("guard", "no", 1, "Stop it.")
+    assert (error.kind, error.message, error.line) == ("guard", "no", 1)
+    assert error.hint == "Stop it. (plugin 'strict' of test-plugin 1.0)"
 
 
 async def test_it_is_not_asked_about_a_program_that_is_refused_anyway(doorward_host: Any) -> None:

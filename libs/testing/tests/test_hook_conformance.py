@@ -119,7 +119,113 @@ class TestVault(SecretSchemeConformance):
         return "none"
 """
 
-GOOD = {"guard": GUARD, "observer": OBSERVER, "scheme": SCHEME}
+CHANGES = """
+from doorward import DoorwardError, hookimpl
+from doorward_testing import ResultChangeConformance, call_of
+
+
+def blackened(value):
+    match value:
+        case str():
+            return value.replace("payroll", "…")
+        case list():
+            return [blackened(part) for part in value]
+        case DoorwardError():
+            value.message = blackened(value.message)
+    return value
+
+
+class Blackens:
+    @hookimpl
+    def change_result(self, call, result):
+        return blackened(result)
+
+
+class TestBlackens(ResultChangeConformance):
+    plugin = Blackens
+
+    def made(self, host):
+        return Blackens()
+
+    def changed(self):
+        return [(call_of(), ["the payroll"], ["the …"])]
+
+    def unchanged(self):
+        return [(call_of(), {"n": 1})]
+"""
+
+CHANNEL = """
+import threading
+
+from doorward import DoorwardError, InvalidArguments, hookimpl
+from doorward_testing import ApprovalChannelConformance
+
+
+class Chat:
+    def __init__(self):
+        self.lines, self.waiting = [], {}
+
+    @hookimpl
+    def approval_wanted(self, request, answer):
+        self.waiting[request.id] = answer
+        self.lines.append(f"{request.principal}: {request.function}({request.arguments})")
+
+    def says(self, id, yes):
+        def answers():
+            try:
+                self.waiting[id](yes, by="ann")
+            except InvalidArguments:
+                self.lines.append("too late")
+
+        threading.Thread(target=answers).start()
+
+
+class TestChat(ApprovalChannelConformance):
+    plugin = Chat
+
+    def made(self, host):
+        self.chat = Chat()
+        return self.chat
+
+    async def told(self):
+        return "".join(self.chat.lines)
+
+    async def answered(self, request, yes):
+        self.chat.says(request.id, yes)
+"""
+
+ADDS = """
+from types import SimpleNamespace
+
+from doorward import InvalidArguments, RawTool, hookimpl
+from doorward_testing import AdditionConformance
+
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}}
+
+
+class Doubles:
+    @hookimpl
+    def mcp_tools(self):
+        return [RawTool(SimpleNamespace(name="double", description="Doubles", input_schema=SCHEMA), double)]
+
+
+async def double(context, arguments):
+    if not isinstance(n := arguments.get("n"), int):
+        raise InvalidArguments("n is a number")
+    return 2 * n
+
+
+class TestDoubles(AdditionConformance):
+    plugin = Doubles
+
+    def made(self, host):
+        return Doubles()
+
+    def works(self):
+        return [("double", {"n": 4})]
+"""
+
+GOOD = {"guard": GUARD, "observer": OBSERVER, "scheme": SCHEME, "changes": CHANGES, "channel": CHANNEL, "adds": ADDS}
 
 MISTAKES = {
     "no plugin": (GUARD, ("    plugin = Office\n", ""), "test_it_loads", "Write in it: plugin = your_module"),
@@ -225,8 +331,8 @@ MISTAKES = {
     "changes outcomes": (
         OBSERVER,
         ("        code = hash", "        object.__setattr__(outcome, 'printed', 'seen')\n        code = hash"),
-        "test_runs_are_the_same_with_it",
-        "outcomes with the observer",
+        "test_it_changes_nothing",
+        "run_finished changed what it was told",
     ),
     "tells values": (
         OBSERVER,
@@ -295,6 +401,72 @@ MISTAKES = {
         ("        if name not in", "        import time\n        self.name = name\n        time.sleep(0.01)\n        name = self.name\n        if name not in"),
         "test_many_threads_at_once",
         "threads got another answer than one alone",
+    ),
+    "changes nothing": (CHANGES, ('"payroll", "…"', '"x", "y"'), "test_it_changes", "not ['the …']"),
+    "changes all": (CHANGES, ("    return value\n", "    return 5\n"), "test_it_leaves_alone", "it made 5 of {'n': 1}"),
+    "makes errors texts": (
+        CHANGES,
+        ("return blackened(result)", "return str(blackened(result))"),
+        "test_errors_stay_errors",
+        "it answered str for an error",
+    ),
+    "knows texts alone": (
+        CHANGES,
+        ("return blackened(result)", "return result.replace('a', 'b')"),
+        "test_it_raises_nothing",
+        "raised AttributeError",
+    ),
+    "answers objects": (
+        CHANGES,
+        ("return blackened(result)", "return object()"),
+        "test_it_raises_nothing",
+        "it answered object for the result None",
+    ),
+    "hides the arguments": (
+        CHANNEL,
+        ("({request.arguments})", ""),
+        "test_the_person_reads_what_is_asked",
+        "the person does not read 'R-17'",
+    ),
+    "says yes itself": (
+        CHANNEL,
+        ("        self.lines.append(f", "        answer(True, by='me')\n        self.lines.append(f"),
+        "test_an_answer_comes_back[True]",
+        "it answered before the person did",
+    ),
+    "always says yes": (
+        CHANNEL,
+        ("[id](yes,", "[id](True,"),
+        "test_an_answer_comes_back[False]",
+        "the person said False, and `answer` was called with True",
+    ),
+    "nobody": (CHANNEL, ('by="ann"', 'by=""'), "test_an_answer_comes_back[True]", "say who answered"),
+    "odd requests": (
+        CHANNEL,
+        ("        self.lines.append(f", "        request.arguments.encode()\n        self.lines.append(f"),
+        "test_it_keeps_nobody_waiting",
+        "Send in a thread, and log what fails.",
+    ),
+    "the same name": (
+        ADDS,
+        ("double)]", "double)] * 2"),
+        "test_what_it_adds_can_be_told_apart",
+        "mcp_tools answered several of the same name",
+    ),
+    "another each time": (
+        ADDS,
+        ('name="double"', 'name=f"double{id(object())}{__import__(\'random\').random()}"'),
+        "test_what_it_adds_can_be_told_apart",
+        "answered others the second time",
+    ),
+    "no description": (ADDS, ('"Doubles"', "None"), "test_tools_say_what_they_take", "double has no description"),
+    "no schema": (ADDS, ('"integer"', '"int"'), "test_tools_say_what_they_take", "is no JSON Schema"),
+    "does not work": (ADDS, ("return 2 * n", "return n.x"), "test_it_works", "Say in `works` what succeeds."),
+    "odd arguments of a tool": (
+        ADDS,
+        ("if not isinstance(n := arguments.get(\"n\"), int)", "if not (n := arguments[\"n\"])"),
+        "test_odd_arguments_are_refused_or_answered",
+        "raised KeyError: raise doorward.InvalidArguments",
     ),
     "sometimes": (
         SCHEME,

@@ -287,6 +287,28 @@ def test_its_own_tests(package: Any, text: str) -> None:
     assert (line.status, bool(re.search(says, line.says))) == (status, True), line
 
 
+HANGS = {
+    "import time\ndef test_it(): time.sleep(1000)": r"test_it\.py::test_it",
+    "import threading, time\ndef test_it(): threading.Thread(target=time.sleep, args=(1000,)).start()": "the tests",
+}
+
+
+@pytest.mark.parametrize("text", HANGS)
+def test_tests_that_hang(package: Any, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """The test that does not end is named, and so is one that keeps the process from ending."""
+    monkeypatch.setattr(suite, "TEST_SECONDS", 1.0)
+    monkeypatch.setattr(suite, "END_SECONDS", 0.1)
+    folder = package("doorward.cache", CACHE)
+    (folder / "tests").mkdir()
+    (folder / "tests/test_it.py").write_text(text)
+    about = candidate(str(folder))
+    with place(about) as there:
+        (line,) = [*suite.tested(about, there)]
+    assert line.status == "wrong"
+    assert re.search(HANGS[text], line.says)
+    assert "did not end" in line.do
+
+
 def test_without_tests(package: Any) -> None:
     """A cache without tests is held against what holds for every cache: this one keeps nothing."""
     found = [*checked(candidate(str(package("doorward.cache", CACHE))))]

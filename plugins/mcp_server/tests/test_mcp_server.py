@@ -256,6 +256,9 @@ async def test_a_plugin_that_fails_takes_nothing_from_others(
     async def fail(*given: Any) -> Any:
         raise KeyError("a secret of the plugin")
 
+    async def odd(*given: Any) -> Any:
+        return "no result"
+
     async def fine(*given: Any) -> Any:
         return t.CallToolResult(content=[t.TextContent(text="fine")])
 
@@ -290,7 +293,7 @@ async def test_a_plugin_that_fails_takes_nothing_from_others(
 
         @hookimpl
         def mcp_resources(self) -> Any:
-            return [RawResource(t.Resource(name="fails", uri="x://fails"), fail)]
+            return [RawResource(t.Resource(name="fails", uri="x://fails"), odd)]
 
     doorward_host.install("plugin", "broken", Broken())
     doorward_host.install("plugin", "fails", Fails())
@@ -301,11 +304,11 @@ async def test_a_plugin_that_fails_takes_nothing_from_others(
         assert (await client.call_tool("works", {})).content[0].text == "fine"
         failed = await client.call_tool("fails", {})
         assert failed.is_error
-        assert "the tool fails failed inside its plugin: KeyError" in failed.content[0].text
+        assert "the tool fails failed inside plugin 'fails' of test-plugin 1.0: KeyError" in failed.content[0].text
         assert [p.name for p in (await client.list_prompts()).prompts] == ["reusable_code_guide", "fails"]
-        with pytest.raises(MCPError, match="the prompt fails failed inside its plugin: KeyError"):
+        with pytest.raises(MCPError, match=r"the prompt fails failed inside plugin 'fails' .*: KeyError"):
             await client.get_prompt("fails")
-        with pytest.raises(MCPError, match="the resource x://fails failed inside its plugin"):
+        with pytest.raises(MCPError, match=r"the resource x://fails failed inside plugin 'fails' .*: it answered str"):
             await client.read_resource("x://fails")
         assert not (await client.call_tool("execute_code", {"code": "1"})).is_error
     said = capsys.readouterr().err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -115,21 +115,27 @@ class Slots:
 
 
 class SlotSandbox:
-    """A sandbox that gives its slot back when it is closed. `blamed` names the executor if a method fails."""
+    """A sandbox that gives its slot back when it is closed. `blamed` names the executor if a method fails, `ends` if it
+    does not end."""
 
     def __init__(
-        self, sandbox: Sandbox, slots: Slots, principal: str, blamed: Callable[[str], AbstractContextManager[None]]
+        self,
+        sandbox: Sandbox,
+        slots: Slots,
+        principal: str,
+        blamed: Callable[[str], AbstractContextManager[None]],
+        ends: Callable[[str, Awaitable[ProgramResult]], Awaitable[ProgramResult]],
     ) -> None:
         self._sandbox = sandbox
         self._slots = slots
         self._principal = principal
-        self._blamed = blamed
+        self._blamed, self._ends = blamed, ends
         self._has_slot = True
 
     async def run(self, program: Program, door: Door) -> ProgramResult:
         """See `doorward.Sandbox.run`."""
         with self._blamed("run"):
-            return expected(ProgramResult, await self._sandbox.run(program, door))
+            return expected(ProgramResult, await self._ends("run", self._sandbox.run(program, door)))
 
     async def close(self) -> None:
         """See `doorward.Sandbox.close`."""

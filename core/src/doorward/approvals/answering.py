@@ -31,6 +31,8 @@ def answer(
     Returns: the request as it was. Raises: UnknownName if there is none (any more); InvalidArguments if it has an
     answer already, or offers no such scope; StateError.
     """
+    if not (isinstance(approve, bool) and isinstance(by, str) and isinstance(said, str)):  # "no" is no no
+        raise InvalidArguments("an answer is True or False, and texts say by whom and why")
     now = time.time() if now is None else now
     request = store.found(id, now)
     if request is None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from doorward.arguments.checked_schema import unfolded
 from doorward.data.values import plain
 from doorward.describe.signatures import parameter_names
+from doorward.model.errors import ServerError
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
@@ -76,16 +77,18 @@ class CheckedParameters:
 
     @cached_property
     def validator(self) -> Any:
-        """The compiled schema, as much of it as can be compiled."""
+        """The compiled schema, without patterns that cannot be compiled. Raises: ServerError."""
         import jsonschema_rs
 
-        parameters = self.function.parameters
-        schema = unfolded(parameters, self._definitions)
-        names_only = {**schema, "properties": dict.fromkeys(parameters.get("properties", {}), True)}
-        for candidate in (lambda: schema, lambda: _without_patterns(schema), lambda: names_only, lambda: True):
-            with contextlib.suppress(ValueError, RecursionError):  # a schema of the document may be invalid
-                return jsonschema_rs.Draft202012Validator(candidate(), validate_formats=False)
-        raise AssertionError  # `true` is a valid schema
+        schema = unfolded(self.function.parameters, self._definitions)
+        for clean in (False, True):
+            with contextlib.suppress(ValueError, RecursionError):  # a pattern may be of another dialect
+                checked = _without_patterns(schema) if clean else schema
+                return jsonschema_rs.Draft202012Validator(checked, validate_formats=False)
+        raise ServerError(
+            f"the schema of {self.function.qualified} cannot be read, so that its arguments cannot be checked",
+            hint="Tell the operator: `doorward compile --force` reads it again, and says what is wrong.",
+        )
 
 
 def _without_patterns(schema: Any) -> Any:

@@ -11,6 +11,9 @@ from doorward.describe.schemas import BYTES_SCHEMAS, Definitions, kinds
 CHECK_FUEL = 3000
 """Parts of a schema that arguments are checked against."""
 
+MAX_LEVELS = 60
+"""Levels of a schema that arguments are checked against: the checker reads no schema that is nested more deeply."""
+
 _SUBSCHEMA_KEYWORDS = {
     **dict.fromkeys(("properties", "patternProperties"), dict),
     **dict.fromkeys(("items", "additionalProperties"), Mapping),
@@ -24,21 +27,22 @@ _VALUE_KEYWORDS = {
 
 
 def unfolded(schema: Any, definitions: Definitions) -> Any:
-    """The schema without references, breadth first, and with `anyOf` for `oneOf`; where `CHECK_FUEL` ends, anything
-    goes.
+    """The schema without references, breadth first, and with `anyOf` for `oneOf`; where `CHECK_FUEL` ends, and below
+    `MAX_LEVELS`, anything goes. Nothing fits a reference to what is not there.
 
     Checking a value against alternatives that refer to one another takes time exponential in their depth: a document
     could stall the host that way. The API itself checks what is left out here.
     """
     root: dict[str, Any] = {}
-    todo = deque([(schema, root)])
+    todo = deque([(schema, root, 0)])
     fuel = CHECK_FUEL
     while todo:
-        node, out = todo.popleft()
+        node, out, level = todo.popleft()
         fuel -= 1
-        if node is False:
+        level += 1
+        if node is False or node is None:
             out["not"] = {}
-        if fuel < 0 or not isinstance(node, Mapping):
+        if fuel < 0 or level > MAX_LEVELS or not isinstance(node, Mapping):
             continue
         if node.get("format") in ("binary", "byte") and kinds(node) in (
             ["string"],
@@ -54,16 +58,17 @@ def unfolded(schema: Any, definitions: Definitions) -> Any:
             elif key == "$ref" and isinstance(value, str):
                 target: dict[str, Any] = {}
                 out.setdefault("allOf", []).append(target)
-                todo.append((definitions(value.removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~")), target))
+                name = value.removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~")
+                todo.append((definitions(name), target, level))
             elif key in _SUBSCHEMA_KEYWORDS and isinstance(value, _SUBSCHEMA_KEYWORDS[key]):
                 if isinstance(value, list):
                     parts: list[dict[str, Any]] = [{} for _ in value]
                     out[key] = [*out.get(key, []), *parts]
-                    todo.extend(zip(value, parts, strict=True))
+                    todo.extend((part, into, level) for part, into in zip(value, parts, strict=True))
                 elif _SUBSCHEMA_KEYWORDS[key] is dict:
                     out[key] = {name: {} for name in value}
-                    todo.extend((value[name], out[key][name]) for name in value)
+                    todo.extend((value[name], out[key][name], level) for name in value)
                 else:
                     out[key] = {}
-                    todo.append((value, out[key]))
+                    todo.append((value, out[key], level))
     return root

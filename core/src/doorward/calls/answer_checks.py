@@ -3,7 +3,7 @@ redaction."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from doorward.calls import answers
 from doorward.calls.artefacts import handle_to
 from doorward.calls.refusals import class_refused
+from doorward.data.frozen import frozen
 from doorward.data.headers import shown_headers
 from doorward.data.offload import done, is_large, off_loop
 from doorward.host.logs import log
@@ -18,6 +19,7 @@ from doorward.model.calls import Call, File, Reply
 from doorward.model.errors import DoorwardError, GuardRefused, PluginError, ServerError
 from doorward.model.functions import Function
 from doorward.plugins.failures import kind_of, said
+from doorward.plugins.hook_answers import Unfit, odd_part, unfit
 from doorward.plugins.result_changes import changed
 from doorward.secrets.scrubber import MAX_MESSAGE_CHARACTERS, Scope, redact_error
 
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
     from doorward.secrets.redaction import Redactor
     from doorward.secrets.store import Secrets
     from doorward.servers.registry import Servers
+
+_COMMON = frozenset((dict, list, str, int, float, bool, bytes, type(None)))
+"""The types of most answers."""
 
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
@@ -44,6 +49,7 @@ class AnswerChecks:
         self._plugins = plugins
         self._secrets = secrets
         self._withholding = withholding
+        self._guards = plugins.hook.guard_result.get_hookimpls
 
     async def reply(
         self, call: Call, reply: Reply, run: CallContext, scope: Scope, *, headers: bool
@@ -72,7 +78,8 @@ class AnswerChecks:
         result = self._changed(call, File(value, reply.type, reply.name) if isinstance(value, bytes) else value)
         if not isinstance(result, of):
             raise GuardRefused(f"{call.function.qualified}: a plugin made a {type(result).__name__} of a {of.__name__}")
-        self._guard(call, result.content if isinstance(value, bytes) and isinstance(result, File) else result)
+        if self._guards():
+            await self._guard(call, result.content if isinstance(value, bytes) and isinstance(result, File) else result)
         if isinstance(result, bytes):
             result = File(result, reply.type, reply.name)
         redactor, most = self._secrets.redactor(scope), run.program.limits.result_bytes
@@ -106,16 +113,18 @@ class AnswerChecks:
         await self._withhold_guess(call, answers.secrets_in(new, redactor), redactor)
         return {**arguments, **redactor.value(new)}
 
-    def of_source(self, call: Call, error: DoorwardError) -> DoorwardError:
+    async def of_source(self, call: Call, error: DoorwardError) -> DoorwardError:
         """An error that the source raised on purpose, as plugins leave it: it holds words of the upstream.
 
         Raises: GuardRefused.
         """
+        if not (isinstance(error.message, str) and isinstance(error.hint, (str, type(None)))):
+            return self.defect(call.function, Unfit(f"it raised {type(error).__name__} with a message that is no text"))
         error = self._changed(call, error)
-        if self._plugins.hook.guard_result.get_hookimpls():
+        if self._guards():
             more = {name: getattr(error, name, None) for name in ("hint", "status", "body")}
             said = {"error": error.message} | {name: part for name, part in more.items() if part is not None}
-            self._guard(call, said)
+            await self._guard(call, said)
         return error
 
     def _changed(self, call: Call, result: Any) -> Any:
@@ -124,9 +133,10 @@ class AnswerChecks:
         except PluginError as error:
             raise GuardRefused(f"{call.function.qualified}: {error}", hint=error.hint) from None
 
-    def _guard(self, call: Call, result: Any) -> None:
+    async def _guard(self, call: Call, result: Any) -> None:
+        result = await done(frozen, result, large=is_large(result))
         if (refusal := self._plugins.hook.guard_result(call=call, result=result)) is not None:
-            raise GuardRefused(f"{call.function.qualified}: {refusal}")
+            raise GuardRefused(f"{call.function.qualified}: {refusal.signed}")
 
     async def error(self, call: Call, raised: Exception, scope: Scope, language: str) -> DoorwardError:
         """The error that a program of this language gets for one that the source raised.
@@ -169,6 +179,33 @@ class AnswerChecks:
             raise await self._withholding.withheld(
                 call.principal, f"the answer of {call.function.qualified}", call.function.server
             )
+
+
+def reply_of(result: Any) -> Reply:
+    """What a source answered, as a reply. Raises: Unfit if it is nothing that a program could get."""
+    if type(result) in _COMMON:
+        return Reply(result)
+    reply = result if isinstance(result, Reply) else Reply(result)
+    if not _is_well_formed(reply):
+        raise Unfit(f"it answered Reply{odd_part(reply)}")
+    if isinstance(reply.value, (type, Reply, BaseException, Awaitable, Iterator, AsyncIterator)) or callable(
+        reply.value
+    ):
+        raise unfit(reply.value, "JSON, bytes or a Reply")
+    return reply
+
+
+def _is_well_formed(reply: Reply) -> bool:
+    """Whether what a source says of its answer has the types that it must have. (`odd_part` is slow.)"""
+    texts = isinstance(reply.type, str) and isinstance(reply.name, str) and isinstance(reply.link, str)
+    return (
+        texts
+        and isinstance(reply.left, str)
+        and (reply.next is None or isinstance(reply.next, Mapping))
+        and (reply.status is None or isinstance(reply.status, int))
+        and isinstance(reply.items, (tuple, list))
+        and isinstance(reply.headers, Mapping)
+    )
 
 
 def _inside(message: str) -> ServerError:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward.arguments import binding
-from doorward.calls.answer_checks import AnswerChecks
+from doorward.calls.answer_checks import AnswerChecks, reply_of
 from doorward.calls.files_of_calls import with_files
 from doorward.calls.function_lookup import FunctionLookup
 from doorward.calls.next_page import following
@@ -25,6 +25,7 @@ from doorward.model.decisions import ALLOWED, Decision, may_repeat
 from doorward.model.errors import DoorwardError, GuardRefused, LimitExceeded, Refused, SecretWithheld, ServerError
 from doorward.model.functions import Function
 from doorward.plans.answers import Answers
+from doorward.plugins.sealing import sealed
 from doorward.results.type_mismatches import type_mismatch
 from doorward.secrets.redaction import NO_SECRETS
 from doorward.secrets.scrubber import answers_of, redact_error
@@ -69,6 +70,7 @@ class Broker:
         self.withholding = Withholding(budgets.file)
         self._checks = AnswerChecks(catalog, servers, plugins, secrets, self.withholding)
         self._performing = Performing(servers, plugins, self._checks, approvals.logins, budgets)
+        self._hooked = plugins.manager.looks_at_calls()
         self.observed = SchemaInference(catalog)
         self.lacks = Answers(catalog, self.observed).lacks
 
@@ -120,8 +122,8 @@ class Broker:
             bind = partial(binding.bind, function, args, kwargs, self._catalog, program.language, plan=program.plan)
             bound = await done(bind, large=True) if large else bind()
             call = self._made(run, function, bound, link, place)
-            sent = len(await done(dump, bound, large=True) if large else in_one_piece(bound))
-            if sent > (most := program.limits.result_bytes):
+            written = await done(dump, bound, large=True) if large else in_one_piece(bound)
+            if (sent := len(written)) > (most := program.limits.result_bytes):
                 raise LimitExceeded(f"the arguments have {sent} bytes, more than {most}", hint="Send less at once.")
             asked, count = call, run.made
 
@@ -136,6 +138,7 @@ class Broker:
             def allow_again() -> None:
                 """After a person was waited for: all may have changed meanwhile."""
                 self._check_unchanged(function, run)
+                check_decided(asked, dump(asked.arguments), written)
                 allow()
 
             decision = allow()
@@ -150,6 +153,9 @@ class Broker:
             if decision.then == "confirm" and not (plan and plan.covers(made, decision)):
                 await self._confirm(run, call, made, decision)
                 allow_again()
+            if self._hooked:
+                check_decided(made, await done(dump, made.arguments, large=large), written)
+                sealed(call)
             if self.budgets.any:
                 await self.budgets.call(made, sent)
             self.reaches(call.principal, function.server)
@@ -160,8 +166,7 @@ class Broker:
             try:
                 out = True
                 result = await self._performing.perform(run, call, sent, allow_again)
-                reply = result if isinstance(result, Reply) else Reply(result)
-                reply, size, received = await self._checks.reply(call, reply, run, scope, headers=headers)
+                reply, size, received = await self._checks.reply(call, reply_of(result), run, scope, headers=headers)
             except SecretWithheld as withheld:
                 run.withhold(said := withheld)
                 raise
@@ -257,14 +262,16 @@ class Broker:
         program = run.program
         decision = self.permissions.decide(program, call, made - 1, size)
         if (refusal := self._plugins.hook.guard_call(call=call)) is not None:
-            raise GuardRefused(f"{call.function.qualified}: {refusal}")
+            raise GuardRefused(f"{call.function.qualified}: {refusal.signed}")
         if made > program.limits.calls:
             raise LimitExceeded(
                 f"a run may make {program.limits.calls} calls",
                 hint="Ask for more at once (pages, filters), or split the work into several runs.",
             )
         if call.time_left <= 0:
-            raise LimitExceeded("the run's time is over")
+            blocked = self._plugins.watch.since(program.deadline - program.limits.timeout)
+            hint = f"Do less in one run, or ask for a longer `timeout`. {blocked}"
+            raise LimitExceeded("the run's time is over", hint=hint.strip())
         return decision
 
     async def _confirm(self, run: CallContext, call: Call, made: Call, decision: Decision) -> None:
@@ -308,3 +315,12 @@ class Broker:
     def reaches(self, principal: str, server: str) -> None:
         """A program of a principal has called a server, perhaps before the start."""
         self._reached.setdefault(principal, set()).add(server)
+
+
+def check_decided(call: Call, now: bytes, decided: bytes) -> None:
+    """Refuse a call whose arguments are not those any more that were decided. Both come as JSON. Raises: Refused."""
+    if now != decided:
+        raise Refused(
+            f"{call.function.qualified}: its arguments have been changed since they were allowed",
+            hint="Tell the operator: a plugin changes the arguments of calls.",
+        )

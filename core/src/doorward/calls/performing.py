@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from doorward.host.logs import log
 from doorward.http.tracing import traced_by
 from doorward.model.errors import ApiError, DoorwardError, LimitExceeded, LoginRefused, RateLimited
-from doorward.plugins.failures import contained
+from doorward.plugins.cancellation import cancellable
+from doorward.plugins.failures import DOES_NOT_END, contained
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,9 +74,11 @@ class Performing:
             async with self._servers.using(call.function.server, call.principal) as source:
                 try:
                     with contained():
-                        return await self._traced(call, source) if self._traces else await source.call(call)
+                        if self._traces:
+                            return await self._traced(call, source)
+                        return await cancellable(source.call(call), partial(self._left, call))
                 except DoorwardError as error:
-                    raise self._checks.of_source(call, error) from None
+                    raise await self._checks.of_source(call, error) from None
         raise LimitExceeded(
             f"{call.function.qualified} did not answer before the run's time was over",
             hint="Ask it for less, or ask for a longer `timeout`.",
@@ -85,4 +90,13 @@ class Performing:
         if trace is not None:
             call.trace.update(trace.context)
         with traced_by(trace):
-            return await source.call(call)
+            return await cancellable(source.call(call), partial(self._left, call))
+
+    def _left(self, call: Call) -> None:
+        log.error(
+            "plugin_does_not_end",
+            plugin=self._servers.called(call.function.server),
+            function=call.function.qualified,
+            method="call",
+            hint=DOES_NOT_END,
+        )

@@ -16,6 +16,7 @@ from doorward.catalog import enhancements
 from doorward.catalog.empty_catalog import EMPTY_CATALOG
 from doorward.catalog.function_codec import Report, restored
 from doorward.catalog.joined_index import JoinedIndex, Outdated
+from doorward.catalog.seals import Seals
 from doorward.catalog.store import (
     Broken,
     CatalogReader,
@@ -51,10 +52,12 @@ class Catalog:
     """The functions that are kept in a store. Readers see a compile of another process at once, and never wait for it.
 
     If the stored catalog is removed, the old one is read until a new one in its place has as much: `lost` says that a
-    new one is needed, `there` makes it, and `turn_to` reads from it."""
+    new one is needed, `there` makes it, and `turn_to` reads from it. With `seals`, a function that this process has not
+    compiled itself is none."""
 
-    def __init__(self, store: CatalogStore) -> None:
+    def __init__(self, store: CatalogStore, seals: Seals | None = None) -> None:
         self._store = store
+        self.seals = seals
         self.drop, self.check, self.touched = store.drop, store.check, store.touched
         self.merge_observations, self.enhance = store.merge_observations, store.enhance
         self._broken = False
@@ -99,7 +102,14 @@ class Catalog:
         """Replace everything of a server: a reader sees the old or the new, a kill leaves the old. For threads.
 
         Raises: StateError, ConfigError."""
-        return write(self._store, server, compiled, fingerprint=fingerprint, settings=settings, ms=ms, scrub=scrub)
+        return write(
+            self._store, server, compiled, fingerprint=fingerprint, settings=settings, ms=ms, scrub=scrub,
+            seals=self.seals,
+        )  # fmt: skip
+
+    def trusts(self, server: str) -> bool:
+        """Whether what is stored of a server may be used."""
+        return self.seals is None or server in self.seals
 
     def replace_graph(self, server: str, graph: str) -> None:
         """Who gives what the functions of a server need, found out anew. For threads. Raises: StateError."""
@@ -180,6 +190,8 @@ class Catalog:
         row = self._reader.function(server, name)
         if not row and (meant := self.aliases(server).get(name)):
             return self.function(server, meant)
+        if row and self.seals is not None:
+            self.seals.check(server, ("function", row.name), row.record)
         return self._read(restored, *row) if row else None
 
     def _aliases(self, server: str) -> Mapping[str, str]:
@@ -198,6 +210,8 @@ class Catalog:
 
     def _definition(self, server: str, name: str) -> Schema | None:
         text = self._reader.definition(server, name)
+        if text is not None and self.seals is not None:
+            self.seals.check(server, ("definition", name), text)
         return self._read(from_json, text) if text is not None else None
 
     def _names(self, server: str, column: Literal["name", "original"] = "name") -> tuple[str, ...]:
@@ -246,6 +260,8 @@ class Catalog:
 
     def named(self, server: str) -> Iterator[Named]:
         """The names of a server's functions, with the ids and routes that they were made from."""
+        if self.seals is not None:
+            return iter(self.seals.names(server))
         return (Named(*names) for names in self._reader.named(server))
 
     def _segments(self, outdated: Collection[str]) -> Callable[[], Index | Outdated]:

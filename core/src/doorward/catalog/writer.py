@@ -6,10 +6,12 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 
 from doorward.catalog.enhancements import holds
 from doorward.catalog.function_codec import Report, as_json, scrubbed
 from doorward.catalog.schema_inference import lasts, with_observed
+from doorward.catalog.seals import Seals
 from doorward.catalog.store import CatalogStore, Contents, Row
 from doorward.data.clean_text import clean_compile
 from doorward.graph.producers import edges
@@ -29,6 +31,7 @@ def write(
     settings: str,
     ms: float,
     scrub: Callable[[str], str],
+    seals: Seals | None = None,
 ) -> Report:
     """Replace everything of a server. Every text is cleaned, whatever its origin, and passes `scrub`: a document may
     contain the credentials it was fetched with."""
@@ -54,7 +57,11 @@ def write(
         ],
     )
     rows = [row for row, *_ in contents.functions]
-    to.replace(contents, lasts(f for f, _ in functions), holds(rows, contents.definitions))
+    replace = partial(to.replace, contents, lasts(f for f, _ in functions), holds(rows, contents.definitions))
+    if seals is None:
+        replace()
+    else:
+        seals.store(contents, [f for f, _ in functions], replace)
     return report
 
 

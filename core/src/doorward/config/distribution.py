@@ -47,6 +47,12 @@ class Distribution(NamedTuple):
         return f"{self.branding.title or self.entry.name} ({self.given_by})"
 
     @property
+    def governs(self) -> bool:
+        """Whether it locks anything, requires a plugin or has a policy of its own: what that stands on must hold."""
+        manifest = self.manifest
+        return bool(self.locks.keys or manifest.required.plugins or manifest.policy.model_fields_set)
+
+    @property
     def servers(self) -> list[str]:
         """The servers that the distribution brings."""
         tables = (self.manifest.defaults, self.manifest.locked)

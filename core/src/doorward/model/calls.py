@@ -47,6 +47,7 @@ class Call:
     details: dict[str, str | float] = field(default_factory=dict, repr=False, compare=False)
     trace: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
     place: int = field(default=0, repr=False, compare=False)
+    _sealed: Call | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def key(self) -> str:

@@ -5,20 +5,26 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractContextManager, suppress
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import anyio
 
 from doorward.host.logs import log
 from doorward.model.errors import DoorwardError, PluginError
 from doorward.packages.index import PluginId
+from doorward.plugins.cancellation import cancellable
 from doorward.plugins.hook_answers import Unfit
 
 CLOSE_SECONDS = 30.0
 """Seconds that a driver may take to close what it has opened."""
 
+DOES_NOT_END = "It goes on when it is cancelled. Its author should let CancelledError pass."
+"""What is said of work that is left behind."""
+
+T = TypeVar("T")
 Method = Callable[[], Coroutine[Any, Any, None]]
 
 
@@ -64,11 +70,19 @@ class Failures:
         """
         return _Blamed(self, plugin, method, raising, about)
 
+    def ends(self, plugin: PluginId, method: str, work: Awaitable[T], *, patience: int = 1) -> Awaitable[T]:
+        """`work` of a plugin, which is left behind, and told of, if it does not end when it is cancelled."""
+        return cancellable(work, partial(self._left, plugin, method), patience)
+
+    def _left(self, plugin: PluginId, method: str) -> None:
+        about = {"plugin": plugin.name, "kind": plugin.kind, "distribution": plugin.given_by, "method": method}
+        log.error("plugin_does_not_end", **about, hint=DOES_NOT_END)
+
     async def closed(self, plugin: PluginId, driver: Any) -> None:
         """Close a driver. A failure is logged, and stops nobody."""
         try:
             with anyio.CancelScope(shield=True), anyio.fail_after(CLOSE_SECONDS), contained():
-                await driver.close()
+                await self.ends(plugin, "close", driver.close())
         except Exception as error:
             self.told(plugin, "close", error, event="close_failed")
 
@@ -126,7 +140,7 @@ async def limited(method: Method, seconds: float) -> None:
 
     async def work() -> None:
         with contained():
-            await method()
+            await cancellable(method(), lambda: None)
 
     task = asyncio.ensure_future(work())
     try:

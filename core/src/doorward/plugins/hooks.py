@@ -14,18 +14,25 @@ from doorward.model.decisions import Decision
 from doorward.model.errors import ConfigError, DoorwardError, PluginError
 from doorward.model.programs import Finding
 from doorward.packages.index import PluginId
+from doorward.plugins.block_watch import BlockWatch
 from doorward.plugins.failures import Failures, contained, failed
-from doorward.plugins.hook_answers import fitting, unfit
+from doorward.plugins.function_checks import check_changed
+from doorward.plugins.hook_answers import Answer, Refusal, Unfit, fitting, naming, unfit
 from doorward.plugins.hookspecs import ADDITIONS, OBSERVERS, SECONDS, SPECS
+from doorward.plugins.sealing import sealed
 from doorward.plugins.time_limit import within
+from doorward.plugins.traces import FollowedCall
+
+_GUARDS = ("guard_call", "guard_result")
+"""Hooks with one answer, which refuses."""
 
 
 class Hooks(pluggy.PluginManager):
     """pluggy's manager of all hooks: `hooks.hook.guard_call(call=…)`."""
 
-    def __init__(self, failures: Failures | None = None) -> None:
+    def __init__(self, failures: Failures | None = None, watch: BlockWatch | None = None) -> None:
         super().__init__("doorward")
-        self.failures = failures or Failures()
+        self.failures, self._watch = failures or Failures(), watch or BlockWatch()
         self.ids: dict[str, PluginId] = {}
         for spec in SPECS:
             self.add_hookspecs(spec)
@@ -45,32 +52,38 @@ class Hooks(pluggy.PluginManager):
                     self._isolate(implementation, caller.name, is_first)
         return registered
 
+    def looks_at_calls(self) -> bool:
+        """Whether any implementation is given calls."""
+        return any(
+            hook.spec and "call" in hook.spec.argnames and hook.get_hookimpls() for hook in vars(self.hook).values()
+        )
+
     def _isolate(self, implementation: Any, hook: str, is_first: bool) -> None:
-        if implementation.hookwrapper:
+        if explicit := bool(implementation.hookwrapper):  # of pluggy's old style, where a result is forced by its name
             implementation.function = _of_new_style(implementation.function)
             implementation.hookwrapper, implementation.wrapper = False, True
         plugin = self.ids[implementation.plugin_name]
         in_its_place = partial(_in_its_place, self.failures, plugin, hook)
+        read = partial(_read, self.failures, plugin, hook)
+        self._watch.know_method(plugin, implementation.function, hook)
         if implementation.wrapper:
-            implementation.function = _isolated_wrapper(implementation.function, in_its_place, hook, is_first)
+            implementation.function = _isolated_wrapper(
+                implementation.function, in_its_place, hook, read, is_first, lifts=explicit or hook not in _GUARDS
+            )
         elif inspect.iscoroutinefunction(implementation.function):
-            implementation.function = _isolated_later(implementation.function, in_its_place, hook)
+            ends = partial(self.failures.ends, plugin, hook)
+            implementation.function = _isolated_later(implementation.function, in_its_place, plugin, read, ends)
         else:
-            adding = plugin if hook in ADDITIONS else None
-            implementation.function = _isolated(implementation.function, in_its_place, hook, adding)
-
-
-class Answer(list[Any]):
-    """The objects that one plugin adds."""
-
-    plugin = PluginId("plugin", "a hook wrapper")
+            implementation.function = _isolated(implementation.function, in_its_place, hook, read)
+            if hook not in SECONDS:  # those are called in a thread
+                implementation.function = self._watch.timing(plugin, hook, implementation.function)
 
 
 class Waiting(Awaitable[Any]):
     """What an implementation that is `async def` will answer. Nothing of it runs before this is awaited."""
 
-    def __init__(self, ask: Callable[[], Awaitable[Any]]) -> None:
-        self._ask = ask
+    def __init__(self, ask: Callable[[], Awaitable[Any]], plugin: PluginId) -> None:
+        self._ask, self.plugin = ask, plugin
 
     def __await__(self) -> Generator[Any, Any, Any]:
         return self._ask().__await__()
@@ -92,75 +105,111 @@ def _in_its_place(failures: Failures, plugin: PluginId, hook: str, error: Except
         event = "observer_failed" if hook in OBSERVERS else "plugin_failed"
         why = failures.told(plugin, hook, error, event=event)
     if hook == "doctor_checks":
-        return [(str(why), False, "The log says why.")]
+        return Answer([(str(why), False, "The log says why.")], plugin)
     if hook in OBSERVERS + ADDITIONS:
         return None
     match hook:
         case "source_compiled":
             return why
         case "guard_program" if not is_its_own:
-            return [Finding(str(why), instead="Tell the operator: the log has the details")]
+            return Answer([Finding(str(why), instead="Tell the operator: the log has the details")], plugin)
         case "decide":
             return Decision("deny", str(plugin), str(why))
         case "guard_call" | "guard_result" if not is_its_own:
-            return str(why)
+            return Refusal(str(why), plugin)
     raise why from None
 
 
+def _read(failures: Failures, plugin: PluginId, hook: str, answer: Any) -> Any:
+    """What an implementation answered, checked, and with its name where that is of use. Raises: Unfit."""
+    found = fitting(hook, answer)
+    if found is None:
+        return None
+    if hook == "trace_call":
+        return FollowedCall(found, partial(failures.told, plugin, hook, event="observer_failed"))
+    return naming(hook, found, plugin)
+
+
 def _isolated(
-    run: Callable[..., Any], in_its_place: Callable[[Exception], Any], hook: str, adding: PluginId | None
+    run: Callable[..., Any],
+    in_its_place: Callable[[Exception], Any],
+    hook: str,
+    read: Callable[[Any], Any],
 ) -> Callable[..., Any]:
-    """An implementation whose failure does not reach the others. What a plugin is `adding` is marked with it."""
+    """An implementation whose failure does not reach the others."""
 
     def ask(*given: Any, **named: Any) -> Any:
         with contained():
-            return fitting(hook, run(*given, **named))
+            return read(run(*given, **named))
+
+    if hook == "source_compiled":
+        ask = _leaving_functions(ask)
 
     if hook in SECONDS:
         ask = within(SECONDS[hook], ask)
 
     def called(*given: Any, **named: Any) -> Any:
         try:
-            found = ask(*given, **named)
+            return ask(*map(sealed, given), **{name: sealed(value) for name, value in named.items()})
         except Exception as error:
-            found = in_its_place(error)
-        if adding is not None and found is not None:
-            found = Answer(found or ())
-            found.plugin = adding
-        return found
+            return in_its_place(error)
 
     return called
 
 
+def _leaving_functions(ask: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a hook that may change a list of functions: others get it, and it is stored."""
+
+    def asked(*given: Any) -> Any:
+        functions = next((each for each in given if isinstance(each, list)), [])
+        servers = {function.server for function in functions}
+        answer = ask(*given)
+        if functions:
+            check_changed(functions, servers)
+        return answer
+
+    return asked
+
+
 def _isolated_later(
-    run: Callable[..., Awaitable[Any]], in_its_place: Callable[[Exception], Any], hook: str
+    run: Callable[..., Awaitable[Any]],
+    in_its_place: Callable[[Exception], Any],
+    plugin: PluginId,
+    read: Callable[[Any], Any],
+    ends: Callable[[Awaitable[Any]], Awaitable[Any]],
 ) -> Callable[..., Waiting]:
     """The same for an implementation that is `async def`."""
 
-    def called(*given: Any, **named: Any) -> Waiting:
+    def called(*given: Any) -> Waiting:
         async def ask() -> Any:
             try:
                 with contained():
-                    return fitting(hook, await run(*given, **named))
+                    return read(await ends(run(*map(sealed, given))))
             except Exception as error:
                 return in_its_place(error)
 
-        return Waiting(ask)
+        return Waiting(ask, plugin)
 
     return called
 
 
 def _isolated_wrapper(
-    wrap: Callable[..., Any], in_its_place: Callable[[Exception], Any], hook: str, is_first: bool
+    wrap: Callable[..., Any],
+    in_its_place: Callable[[Exception], Any],
+    hook: str,
+    read: Callable[[Any], Any],
+    is_first: bool,
+    *,
+    lifts: bool,
 ) -> Callable[..., Any]:
     """The same for a wrapper: the implementations that it wraps are called anyway. The answer for its failure is added
-    to theirs, or replaces it if `is_first`."""
+    to theirs, or replaces it if `is_first`. `lifts`: None from it takes a refusal back; else it has forgotten it."""
 
-    def wrapped(*given: Any, **named: Any) -> Generator[None, Any, Any]:
+    def wrapped(*given: Any) -> Generator[None, Any, Any]:
         inside, mine, answers, raised = None, None, None, None
         try:
             with contained():
-                inside = wrap(*given, **named)
+                inside = wrap(*map(sealed, given))
                 next(inside)
         except Exception as error:
             inside, mine = None, in_its_place(error)
@@ -175,7 +224,11 @@ def _isolated_wrapper(
                         inside.throw(raised) if raised is not None else inside.send(answers)
                     raise RuntimeError("a hook wrapper yields once")
                 except StopIteration as end:
-                    return fitting(hook, end.value) if is_first else _all_fitting(hook, end.value)
+                    if not is_first:
+                        return _all_fitting(hook, end.value)
+                    if end.value is None and not lifts and (answers is not None or raised is not None):
+                        raise Unfit("it answered None in place of a refusal") from None
+                    return answers if end.value is answers else read(end.value)
             except Exception as error:
                 if error is not raised:
                     raised, mine = None, in_its_place(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -23,10 +24,11 @@ from doorward.model.executors import Executor
 from doorward.model.functions import Function
 from doorward.model.version import PLUGIN_API
 from doorward.packages.index import GROUPS, Entry, Index, PluginId, near_group
+from doorward.plugins.block_watch import BlockWatch
 from doorward.plugins.checks import PROTOCOLS, driver_faults, hook_faults
 from doorward.plugins.failures import Failures, contained, said
-from doorward.plugins.hook_answers import DECLARED, answers_many, conforming
-from doorward.plugins.hooks import Answer, Hooks
+from doorward.plugins.hook_answers import DECLARED, Answer, answers_many, conforming
+from doorward.plugins.hooks import Hooks
 from doorward.plugins.install_hints import to_install
 from doorward.plugins.lifetimes import HookPlugin, Lifetimes
 from doorward.plugins.tables import TABLE_OF, require_tables
@@ -51,8 +53,8 @@ class Plugins:
     def __init__(self, index: Index) -> None:
         self.index = index
         self._drivers, self._ids = cache(self._driver), cache(self._id)
-        self.failures = Failures()
-        self.manager = Hooks(self.failures)
+        self.failures, self.watch = Failures(), BlockWatch()
+        self.manager = Hooks(self.failures, self.watch)
         self._hook_plugins: list[HookPlugin] = []
         self.lifetimes = Lifetimes(self._hook_plugins, self.failures)
 
@@ -90,6 +92,7 @@ class Plugins:
             faults = driver_faults(kind, loaded)
         if faults:
             raise PluginError(f"{entry.id} {'; '.join(faults)}", hint=f"Upgrade {entry.distribution}.")
+        self.watch.know(entry.id, loaded, entry.point.module)
         return loaded
 
     def id(self, kind: str, name: str) -> PluginId:
@@ -129,9 +132,15 @@ class Plugins:
         self, kind: str, name: str, context: Any, raising: type[DoorwardError] = PluginError, **about: str
     ) -> Any:
         """A plugin, made with its context. Raises: `raising`."""
-        driver = self.driver(kind, name)
+        driver, id, began = self.driver(kind, name), self.id(kind, name), time.monotonic()
         with self.blamed(kind, name, "its constructor", raising, **about):
-            made = driver(context)
+            try:
+                made = driver(context)
+            except DoorwardError as error:
+                if kind == "plugin" and id.given_by not in f"{error} {error.hint}":
+                    error.add_note(f"The {id} says so.")
+                raise
+            self.watch.timed(id, "its constructor", began)
             return conforming(PROTOCOLS[kind][0], made) if kind in PROTOCOLS else made
 
     def blamed(
@@ -147,12 +156,7 @@ class Plugins:
         """
         for name in reversed(names):  # pluggy calls the plugin first that was registered last
             entry = self._entry("plugin", name)
-            try:
-                plugin = make(name, self.driver("plugin", name))
-            except DoorwardError as error:
-                if entry.given_by not in f"{error} {error.hint}":
-                    error.add_note(f"The {entry.id} says so.")
-                raise
+            plugin = make(name, self.driver("plugin", name))
             with self.blamed("plugin", name, "its class"):
                 faults = hook_faults(plugin, DECLARED, answers_many)
             if faults:
@@ -204,7 +208,8 @@ class Plugins:
                 with contained():
                     found.append(use(answer))
             except Exception as error:
-                self.failures.told(answer.plugin if isinstance(answer, Answer) else Answer.plugin, hook, error)
+                who = answer.plugin if isinstance(answer, Answer) else PluginId("plugin", "a hook wrapper")
+                self.failures.told(who, hook, error)
         return found
 
     def change(self, server: str, functions: list[Function]) -> None:
@@ -216,9 +221,6 @@ class Plugins:
         for failure in self.hook.source_compiled(server=server, functions=functions):
             if isinstance(failure, DoorwardError):
                 raise failure
-        if odd := next((each for each in functions if not isinstance(each, Function)), None):
-            who = " or ".join(str(self.manager.ids[n.plugin_name]) for n in self.hook.source_compiled.get_hookimpls())
-            raise PluginError(f"{who} left {type(odd).__name__} among the functions in source_compiled")
 
     def resolve_secret(self, scheme: str, name: str) -> str | None:
         """The answer of a plugin for `${scheme:name}`.

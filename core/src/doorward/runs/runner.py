@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +25,10 @@ from doorward.model.errors import (
     Unsupported,
 )
 from doorward.model.outcomes import Outcome, Waiting
-from doorward.model.programs import Failure, Finding, Kind, Program, ProgramResult
+from doorward.model.programs import Failure, Finding, Program, ProgramResult
 from doorward.plans.change_set import ChangeSet
 from doorward.plugins.failures import kind_of
+from doorward.plugins.hook_answers import Answer
 from doorward.programs import program_text, script_tokens
 from doorward.programs.languages import is_script
 from doorward.results import outcome_text
@@ -100,6 +101,8 @@ class Runs:
             refused = await self._guard(program, run, notes)
             if refused:
                 ended = ProgramResult(error=refused)
+            elif run.clock.now() > program.deadline:  # a guard has blocked everything
+                ended = ProgramResult(error=failure(self._late(program), type="TimeoutError"))
             else:
                 self._plugins.hook.run_started(program=program)
                 ended = await self._execute(program, run, session)
@@ -126,10 +129,10 @@ class Runs:
                 with run.clock.until(program.deadline) as scope:
                     found = await answer
                 if scope.cancelled_caught:
-                    return failure(_late(program), type="TimeoutError")
+                    return failure(_late_guard(answer, program), type="TimeoutError")
             for finding in found or ():
                 if finding.refuse and not refusal:
-                    refusal = _refusal(finding)
+                    refusal = _refusal(finding, found)
                 else:
                     where = f"line {finding.line}: " if finding.line else ""
                     notes.append(f"{where}{finding.message}. {finding.instead}".strip())
@@ -166,7 +169,7 @@ class Runs:
                     if run.suspension.awaited:
                         await run.suspend()
                         return ProgramResult(suspended=True)
-                    late = _late(program)
+                    late = self._late(program)
                     if session and session.dead:
                         late.hint = gone(late.hint)
                     return ProgramResult(error=failure(late, type="TimeoutError"))
@@ -220,7 +223,7 @@ class Runs:
                     value = changes.value(ended.value) if changes else ended.value
                     read = await done(read_value, value, redactor, readable, large=is_large(value))
                 if scope.cancelled_caught:
-                    error = failure(_late(program), type="TimeoutError")
+                    error = failure(self._late(program), type="TimeoutError")
             except (LimitExceeded, InvalidArguments) as raised:
                 error = failure(raised)
         if refusal := await self._withheld(program, run, found | read.secrets):
@@ -257,6 +260,14 @@ class Runs:
         left = tuple(file for file in run.left() if file.bytes)  # an empty file was only opened
         return Outcome(False, error=error, artefacts=left, ms=_ms_since(started), **common)
 
+    def _late(self, program: Program) -> LimitExceeded:
+        """The error of a run that took too long. Whoever kept it waiting is named."""
+        blocked = self._plugins.watch.since(program.deadline - program.limits.timeout)
+        return LimitExceeded(
+            f"the run took more than {program.limits.timeout:g} s",
+            hint=f"Do less in one run, or ask for a longer `timeout`. {blocked}".strip(),
+        )
+
     async def _withheld(self, program: Program, run: RunContext, found: set[int]) -> DoorwardError | None:
         """The reason to show nothing of a run: it made a credential, was answered one that it had written, or this
         happened to its principal too often, perhaps in another run meanwhile."""
@@ -290,10 +301,12 @@ def _waiting(run: RunContext) -> Waiting:
     return waiting(id, awaited[0][0], what, run.suspension.until)
 
 
-def _refusal(finding: Finding) -> Failure:
-    kind: Kind = "program" if finding.error else "guard"
-    error, hint = finding.error or "GuardRefused", finding.instead or None
-    return Failure(kind, error, finding.message, finding.line, hint=hint)
+def _refusal(finding: Finding, answer: Sequence[Finding]) -> Failure:
+    if finding.error:
+        return Failure("program", finding.error, finding.message, finding.line, hint=finding.instead or None)
+    who = f"({answer.plugin})" if isinstance(answer, Answer) and str(answer.plugin) not in finding.message else ""
+    hint = f"{finding.instead} {who}".strip() or None
+    return Failure("guard", "GuardRefused", finding.message, finding.line, hint=hint)
 
 
 def _defect(run: RunContext, error: Exception) -> ProgramResult:
@@ -310,10 +323,11 @@ def _without_value(program: Program, run: RunContext, outcome: Outcome) -> Itera
         yield "the program has no value: set `result`, or end with an expression"
 
 
-def _late(program: Program) -> LimitExceeded:
+def _late_guard(answer: Any, program: Program) -> LimitExceeded:
+    who = getattr(answer, "plugin", "a guard")
     return LimitExceeded(
-        f"the run took more than {program.limits.timeout:g} s",
-        hint="Do less in one run, or ask for a longer `timeout`.",
+        f"{who} did not answer in guard_program within {program.limits.timeout:g} s, the time of the run",
+        hint="Tell the operator. The program has not begun.",
     )
 
 

@@ -59,7 +59,8 @@ def recover(servers: Servers, catalog: Catalog) -> None:
     """Use servers again that failed here, if another process has compiled them since, as `doorward compile` does."""
     with suppress(StateError):
         for name in given_up(servers):
-            if (report := catalog.report(module_name(name))) and report.settings == servers.fingerprint(name):
+            report = catalog.report(module_name(name)) if catalog.trusts(module_name(name)) else None
+            if report and report.settings == servers.fingerprint(name):
                 del servers.broken[name]
 
 
@@ -90,6 +91,8 @@ class BackgroundRefresh:
         self._changed: set[str] = set()
         self._told = anyio.Event()
         servers.changed = self._has_changed
+        if catalog.seals is not None:
+            catalog.seals.altered = lambda module: self._has_changed(servers.modules.get(module, module))
 
     def _has_changed(self, name: str) -> None:
         self._changed.add(name)

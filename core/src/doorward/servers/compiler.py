@@ -20,6 +20,7 @@ from doorward.host.logs import log
 from doorward.model.drivers import Source
 from doorward.model.errors import DoorwardError, ServerError, StateError
 from doorward.model.functions import Compiled
+from doorward.plugins.function_checks import checked
 from doorward.plugins.hook_answers import expected
 from doorward.plugins.manager import Plugins
 from doorward.secrets.scrubber import answers_of
@@ -102,7 +103,11 @@ class Compiler:
         """The servers that have no compile under the present configuration among these: the `settings` of compiles, by
         module name."""
         servers = self._servers
-        return [name for module, name in servers.modules.items() if compiled.get(module) != servers.fingerprint(name)]
+        return [
+            name
+            for module, name in servers.modules.items()
+            if compiled.get(module) != servers.fingerprint(name) or not self._catalog.trusts(module)
+        ]
 
     async def _in_turn(self, name: str, force: bool, dry_run: bool) -> Report | None:
         servers, settings = self._servers, self._servers.fingerprint(name)
@@ -122,9 +127,10 @@ class Compiler:
                 if name in servers.configured:  # else it was removed meanwhile
                     servers.drop(name, error)
             except DoorwardError as error:
-                if before and before.settings == settings and reading:  # the document cannot be read for the moment
+                last = before if reading and self._catalog.trusts(module_name(name)) else None
+                if last and last.settings == settings:  # the document cannot be read for the moment
                     servers.keep_last(name, error)
-                    return before
+                    return last
                 servers.drop(name, error)
             except Exception as error:  # a defect of one source must not stop the others
                 if name not in servers.configured:  # removed meanwhile
@@ -139,21 +145,18 @@ class Compiler:
     async def _compiled(self, name: str, source: Source, settings: str, before: Report | None, dry_run: bool) -> Report:
         """Compile and store one server, unless nothing has changed since `before`. Returns: the report."""
         module = module_name(name)
-        blamed = partial(
-            self._plugins.blamed,
-            "source",
-            self._servers.configured[name].settings.source,
-            raising=Crashed,
-            server=name,
-        )
+        source_name = self._servers.configured[name].settings.source
+        blamed = partial(self._plugins.blamed, "source", source_name, raising=Crashed, server=name)
+        ends = partial(self._plugins.failures.ends, self._plugins.id("source", source_name))
         with blamed("fingerprint"):
-            fingerprint = expected(str, await source.fingerprint())
+            fingerprint = expected(str, await ends("fingerprint", source.fingerprint()))
         unchanged = before and (before.fingerprint, before.settings) == (fingerprint, settings)
-        if before and unchanged and not self._catalog.lost:
+        if before and unchanged and not self._catalog.lost and self._catalog.trusts(module):
             return before
         started = time.perf_counter()
         with blamed("compile"):
-            found = expected(Compiled, await source.compile())
+            found = expected(Compiled, await ends("compile", source.compile()))
+            found = await anyio.to_thread.run_sync(checked, found, module, self._servers.called(module))
         compiled = await self._narrowed(name, await anyio.to_thread.run_sync(clean_compile, found))
         ms = (time.perf_counter() - started) * 1000
         if dry_run:

@@ -11,6 +11,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _MODULE_OF = {
+    "AdditionConformance": "conformance.additions",
+    "ApprovalChannelConformance": "conformance.approvals",
     "ArtefactStoreConformance": "artefact_stores",
     "AuthConformance": "conformance.auths",
     "CacheConformance": "conformance.caches",
@@ -29,6 +31,7 @@ _MODULE_OF = {
     "LessonStoreConformance": "lesson_stores",
     "ObserverConformance": "conformance.observers",
     "Request": "conformance.echo",
+    "ResultChangeConformance": "conformance.result_changes",
     "SearchViewConformance": "conformance.search_views",
     "SecretSchemeConformance": "conformance.secret_schemes",
     "SourceConformance": "conformance.sources",
@@ -57,6 +60,8 @@ if TYPE_CHECKING:
     from doorward_testing.command_line import StartDoorward as StartDoorward
     from doorward_testing.command_line import ended as ended
     from doorward_testing.commands import Commands as Commands
+    from doorward_testing.conformance.additions import AdditionConformance as AdditionConformance
+    from doorward_testing.conformance.approvals import ApprovalChannelConformance as ApprovalChannelConformance
     from doorward_testing.conformance.auths import AuthConformance as AuthConformance
     from doorward_testing.conformance.caches import CacheConformance as CacheConformance
     from doorward_testing.conformance.commands import CommandConformance as CommandConformance
@@ -66,6 +71,7 @@ if TYPE_CHECKING:
     from doorward_testing.conformance.guards import GuardConformance as GuardConformance
     from doorward_testing.conformance.hooks import call_of as call_of
     from doorward_testing.conformance.observers import ObserverConformance as ObserverConformance
+    from doorward_testing.conformance.result_changes import ResultChangeConformance as ResultChangeConformance
     from doorward_testing.conformance.search_views import SearchViewConformance as SearchViewConformance
     from doorward_testing.conformance.secret_schemes import SecretSchemeConformance as SecretSchemeConformance
     from doorward_testing.conformance.sources import SourceConformance as SourceConformance

@@ -67,8 +67,10 @@ class Commands:
     def run(
         self, words: Iterable[str], environ: Mapping[str, str], folder: Path, places: Iterable[str] = ()
     ) -> subprocess.CompletedProcess[str]:
-        """Run `doorward COMMAND …` in a folder, with no variables but these, and an empty standard input. `places`: where
-        it finds modules first, as by PYTHONPATH."""
+        """Run `doorward COMMAND …` in a folder, with no variables but these, and an empty standard input.
+
+        `places`: where it finds modules first, as by PYTHONPATH.
+        """
         words, places = [*words], [*places]
         if not hasattr(os, "fork"):
             command = [*self._python, "-m", "doorward", *words]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -27,8 +28,8 @@ _NAMED = {
 }  # fmt: skip
 """Functions whose last argument may be an object of named ones."""
 
-MEET_SECONDS = 60.0
-"""How long `calc.meet` waits for the other calls."""
+MEET_SECONDS = 10.0
+"""How long `calc.meet` waits for the next of the other calls."""
 
 
 class Door:
@@ -140,10 +141,13 @@ class Door:
         for number, meeting in self._meetings.items():
             if self._met >= number:
                 meeting.set()
-        try:
-            await asyncio.wait_for(complete.wait(), MEET_SECONDS)
-        except TimeoutError:
-            raise LimitExceeded(f"only {self._met} of {others} calls came at the same time") from None
+        there = 0
+        while not complete.is_set() and there < self._met:
+            there = self._met
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(complete.wait(), MEET_SECONDS)
+        if not complete.is_set():
+            raise LimitExceeded(f"only {self._met} of {others} calls came at the same time")
         return others
 
     def print(self, text: str) -> bool:
@@ -186,5 +190,10 @@ class LastFirst(Door):
         if len(self._waiting) == 3:
             for one in reversed(self._waiting):
                 one.set_result(None)
-        await mine
+        there = 0
+        while not mine.done() and there < len(self._waiting):
+            there = len(self._waiting)
+            await asyncio.wait([mine], timeout=MEET_SECONDS)
+        if not mine.done():
+            raise LimitExceeded(f"only {len(self._waiting)} of 3 calls came at the same time")
         return kwargs

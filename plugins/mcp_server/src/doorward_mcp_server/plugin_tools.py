@@ -4,6 +4,7 @@ one, or Doorward itself, offers."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -25,15 +26,17 @@ class Additions:
 
     def tools(self) -> dict[str, RawTool]:
         """The tools by name, sorted: the order of plugins does not matter."""
-        return self._found("mcp_tools", RawTool, lambda raw: _of(t.Tool, raw.tool).name)
+        return self._found("mcp_tools", RawTool, lambda raw: _of(t.Tool, raw.tool).name, "call", t.CallToolResult)
 
     def prompts(self) -> dict[str, RawPrompt]:
         """The prompts by name."""
-        return self._found("mcp_prompts", RawPrompt, lambda raw: _of(t.Prompt, raw.prompt).name)
+        return self._found(
+            "mcp_prompts", RawPrompt, lambda raw: _of(t.Prompt, raw.prompt).name, "get", t.GetPromptResult
+        )
 
     def resources(self) -> dict[str, RawResource]:
         """The resources, by URI or by template."""
-        return self._found("mcp_resources", RawResource, _uri)
+        return self._found("mcp_resources", RawResource, _uri, "read", t.ReadResourceResult)
 
     def listed(self, kind: type[t.Resource | t.ResourceTemplate]) -> list[Any]:
         """The resources, or the templates."""
@@ -53,9 +56,16 @@ class Additions:
         """Let plugins add handlers."""
         self._plugins.hook.mcp_server(server=server, changed=changed)
 
-    def _found(self, hook: str, kind: type[Raw], name: Callable[[Raw], str]) -> dict[str, Raw]:
+    def _found(
+        self, hook: str, kind: type[Raw], name: Callable[[Raw], str], method: str, answers: type[Any]
+    ) -> dict[str, Raw]:
         def named(answer: Any) -> list[tuple[str, Raw]]:
-            return [(name(raw), raw) for raw in answer or () if isinstance(raw, kind)]
+            whose = str(getattr(answer, "plugin", "its plugin"))
+            return [
+                (name(raw), replace(raw, **{method: Handler(getattr(raw, method), whose, answers)}))
+                for raw in answer or ()
+                if isinstance(raw, kind)
+            ]
 
         found: dict[str, Raw] = {}
         for pairs in self._plugins.each(hook, named):
@@ -83,18 +93,35 @@ class PluginTools:
         return await of_plugin(f"the tool {raw.tool.name}", raw.call, ctx, params.arguments or {})
 
 
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """What a plugin runs for what it has added: `whose` it is, and what it `answers`, unless it asks for more."""
+
+    run: Callable[..., Awaitable[Any]]
+    whose: str
+    answers: type[Any]
+
+    async def __call__(self, *given: Any) -> Any:
+        return await self.run(*given)
+
+
 async def of_plugin(what: str, answer: Callable[..., Awaitable[Any]], *given: Any) -> Any:
     """The answer of a plugin's own code. Raises: MCPError and DoorwardError as the plugin raised them; ServerError in
-    place of any other exception."""
+    place of any other exception, and of an answer of another type."""
+    handler = answer if isinstance(answer, Handler) else Handler(answer, "its plugin", object)
+    hint = "Tell the operator: the log has the details."
     try:
-        return await answer(*given)
+        found = await handler(*given)
     except (MCPError, DoorwardError):
         raise
     except Exception as error:
-        whose = f"{getattr(answer, '__module__', '')}.{getattr(answer, '__qualname__', type(answer).__qualname__)}"
-        log.exception("plugin_failed", what=what, function=whose)
-        hint = "Tell the operator: the log has the details."
-        raise ServerError(f"{what} failed inside its plugin: {type(error).__name__}", hint=hint) from None
+        log.exception("plugin_failed", what=what, plugin=handler.whose)
+        raise ServerError(f"{what} failed inside {handler.whose}: {type(error).__name__}", hint=hint) from None
+    if not isinstance(found, (handler.answers, t.InputRequiredResult)):
+        why = f"it answered {type(found).__name__}, not {handler.answers.__name__}"
+        log.error("plugin_failed", what=what, plugin=handler.whose, why=why)
+        raise ServerError(f"{what} failed inside {handler.whose}: {why}", hint=hint)
+    return found
 
 
 def _uri(raw: RawResource) -> str:

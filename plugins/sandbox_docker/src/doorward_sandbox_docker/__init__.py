@@ -21,8 +21,7 @@ from doorward_sandbox_docker.settings import DockerSettings
 if TYPE_CHECKING:
     from docker import APIClient
 
-    from doorward_sandbox_docker.container import Container
-    from doorward_sandbox_docker.image import Image
+    from doorward_sandbox_docker.container import Container, Image
 
 
 class DockerExecutor(JailExecutor[DockerSettings]):

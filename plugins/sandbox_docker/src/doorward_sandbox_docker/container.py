@@ -6,6 +6,7 @@ import contextlib
 import secrets
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from doorward import ExecutorError, Limits, log
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from docker import APIClient
 
     from doorward_sandbox_docker.engine import Engine
-    from doorward_sandbox_docker.image import Image
     from doorward_sandbox_docker.settings import DockerSettings
 
 _BASE_BYTES, _PACKAGES_BYTES, _MARGIN_BYTES = 48 * 2**20, 512 * 2**20, 16 * 2**20
@@ -34,6 +34,18 @@ _RUNTIME_PROCESSES = 16
 """Processes and threads that a runtime needs to start a container; the container's limit counts them too."""
 ULIMITS = [{"Name": "nofile", "Soft": 1024, "Hard": 8192}, {"Name": "core", "Soft": 0, "Hard": 0}]
 """A program keeps the soft limit; the relay raises its own to the hard one (`doorward_jail.inside.relay`)."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """What an image's name meant when it was checked; the name may be given to another one later.
+
+    `volumes`: folders for which the engine makes places on its disk, writable and without bounds, unless something else
+    is mounted there.
+    """
+
+    id: str
+    volumes: tuple[str, ...]
 
 
 def options(

@@ -13,14 +13,13 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from doorward import ExecutorError
 
-from doorward_sandbox_docker.container import ULIMITS
+from doorward_sandbox_docker.container import ULIMITS, Image
 from doorward_sandbox_docker.engine import BUILD, place
 
 if TYPE_CHECKING:
@@ -46,18 +45,6 @@ def named(settings: DockerSettings) -> str:
     """The configured name of the image; else a name derived from the settings, so that no project
     changes another's image."""
     return settings.image or f"doorward-sandbox:{recipe(settings)[:12]}"
-
-
-@dataclass(frozen=True)
-class Image:
-    """What an image's name meant when it was checked; the name may be given to another one later.
-
-    `volumes`: folders for which the engine makes places on its disk, writable and without bounds, unless something else
-    is mounted there.
-    """
-
-    id: str
-    volumes: tuple[str, ...]
 
 
 def checked(client: APIClient, settings: DockerSettings) -> Image:

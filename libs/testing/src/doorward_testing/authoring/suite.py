@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,12 @@ from doorward_testing.authoring.subprocesses import Answered, Place, usable
 
 SUITE_SECONDS = 900.0
 """How long all tests may take."""
+
+TEST_SECONDS = 150.0
+"""How long one of them may take."""
+
+END_SECONDS = 5.0
+"""How long the process may take to end when the tests are over: a thread that a test has left would keep it."""
 
 MAX_FAILURES = 20
 """Failed tests that are told."""
@@ -60,6 +68,7 @@ def tested(candidate: Candidate, place: Place) -> Iterator[Found]:
 def _words(tests: Path) -> list[str]:
     """A command line of pytest that leaves nothing behind, and answers to our own plugin."""
     ours = ["-p", "doorward_testing.authoring.suite", "--doorward-answer", "ANSWER"]
+    ours += ["--doorward-seconds", f"{TEST_SECONDS:g},{END_SECONDS:g}"]
     return ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", *ours, str(tests)]
 
 
@@ -87,8 +96,10 @@ def _ended(check: str, answered: Answered) -> Iterator[Found]:
 class _Answer:
     """A plugin of pytest that writes down how tests end."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, seconds: str) -> None:
         self.file = file
+        self._of_test, self._of_end = map(float, seconds.split(","))
+        self._limit: threading.Timer | None = None
         self.counts: dict[str, Any] = {"passed": 0, "skipped": 0, "failed": []}
 
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -101,8 +112,30 @@ class _Answer:
         if report.failed:
             self.counts["failed"].append((report.nodeid or "the tests", _why(report)))
 
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._give(self._of_test, nodeid, f"did not end within {self._of_test:g} s; what follows was not run")
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        if self._limit is not None:
+            self._limit.cancel()
+
     def pytest_sessionfinish(self) -> None:
         self.file.write_text(json.dumps(self.counts), encoding="utf-8")
+
+    def pytest_unconfigure(self) -> None:
+        self._give(self._of_end, "the tests", "are over, and their process did not end: one has left a thread")
+
+    def _give(self, seconds: float, what: str, why: str) -> None:
+        """End this process if it is still busy with something after these seconds."""
+
+        def end() -> None:
+            self.counts["failed"].append((what, why))
+            self.file.write_text(json.dumps(self.counts), encoding="utf-8")
+            os._exit(1)
+
+        self._limit = threading.Timer(seconds, end)
+        self._limit.daemon = True
+        self._limit.start()
 
 
 def _why(report: Any) -> str:
@@ -112,7 +145,10 @@ def _why(report: Any) -> str:
 
 def pytest_addoption(parser: Any) -> None:
     parser.addoption("--doorward-answer", type=Path)
+    parser.addoption("--doorward-seconds")
 
 
 def pytest_configure(config: Any) -> None:
-    config.pluginmanager.register(_Answer(config.getoption("--doorward-answer")))
+    config.pluginmanager.register(
+        _Answer(config.getoption("--doorward-answer"), config.getoption("--doorward-seconds"))
+    )

@@ -138,7 +138,7 @@ def _told_of() -> list[tuple[str, dict[str, Any]]]:
 def _parts(given: dict[str, Any]) -> list[Any]:
     """What of it could be changed."""
     parts = [given.get("program"), given.get("call"), given.get("outcome")]
-    names = ("params", "arguments", "value")
+    names = ("code", "params", "arguments", "value", "printed", "ok")
     return [
         dict(v) if hasattr(v, "items") else v for p in parts for n in names if (v := getattr(p, n, None)) is not None
     ]

@@ -80,10 +80,10 @@ class Entrance:
             return PlainTextResponse("Method Not Allowed", 405, {"Allow": "GET, HEAD"})
         try:
             status, headers, body = await self._pages[scope["path"]].answer(dict(Headers(scope=scope)))
+            return Response(bytes(body), int(status), dict(headers))
         except Exception as error:
             log.warning("page_failed", path=scope["path"], error=type(error).__name__)
             return PlainTextResponse("Internal Server Error", 500)
-        return Response(body, status, dict(headers))
 
     async def _named(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app({**scope, PRINCIPAL: scope["user"].access_token.subject}, receive, send)
