@@ -72,6 +72,7 @@ _EXPORTS = {
     "config.settings": ("Config",),
     "describe.signatures": ("signature",),
     "data.clean_text": ("clean_text",),
+    "data.wording": ("first_sentence",),
     "model.calls": ("Call", "CallRecord", "File", "Reply"),
     "model.functions": ("Compiled", "Function", "Schema", "Skipped", "Suggestion"),
     "model.outcomes": ("ARTEFACT_URI", "Artefact", "Outcome"),
@@ -125,6 +126,7 @@ if TYPE_CHECKING:
     from doorward.data.quoting import quoted as quoted
     from doorward.data.quoting import status as status
     from doorward.data.retry_after import retry_after as retry_after
+    from doorward.data.wording import first_sentence as first_sentence
     from doorward.describe.signatures import signature as signature
     from doorward.gateway import Gateway as Gateway
     from doorward.host.addresses import PRIVATE_ADDRESS as PRIVATE_ADDRESS

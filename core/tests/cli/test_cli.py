@@ -589,6 +589,42 @@ class Post(Weather):
         return call.arguments
 
 
+class Shop(Post):
+    """Takes values of all kinds."""
+
+    async def compile(self) -> Compiled:
+        order = {"type": "object", "required": ["sku"], "properties": {"sku": {"type": "string"}}}
+        properties = {
+            "order": {"anyOf": [order, {"type": "null"}]},
+            "orders": {"type": "array", "items": order},
+            "count": {"type": "integer", "maximum": 100},
+            "code": {"type": "string", "maxLength": 3},
+            "level": {"enum": [1, 2]},
+        }
+        return Compiled([Function(self.name, "send", "send", parameters={"type": "object", "properties": properties})])
+
+
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [
+        ('order={"sku": 5}', "argument order.sku: expected str, got int 5"),
+        ('order={"nested": {}}', "argument order: needs 'sku'"),
+        ("orders=[{}]", "argument orders[0]: needs 'sku'"),
+        ("order=[1]", "argument order: expected dict | None, got a list of 1"),
+        ("count=500", "argument count: 500 is greater than the maximum of 100"),
+        ("code=1234", 'argument code: "1234" is longer than 3 characters'),
+        ("level=3", "argument level: expected one of 1, 2, got int 3"),
+        ("count=many", "argument count: expected int, got str 'many'"),
+    ],
+)
+def test_a_call_with_json_that_does_not_fit(cli: Cli, doorward_host: Any, word: str, says: str) -> None:
+    """It is told what is wrong inside the value, and not that it is text."""
+    doorward_host.install("source", "shop", Shop)
+    doorward_host.write('[servers.shop]\nsource = "shop"\n')
+    ended = cli("call", "shop.send", word)
+    assert (ended.code, says in ended.err) == (1, True), ended.err
+
+
 def test_call_with_a_file(cli: Cli, doorward_host: Any) -> None:
     """`@FILE` is any file, with its name, where the function takes one; elsewhere its text."""
     doorward_host.install("source", "post", Post)

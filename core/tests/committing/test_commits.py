@@ -162,6 +162,39 @@ result = seen
     assert writes() == [("add_station", {"city": "Oslo"}), ("tag", {"id": 1, "tag": "first"})]
 
 
+@pytest.mark.parametrize(("guessed", "classes"), [(True, ""), (False, 'read = ["weather.station"]')])
+async def test_what_is_no_documented_read_is_planned_and_committed_as_one(
+    doorward_host: Any, writes: Any, monkeypatch: Any, guessed: bool, classes: str
+) -> None:
+    """A read by a guess, and one by the operator's word: made by the plan, made again to compare, and withheld where
+    it needs what is not known."""
+    compile_stations = Stations.compile
+
+    async def compile_otherwise(self: Stations) -> Any:
+        compiled = await compile_stations(self)
+        functions = [
+            replace(each, read_only=False, guessed_read=guessed) if each.name == "station" else each
+            for each in compiled.functions
+        ]
+        return replace(compiled, functions=functions)
+
+    monkeypatch.setattr(Stations, "compile", compile_otherwise)
+    code = """
+first = await weather.station(id=7)
+made = await weather.add_station(city="Oslo")
+seen = await weather.station(id=made["id"])
+result = [first["id"], seen["id"]]
+"""
+    async with doorward_host.gateway(f'{CONFIG}[plans]\nignore = ["seen"]\n[policy.classes]\n{classes}\n') as gate:
+        outcome = await gate.execute(code, mode="plan")
+        assert outcome.plan.counts == {"weather.add_station": 1}
+        assert writes() == [("station", {"id": 7})]
+        done = await gate.plans.commit(outcome.plan.id)
+        assert (done.value, done.error) == ([7, 103], None)
+    asked = [("station", {"id": 7}), ("station", {"id": 7})]
+    assert writes() == [*asked, ("add_station", {"city": "Oslo"}), ("station", {"id": 103})]
+
+
 @pytest.mark.parametrize(
     ("argument", "why"),
     [

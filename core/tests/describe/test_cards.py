@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from doorward.describe.cards import class_names, describe, describe_class
-from doorward.describe.signatures import MAX_CARD_CHARS
+from doorward.describe.signatures import MAX_CARD_CHARS, parameter_lines
 from doorward.describe.unions import value_of
 from doorward.model.functions import Function
 from doorward_testing.cards import faults
@@ -123,6 +123,61 @@ def test_what_is_asked_for_has_whole_descriptions() -> None:
     text = describe_class(one, many.get, "Set") or ""
     assert text.count("MUST be added") == 40
     assert len(text) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        ({"type": "integer", "minimum": 1, "maximum": 100}, "int,  # 1 to 100"),
+        ({"type": "integer", "minimum": 0}, "int,  # at least 0"),
+        ({"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 5}, "float | None,  # at most 5, more than 0"),
+        ({"type": "integer", "maximum": 2**31 - 1, "multipleOf": 5}, "int,  # a multiple of 5"),
+        ({"type": "string", "pattern": "^[A-Z]{3}$", "description": "A code"}, "str,  # A code (matches ^[A-Z]{3}$)"),
+        ({"type": "string", "maxLength": 1, "format": "uuid"}, "str,  # at most 1 character; uuid"),
+        ({"type": "string", "minLength": 3, "maxLength": 3}, "str,  # 3 characters"),
+        ({"type": "string", "pattern": "a" * 90}, "str,  # matches a long pattern"),
+        (
+            {"type": "array", "minItems": 1, "items": {"type": "string", "maxLength": 9}},
+            "list[str],  # at least 1 item; at most 9 characters",
+        ),
+        ({"type": "string", "minLength": 0, "maxLength": True, "minimum": 3}, "str,"),
+    ],
+)
+def test_limits_are_in_the_comment_of_a_parameter(schema: dict[str, Any], told: str) -> None:
+    """Whatever the checks of a call refuse by a limit can be read before, in each language, and in the error."""
+    taking, definitions = function(record("x", x=schema, y={"type": "boolean"})), dict[str, Any]()
+    assert f"    x: {told}\n" in described(taking, definitions)
+    comment = told.partition("  # ")[2]
+    assert comment in describe(taking, definitions.get, module="api", language="typescript")
+    inside = function(record("body", body=record("x", x=schema)))
+    assert told.partition(",")[0] in described(inside, definitions)
+    assert comment in described(inside, definitions)
+    assert comment in "".join(parameter_lines(taking, definitions.get, ["x"]))
+
+
+def test_limits_of_a_result_are_not_told() -> None:
+    """They would only cost room: nobody has to keep to them."""
+    card = described(function(record(), record(x={"type": "string", "maxLength": 9})), {})
+    assert "characters" not in card
+
+
+def test_the_first_and_required_are_described_before_others() -> None:
+    """Where there is no room to say something of everything, it is said of the first ones, and of what is required."""
+    about = "So is it said of this field alone."
+    fields = {f"field_{i}": STRING | {"description": about} for i in range(60)}
+    card = described(function(record("body", body=record("field_59", **fields))), {})
+    lines = [line for line in card.splitlines() if line.startswith("    field_")]
+    described_ones = [about[:20] in line for line in lines]
+    assert "field_59: Required[str]" in lines[0]
+    assert described_ones == sorted(described_ones, reverse=True)
+    assert True in described_ones
+    assert False in described_ones
+    parameters = {f"field_{i}": STRING | {"description": about * 3} for i in range(50)}
+    card = described(function(record("field_49", **parameters)), {})
+    lines = [line for line in card.splitlines() if line.startswith("    field_")]
+    described_ones = [about[:20] in line for line in lines]
+    assert lines[0].startswith("    field_49: str,  #")
+    assert described_ones == sorted(described_ones, reverse=True)
 
 
 def test_limits_are_told_in_a_tight_card() -> None:

@@ -56,6 +56,46 @@ def test_nothing_is_said_of_answers() -> None:
     assert found(*plain)["get_person_movie_credits", "person_id"][0] == "get_search_person"
 
 
+ITEM = {"type": "object", "properties": {"id": ID, "name": {"type": "string"}, "folder_id": ID}}
+
+
+@pytest.mark.parametrize(
+    ("producer", "consumer"),
+    [
+        (("GET /tv/{series_id}", "series_id"), ("POST /tv/{tv_id}/rate", "tv_id")),
+        (("GET /tv/{series_id}.json", "series_id"), ("POST /tv/{tv_id}/rate", "tv_id")),
+        (("GET /projects/{project_id_or_key}", "project_id_or_key"), ("GET /projects/{project_id}/mail", "project_id")),
+        (
+            ("GET /projects/{project_name_or_id}/logs", "project_name_or_id"),
+            ("PUT /projects/{project_id}", "project_id"),
+        ),
+        (("GET /application_fees/{id}", "id"), ("POST /application_fees/{fee}/refunds", "fee")),
+    ],
+)
+def test_who_needs_the_same_id_gives_none(producer: tuple[str, str], consumer: tuple[str, str]) -> None:
+    """Whatever it is called there: what is picked by its id does not tell that id."""
+    known = found(function("get", *producer, returns=ITEM), function("use", *consumer))
+    assert known.get(("use", consumer[1]), []) == []
+
+
+def test_who_needs_another_id_gives_one() -> None:
+    """What is picked by its id tells those of others, and its own where a name or one of two fields is known."""
+    known = found(
+        function("get_file", "GET /files/{file_id}", "file_id", returns=ITEM),
+        function("put_folder", "PUT /folders/{folder_id}", "folder_id"),
+        function("get_user", "GET /users/{username}", "username", returns=PEOPLE["properties"]["results"]["items"]),
+        function("put_user", "PUT /users/{user_id_or_name}", "user_id_or_name"),
+    )
+    assert known["put_folder", "folder_id"] == ["get_file"]
+    assert known["put_user", "user_id_or_name"] == ["get_user"]
+
+
+def test_reads_by_a_guess_give_ids() -> None:
+    """A search by POST is where an id comes from."""
+    search = Function("s", "filter", route="POST /flows/filter", returns=PEOPLE, guessed_read=True)
+    assert found(search, function("get_flow", "GET /flows/{id}", "id"))["get_flow", "id"] == ["filter"]
+
+
 def test_a_thing_is_known_by_its_schema() -> None:
     """`$ref`s and the names of fields say what an object is, however deep it lies; the nearest is the surest."""
     artist = {

@@ -9,6 +9,7 @@ from doorward import Function, LimitExceeded, Planned
 from doorward.data.planned import PLANNED_KEY, planned, planned_in
 from doorward.plans import change_set
 from doorward.plans.change_set import Change, ChangeSet, is_as_planned
+from doorward.policy.effects import Effects
 
 READ = Function("api", "get", read_only=True)
 WRITE = Function("api", "create")
@@ -28,6 +29,13 @@ def test_writes_are_withheld_in_their_order() -> None:
         ("api.delete", "destructive"),
     ]
     assert found.counts() == {"api.create": 1, "api.delete": 1}
+
+
+def test_what_is_a_read_by_a_guess_is_made_unless_the_operator_says_otherwise() -> None:
+    """A plan goes by what functions do, as conventions and `[policy.classes]` say."""
+    asks = Function("api", "search", guessed_read=True)
+    assert ChangeSet().withhold(asks, {"words": "a"}) is None
+    assert ChangeSet(effect_of=Effects({"write": ["api.search"]}).of).withhold(asks, {"words": "a"}) == Planned(1)
 
 
 def test_there_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:

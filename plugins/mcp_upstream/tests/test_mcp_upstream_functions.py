@@ -132,6 +132,31 @@ def test_annotations_say_what_a_tool_may_change(hints: Any, promised: tuple[bool
     assert (function.read_only, function.destructive, function.idempotent) == promised
 
 
+@pytest.mark.parametrize(
+    ("name", "description", "destroys"),
+    [
+        ("read_query", "Execute a SELECT query on the database", False),
+        ("query", "Run a read-only SQL query", False),
+        ("list_tables", "List all tables", False),
+        ("readFile", "Read the contents of a file.", False),
+        ("write_query", "Execute an INSERT, UPDATE, or DELETE query", True),
+        ("query", "Run an SQL statement, SELECT or other", True),
+        ("get_or_create", "Gets a label", True),
+        ("read_mail", "Reads a mail, and marks it as read", True),
+        ("fetch", "Fetches a page", True),
+        ("x", "", True),
+    ],
+)
+def test_a_tool_that_says_that_it_reads_does_not_destroy(name: str, description: str, destroys: bool) -> None:
+    """Where no annotation says it: its text does, and nothing in it speaks of more. It is a write all the same."""
+    (function,) = compiled(
+        "s", [{"name": name, "description": description, "inputSchema": {"type": "object"}}]
+    ).functions
+    assert (function.read_only, function.destructive, function.idempotent) == (False, destroys, False)
+    hinted = {"name": name, "description": description, "inputSchema": {}, "annotations": {"destructiveHint": True}}
+    assert compiled("s", [hinted]).functions[0].destructive
+
+
 def test_references_of_both_drafts() -> None:
     """CONTRACT: SRC-20."""
     schema = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import io
+import json
 import os
 import tarfile
 import time
@@ -13,6 +14,7 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 from doorward import ConfigError, ServerContext
+from doorward.arguments.binding import bind
 from doorward.describe import cards, signatures
 from doorward_openapi import OpenAPI
 from doorward_openapi.document.document import decompress, parse
@@ -29,6 +31,7 @@ SINGLE = (
     if os.environ.get("DOORWARD_SPECS")
     else []
 )
+ARCHIVES = ["digitalocean-multifile", "readme-oas-examples", "oai-learn-examples", "redocly-3.2"]
 METHODS = {"get", "put", "post", "delete", "options", "head", "patch", "trace", "query"}
 
 
@@ -73,6 +76,90 @@ def cards_are_short_python(made):
     assert [fault for text in texts for fault in faults(text)] == []
     ast.parse(signatures.stub(some[:20], made.definitions.get))
     assert sum(len(text.encode()) > 2400 for text in texts) <= max(2, 0.05 * len(texts))
+
+
+@needs_specs
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("path", SINGLE, ids=lambda p: p.name)
+async def test_openapi_examples_are_taken(path):
+    """The example on the card of each function passes the checks of a call; at most one function in 100 has none, as
+    nothing short fits."""
+    made = await compiled(path)
+    assert count_without_example(made) <= 0.01 * len(made.functions)
+
+
+def count_without_example(made):
+    """How many functions have no example. Raises: InvalidArguments if one has a wrong one."""
+    catalog, without = Definitions(made.definitions), 0
+    for function in made.functions:
+        last = cards.describe(function, made.definitions.get, module="api").splitlines()[-1]
+        if not last.startswith("result = "):
+            without += 1
+            continue
+        call = ast.parse(last.removeprefix("result = "), mode="eval").body
+        bind(function, (), {word.arg: ast.literal_eval(word.value) for word in call.keywords}, catalog)
+    return without
+
+
+class Definitions:
+    """What `bind` asks of a catalog."""
+
+    def __init__(self, definitions):
+        self._definitions = definitions
+
+    def definition(self, server, name):
+        return self._definitions.get(name)
+
+
+async def test_openapi_examples_of_a_small_document_are_taken(tmp_path):
+    """Whatever a document says of a key: it is on the card and in the example, or not required. What it gives as
+    examples is not used where it does not fit."""
+    incident = {
+        "type": "object",
+        "required": ["type", "title", "service", "urgency"],
+        "properties": {
+            "type": {"type": "string", "enum": ["incident"]},
+            "title": {"type": "string", "maxLength": 8, "example": "The server is on fire."},
+            "service": {
+                "allOf": [
+                    {"$ref": "#/components/schemas/Reference"},
+                    {"properties": {"type": {"enum": ["service_reference"]}}},
+                ]
+            },
+            "urgency": {"type": "integer", "minimum": 3, "maximum": 5, "example": "high"},
+        },
+    }
+    reference = {
+        "allOf": [
+            {
+                "type": "object",
+                "properties": {
+                    "id": {"type": "string", "readOnly": True},
+                    "type": {"type": "string"},
+                    "key": {"type": "string", "pattern": "^P[A-Z0-9]{6}$"},
+                },
+            },
+            {"type": "object", "required": ["type", "id", "key"]},
+        ]
+    }
+    body = {"content": {"application/json": {"schema": {"type": "object", "required": ["incident"],
+            "properties": {"incident": incident}}}}}  # fmt: skip
+    document = {
+        "openapi": "3.0.3",
+        "info": {"title": "t", "version": "1"},
+        "servers": [{"url": "https://api.example.com"}],
+        "paths": {"/incidents": {"post": {"operationId": "create_incident", "requestBody": body}}},
+        "components": {"schemas": {"Reference": reference}},
+    }
+    path = tmp_path / "api.json"
+    path.write_text(json.dumps(document))
+    made = await compiled(path)
+    assert count_without_example(made) == 0
+    card = cards.describe(made.functions[0], made.definitions.get, module="api")
+    service = '"service": {"type": "service_reference", "key": "P111111"}'
+    assert card.endswith(f'incident={{"type": "incident", "title": "title", {service}, "urgency": 3}})')
+    assert "    id:" not in card
 
 
 @needs_specs
@@ -180,21 +267,35 @@ async def test_openapi_github_is_fast():
     assert time.process_time() - started < 2
 
 
-@needs_specs
-@pytest.mark.parametrize("name", ["digitalocean-multifile", "readme-oas-examples", "oai-learn-examples", "redocly-3.2"])
-async def test_openapi_archives(name, tmp_path):
-    """Documents of several files, small examples of each feature and OpenAPI 3.2 compile; what is skipped says why."""
+def unpacked(name, folder):
+    """The documents of an archive: each as it is parsed, and its file."""
     raw = decompress((SPECS / f"{name}.tar.zst").read_bytes(), name)
     with tarfile.open(fileobj=io.BytesIO(raw)) as archive:
-        archive.extractall(tmp_path, filter="data")
-    roots = [p for p in tmp_path.rglob("*") if p.suffix in (".json", ".yaml", ".yml")]
+        archive.extractall(folder, filter="data")
+    roots = [p for p in folder.rglob("*") if p.suffix in (".json", ".yaml", ".yml")]
     if name == "digitalocean-multifile":
         roots = [p for p in roots if p.name == "DigitalOcean-public.v2.yaml"]
-    functions = 0
     for path in roots:
         document = parse(path.read_bytes(), path.name)
-        if not isinstance(document, dict) or not {"openapi", "swagger"} & document.keys():
-            continue
+        if isinstance(document, dict) and {"openapi", "swagger"} & document.keys():
+            yield document, path
+
+
+@needs_specs
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ARCHIVES)
+async def test_openapi_examples_of_archives_are_taken(name, tmp_path):
+    """The same of the documents in archives, some of which contradict themselves."""
+    found = [await compiled(path) for _, path in unpacked(name, tmp_path)]
+    assert sum(map(count_without_example, found)) <= 0.02 * sum(len(made.functions) for made in found)
+
+
+@needs_specs
+@pytest.mark.parametrize("name", ARCHIVES)
+async def test_openapi_archives(name, tmp_path):
+    """Documents of several files, small examples of each feature and OpenAPI 3.2 compile; what is skipped says why."""
+    functions = 0
+    for document, path in unpacked(name, tmp_path):
         made = await compiled(path)
         items = [i for i in (document.get("paths") or {}).values() if isinstance(i, dict) and "$ref" not in i]
         wanted = sum(len(METHODS & i.keys()) + len(i.get("additionalOperations", ())) for i in items)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from doorward.access.patterns import is_wild
 from doorward.access.rules import Rules, matches, selected
-from doorward.model.decisions import ALLOWED, Decision
+from doorward.model.decisions import ALLOWED, Decision, Effect, effect
 from doorward.model.errors import DoorwardError, InvalidArguments
 from doorward.model.functions import Function
 from doorward.model.names import some
@@ -174,9 +174,10 @@ def tables(loaded: Loaded) -> dict[str, Rules]:
     return found
 
 
-def wanted(function: Function, settings: ServerSettings) -> bool:
-    """Whether the configuration of its server keeps a function."""
-    if settings.read_only and not function.read_only:
+def wanted(function: Function, settings: ServerSettings, effect_of: Callable[[Function], Effect] = effect) -> bool:
+    """Whether the configuration of its server keeps a function. What the operator says that it does (`effect_of`) can
+    make a write of a read here, and no read of a write."""
+    if settings.read_only and not effect(function) == effect_of(function) == "read":
         return False
     if settings.include is not None and not selected(function, settings.include):
         return False

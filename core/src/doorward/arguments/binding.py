@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward.arguments.checked_parameters import CheckedParameters, checked_parameters
-from doorward.arguments.validation_messages import Mistakes, mistakes, of_null
+from doorward.arguments.validation_messages import Mistakes, is_of_another_type, mistakes, of_null
 from doorward.data.json_writing import exceeds
 from doorward.data.near_names import nearest
 from doorward.data.planned import planned_in
@@ -78,6 +78,11 @@ def bind(
 def fits(function: Function, name: str, value: Any, catalog: Catalog) -> bool:
     """Whether a value is valid for this parameter of the function."""
     return checked_parameters(function, catalog).fits(name, value)
+
+
+def takes_text(function: Function, name: str, text: str, catalog: Catalog) -> bool:
+    """Whether this parameter may be text: what is wrong with that one, if anything, is not its type."""
+    return not any(map(is_of_another_type, checked_parameters(function, catalog).errors(name, text)))
 
 
 def _mistakes(

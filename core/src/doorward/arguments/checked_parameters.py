@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import OrderedDict
 from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from doorward.arguments.checked_schema import unfolded
 from doorward.data.values import plain
+from doorward.describe import checked_schema
 from doorward.describe.signatures import parameter_names
 from doorward.model.errors import ServerError
 
@@ -65,8 +64,12 @@ class CheckedParameters:
 
     def fits(self, name: str, value: Any) -> bool:
         """Whether a value is valid for a parameter."""
+        return not self.errors(name, value)
+
+    def errors(self, name: str, value: Any) -> list[Any]:
+        """The errors of jsonschema_rs about the value of a parameter."""
         errors = self.validator.iter_errors({name: value})
-        return not any(list(error.instance_path)[:1] == [name] for error in errors)
+        return [error for error in errors if list(error.instance_path)[:1] == [name]]
 
     def valid(self, arguments: Mapping[str, Any]) -> bool:
         """Whether arguments, which may hold bytes, are valid. JSON Schema sees bytes as text."""
@@ -78,22 +81,9 @@ class CheckedParameters:
     @cached_property
     def validator(self) -> Any:
         """The compiled schema, without patterns that cannot be compiled. Raises: ServerError."""
-        import jsonschema_rs
-
-        schema = unfolded(self.function.parameters, self._definitions)
-        for clean in (False, True):
-            with contextlib.suppress(ValueError, RecursionError):  # a pattern may be of another dialect
-                checked = _without_patterns(schema) if clean else schema
-                return jsonschema_rs.Draft202012Validator(checked, validate_formats=False)
+        if (found := checked_schema.validator(self.function.parameters, self._definitions)) is not None:
+            return found
         raise ServerError(
             f"the schema of {self.function.qualified} cannot be read, so that its arguments cannot be checked",
             hint="Tell the operator: `doorward compile --force` reads it again, and says what is wrong.",
         )
-
-
-def _without_patterns(schema: Any) -> Any:
-    """The schema without regular expressions: dialects differ, and one that does not compile must not disable the
-    other checks."""
-    if isinstance(schema, Mapping):
-        return {k: _without_patterns(v) for k, v in schema.items() if not (k == "pattern" and isinstance(v, str))}
-    return [_without_patterns(v) for v in schema] if isinstance(schema, list) else schema

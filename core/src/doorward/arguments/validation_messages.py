@@ -68,6 +68,16 @@ def of_null(error: Any, arguments: Mapping[str, Any]) -> bool:
     return error.instance is None and inside and error.kind.name in ("type", "enum", "const")
 
 
+def is_of_another_type(error: Any) -> bool:
+    """Whether the mistake is the type of a value as a whole, whichever alternative is meant."""
+    if error.kind.name in ("anyOf", "oneOf"):
+        alternatives = getattr(error.kind, "context", None) or ()
+        return bool(alternatives) and all(any(map(is_of_another_type, errors)) for errors in alternatives)
+    if _is_tag(error):
+        return not any(isinstance(option, type(error.instance)) for option in _options(error))
+    return bool(error.kind.name == "type")
+
+
 def _place(error: Any, known: Known) -> Sequence[Any]:
     """The place that a mistake is about. For one unknown or missing name it is the parameter that was meant."""
     names = [] if error.instance_path else _names(error)

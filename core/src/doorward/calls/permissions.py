@@ -111,7 +111,7 @@ class Permissions:
     def _is_included(self, function: Function) -> bool:
         """Whether the configuration still includes a function, which may have been compiled under an earlier one."""
         settings = self._settings(function)
-        return settings is None or wanted(function, settings)
+        return settings is None or wanted(function, settings, self._servers.effect_of)
 
     def _settings(self, function: Function) -> ServerSettings | None:
         name = self._servers.modules.get(function.server)

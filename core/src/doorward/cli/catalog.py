@@ -167,8 +167,8 @@ def call(
 ) -> None:
     """Call one function through the door: credentials, policy, guards and limits apply.
 
-    A VALUE is JSON if it parses as such and fits the parameter, else text; @FILE is the content of a file, whatever it
-    holds where the function takes a file. The result is printed as JSON.
+    A VALUE is JSON if it parses as such and fits the parameter, or if that takes no text; else text; @FILE is the
+    content of a file, whatever it holds where the function takes a file. The result is printed as JSON.
     """
     from doorward.cli.run import made
 
@@ -192,7 +192,7 @@ async def _call(
     """The result, all of its bytes (if `whole`), whether it is a file, and notes on the files within it, which are
     saved in `folder`."""
     async with project.gateway(only=[name]) as gate:
-        from doorward.arguments.binding import fits
+        from doorward.arguments.binding import fits, takes_text
         from doorward.arguments.files import takes_file
         from doorward.model.principals import LOCAL
 
@@ -200,7 +200,11 @@ async def _call(
         values = {
             key: _file(text[1:])
             if text.startswith("@") and takes_file(function, key)
-            else parsed(text, partial(fits, function, key, catalog=gate.catalog))
+            else parsed(
+                text,
+                partial(fits, function, key, catalog=gate.catalog),
+                partial(takes_text, function, key, catalog=gate.catalog),
+            )
             for key, text in texts.items()
         }
         result = await gate.call(function.qualified, given | values)

@@ -236,8 +236,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         click.echo(click.wrap_text(last, width, start, indent) or start)
 
 
-def parsed(text: str, fits: Callable[[Any], bool]) -> Any:
-    """The value of `name=TEXT`: parsed as JSON if that `fits`, else the text itself; `@FILE` is a file's content."""
+def parsed(text: str, fits: Callable[[Any], bool], takes_text: Callable[[str], bool] = lambda text: True) -> Any:
+    """The value of `name=TEXT`: parsed as JSON if that `fits`, else the text itself, unless that cannot be meant;
+    `@FILE` is a file's content."""
     if text.startswith("@"):
         try:
             text = Path(text[1:]).read_text(encoding="utf-8")
@@ -247,7 +248,7 @@ def parsed(text: str, fits: Callable[[Any], bool]) -> Any:
         value = json.loads(text, parse_constant=_no_constant)
     except ValueError:
         return text
-    return value if fits(value) else text
+    return value if fits(value) or not takes_text(text) else text
 
 
 def pairs(items: Sequence[str]) -> dict[str, str]:

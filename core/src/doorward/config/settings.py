@@ -135,7 +135,9 @@ class ServerSettings(Settings):
         description="Each principal has credentials of their own here: their own login, their own token exchanged, "
         "`${principal:…}`",
     )
-    read_only: bool = Field(False, description="Leave out every function that may change something")
+    read_only: bool = Field(
+        False, description="Leave out every function that may change something; reads by a guess stay"
+    )
     include: list[str] | None = Field(
         None, description='Names, original ids, "tag:…" or "GET /path/**"; wildcards work'
     )

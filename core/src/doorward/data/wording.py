@@ -24,7 +24,13 @@ PYTHON_TYPES = {
 }
 """Types of JSON and their names in Python."""
 
-_SENTENCE = re.compile(r"(?<!\be\.g)(?<!\bi\.e)[.!?] ")
+_ABBREVIATIONS = ("e.g", "i.e", "eg", "ie", "cf", "vs", "approx", "incl", "resp")
+_UNFINISHED = re.compile(rf"[\s(\[,;:]+(?i:{'|'.join(map(re.escape, _ABBREVIATIONS))})\.?,?$")
+_SENTENCE_END = re.compile(
+    "".join(rf"(?<!\b(?i:{re.escape(each)}))" for each in _ABBREVIATIONS)
+    + r"[.!?]\s+(?=[^\sa-z])|\n\s*\n|\n(?=\s*[-*#])"
+)
+"""After a sentence, a paragraph, or what introduces a list; not after "e.g."."""
 
 _MAX_NAMES_CHARACTERS = 200
 """Characters for the names of the fields that did not fit."""
@@ -37,8 +43,15 @@ def clean(text: Any, limit: int) -> str:
     line = " ".join("".join(c if c.isprintable() else " " for c in clean_text(text[: 4 * limit])).split())
     if len(line) <= limit and len(text) <= 4 * limit:
         return line
-    ends = [match.end() for match in _SENTENCE.finditer(line, limit // 3, limit - 1)]
-    return f"{line[: ends[-1]]}…" if ends else f"{line[: limit - 1].rsplit(' ', 1)[0]}…"[:limit]
+    ends = [match.end() for match in _SENTENCE_END.finditer(line, limit // 3, limit) if match.end() < limit]
+    return f"{line[: ends[-1]]}…" if ends else f"{_UNFINISHED.sub('', line[: limit - 1].rsplit(' ', 1)[0])}…"[:limit]
+
+
+def first_sentence(text: str) -> tuple[str, str]:
+    """The first sentence of a text, or what stands before its first empty line or list, and the rest."""
+    if (end := _SENTENCE_END.search(text)) is None:
+        return text, ""
+    return text[: end.end()].rstrip(), text[end.end() :].strip()
 
 
 def commented(code: str, about: str, note: str, mark: str = "#") -> str:
@@ -47,7 +60,7 @@ def commented(code: str, about: str, note: str, mark: str = "#") -> str:
     return f"{code}  {mark} {comment}" if comment else code
 
 
-def literal(value: Any, limit: int = 60, nesting: int = 4) -> str | None:
+def literal(value: Any, limit: int = 60, nesting: int = 8) -> str | None:
     """A JSON value as Python writes it; `None` if that would be longer than `limit`."""
     text: str | None = None
     match value:

@@ -21,6 +21,7 @@ from doorward.data.wording import (
 )
 from doorward.describe.classes import Above, Class, Classes, Field
 from doorward.describe.dialect import PYTHON, Dialect
+from doorward.describe.limits import in_words
 from doorward.describe.schemas import MAX_NESTING, Reader, kinds, listed, strings, table, variants
 from doorward.describe.unions import union, value_of
 from doorward.model.functions import Schema
@@ -137,6 +138,8 @@ class Types:
     def _one(self, kind: str, schema: Schema, name: str, hint: str, nesting: int) -> str:
         if kind == "object":
             return self._object(schema, name, hint, nesting)
+        if self.sending and (limits := in_words(schema, kind)):
+            self._notes[limits] = limits
         if kind == "array":
             parts = [*listed(schema.get("prefixItems"), 20), *([schema["items"]] if table(schema.get("items")) else [])]
             hint = hint if self.sending or self._level else f"{hint}Item"
@@ -250,9 +253,7 @@ class Types:
         room = made.reserved + self._classes.room - around
         lines = [fields[key].line for key in keys]
         if size(lines) > room:
-            lines = [fields[key].bare for key in keys]
-            if any(fields[key].about for key in keys):
-                self.is_shortened = self.is_crowded = True
+            lines = self._first_described([fields[key] for key in keys], room)
         if size(lines) > room:
             self._classes = before
             room = made.reserved + self._classes.room - around
@@ -267,6 +268,19 @@ class Types:
         text = "\n".join(filter(None, [start, *body, end]))
         self._classes.room += made.reserved - len(text) - 2
         return text
+
+    def _first_described(self, fields: Sequence[Field], room: int) -> list[str]:
+        """The lines of fields, with as many descriptions, from the first one on, as there is room for."""
+        lines = [each.bare for each in fields]
+        left = room - size(lines)
+        for place, each in enumerate(fields):
+            left -= len(each.line) - len(each.bare)
+            if left < 0:
+                lacks = any(each.about for each in fields[place:])
+                self.is_shortened, self.is_crowded = self.is_shortened or lacks, self.is_crowded or lacks
+                break
+            lines[place] = each.line
+        return lines
 
     def _as_many(self, keys: Sequence[str], line: Callable[[str], str], room: int, least: int) -> list[str]:
         """The lines of as many fields as there is room for, without classes; then the names of the other fields."""

@@ -16,13 +16,15 @@ from doorward.describe.annotations import Types
 from doorward.describe.classes import Above
 from doorward.describe.dialect import PYTHON, Dialect
 from doorward.describe.dialects import dialect_of
+from doorward.describe.examples import example_call
 from doorward.describe.schemas import MAX_NESTING, Definitions, Reader
 from doorward.describe.signatures import (
     ANY_OTHERS,
+    LIMIT_DESCRIPTION_CHARS,
     MAX_CARD_CHARS,
     MAX_STUB_PARAMETERS,
     define,
-    example_call,
+    first_described,
     paragraphs,
     response_name,
     result_of,
@@ -109,7 +111,7 @@ def describe(
     note = f"{words.mark} The result: {seen.told()}." if seen is not None else ""
     note += f" It is {as_text(seen.text)}." if seen is not None and seen.text else ""
     function, reader = with_result(function, seen), Reader(definitions)
-    start, end = words.imported(module, PYTHON.name(function)), example_call(function, reader, module, words)
+    start, end = words.imported(module, PYTHON.name(function)), example_call(function, definitions, module, words)
     answer = result_of(function, reader, depth=2, room=MAX_CARD_CHARS, dialect=words)[1].classes()
     room = MAX_CARD_CHARS - sum(map(len, [start, end, note, function.qualified])) - _FRAME_CHARS
     for number, (most, about, comments, for_result) in enumerate(_CARD_WIDTHS):
@@ -118,6 +120,9 @@ def describe(
         for_classes, least = 0, min(len(answer), for_result)
         for _ in range(3):  # the `def` depends on the room for classes, which is what the `def` leaves
             sent = _sent(function, reader, words, most, about, comments, for_classes)
+            spare = 0 if about else room - least - sent.size
+            if spare > 0:
+                sent = _sent(function, reader, words, most, about, comments, for_classes, spare)
             before, for_classes = for_classes, max(room - least - sent.size + len(sent.classes), _MIN_CLASSES_CHARS)
             if for_classes == before or reader.spent > _MAX_SCHEMAS_TRIED:
                 break
@@ -140,7 +145,18 @@ def describe(
     return "\n\n".join(filter(None, [start, sent.head, sent.classes, results, more, end]))
 
 
-def _sent(function: Function, reader: Reader, words: Dialect, most: int, about: int, comments: int, room: int) -> _Sent:
+def _sent(
+    function: Function,
+    reader: Reader,
+    words: Dialect,
+    most: int,
+    about: int,
+    comments: int,
+    room: int,
+    spare: int = 0,
+) -> _Sent:
+    """The part on arguments. Where there is no room to say something of all of them (`about` is 0), something is said
+    of the first ones as far as `spare` characters suffice."""
     reader.refuel()
     names = _MAX_CUT_NAMES_CHARS
     types = Types(
@@ -151,14 +167,10 @@ def _sent(function: Function, reader: Reader, words: Dialect, most: int, about: 
     fields = {each.name: commented(each.annotation, "", each.note) for each in parameters}
     above = Above(types.references, types.types, fields, types.cut)
     returns = result_of(function, reader, depth=1, room=0, above=above, dialect=words)[0]
-    head = define(function, parameters, others, returns, words, about=about)
+    shown = parameters if about else first_described(parameters, spare, optional=not types.cut)
+    head = define(function, shown, others, returns, words, about=about or LIMIT_DESCRIPTION_CHARS)
     head = words.documented(head, paragraphs(function, 120 + 3 * about))
-    is_whole = (
-        others in ("", ANY_OTHERS)
-        and not types.is_shortened
-        and "…" not in head
-        and (about or not any(p.about for p in parameters))
-    )
+    is_whole = others in ("", ANY_OTHERS) and not types.is_shortened and "…" not in head and shown == parameters
     return _Sent(head, classes, types, above, bool(is_whole))
 
 

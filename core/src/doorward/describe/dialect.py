@@ -31,8 +31,8 @@ class Dialect:
     mark = "#"
     """Begins a comment, which goes to the end of the line."""
 
-    any, null, unknown = "Any", "None", "..."
-    """The type of anything, the value that is none, and what stands for a value in an example."""
+    any, null = "Any", "None"
+    """The type of anything, and the value that is none."""
 
     types = PYTHON_TYPES
     a_list, a_dict = "a list", "a dict"
@@ -106,7 +106,11 @@ class Dialect:
 
     def example(self, module: str, function: Function, arguments: Iterable[tuple[str, str]]) -> str:
         """A call with these arguments, which are literals."""
-        return f"result = {self.name(function)}({', '.join(f'{name}={value}' for name, value in arguments)})"
+        given = dict(arguments)
+        words = [f"{name}={value}" for name, value in given.items() if self.takes(name)]
+        others = [f"{literal(name, 1000)}: {value}" for name, value in given.items() if not self.takes(name)]
+        words += [f"**{{{', '.join(others)}}}"] if others else []
+        return f"result = {self.name(function)}({', '.join(words)})"
 
     def takes(self, name: str) -> bool:
         """Whether a call can name a parameter that is called so."""

@@ -1,4 +1,4 @@
-"""Reading untrusted JSON Schemas: references, `allOf`, variants, and a plausible value.
+"""Reading untrusted JSON Schemas: references, `allOf` and variants.
 
 Whatever a schema holds, reading it ends soon and raises nothing: every schema that is looked at costs fuel, and
 references are resolved one at a time when they are met, each only once.
@@ -20,17 +20,6 @@ MAX_NESTING = 6
 """How deeply nested schemas are followed; deeper ones are ignored."""
 
 _READER_FUEL = 1500
-_FORMAT_EXAMPLES = {
-    "date": "2026-01-31",
-    "date-time": "2026-01-31T12:00:00Z",
-    "email": "user@example.com",
-    "hostname": "example.com",
-    "ipv4": "192.0.2.1",
-    "time": "12:00:00Z",
-    "uri": "https://example.com",
-    "url": "https://example.com",
-    "uuid": "00000000-0000-4000-8000-000000000000",
-}
 _TYPE_KEYWORDS = ("$ref", "type", "const", "enum", "oneOf", "anyOf", "allOf", "properties", "items")
 
 
@@ -77,11 +66,15 @@ class Reader:
         return self._resolved[name]
 
     def properties(self, schema: Schema, *, hidden: str = "readOnly") -> dict[str, Any]:
-        """The properties of a resolved object and of its variants, without the `hidden` ones."""
+        """The properties of a resolved object and of its variants, without the `hidden` ones. A required one that
+        nothing describes may be anything."""
         found = dict(table(schema.get("properties")))
         for variant in variants(schema):
             for key, value in table(self.resolve(variant)[1].get("properties")).items():
                 found.setdefault(key, value)
+        for key in listed(schema["required"], 1000) if "required" in schema else ():
+            if key not in found and isinstance(key, str):
+                found[key] = {}
         some = islice(found.items(), 1000)
         return {k: v for k, v in some if isinstance(k, str) and v is not False and table(v).get(hidden) is not True}
 
@@ -119,42 +112,6 @@ class Reader:
         return nesting > 0 and any(
             self.burn() and self.one_way(self.resolve(part)[1], nesting - 1) for part in inner if table(part)
         )
-
-    def example(self, schema: Any, name: str, fits: Callable[[Any], bool], nesting: int = 3) -> Any:
-        """A plausible value: the first value in the schema that `fits`, else one of its type."""
-        resolved = self.resolve(schema)[1]
-        given = [resolved[key] for key in ("example", "default", "const") if resolved.get(key) is not None]
-        given += [v for key in ("examples", "enum") for v in listed(resolved.get(key), 1)]
-        if fitting := [v for v in given if fits(v)]:
-            return fitting[0]
-        offered = [v for v in variants(resolved) if table(v).get("type") != "null"]
-        if offered and nesting and not table(resolved.get("properties")):
-            return self.example(offered[0], name, fits, nesting - 1)
-        properties = self.properties(resolved)
-        kind = (
-            "object"
-            if properties
-            else next((k for k in kinds(resolved) if k != "null"), "null" if kinds(resolved) else "string")
-        )
-        match kind:
-            case "integer" | "number":
-                lowest = resolved.get("minimum")
-                return lowest if isinstance(lowest, (int, float)) and lowest > 1 and fits(lowest) else 1
-            case "boolean":
-                return True
-            case "null":
-                return None
-            case "array":
-                items = listed(resolved.get("prefixItems"), 5) or listed(
-                    [resolved[k] for k in ("items",) if k in resolved], 1
-                )
-                return [self.example(item, name, fits, nesting - 1) for item in items] if nesting else []
-            case "object":
-                required = strings(resolved.get("required"))
-                wanted = [k for k in properties if k in required][:8] if nesting else []
-                return {key: self.example(properties[key], key, fits, nesting - 1) for key in wanted}
-        form = resolved.get("format")
-        return _FORMAT_EXAMPLES.get(form, name) if isinstance(form, str) else name
 
 
 def table(value: Any) -> Mapping[str, Any]:
@@ -199,11 +156,21 @@ def _merge(merged: dict[str, Any], part: Schema) -> None:
     """Merge a part of `allOf` into a schema, as far as an annotation shows it."""
     for key, value in part.items():
         if key == "properties":
-            merged[key] = {**table(value), **table(merged.get(key))}
+            before, now = table(merged.get(key)), table(value)
+            merged[key] = {**now, **before} if before else now
+            for name in before.keys() & now.keys() if before else ():
+                merged[key][name] = _both(before[name], now[name])
         elif key == "required":
             merged[key] = [*strings(merged.get(key)), *strings(value)]
         else:
             merged.setdefault(key, value)
+
+
+def _both(schema: Any, another: Any) -> Any:
+    """The schema of a property that two parts describe. Only the first says whether it is sent, or received."""
+    if not (table(schema) and table(another)) or schema == another:
+        return schema
+    return {"allOf": [schema, another], **{key: schema[key] for key in ("readOnly", "writeOnly") if key in schema}}
 
 
 def closure(schema: Any, definitions: Definitions) -> dict[str, Any]:

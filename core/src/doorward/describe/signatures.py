@@ -14,6 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from doorward.data.wording import clean
+from doorward.describe import examples
 from doorward.describe.annotations import Types
 from doorward.describe.classes import Above
 from doorward.describe.dialect import PYTHON, Dialect, Parameter
@@ -39,7 +40,7 @@ MAX_STUB_PARAMETERS = 250
 _LIMIT_NAME = re.compile(r"(?:^|_)(?:limit|offset|size|per_page|pageSize|max_results|maxResults)$")
 """Names of parameters that limit an answer: without knowing about them a reader would not notice that it is cut."""
 
-_LIMIT_DESCRIPTION_CHARS = 60
+LIMIT_DESCRIPTION_CHARS = 60
 """Characters of their descriptions, where there is no room for those of other parameters."""
 
 _TAG = re.compile(
@@ -125,7 +126,7 @@ def example(schema: Schema | None, definitions: Definitions, *, name: str = "str
 
     Objects have only their required properties. `name` is the value of a string about which nothing is known.
     """
-    return Reader(definitions).example(schema, name, _short)
+    return examples.example(schema, definitions, name)
 
 
 def prose(text: Any, limit: int) -> str:
@@ -211,8 +212,20 @@ def parameter_lines(
 
 
 def _line(parameter: Parameter, words: Dialect, about: int) -> str:
-    about = about or (_LIMIT_DESCRIPTION_CHARS if _LIMIT_NAME.search(parameter.name) else 0)
+    about = about or (LIMIT_DESCRIPTION_CHARS if _LIMIT_NAME.search(parameter.name) else 0)
     return words.parameter_line(parameter, clean(parameter.about, about) if about else "")
+
+
+def first_described(parameters: Iterable[Parameter], room: int, *, optional: bool) -> list[Parameter]:
+    """Parameters of which only limits of an answer are described, and as many others as there is room for: required
+    ones, which come first, then `optional` ones."""
+    shown = []
+    for each in parameters:
+        if not _LIMIT_NAME.search(each.name):
+            room -= min(len(each.about), LIMIT_DESCRIPTION_CHARS) + 5
+            each = each if room >= 0 and (optional or not each.default) else replace(each, about="")
+        shown.append(each)
+    return shown
 
 
 def define(
@@ -233,7 +246,9 @@ def define(
 def paragraphs(function: Function, limit: int) -> list[str]:
     """The documentation of a function: what it does, what it may change, and what its server calls it."""
     summary, description = prose(function.summary, 200), prose(function.description, limit)
-    effect = "read-only" if function.read_only else "destructive" if function.destructive else "writes"
+    effect = "destructive" if function.destructive else "writes"
+    if function.read_only or function.guessed_read:
+        effect = "read-only" if function.read_only else "read-only by a guess: nothing says that it writes"
     headers = f"headers by doorward.reply: {', '.join(function.headers)}" if function.headers else ""
     facts = [
         clean(function.route, 200),
@@ -244,15 +259,3 @@ def paragraphs(function: Function, limit: int) -> list[str]:
     ]
     parts = [summary, description if description != summary else "", " · ".join(filter(None, facts))]
     return [*filter(None, parts)]
-
-
-def example_call(function: Function, reader: Reader, module: str, words: Dialect) -> str:
-    """An example call with the required arguments."""
-    properties, required = declared(function, reader)
-    names = [name for name in properties if name in required and words.takes(name)][:20]
-    values = [words.literal(reader.example(properties[name], name, _short), 120) or words.unknown for name in names]
-    return words.example(module, function, zip(names, values, strict=True))
-
-
-def _short(value: Any) -> bool:
-    return PYTHON.literal(value, 80) is not None

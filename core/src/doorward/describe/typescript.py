@@ -37,7 +37,7 @@ class TypeScript(Dialect):
     """TypeScript; `loose` is for type checkers."""
 
     mark = "//"
-    any, null, unknown = "any", "null", "{} as any"
+    any, null = "any", "null"
     types = _TYPES
     a_list, a_dict = "an array", "an object"
     taken: Collection[str] = ("Promise", "Record", "Uint8Array")
@@ -58,7 +58,7 @@ class TypeScript(Dialect):
         return " | ".join(texts)
 
     def literal(self, value: Any, limit: int = 60) -> str | None:
-        text = _literal(value, limit, 4)
+        text = _literal(value, limit, 8)
         return text if text is not None and len(text) <= limit else None
 
     def shown(self, value: Any) -> str:

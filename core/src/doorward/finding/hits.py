@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from doorward.describe import additions
 from doorward.describe.schemas import Reader
 from doorward.finding.results_in_brief import in_brief
+from doorward.model.decisions import effect
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
@@ -34,8 +35,8 @@ class Hits:
         better = additions.in_a_hit(enhancement) if enhancement else ""
         more: dict[str, Any] = {
             "answers": hit.answers if numbered else [],
-            "read_only": function.read_only,
-            "destructive": function.destructive and not function.read_only,
+            "read_only": effect(function) == "read",
+            "destructive": effect(function) == "destructive",
             "needs": hit.needs,
             "gives": self._gives(function),
             "deprecated": function.deprecated,

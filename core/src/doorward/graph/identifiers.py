@@ -40,6 +40,10 @@ _SUFFIXES = _SURE_SUFFIXES.union(
 """These, and those that other kinds of arguments end with, too."""
 
 _STEPS = re.compile(r"\{([^{}]+)\}|([^/{}]+)")
+_LAST_PARAMETER = re.compile(r"\{([^{}/]+)\}(?:\.\w+)?/?$")
+_ANY_FIELD = ("id", "login", "name")
+"""What identifies a thing, where a name does not say it."""
+
 _SCALARS = frozenset(["string", "integer", "number"])
 _ONLY = {kind: frozenset([kind]) for kind in _SCALARS}
 _VAGUE_WORDS = (
@@ -93,13 +97,31 @@ def needed(function: Function, reader: Reader) -> list[Needed]:
         kinds = _kinds(schema, reader)
         if kinds and kinds.isdisjoint(_SCALARS):
             continue
+        words, also = _without_alternatives(words)
         suffix = words[-1] if words and words[-1] in _SUFFIXES else ""
         thing = _thing(words[:-1] if suffix else words) or _thing(before.get(original, before.get(name, ())))
         if not (thing := thing or (() if in_path else thing_of_route(function))):
             continue
         one = {"ids": "id"}.get(suffix, suffix)
-        found.append(Needed(name, thing, (one,) if one else ("id", "login", "name"), _is_text(kinds)))
+        found.append(Needed(name, thing, (one, *also) if one else _ANY_FIELD, _is_text(kinds)))
     return found[:MAX_NEEDS]
+
+
+def _without_alternatives(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words of a name of which one of several fields may be given, with the first of these (`project_id_or_key`:
+    `project_id`), and the others."""
+    others: tuple[str, ...] = ()
+    while len(words) > 2 and words[-2] == "or" and _SUFFIXES.issuperset((words[-3], words[-1])):
+        words, others = words[:-2], (words[-1], *others)
+    return words, others
+
+
+def asked_field(function: Function, needs: Iterable[Needed]) -> str:
+    """The field by which a path that ends with it picks one thing (`GET /tv/{series_id}`: its `id`); "" if it does not
+    end so, or says no field."""
+    last = _LAST_PARAMETER.search(_path(function.route))
+    asked = [need for need in needs if last and last[1] in (need.parameter, function.names.get(need.parameter))]
+    return asked[0].fields[0] if asked and asked[0].fields != _ANY_FIELD else ""
 
 
 class Results:

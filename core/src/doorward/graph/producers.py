@@ -8,7 +8,8 @@ from typing import NamedTuple
 from doorward.data.words import split_words
 from doorward.describe.schemas import Definitions, Reader
 from doorward.graph.effort import Effort
-from doorward.graph.identifiers import Given, Needed, Results, Thing, collections, needed, thing_of_route
+from doorward.graph.identifiers import Given, Needed, Results, Thing, asked_field, collections, needed, thing_of_route
+from doorward.model.decisions import effect
 from doorward.model.functions import Function
 
 MAX_PRODUCERS = 8
@@ -86,22 +87,25 @@ def _sources(
     }
     shortened: dict[tuple[Thing, str], list[_Source]] = {key: [] for key in sources if len(key[0]) == 1}
     for function in functions:
-        if not (function.read_only or function.route.startswith("GET ")):
+        if not (effect(function) == "read" or function.route.startswith("GET ")):
             continue
         reader.refuel()
         about = thing_of_route(function, within)
         asks = frozenset(need.thing for need in wants[function.name])
+        asked = asked_field(function, wants[function.name])
         for given in results.given(function, about):
             if not effort.spend():
                 break
+            if given.thing in asks or (not given.depth and asked == given.field == given.name.lower()):
+                continue  # who knows one already, or its own id under another name, needs none
             for start in range(len(given.thing)):  # a saved album is an album
                 key = given.thing[start:], given.field
-                if key in sources and key[0] not in asks:  # who knows one already needs none
+                if key in sources and key[0] not in asks:
                     sources[key].append(_source(function, given, about, asks, start))
             last = given.thing[-1] if given.thing else ""
             for chars in range(LEAST_CHARS, len(last)):
                 key = (last[:chars],), given.field
-                if key in shortened and not asks.intersection([key[0], given.thing]):
+                if key in shortened and key[0] not in asks:
                     shortened[key].append(_source(function, given, about, asks, len(given.thing)))
     return {key: found or shortened.get(key, []) for key, found in sources.items()}
 

@@ -14,6 +14,7 @@ from doorward.journal import commit_end
 from doorward.journal.entries import Entry, Recorded
 from doorward.journal.plan_order import PATIENCE_SECONDS, PlanOrder
 from doorward.journal.recorder import Journal
+from doorward.model.decisions import effect
 from doorward.model.errors import DoorwardError, ProgramDiverged
 from doorward.plans.change_set import fits, is_as_planned
 
@@ -110,7 +111,8 @@ class CommitJournal(Journal):
         change, name = entry.change, call.function.qualified
         error: ProgramDiverged | None = None
         if change is None:
-            error = None if call.function.read_only else self._unplanned(f"{name} was no write when it was planned")
+            if effect(call.function) != "read":
+                error = self._unplanned(f"{name} was no write when it was planned")
         elif not await self._order.turn(entry):
             error = self._unplanned(f"{name} comes before other writes, which came first in the plan")
         elif not is_as_planned(change, name, call.arguments, self._answers):

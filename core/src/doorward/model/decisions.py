@@ -30,8 +30,8 @@ ALLOWED = Decision()
 
 
 def effect(function: Function) -> Effect:
-    """What calls of a function do, as its document or its annotations say."""
-    if function.read_only:
+    """What calls of a function do, as its document or its annotations say, or else conventions."""
+    if function.read_only or function.guessed_read:
         return "read"
     return "destructive" if function.destructive else "write"
 

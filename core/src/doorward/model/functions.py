@@ -21,7 +21,8 @@ class Function:
     parameter reaches the source even if the schema does not allow null; else it is left out. `headers` are the names of
     the headers that an answer is documented to have. `aliases` are further names for programs and patterns. `open`: the
     upstream may take undeclared arguments, if the operator allows them (`extra`). `data` is whatever the source needs
-    to perform the call: plain JSON, never a secret.
+    to perform the call: plain JSON, never a secret. `guessed_read`: by convention it only reads, though nothing says
+    so; policy and plans go by that, while its calls are repeated as those of a write are.
     """
 
     server: str
@@ -43,6 +44,7 @@ class Function:
     aliases: tuple[str, ...] = ()
     open: bool = False
     data: Mapping[str, Any] = field(default_factory=dict)
+    guessed_read: bool = False
 
     @property
     def qualified(self) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from doorward.data.near_names import nearest
+from doorward.data.wording import first_sentence
 from doorward.describe.dialects import dialect_of
 from doorward.programs.languages import PYTHON, is_script
 
@@ -95,4 +96,4 @@ def written(helper: Helper, *, types: bool = True) -> str:
 
 def _first(text: str) -> str:
     """The first sentence."""
-    return " ".join(text.split()).partition(". ")[0].rstrip(".")
+    return first_sentence(" ".join(text.split()))[0].rstrip(".")

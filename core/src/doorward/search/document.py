@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from doorward.data.words import split_words
+from doorward.model.decisions import effect
 from doorward.model.functions import Function
 
 FIELDS = ("name", "summary", "description", "route", "tags", "parameters", "notes", "server", "results", "questions")
@@ -103,4 +104,4 @@ def _kinds(function: Function, name: Sequence[str]) -> set[str]:
             kinds |= {"update"}
         case "POST":
             kinds = kinds or {"update" if one else "create"}
-    return kinds if function.read_only or kinds & {"delete"} or method == "GET" else kinds | {"write"}
+    return kinds if effect(function) == "read" or kinds & {"delete"} or method == "GET" else kinds | {"write"}

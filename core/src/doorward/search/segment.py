@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pydantic_core import from_json, to_json
 
 from doorward.data.words import stem
+from doorward.model.decisions import effect
 from doorward.model.functions import Function
 from doorward.search.document import FIELDS, KINDS, document
 from doorward.search.numbered_words import WORD_BYTES, NumberedWords
@@ -81,7 +82,7 @@ def segment(functions: Sequence[Function], results: ResultWords | None = None) -
         names=[function.name for function in functions],
         tags=[list(one.tags) for one in documents],
         kinds=np.array([sum(1 << KINDS.index(kind) for kind in one.kinds) for one in documents], np.uint16),
-        read_only=np.array([function.read_only for function in functions], bool),
+        read_only=np.array([effect(function) == "read" for function in functions], bool),
         deprecated=np.array([function.deprecated for function in functions], bool),
         same=np.array([[*map(digest, one.same)] for one in documents], np.uint64).reshape(-1, 5),
         lengths=np.minimum(np.c_[by_field, by_field.sum(axis=1) - by_field[:, RESULTS]], MAX_LENGTH).astype(np.uint16),

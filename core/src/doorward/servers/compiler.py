@@ -185,4 +185,5 @@ class Compiler:
         functions = await anyio.to_thread.run_sync(renamed, compiled.functions, before)
         self._plugins.change(name, functions)
         functions = await anyio.to_thread.run_sync(otherwise_called, functions)
-        return narrowed(replace(compiled, functions=functions), self._servers.configured[name].settings)
+        settings = self._servers.configured[name].settings
+        return narrowed(replace(compiled, functions=functions), settings, self._servers.effect_of)

@@ -3,12 +3,13 @@ even stored."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from doorward.access.policy import wanted
 from doorward.access.rules import selected
 from doorward.config.settings import ServerSettings
+from doorward.model.decisions import Effect, effect
 from doorward.model.functions import Compiled, Function, Skipped
 from doorward.model.names import Named, brief_names, kept_names, other_names
 from doorward.servers.corrections import corrected
@@ -17,12 +18,14 @@ MAX_ADVISED_TOOLS = 3
 """If more functions of one server become tools, `compile` warns: each takes room in every client's context."""
 
 
-def narrowed(compiled: Compiled, settings: ServerSettings) -> Compiled:
+def narrowed(
+    compiled: Compiled, settings: ServerSettings, effect_of: Callable[[Function], Effect] = effect
+) -> Compiled:
     """The corrected compile, without the functions that `include`, `exclude` and `read_only` leave out, and with
     warnings about patterns that fit nothing and calls that undo nothing."""
     compiled = corrected(compiled, settings)
     warnings = list(compiled.warnings)
-    kept = [f for f in compiled.functions if wanted(f, settings)]
+    kept = [f for f in compiled.functions if wanted(f, settings, effect_of)]
     for key, patterns, among in (
         ("include", settings.include or (), compiled.functions),
         ("exclude", settings.exclude, compiled.functions),

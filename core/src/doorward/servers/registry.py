@@ -26,6 +26,7 @@ from doorward.model.functions import Function
 from doorward.model.names import some
 from doorward.model.principals import LOCAL
 from doorward.plugins.manager import Plugins
+from doorward.policy.effects import Effects
 from doorward.secrets.scrubber import answers_of
 from doorward.servers.auths import Auths
 from doorward.servers.source_maker import SourceMaker
@@ -53,6 +54,7 @@ class Servers:
     def use(self, loaded: Loaded) -> None:
         """Use the servers of a configuration, at the start or when it was read again; `revision` changes each time."""
         self.broken |= loaded.broken
+        self.effect_of = Effects(loaded.config.policy.classes).of
         self.configured: dict[str, Server] = {n: s for n, s in loaded.servers.items() if not s.settings.disabled}
         self.modules = {module_name(n): n for n in self.configured}
         self._exposing = {module_name(n): s.settings for n, s in self.configured.items() if s.settings.expose}
@@ -154,7 +156,7 @@ class Servers:
         this server allows it."""
         server = self.configured[self.modules[module]]
         for function in self._makers.offers(server):
-            if name in (function.name, function.id) and wanted(function, server.settings):
+            if name in (function.name, function.id) and wanted(function, server.settings, self.effect_of):
                 return replace(function, server=module)
         return None
 
@@ -224,7 +226,9 @@ class Servers:
         """A hash of a server's configuration, without secrets, and of the plugin that compiles it."""
         server = self.configured[name]
         given = [entry.given_by for entry in self._plugins.index.named("source", server.settings.source)]
-        return digest(server.settings.model_dump(mode="json"), dict(server.options), str(self._loaded.folder), given)
+        classes = self._loaded.config.policy.classes if server.settings.read_only else {}
+        said = server.settings.model_dump(mode="json"), dict(server.options), str(self._loaded.folder), given
+        return digest(*said, *([classes] if classes else []))
 
     def price(self, server: str) -> float:
         """What a call of a server costs, by the name of its module."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-_SENTENCE = re.compile(r"(?<=[.!?])\s|\n\s*\n")
+from doorward import first_sentence
 
 
 def line(text: str | None, limit: int) -> str:
@@ -15,9 +13,9 @@ def line(text: str | None, limit: int) -> str:
 def summed_up(text: str | None, limit: int, rest: int) -> tuple[str, str]:
     """The first sentence of a text in one line, and what stands after it; the whole text if that sentence is long."""
     text = (text or "")[: 3 * (limit + rest)].strip()
-    first, *more = _SENTENCE.split(text, maxsplit=1)
+    first, more = first_sentence(text)
     summary = line(first, limit)
-    return summary, _cut(text if summary.endswith("…") else more[0].strip() if more else "", rest)
+    return summary, _cut(text if summary.endswith("…") else more, rest)
 
 
 def _cut(text: str, limit: int) -> str:

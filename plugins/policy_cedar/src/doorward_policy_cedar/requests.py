@@ -27,7 +27,8 @@ class Unjudgeable(ValueError):
 def of_call(call: Call, groups: Iterable[str]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The request for a call, and its entities. Raises: Unjudgeable."""
     function = call.function
-    effect = "read" if function.read_only else "destructive" if function.destructive else "write"
+    reads = function.read_only or function.guessed_read
+    effect = "read" if reads else "destructive" if function.destructive else "write"
     principal, resource = _uid("Principal", call.principal), _uid("Function", function.qualified)
     attributes = {"name": function.name, "route": function.route, "effect": effect, "tags": [*function.tags]}
     entities: list[dict[str, Any]] = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,21 @@ MAX_TOOLS = 10_000
 
 _MAX_NAME_CHARACTERS = 500
 """Longest name of a tool."""
+
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_READS = re.compile(
+    r"^(?:count|describe|find|get|list|look ?up|read|search|select|show)\b|\bread[- ]only\b|\bonly reads?\b|\bSELECT\b",
+    re.IGNORECASE,
+)
+"""What the text of a tool begins with, or says, that reads."""
+
+_CHANGES = re.compile(
+    r"\b(?:(?:alter|append|archiv|cancel|chang|clear|creat|delet|destroy|drop|edit|empt|eras|insert|kill|mark|"
+    r"merg|modif|mov|overwrit|purg|remov|renam|replac|reset|restor|revok|rotat|sav|send|terminat|truncat|updat|"
+    r"upload|upsert|writ)(?:e|es|ed|ing|s|y|ies|ten)?|also|any|commands?|not|other|scripts?|statements?)\b",
+    re.IGNORECASE,
+)
+"""What the text of a tool says that does more, or that does whatever it is told."""
 
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint")
 
@@ -91,13 +107,22 @@ def _function(server: str, name: str, tool: Mapping[str, Any], schemas: Schemas,
         parameters=arguments,
         returns=returns,
         read_only=read_only,
-        destructive=not read_only and hints.get("destructiveHint") is not False,  # the specification's default is true
+        destructive=not read_only and _destroys(tool, hints),
         idempotent=read_only or hints.get("idempotentHint") is True,
         names=originals,
         open=arguments["additionalProperties"] is False
         and tool["inputSchema"].get("additionalProperties") is not False,
         data={"tool": id, "era": era, "schema": promise, **({"wrapped": True} if wrapped else {})},
     )
+
+
+def _destroys(tool: Mapping[str, Any], hints: Mapping[str, Any]) -> bool:
+    """Whether a tool may destroy something: the specification's default, unless its own text says that it reads, and
+    nothing in it speaks of more. Such a tool is still a write."""
+    if "destructiveHint" in hints:
+        return hints["destructiveHint"] is not False
+    words = f"{' '.join(_WORD.findall(tool['name']))}. {prose(tool.get('description'), 1500)}"
+    return not (_READS.search(words) and not _CHANGES.search(words))
 
 
 def _texts(name: str, tool: Mapping[str, Any], hints: Mapping[str, Any]) -> tuple[str, str]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from doorward import clean_text
+from doorward import clean_text, first_sentence
 
 _BLANK = re.compile(r"[^\S\n]*\n\s*\n\s*")
-_SENTENCE = re.compile(r"(?<=[.!?])\s|\n\s*\n|\n(?=\s*[-*#])")
 
 
 def line(text: Any, limit: int) -> str:
@@ -24,9 +23,9 @@ def prose(text: Any, limit: int) -> str:
 def summed_up(text: str, limit: int) -> tuple[str, str]:
     """The first sentence of a text in one line, and the text after it, or the whole text if that
     sentence was too long."""
-    first, *rest = _SENTENCE.split(text, maxsplit=1)
+    first, rest = first_sentence(text)
     summary = line(first, limit)
-    return summary, text if summary.endswith("…") else rest[0].strip() if rest else ""
+    return summary, text if summary.endswith("…") else rest
 
 
 def _visible(text: Any, limit: int) -> str:

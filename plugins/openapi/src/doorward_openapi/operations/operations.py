@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from doorward import Function
+from doorward import Function, first_sentence
 
 from doorward_openapi.document.refs import Documents
 from doorward_openapi.document.text import kind, line, prose
 from doorward_openapi.document.values import encoded
 from doorward_openapi.operations import pageable, parameters, swagger2
 from doorward_openapi.operations.bodies import Bodies
+from doorward_openapi.operations.guessed_reads import GuessedReads
 from doorward_openapi.operations.responses import Responses, Success
 from doorward_openapi.schemas import implied_values, keywords, media_choice
 from doorward_openapi.schemas.keywords import Unusable
@@ -97,6 +98,7 @@ class Operations:
         self._responses = Responses(root, documents, schemas)
         self._configured = configured
         self.withheld: Counter[tuple[str, str]] = Counter()
+        self._guessed = GuessedReads(root.get("paths"))
         self._old = "swagger" in root
         self._parents = _parents(root.get("tags"))
         self._made: dict[tuple[str, int | bytes], keywords.Keyword] = {}
@@ -147,6 +149,7 @@ class Operations:
             parameters=shape.parameters,
             returns=answer.returns,
             read_only=method in _READING,
+            guessed_read=self._guessed.reads(method, path, node, body, plan),
             destructive=method == "DELETE",
             idempotent=method in _REPEATABLE,
             deprecated=node.get("deprecated") is True,
@@ -253,7 +256,8 @@ def _summary(node: Mapping[str, Any]) -> str:
     if summary := line(prose(node.get("summary"), 200), 200):
         return summary
     first = prose(node.get("description"), 600).partition("\n\n")[0]
-    return line(first.partition(". ")[0], 200)
+    sentence, rest = first_sentence(first)
+    return line(sentence.removesuffix(".") if rest else sentence, 200)
 
 
 def _parents(tags: Any) -> dict[str, str]:
