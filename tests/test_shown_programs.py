@@ -114,7 +114,7 @@ def configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 VALUES = {
     "issues =": {"open": 1, "oldest": "2026-01-02T03:04:05Z"},
-    "doorward.items": None,
+    "doorward.items": {"titles": ["Book 1", "Book 2"], "total": 2},
     "doorward.reply": ["Book 1", 200, '"one"'],
     "asyncio.gather": 1,
     "llm.ask": "novel",

@@ -249,6 +249,7 @@ class Gateway:
         functions: Sequence[str] | None = None,
         session_id: str = "",
         timeout: float | None = None,
+        show_bytes: int | None = None,
         principal: str = LOCAL,
         client: Client | None = None,
         language: str = "",
@@ -258,12 +259,13 @@ class Gateway:
 
         `params` are values for its parameters, files by their handles; `functions` limits what it may call;
         `session_id` is the id of an open session, or `"new"`; `client` gets progress and requests from its calls;
+        `show_bytes` is how much is shown of a value or of printed text, in place of `[limits] inline` and `cut`;
         `language` is that of the program: Python if it is empty, where any executor runs Python. In the `mode` "plan"
         its writes are withheld, and `plans.commit` makes them later.
         """
         return await self._execution.execute(
             code, params=params, functions=functions, description=description, session_id=session_id, timeout=timeout,
-            principal=principal, client=client, language=language, mode=mode,
+            show_bytes=show_bytes, principal=principal, client=client, language=language, mode=mode,
         )  # fmt: skip
 
     async def run_cached(
@@ -272,11 +274,14 @@ class Gateway:
         params: Mapping[str, Any] | None = None,
         *,
         timeout: float | None = None,
+        show_bytes: int | None = None,
         principal: str = LOCAL,
         client: Client | None = None,
     ) -> Outcome:
         """Run a kept program with other values for its parameters, unless a function that it uses has changed."""
-        return await self._execution.run_cached(cache_id, params, timeout=timeout, principal=principal, client=client)
+        return await self._execution.run_cached(
+            cache_id, params, timeout=timeout, show_bytes=show_bytes, principal=principal, client=client
+        )
 
     async def call(self, function: str, arguments: Mapping[str, Any] | None = None, *, principal: str = LOCAL) -> Any:
         """Make one call through the door, without a sandbox. Raises: DoorwardError."""
@@ -287,11 +292,14 @@ class Gateway:
         function: str,
         arguments: Mapping[str, Any] | None = None,
         *,
+        show_bytes: int | None = None,
         principal: str = LOCAL,
         client: Client | None = None,
     ) -> Outcome:
         """Make one call as a run: it counts as one, a large value is cut, and an error is in the outcome."""
-        return await self._execution.answer(function, dict(arguments or {}), principal=principal, client=client)
+        return await self._execution.answer(
+            function, dict(arguments or {}), show_bytes=show_bytes, principal=principal, client=client
+        )
 
     def result(self, uri: str, *, principal: str = LOCAL) -> Page:
         """A page of an artefact. Raises: UnknownName."""

@@ -725,6 +725,22 @@ def test_call_saves_the_files_within_a_result(project: Cli, doorward_host: Any) 
     assert project("call", "weather.raw", "--artefacts", "/proc/here").code == 2
 
 
+@pytest.mark.parametrize("said", ["doorward://results/none", "app.tar"])
+def test_call_prints_data_that_looks_like_a_handle(
+    project: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    """An upstream may have a field of that name: it is no file, and `--output` writes the JSON."""
+
+    async def answer(_: Any, call: Any) -> Any:
+        return {"artefact": said, "bytes": 3}
+
+    monkeypatch.setattr(Weather, "call", answer)
+    ended = project("call", "weather.big", "--output", "out.json")
+    assert (ended.code, json.loads((doorward_host.folder / "out.json").read_text())["artefact"]) == (0, said)
+    ended = project("call", "weather.big")
+    assert (json.loads(ended.out), ended.err) == ({"artefact": said, "bytes": 3}, "")
+
+
 def test_env_file(project: Cli, doorward_host: Any) -> None:
     """Values come from --env-file, or from .env beside the configuration, and are scrubbed. CONTRACT: CLI-03."""
     doorward_host.write(f'{CONFIG}token = "${{WEATHER}}"')

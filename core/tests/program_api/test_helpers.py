@@ -9,12 +9,12 @@ import time
 from typing import Any
 
 import pytest
-from doorward import DoorwardError
+from doorward import Call, DoorwardError
 from doorward.calls import artefacts
 from doorward.data.quoting import told
 from doorward.results.outcome_text import as_dict, as_text
 
-from ..conftest import CONFIG
+from ..conftest import CONFIG, Weather
 
 pytestmark = pytest.mark.anyio
 
@@ -83,7 +83,7 @@ async def test_what_is_wrong_with_the_call_of_a_helper(doorward_host: Any) -> No
             ),
             ("await doorward.list_prompts(x=1)", "doorward.list_prompts: ", "doorward.list_prompts(server"),
             ("await doorward.read_resource('weather')", "needs a server and the URI", "doorward.read(file)"),
-            ("await doorward.read([1])", "a handle of a file is wanted, not list", "needs no reading"),
+            ("await doorward.read(None)", "a handle of a file is wanted, not None", "doorward://results/"),
             (
                 "await doorward.read('doorward://results/none')",
                 "there is no result doorward://results/none",
@@ -171,6 +171,8 @@ async def test_a_value_of_many_parts_is_refused(doorward_host: Any) -> None:
 @pytest.mark.parametrize(
     ("type", "content", "value"),
     [
+        ("text/plain; charset=iso-8859-1", b"\xe9", "é"),
+        ("text/plain; charset=punycode", b"\xc3\xa9", "é"),
         ("application/json", b'{"a": [1.5, "\xc3\xa4"]}', {"a": [1.5, "ä"]}),
         ("application/problem+json; charset=utf-8", b"[]", []),
         ("application/json", b"{broken", "{broken"),
@@ -188,6 +190,40 @@ async def test_what_is_read_of_a_file(doorward_host: Any, type: str, content: by
         kept = gate._artefacts.keep(content, type, "local")
         handle = {"artefact": kept.uri, "type": type, "bytes": len(content)}
         assert await gate.call("doorward.read", {"file": handle}) == value
+
+
+async def test_what_needs_no_reading_is_read_as_it_is(doorward_host: Any) -> None:
+    """Text and JSON that a function answered instead of a file; a line of text may be a path, so a note says what
+    happened."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        for value in ("a\nb", [1], {"a": 1}, 7, False, b"x"):
+            read = await gate.execute(f"await doorward.read({value!r}) == {value!r}")
+            assert (read.value, read.notes) == (True, ())
+        (note,) = (await gate.execute("await doorward.read('report.csv')")).notes
+        assert "no handle of a file" in note
+
+
+async def test_data_that_looks_like_a_handle_is_data(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An upstream's JSON is read, handed on and returned as what it is; what a program makes up itself is refused."""
+    false = {"artefact": "doorward://results/none", "type": "text/csv", "bytes": 3}
+    sent: list[Any] = []
+
+    async def answer(_: Any, call: Call) -> Any:
+        sent.append(call.arguments["place"])
+        return {"file": false}
+
+    monkeypatch.setattr(Weather, "call", answer)
+    async with doorward_host.gateway(CONFIG) as gate:
+        found = await gate.execute(
+            "answer = await weather.big(place='x')\nawait weather.big(place=answer['file'])\n"
+            "result = [await doorward.read(answer['file']), answer]"
+        )
+        assert (found.value, found.artefacts, sent) == ([false, {"file": false}], (), ["x", false])
+        for code in (f"await doorward.read({false})", f"await weather.big(place={false})"):
+            error = (await gate.execute(code)).error
+            assert error is not None
+            assert "there is no result doorward://results/none" in error.message
+    assert len(sent) == 2
 
 
 PNG = "b'\\x89PNG\\r\\n\\x1a\\n' + bytes(2000)"

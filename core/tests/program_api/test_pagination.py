@@ -94,8 +94,8 @@ async def test_what_is_left_is_a_note(gateway: Any) -> None:
 async def test_notes_are_few(gateway: Any) -> None:
     """However often there is something left: an agent reads each of them."""
     async with gateway as gate:
-        same = await gate.execute("for n in range(100):\n    await doorward.pages('s.left')")
-        code = "for n in range(1, 100):\n    await doorward.items('s.large', most=n)"
+        same = await gate.execute("for n in range(100):\n    await doorward.pages('s.left')\nn")
+        code = "for n in range(1, 100):\n    await doorward.items('s.large', most=n)\nn"
         others = await gate.execute(code)
     assert len(same.notes) == 1
     assert len(others.notes) == 20
@@ -121,6 +121,49 @@ async def test_items_are_at_most_so_many(gateway: Any) -> None:
         assert (outcome.value, len(Source.calls)) == ([0, 1], 2)
         assert "there are more (most=2)" in outcome.notes[0]
         assert not (await gate.answer("doorward.items", {"function": "s.list", "most": 3})).notes
+
+
+@pytest.mark.parametrize(
+    ("name", "route", "answer", "is_one"),
+    [
+        ("get_pet", "GET /pets/{petId}", {"id": 1, "name": "Rex", "tags": ["a"]}, True),
+        ("get_pet", "", {"petId": 1, "tags": ["a"]}, True),
+        ("get_pet", "", {"data": {"id": 1, "tags": ["a"]}}, True),
+        ("get_person", "", {"data": {"id": 1, "attributes": {"roles": ["a"]}}}, True),
+        ("get_city", "", {"id": 1, "country": "no", "tags": ["a"]}, True),
+        ("get_order", "", {"id": 1, "total_price": 7, "next_step": "x", "lines": ["a"]}, True),
+        ("get_order", "GET /orders/{id}", {"id": 1, "items": ["a"]}, None),
+        ("get_book", "GET /books/{isbn}", {"title": "x", "genres": ["a"]}, None),
+        ("get_book", "GET /books/{isbn}", {"title": "x", "results": ["a"]}, False),
+        ("list_pets", "GET /pets", {"pets": ["a"]}, False),
+        ("list_pets", "GET /pets", {"id": "of the request", "pets": ["a"]}, False),
+        ("find", "", {"id": 7, "tags": ["a"], "total_count": 9}, False),
+        ("find", "", {"jsonrpc": "2.0", "id": 7, "result": ["a"]}, None),
+        ("find", "", {"took": 7, "orderId": 3, "rows": ["a"]}, False),
+        ("list_pets", "GET /pets/{kind}", ["a"], False),
+    ],
+)
+async def test_items_of_one_thing_are_refused_or_noted(
+    host: Any, monkeypatch: pytest.MonkeyPatch, name: str, route: str, answer: Any, is_one: bool | None
+) -> None:
+    """A thing with an id has fields that are lists, and is no list itself; where that is not sure, a note says what was
+    taken. What is called like the function, or stands beside what is said of pages, is meant."""
+
+    async def compiled(_: Any) -> Compiled:
+        return Compiled([Function("s", name, read_only=True, route=route)])
+
+    monkeypatch.setattr(Tools, "compile", compiled)
+    Tools.answers, Tools.calls = [answer], []
+    host.install("source", "s", Tools)
+    async with host.gateway('cache = "none"\nplugins = []\n[servers.s]\nsource = "s"\n') as gate:
+        outcome = await gate.answer("doorward.items", {"function": f"s.{name}"})
+    if is_one:
+        assert outcome.error is not None
+        assert "one thing, no list of them" in outcome.error.message
+        assert "Call the function itself" in outcome.error.hint
+    else:
+        assert outcome.value == ["a"]
+        assert ["doorward.items took" in note for note in outcome.notes] == ([] if is_one is False else [True])
 
 
 @pytest.mark.parametrize(

@@ -88,5 +88,5 @@ async def test_what_differs_from_call_to_call_is_told_once(doorward_host: Any, m
 
     monkeypatch.setattr(Weather, "call", numbered)
     async with doorward_host.gateway(CONFIG) as gate:
-        outcome = await gate.execute("for n in range(5):\n    await weather.get_forecast(city=str(n))")
+        outcome = await gate.execute("for n in range(5):\n    await weather.get_forecast(city=str(n))\nn")
         assert outcome.notes == ("weather.get_forecast answered 'high' as a dict with 0; its signature says float.",)

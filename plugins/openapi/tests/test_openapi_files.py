@@ -300,6 +300,68 @@ async def test_openapi_swagger_2_answers_with_files(api, upstream):
         assert await made.call("op") == Reply(content, type=media)
 
 
+DECLARED = {
+    "octets": {"application/octet-stream": {}},
+    "octets of a schema": {"application/octet-stream": {"schema": BINARY}},
+    "text": {"text/plain": {"schema": BINARY}},
+    "text of 3.1": {"text/csv": {"schema": OCTETS}},
+    "lines": {"application/x-ndjson": {"schema": BINARY}},
+    "any": {"*/*": {"schema": BINARY}},
+    "an archive": {"application/zip": {"schema": {"type": "object"}}},
+}
+
+
+@pytest.mark.parametrize("content", DECLARED.values(), ids=DECLARED)
+async def test_openapi_what_is_declared_as_bytes_is_a_file(api, operation, upstream, content):
+    """Whatever comes: text, JSON, a type that is not declared, or nothing at all; the signature says so."""
+    made = await api(operation(responses={"200": {"content": content}}))
+    assert made.functions["op"].returns["properties"].keys() >= {"artefact"}
+    for media, body in (
+        ("text/plain", b"text"),
+        ("application/json", b'{"artefact": "doorward://results/x"}'),
+        ("application/xml", b"<a/>"),
+        ("application/x-ndjson", b"1\n2\n"),
+        ("image/png", b"\x89PNG"),
+        ("text/plain", b""),
+    ):
+        upstream.answers["/x"] = (200, {"Content-Type": media}, body)
+        assert await made.call("op") == Reply(body, type=media)
+    upstream.answers["/x"] = (200, {}, b'{"a": 1}')
+    assert await made.call("op") == Reply(b'{"a": 1}', type="application/octet-stream")
+    upstream.answers["/x"] = (204, {}, b"")
+    assert await made.call("op") is None
+
+
+async def test_openapi_text_keeps_its_charset_as_a_file(api, operation, upstream):
+    """By it the file is read as the text that it is."""
+    made = await api(operation(responses={"200": {"content": {"text/plain": {"schema": BINARY}}}}))
+    upstream.answers["/x"] = (200, {"Content-Type": "text/plain; charset=ISO-8859-1"}, b"\xe9")
+    assert await made.call("op") == Reply(b"\xe9", type="text/plain; charset=iso-8859-1")
+
+
+async def test_openapi_a_file_that_is_chosen_is_one(api, operation, upstream):
+    """Of several media types, the one that a program asks for says whether the answer is bytes."""
+    rows = {"schema": {"type": "array", "items": {"type": "object"}}}
+    content = {"application/json": rows, "text/csv": {"schema": BINARY}, "application/pdf": {}}
+    made = await api(operation(responses={"200": {"content": content}}))
+    upstream.answers["/x"] = (200, {"Content-Type": "application/json"}, b"[1]")
+    for media, value in (("application/json", [1]), ("text/csv", Reply(b"[1]", type="application/json"))):
+        assert await made.call("op", accept=media) == value
+    assert await made.call("op") == [1]
+
+
+@pytest.mark.parametrize(
+    "content", [{"text/plain": {"schema": {"type": "string", "format": "byte"}}}, {"text/plain": {}},
+                {"application/vnd.acme": {"schema": {"type": "object"}}}]
+)  # fmt: skip
+async def test_openapi_what_is_not_declared_as_bytes_is_what_it_says(api, operation, upstream, content):
+    """Text is text, and an object of an unknown media type is what comes."""
+    made = await api(operation(responses={"200": {"content": content}}))
+    for media, body, value in (("text/plain", b"aGk=", "aGk="), ("application/json", b"[1]", [1])):
+        upstream.answers["/x"] = (200, {"Content-Type": media}, body)
+        assert await made.call("op") == value
+
+
 @pytest.mark.parametrize("schema", [{}, {"contentMediaType": "*/*"}, {"type": "string", "contentMediaType": "image/*"}])
 async def test_openapi_a_body_of_any_media_type_is_a_file(api, operation, schema):
     """A body of which range of media types is said twice, beside it and in its schema, is a file of its own type; where

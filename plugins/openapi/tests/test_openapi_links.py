@@ -242,15 +242,48 @@ async def test_openapi_links_change_nothing_that_the_program_gave(gateway: Any, 
             assert len(upstream.seen) == 1
 
 
-async def test_openapi_links_of_writes_are_not_followed(gateway: Any, upstream: Any) -> None:
-    """A link is got by GET; what was asked by POST is said to have more, and a DELETE is asked once."""
-    upstream.answers["/base/y"] = answer({"items": [1], "next": "/base/y?cursor=1"})
-    paths = {"/y": {"post": {"operationId": "ask"}, "delete": {"operationId": "end"}}}
+async def test_openapi_links_of_a_post_are_got(gateway: Any, upstream: Any) -> None:
+    """By GET, without its body; what was asked by PUT is said to have more, and a DELETE is asked once."""
+
+    def listed(told: Any) -> Any:
+        return answer(
+            {"items": [query(told).get("cursor", "0")], **({"next": "/base/y?cursor=1"} if told["body"] else {})}
+        )
+
+    upstream.answers["/base/y"] = listed
+    content = {"application/json": {"schema": {"type": "object", "properties": {"a": NUMBER}}}}
+    ask = {"operationId": "ask", "requestBody": {"content": content}}
+    paths = {"/y": {"post": ask, "put": {**ask, "operationId": "put"}, "delete": {"operationId": "end"}}}
     async with gateway(paths=paths) as gate:
-        asked, ended = await got(gate, "items", "api.ask"), await got(gate, "items", "api.end")
-    assert asked.value == ended.value == [1]
-    assert "its link is to be got, and this is a POST" in asked.notes[0]
-    assert [seen["method"] for seen in upstream.seen] == ["POST", "DELETE"]
+        asked = await got(gate, "items", "api.ask", arguments={"a": 7})
+        first, second = upstream.seen
+        put, ended = await got(gate, "items", "api.put", arguments={"a": 7}), await got(gate, "items", "api.end")
+    assert (asked.value, asked.notes) == (["0", "1"], ())
+    assert [(seen["method"], seen["path"], seen["body"]) for seen in (first, second)] == [
+        ("POST", "/base/y", '{"a":7}'),
+        ("GET", "/base/y?cursor=1", ""),
+    ]
+    assert "content-type" not in {name.lower() for name, _ in second["headers"]}
+    assert dict(second["headers"])["X-Ours"] == "yes"
+    assert (put.value, ended.value, len(upstream.seen)) == (["0"], ["0"], 4)
+    assert "its link is to be got, and this is a PUT" in put.notes[0]
+
+
+@pytest.mark.parametrize(("config", "followed"), [('[policy]\ndeny = ["api.peek"]', False), ("", True)])
+async def test_openapi_links_of_a_post_reach_no_closed_function(
+    gateway: Any, upstream: Any, config: str, followed: bool
+) -> None:
+    """The GET of that path may be another function: who may not call it does not reach it by a link."""
+    upstream.answers["/base/y"] = lambda told: answer(
+        {"items": [1], "next": "" if "?" in told["path"] else "/base/y?cursor=1"}
+    )
+    paths = {"/y": {"post": {"operationId": "ask"}, "get": {"operationId": "peek"}}}
+    async with gateway(config=config, paths=paths) as gate:
+        asked = await got(gate, "items", "api.ask")
+    assert (len(asked.value), [seen["method"] for seen in upstream.seen]) == (
+        (2, ["POST", "GET"]) if followed else (1, ["POST"])
+    )
+    assert followed or "its link leads to what may not be called" in asked.notes[0]
 
 
 async def test_openapi_links_end(gateway: Any, upstream: Any) -> None:
@@ -507,7 +540,7 @@ async def test_openapi_large_answers_are_read_for_the_next_page_aside(
     threads: list[bool] = []
     for where, name in (
         ("doorward_openapi.calls.pages.following", "following"),
-        ("doorward.program_api.pagination.items_of", "items_of"),
+        ("doorward.program_api.pagination.keys_to_items", "keys_to_items"),
     ):
         real = importlib.import_module(where.rpartition(".")[0]).__dict__[name]
 

@@ -44,6 +44,25 @@ class TestMonty(ExecutorConformance):
 
     @pytest.mark.anyio
     @pytest.mark.parametrize(
+        ("code", "type", "message", "line"),
+        [
+            ("raise SystemExit(1)", "SystemExit", "1", 1),
+            ("x = 3\nexit(x)", "SystemExit", "3", 2),
+            ("import sys\nif True:\n    sys.exit(\n        'bye')", "SystemExit", "bye", 3),
+            ("x = 5\nraise ValueError(\n    x)", "ValueError", "5", 2),
+            ("raise RuntimeError('a', {'b': 1})", "RuntimeError", "('a', {'b': 1})", 1),
+            ("def exit(n):\n    return n / 0\nexit(1)", "ZeroDivisionError", "division by zero", 2),
+        ],
+    )
+    async def test_errors_of_any_arguments_have_their_line(
+        self, host: Any, code: str, type: str, message: str, line: int
+    ) -> None:
+        """Monty's exceptions take one text: others are made one, and what ends a program is no error of Monty's."""
+        ended, _ = await self.run(host, code)
+        assert (ended.error.type, ended.error.message, ended.error.line) == (type, message, line)
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize(
         ("code", "value"),
         [
             ("next(x for x in [1, 2, 3] if x > 1)", 2),

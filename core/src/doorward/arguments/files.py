@@ -34,39 +34,44 @@ def handle(value: Any) -> str | None:
     return None
 
 
-def opened(function: Function, arguments: Mapping[str, Any], open: Callable[[str], File]) -> Mapping[str, Any]:
+def opened(
+    function: Function,
+    arguments: Mapping[str, Any],
+    open: Callable[[str], File],
+    is_foreign: Callable[[str], bool] = lambda _: False,
+) -> Mapping[str, Any]:
     """The arguments of a call with a `File` in the place of each handle, `{"artefact": "doorward://results/…"}`; the
     same object if nothing in them can be one.
 
     Where the function takes bytes, a bare URI and `{"content": bytes or text, "name"?, "type"?}` become files, too;
     elsewhere they may be ordinary values. `open` gets the file of a URI; the handle may give it a name and another
-    type.
+    type. What only looks like a handle, because an upstream wrote its URI (`is_foreign`), stays what it is.
     """
     if not any(_may_be_file(value) for value in arguments.values()):
         return arguments
     properties = function.parameters.get("properties", {})
-    return {name: _opened(value, open, _bytes_there(properties.get(name)), 0) for name, value in arguments.items()}
+
+    def read(value: Any, bytes_there: bool, depth: int = 0) -> Any:
+        if (uri := handle(value)) is not None and (bytes_there or not is_foreign(uri)):
+            file = open(uri)
+            return replace(file, type=str(value.get("type") or file.type), name=str(value.get("name") or file.name))
+        match value:
+            case str() if bytes_there and value.startswith(ARTEFACT_URI):
+                return open(value)
+            case {"content": str() | bytes() as content, **about} if bytes_there and about.keys() <= {"name", "type"}:
+                content = content.encode(errors="replace") if isinstance(content, str) else content
+                return File(content, str(about.get("type") or ""), str(about.get("name") or ""))
+            case dict() if depth < MAX_DEPTH:
+                return {k: read(v, False, depth + 1) for k, v in value.items()}
+            case list() if depth < MAX_DEPTH:
+                return [read(v, bytes_there, depth + 1) for v in value]
+        return value
+
+    return {name: read(value, _bytes_there(properties.get(name))) for name, value in arguments.items()}
 
 
 def _may_be_file(value: Any) -> bool:
     return isinstance(value, (dict, list)) or (isinstance(value, str) and value.startswith(ARTEFACT_URI))
-
-
-def _opened(value: Any, open: Callable[[str], File], bytes_there: bool, depth: int) -> Any:
-    if (uri := handle(value)) is not None:
-        file = open(uri)
-        return replace(file, type=str(value.get("type") or file.type), name=str(value.get("name") or file.name))
-    match value:
-        case str() if bytes_there and value.startswith(ARTEFACT_URI):
-            return open(value)
-        case {"content": str() | bytes() as content, **about} if bytes_there and about.keys() <= {"name", "type"}:
-            content = content.encode(errors="replace") if isinstance(content, str) else content
-            return File(content, str(about.get("type") or ""), str(about.get("name") or ""))
-        case dict() if depth < MAX_DEPTH:
-            return {k: _opened(v, open, False, depth + 1) for k, v in value.items()}
-        case list() if depth < MAX_DEPTH:
-            return [_opened(v, open, bytes_there, depth + 1) for v in value]
-    return value
 
 
 def in_words(function: Function, arguments: Mapping[str, Any]) -> dict[str, str]:

@@ -89,6 +89,8 @@ class AnswerChecks:
             answer = answers.read_small(result, call.function.qualified, most, redactor)
         if answer.secrets:
             await self._withhold_guess(call, answer.secrets, redactor)
+        if answer.uris:
+            run.came_from_upstream(answer.uris)
         for place, file in answer.files:
             artefact = run.hold(file.content, file.type, file.name)
             place.update(handle_to(artefact))

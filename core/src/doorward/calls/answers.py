@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from doorward.calls.artefacts import MAX_FILES, base_name
+from doorward.calls.artefacts import MAX_FILES, base_name, named_in
 from doorward.data.json_writing import MAX_PARTS, dump, exceeds, in_one_piece
 from doorward.data.values import plain
 from doorward.model.calls import File
@@ -24,12 +24,13 @@ _MAX_NAME_CHARS = 200
 @dataclass(slots=True)
 class Answer:
     """A plain value; its size in bytes; the files in it, each with the empty dictionary that takes its place; the
-    numbers of the credentials that were taken out of it."""
+    numbers of the credentials that were taken out of it; the URIs of files that stand in its data."""
 
     value: Any = None
     size: int = 0
     files: list[tuple[dict[str, Any], File]] = field(default_factory=list)
     secrets: set[int] = field(default_factory=set)
+    uris: list[str] = field(default_factory=list)
 
 
 def read(result: Any, function: str, most_bytes: int, redactor: Redactor) -> Answer:
@@ -60,6 +61,7 @@ def _read(result: Any, function: str, most_bytes: int, redactor: Redactor, write
     _check_size(function, len(written), most_bytes)
     if not isinstance(result, File):
         answer.size += len(written)
+    answer.uris = named_in(written)
     answer.secrets |= redactor.found(written)
     if answer.secrets:
         answer.value = redactor.value(answer.value)

@@ -43,6 +43,9 @@ _TYPES_BY_START = {
 }
 _URI_IN_JSON = re.compile(rb'"(doorward://results/[\w-]{1,100})"')
 _JSON_TYPE = re.compile(r"[\w.+-]+/(?:[\w.+-]+\+)?json")
+_CHARSET = re.compile(r"(?i);\s*charset=((?:utf|us-|iso-|windows-|shift_|euc-|gb|big5|koi8)[\w-]{0,30})\s*\Z", re.ASCII)
+"""The charset in a media type, if it is a usual one: some codecs take time that grows with the square of the length."""
+
 _TEXT_TYPE = re.compile(
     r"text/.*|application/(?:[\w.+-]+\+)?(?:json|xml|(?:x-)?yaml|(?:x-)?ndjson|jsonl|csv|javascript|sql|toml)"
 )
@@ -81,6 +84,8 @@ def kind_of(content: bytes) -> str:
 def named_in(dumped: bytes) -> list[str]:
     """The URIs of artefacts that are whole strings in a value's JSON, the first `MAX_FILES` of them."""
     found: dict[str, None] = {}
+    if PREFIX.encode() not in dumped:
+        return []
     for match in _URI_IN_JSON.finditer(dumped):
         found[match[1].decode()] = None
         if len(found) == MAX_FILES:
@@ -97,7 +102,12 @@ def content_of(file: File) -> Any:
             if not crowded and not exceeds(value := read_json(file.content), MAX_PARTS):
                 return value
             raise LimitExceeded(f"the file has more than {MAX_PARTS:,} values", hint="Pass its handle on instead.")
-    return decoded(file.content) if _TEXT_TYPE.fullmatch(kind) else file.content
+    if not _TEXT_TYPE.fullmatch(kind):
+        return file.content
+    named = _CHARSET.search(file.type)
+    with contextlib.suppress(LookupError, ValueError):
+        return decoded(file.content, named[1] if named else "utf-8")
+    return decoded(file.content)
 
 
 def handle_to(artefact: Artefact) -> dict[str, Any]:

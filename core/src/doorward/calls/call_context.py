@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -125,6 +125,14 @@ class CallContext(Protocol):
 
     def open(self, uri: str) -> File:
         """See `doorward.Door.open`."""
+        ...
+
+    def is_foreign(self, uri: str) -> bool:
+        """Whether this URI of a file stood in the data of an upstream, and there is no such file."""
+        ...
+
+    def came_from_upstream(self, uris: Iterable[str]) -> None:
+        """These URIs of files stood in the data of an upstream."""
         ...
 
     def hold(self, content: str | bytes, type: str, name: str = "") -> Artefact:

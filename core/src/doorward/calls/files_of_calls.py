@@ -28,5 +28,5 @@ def with_files(call: Call, run: CallContext) -> Call:
             raise LimitExceeded(f"the files of a call have more than {most} bytes", hint="Send less at once.")
         return file
 
-    opened = files.opened(call.function, call.arguments, open)
+    opened = files.opened(call.function, call.arguments, open, run.is_foreign)
     return call if opened is call.arguments else replace(call, arguments=opened)

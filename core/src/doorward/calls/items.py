@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from doorward.describe.schemas import Definitions, Reader, kinds, variants
@@ -21,31 +22,68 @@ _OUTER_NAMES = ("data", "result", "results", "response", "embedded", "hits")
 _SIDE_LIST_NAMES = {"errors", "warnings", "messages", "links", "errormessages", "warningmessages", "facets", "included"}
 """Names of lists that accompany the items."""
 
+_OF_PAGES = re.compile(
+    r"(?:odata)?next(?:page[a-z]{0,20}|token|cursor|link|marker|url|uri|offset)?|(?:has|is)?(?:more|truncated|lastpage)"
+    r"|total(?:count|results|items|pages|records|hits|elements|size|rows)?|count|page(?:info|size|number|token|count)?"
+    r"|perpage|offset|limit|cursor|paging|pagination"
+)
+"""What an answer says of pages, as `_plain` writes it."""
+
+_MAX_KEYS = 200
+"""Keys of an object that are looked at for what it is."""
+
 _MAX_DEPTH = 5
 _PUNCTUATION = re.compile(r"[^a-z0-9]")
 
 
-def items_of(value: Any, depth: int = 0) -> list[Any] | None:
+def items_of(value: Any) -> list[Any] | None:
     """The list of items in an answer: the answer itself, else a list with a usual name, else the only list; `None` if
     there is no such list."""
+    keys = keys_to_items(value)
+    return None if keys is None else at(value, keys)
+
+
+def keys_to_items(value: Any, depth: int = 0) -> tuple[str, ...] | None:
+    """The keys that lead to the list of items in an answer; `None` if there is no such list."""
     if isinstance(value, list) or not isinstance(value, dict) or depth > _MAX_DEPTH:
-        return value if isinstance(value, list) else None
-    plain = {_plain(key): inner for key, inner in value.items()}
+        return () if isinstance(value, list) else None
+    plain = {_plain(key): key for key in value}
     for name in _LIST_NAMES:
-        if isinstance(plain.get(name), list):
-            return list(plain[name])
+        if name in plain and isinstance(value[plain[name]], list):
+            return (plain[name],)
     lists = lists_in(value)
     if len(lists) == 1:
-        return list(value[lists[0]])
+        return (lists[0],)
     found = {
-        name: items
-        for name, inner in plain.items()
-        if isinstance(inner, dict) and (items := items_of(inner, depth + 1)) is not None
+        name: (key, *keys)
+        for name, key in plain.items()
+        if isinstance(value[key], dict) and (keys := keys_to_items(value[key], depth + 1)) is not None
     }
     return next(
         (found[name] for name in _OUTER_NAMES if name in found),
         next(iter(found.values())) if len(found) == 1 and not lists else None,
     )
+
+
+def is_field_of_one(function: str, route: str, value: Any, keys: Sequence[str]) -> bool | None:
+    """Whether the list at the end of these keys belongs to one thing, as its tags do, and is no list of what a function
+    answers; `None` if it may. A thing has an id, or its route ends with one. A list that has the name of the function,
+    or stands beside what is said of pages, is none of these."""
+    if not keys:
+        return False
+    objects = [value]
+    for key in keys[:-1]:
+        objects.append(objects[-1][key])
+    known = {_plain(key) for each in objects for key in islice(each, _MAX_KEYS)}
+    name, last = _plain(function), _plain(keys[-1])
+    if last.removesuffix("s") in name or any(map(_OF_PAGES.fullmatch, known)):
+        return False
+    ids = {"id", "uuid", "guid", "uid"}
+    has_id = any(each in ids or (len(each) > 2 and each.endswith("id") and each[:-2] in name) for each in known)
+    is_usual = last in _LIST_NAMES or last in _OUTER_NAMES
+    if has_id and not is_usual:
+        return True
+    return None if has_id or (route.endswith("}") and not is_usual) else False
 
 
 def lists_in(value: dict[str, Any]) -> list[str]:

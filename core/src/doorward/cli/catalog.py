@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -180,7 +181,7 @@ def call(
     from doorward.cli.run import made
 
     made(artefacts)
-    result, content, notes = anyio.run(
+    result, content, is_file, notes = anyio.run(
         _call, project, function, _object(table_), pairs(arguments), output is not None, artefacts
     )
     for note in notes:
@@ -189,17 +190,18 @@ def call(
         output.write_bytes(content)
         return
     print_json(result)
-    if isinstance(result, dict) and "artefact" in result and artefacts is None:
+    if is_file and artefacts is None:
         say("hint: --output FILE keeps the bytes", err=True)
 
 
 async def _call(
     project: Project, name: str, given: dict[str, Any], texts: dict[str, str], whole: bool, folder: Path | None
-) -> tuple[Any, bytes, Sequence[str]]:
-    """The result, all of its bytes (if `whole`), and notes on the files within it, which are saved in `folder`."""
+) -> tuple[Any, bytes, bool, Sequence[str]]:
+    """The result, all of its bytes (if `whole`), whether it is a file, and notes on the files within it, which are
+    saved in `folder`."""
     async with project.gateway(only=[name]) as gate:
         from doorward.arguments.binding import fits, takes_text
-        from doorward.arguments.files import handle, takes_file
+        from doorward.arguments.files import takes_file
         from doorward.model.principals import LOCAL
 
         function = gate.broker.functions.find(name, LOCAL)
@@ -216,21 +218,31 @@ async def _call(
         result = await gate.call(function.qualified, given | values)
         from doorward.cli.run import saved
 
-        alone = handle(result) is not None and folder is None
-        notes = [] if alone else [*saved(gate, [*_within(result)], folder)]
-        return result, _content(gate, result) if whole else b"", notes
+        is_file = _artefact(gate, result) is not None
+        notes = [] if is_file and folder is None else [*saved(gate, [*_within(gate, result)], folder)]
+        return result, _content(gate, result) if whole else b"", is_file, notes
 
 
-def _within(value: Any) -> Iterator[Artefact]:
-    """The artefacts in a result."""
+def _artefact(gate: Gateway, value: Any) -> Artefact | None:
+    """The artefact that a value is the handle of; `None` for data that only looks like one."""
     from doorward.arguments.files import handle
+    from doorward.model.errors import UnknownName
     from doorward.model.outcomes import Artefact
 
-    if uri := handle(value):
-        yield Artefact(uri, value.get("type", ""), value.get("bytes", 0), value.get("name", ""))
+    with contextlib.suppress(UnknownName):
+        if uri := handle(value):
+            page = gate.result(uri)
+            return Artefact(uri, page.type, page.total, str(value.get("name", "")))
+    return None
+
+
+def _within(gate: Gateway, value: Any) -> Iterator[Artefact]:
+    """The artefacts in a result."""
+    if artefact := _artefact(gate, value):
+        yield artefact
     elif isinstance(value, (dict, Sequence)) and not isinstance(value, str):
         for part in value.values() if isinstance(value, dict) else value:
-            yield from _within(part)
+            yield from _within(gate, part)
 
 
 def _file(name: str) -> dict[str, str]:
@@ -243,14 +255,10 @@ def _file(name: str) -> dict[str, str]:
 
 def _content(gate: Gateway, result: Any) -> bytes:
     """The bytes of an artefact, whole; any other result as JSON."""
-    if not (isinstance(result, dict) and "artefact" in result):
+    artefact = _artefact(gate, result)
+    if artefact is None:
         return json.dumps(result, ensure_ascii=False, indent=2).encode()
-    parts, uri = [], result["artefact"]
-    while uri:
-        page = gate.result(uri)
-        parts.append(page.content if isinstance(page.content, bytes) else page.content.encode())
-        uri = page.next
-    return b"".join(parts)
+    return gate.file(artefact.uri).content
 
 
 def _object(text: str) -> dict[str, Any]:

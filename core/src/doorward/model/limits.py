@@ -31,7 +31,15 @@ class Limits:
     inline_bytes: int = _limit(
         16 * 2**10, "A value, or printed text, shown whole; a larger one is cut, with a handle to the rest"
     )
+    cut_bytes: int = _limit(
+        2560, "What is shown of a value, or of printed text, that is cut: its beginning and its end"
+    )
     asking: float = _limit(600.0, "Seconds that a run may wait, in all, for answers of its client")
+
+    @property
+    def shown_bytes(self) -> int:
+        """What is shown of what is cut: no more than would be shown whole."""
+        return min(self.cut_bytes, self.inline_bytes)
 
     @property
     def questions(self) -> int:

@@ -239,13 +239,14 @@ class Discovery:
         text = additions.added(function, enhancement, room, dialect_of(language)) if enhancement else ""
         return f"\n\n{text}" if text else ""
 
-    def list_in(self, name: str, principal: str) -> tuple[str, ...]:
-        """The key of the only list in a function's result schema; empty if there are none or several.
+    def list_in(self, name: str, principal: str) -> tuple[tuple[str, ...], str]:
+        """The key of the only list in a function's result schema, empty if there are none or several; and its route.
 
         Raises: UnknownName.
         """
         function = self._broker.functions.find(name, principal)
-        return declared(function, self.definitions(function.server)) if function.returns else ()
+        keys = declared(function, self.definitions(function.server)) if function.returns else ()
+        return keys, function.route
 
     def seen(self, function: Function) -> Observation | None:
         """The observed results of a function, if it has no result schema or if they say more than it."""

@@ -51,6 +51,10 @@ class HelperContext(Protocol):
         """See `doorward.Door.open`."""
         ...
 
+    def is_foreign(self, uri: str) -> bool:
+        """Whether this URI of a file stood in the data of an upstream, and there is no such file."""
+        ...
+
     def close_session(self) -> None:
         """End the session of the run, once its answer is there. Raises: InvalidArguments if it has none."""
         ...

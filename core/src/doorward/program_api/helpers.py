@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from doorward.servers.skills import Skills
 
 
+_HANDLE_HINT = 'It has an "artefact"; its URI begins with doorward://results/.'
+
+
 class Helpers:
     """The helpers of a gateway: `all` by name."""
 
@@ -111,13 +114,13 @@ class Helpers:
 
         names = [item["name"] for item in doorward.items(server.list_items, state="open")]
 
-        Arguments are given as to doorward.pages. At most `most` items are got. If the answers have several lists, the
-        error names them.
+        Arguments are given as to doorward.pages. At most `most` items are got. If the answers have several lists, or
+        are one thing, the error says so.
         """
-        declared = self._discovery.list_in(function, run.program.principal) if isinstance(function, str) else ()
-        return await items(
-            run, function, {**(arguments or {}), **kwargs}, None if most is None else int(most), declared
-        )
+        whose = run.program.principal
+        declared, route = self._discovery.list_in(function, whose) if isinstance(function, str) else ((), "")
+        enough = None if most is None else int(most)
+        return await items(run, function, {**(arguments or {}), **kwargs}, enough, declared, route)
 
     async def reply(
         self, run: HelperContext, function: str, arguments: Mapping[str, Any] | None = None, **kwargs: Any
@@ -137,12 +140,15 @@ class Helpers:
     async def read(self, run: HelperContext, file: Any) -> Any:
         """What is in a file, or all of a result that was cut. JSON as its value, text as str, anything else as bytes.
 
-        `file` is a handle, {"artefact": "doorward://results/…"}, or such a URI:
+        `file` is a handle, {"artefact": "doorward://results/…"}, or such a URI. What already is text or JSON comes back
+        as it is.
 
         rows = doorward.read("doorward://results/…")
         result = [row["id"] for row in rows if row["open"]]
         """
-        opened = run.open(_uri(file))
+        if not _is_file(file) or run.is_foreign(handle(file) or file):
+            return _already_read(run, file)
+        opened = run.open(handle(file) or file)
         if (size := len(opened.content)) > (most := run.program.limits.result_bytes):
             raise LimitExceeded(f"the file has {size} bytes, more than {most}", hint="Pass its handle on instead.")
         return await aside(partial(content_of, opened), size)
@@ -231,9 +237,14 @@ def _is_file(value: Any) -> bool:
 def _uri(file: Any) -> str:
     """The URI in a handle, or the URI itself. Raises: InvalidArguments."""
     if not _is_file(file):
-        hint = (
-            'It has an "artefact"; its URI begins with doorward://results/. What is a text or a list already needs no '
-            "reading."
-        )
-        raise InvalidArguments(f"a handle of a file is wanted, not {type(file).__name__}", hint=hint)
+        raise InvalidArguments(f"a handle of a file is wanted, not {type(file).__name__}", hint=_HANDLE_HINT)
     return handle(file) or str(file)
+
+
+def _already_read(run: HelperContext, value: Any) -> Any:
+    """What needs no reading. Raises: InvalidArguments for None, which an answer without content is."""
+    if value is None:
+        raise InvalidArguments("doorward.read: a handle of a file is wanted, not None", hint=_HANDLE_HINT)
+    if isinstance(value, str) and "\n" not in value:  # perhaps a path
+        run.note("doorward.read was given a text, no handle of a file; it is what was read.")
+    return value

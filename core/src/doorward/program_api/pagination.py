@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 
-from doorward.calls.items import at, items_of, lists_in
+from doorward.calls.items import at, is_field_of_one, keys_to_items, lists_in
 from doorward.data.json_writing import dump
 from doorward.data.offload import done, is_large
 from doorward.model.errors import InvalidArguments
 from doorward.program_api.known_replies import known
-from doorward.results.value_text import described
+from doorward.results.value_text import described, shown_key
 
 if TYPE_CHECKING:
     from doorward.model.calls import Reply
@@ -33,15 +33,24 @@ async def pages(run: HelperContext, function: Any, arguments: Mapping[str, Any],
 
 
 async def items(
-    run: HelperContext, function: Any, arguments: Mapping[str, Any], most: int | None, declared: Sequence[str]
+    run: HelperContext,
+    function: Any,
+    arguments: Mapping[str, Any],
+    most: int | None,
+    declared: Sequence[str],
+    route: str,
 ) -> list[Any]:
-    """The items in the pages of a function, at most `most`. `declared` are the keys of the list in its schema.
+    """The items in the pages of a function, at most `most`. `declared` are the keys of the list in its schema, `route`
+    is its own. A note says if an answer may be one thing whose field was taken for the list.
 
-    Raises: as `pages`, and InvalidArguments for an answer with several lists that could be meant.
+    Raises: as `pages`, and InvalidArguments for an answer with several lists that could be meant, or that is one thing.
     """
     found: list[Any] = []
     async for reply in _replies(run, "items", function, arguments, MAX_PAGES):
-        found += await done(_listed, function, reply, declared, large=is_large(reply.value))
+        keys = await done(_keys, function, reply, declared, large=is_large(reply.value))
+        if not (reply.items or reply.link or reply.left or reply.next is not None):
+            _check_several(run, function, route, reply.value, keys)
+        found += at(reply.value, keys) or ()
         if most is not None and len(found) >= most:
             if len(found) > most or reply.next is not None:
                 run.note(
@@ -91,13 +100,25 @@ def _so_many(count: int) -> str:
     return f"{count} page{'s' if count > 1 else ''}"
 
 
-def _listed(function: str, reply: Reply, declared: Sequence[str]) -> list[Any]:
-    """Raises: InvalidArguments."""
+def _check_several(run: HelperContext, function: str, route: str, value: Any, keys: Sequence[str]) -> None:
+    """Note that the items may be a field of one thing. Raises: InvalidArguments if they are."""
+    if (is_one := is_field_of_one(function.partition(".")[2], route, value, keys)) is False:
+        return
+    what = f"an answer of {function[:200]} is {described(value, depth=1)[:300]}"
+    named = ".".join(map(shown_key, keys))
+    if is_one:
+        hint = f"Call the function itself, once for each thing. Its {named} are a field of the answer."
+        raise InvalidArguments(f"doorward.items: {what}: one thing, no list of them", hint=hint)
+    run.note(f"doorward.items took {named}; {what}: if it is one thing, call the function itself.")
+
+
+def _keys(function: str, reply: Reply, declared: Sequence[str]) -> Sequence[str]:
+    """The keys to the list of a page. Raises: InvalidArguments."""
     value = reply.value
     for keys in (reply.items, declared):
-        if keys and (found := at(value, keys)) is not None:
-            return found
-    if (found := [] if value is None else items_of(value)) is not None:
+        if keys and at(value, keys) is not None:
+            return keys
+    if (found := () if value is None else keys_to_items(value)) is not None:
         return found
     lists = lists_in(value) if isinstance(value, dict) else []
     what = (

@@ -83,6 +83,15 @@ def sets_result(code: str) -> bool:
     return False
 
 
+def has_value(code: str) -> bool:
+    """Whether a program may have a value: it sets `result`, or ends with an expression."""
+    try:
+        body = parse(code).body
+    except InvalidProgram:
+        return True
+    return isinstance(body[-1] if body else None, ast.Expr) or sets_result(code)
+
+
 def line_starts(text: bytes) -> list[int]:
     """The offset of each line in a text."""
     starts, at = [0], 0

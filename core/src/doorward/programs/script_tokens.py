@@ -77,3 +77,24 @@ def _regex_after(last: Token) -> bool:
     if last.kind == "word":
         return last.text in _BEFORE_REGEX
     return last.kind in ("", "sign") and last.text not in (")", "]", "}", "++", "--")
+
+
+_NO_EXPRESSION = {
+    "const", "let", "var", "function", "class", "interface", "type", "enum", "import", "for", "while", "do", "if",
+    "else", "switch", "try", "catch", "finally", "throw",
+}  # fmt: skip
+"""Words with which statements begin that are no expressions."""
+
+
+def has_value(code: str) -> bool:
+    """Whether a program may have a value: it names `result`, exports something, or its last statement, as far as that
+    is certain, is an expression."""
+    first, ended = "", True
+    for token in tokens(code):
+        if token.text in ("result", "export"):
+            return True
+        if token.depth == 0:
+            if (ended or token.first) and token.text not in "})];":
+                first = token.text
+            ended = token.text in (";", "}")
+    return bool(first) and first not in _NO_EXPRESSION

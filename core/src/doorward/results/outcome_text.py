@@ -114,7 +114,9 @@ def as_text(outcome: Outcome, written: Callable[[Any], str] = in_one_line) -> st
         parts.append(written(outcome.value))
     if cut := outcome.truncated:
         where = ", in a program" if "doorward.read(" in cut["read"] else ""
-        parts.append(f"[cut: {cut['shape']}, {cut['bytes']} bytes; all of it{where}: {cut['read']}]")
+        parts.append(
+            f"[cut: {cut['shape']}, {cut['bytes']} bytes; more with show_bytes; all of it{where}: {cut['read']}]"
+        )
     parts += _planned(outcome.plan) if outcome.plan else []
     if outcome.printed:
         parts.append(f"printed:\n{apart(outcome.printed.rstrip())}")

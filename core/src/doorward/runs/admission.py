@@ -72,10 +72,11 @@ class Admission:
             check_used(values, known, code)
         return self.program(code, principal, params=values, language=language, **more), {**known, **values}
 
-    def cached(
-        self, kept: CachedProgram, principal: str, params: Mapping[str, Any] | None, timeout: float | None
-    ) -> Program:
-        """A kept program with other values for its parameters. Raises: InvalidProgram, InvalidArguments."""
+    def cached(self, kept: CachedProgram, principal: str, params: Mapping[str, Any] | None, **more: Any) -> Program:
+        """A kept program with other values for its parameters; `more` as for `program`.
+
+        Raises: InvalidProgram, InvalidArguments.
+        """
         values = self._artefacts.in_params(params or {}, principal)
         check(values, kept.params)
         return self.program(
@@ -84,9 +85,9 @@ class Admission:
             params={**kept.params, **values},
             description=kept.description,
             functions=kept.functions,
-            timeout=timeout,
             language=kept.language,
             cached=True,
+            **more,
         )
 
     def program(
@@ -98,6 +99,7 @@ class Admission:
         description: str = "",
         functions: Sequence[str] | None = None,
         timeout: float | None = None,
+        show_bytes: int | None = None,
         language: str = PYTHON,
         cached: bool = False,
         plan: bool = False,
@@ -107,6 +109,11 @@ class Admission:
             told = f"timeout is {timeout:g} s; at most {self._limits.max_timeout:g} s are allowed"
             raise InvalidArguments(told, hint="[limits] max_timeout of the configuration says how much.")
         limits = self._limits if timeout is None else replace(self._limits, timeout=float(timeout))
+        if show_bytes is not None:
+            if not 0 < show_bytes <= limits.output_bytes:
+                told = f"show_bytes is {show_bytes}; 1 to {limits.output_bytes} can be shown"
+                raise InvalidArguments(told, hint="A program reads all of a value: doorward.read(…).")
+            limits = replace(limits, inline_bytes=show_bytes, cut_bytes=show_bytes)
         run, deadline = secrets.token_hex(8), time.monotonic() + limits.timeout
         may_call = narrowing(functions)
         return Program(

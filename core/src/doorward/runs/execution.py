@@ -73,6 +73,7 @@ class Execution:
         description: str,
         session_id: str,
         timeout: float | None,
+        show_bytes: int | None,
         principal: str,
         client: Client | None,
         language: str,
@@ -92,6 +93,7 @@ class Execution:
                 description=description,
                 functions=functions,
                 timeout=timeout,
+                show_bytes=show_bytes,
                 language=language,
                 session_id=session_id,
                 plan=self._journals.planning(mode, session_id),
@@ -107,6 +109,7 @@ class Execution:
         params: Mapping[str, Any] | None,
         *,
         timeout: float | None,
+        show_bytes: int | None,
         principal: str,
         client: Client | None,
     ) -> Outcome:
@@ -117,7 +120,7 @@ class Execution:
             await self._broker.budgets.run(principal)
             kept = await self._kept.get(cache_id, principal)
             self._languages.checked(kept.language)
-            program = self._admission.cached(kept, principal, params, timeout)
+            program = self._admission.cached(kept, principal, params, timeout=timeout, show_bytes=show_bytes)
         except DoorwardError as error:
             return self._admission.refused(error, "", principal)
         outcome = await self.run(program, None, None, client)
@@ -130,16 +133,23 @@ class Execution:
             return await run.call(function, (), arguments)
 
     async def answer(
-        self, function: str, arguments: Mapping[str, Any], *, principal: str, client: Client | None
+        self,
+        function: str,
+        arguments: Mapping[str, Any],
+        *,
+        show_bytes: int | None,
+        principal: str,
+        client: Client | None,
     ) -> Outcome:
         """See `Gateway.answer`."""
         try:
             await self._admission.admit(principal)
             await self._ready()
             await self._broker.budgets.run(principal)
+            context = self.of_call(principal, client, show_bytes)
         except DoorwardError as error:
             return Outcome(False, error=failure(error))
-        with self._recorded(self.of_call(principal, client)) as run:
+        with self._recorded(context) as run:
             return await self._runs.answer(run, function, arguments)
 
     def context(
@@ -159,9 +169,10 @@ class Execution:
         """What withholds the writes of a plan."""
         return ChangeSet(self._broker.lacks, self._journals.effect_of, covered=covered, spent=spent)
 
-    def of_call(self, principal: str, client: Client | None = None) -> RunContext:
-        """The record of a run that is one call, without a program."""
-        return self.context(self._admission.program("", principal, language=self._languages.of_calls), client=client)
+    def of_call(self, principal: str, client: Client | None = None, show_bytes: int | None = None) -> RunContext:
+        """The record of a run that is one call, without a program. Raises: InvalidArguments."""
+        program = self._admission.program("", principal, language=self._languages.of_calls, show_bytes=show_bytes)
+        return self.context(program, client=client)
 
     @contextlib.contextmanager
     def _recorded(self, run: RunContext) -> Iterator[RunContext]:

@@ -33,7 +33,7 @@ def succeeded(value: Any, written: Written, run: RunContext, **more: Any) -> Out
             "rest": whole.uri,
             "read": outcome_text.reading(whole.uri, run.program.language),
         }
-        value = values.cut(value, run.program.limits.inline_bytes)
+        value = values.cut(value, run.program.limits.shown_bytes)
     return Outcome(True, value=value, truncated=truncated, artefacts=run.left(named), **more)
 
 

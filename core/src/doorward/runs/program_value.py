@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,18 @@ it."""
 
 _MAX_BASE64_BYTES = 256
 """Bytes in a value are shown as base64 up to this size; more of them are kept as a file."""
+
+_OBJECT = re.compile(
+    rb'"(<(?:[\w.]+ object|function|bound method|built-in|class|module|coroutine|generator)\b[^"]{0,200}>'
+    rb"|\[(?:Async)?(?:Generator)?Function[^\"]{0,100}\]|\[class [^\"]{1,100}\]"
+    rb'|(?:range|dict_(?:keys|values|items))\([^"]{0,500}\))"'
+)
+"""How Python and JavaScript show what is no data, in the JSON of a value."""
+
+_SEARCHED_BYTES = 2**16
+"""Bytes of a value that are searched for that."""
+
+_OBJECT_NOTE = "something in the value is only the text of an object, as Python or JavaScript shows it; return its data"
 
 _BASE64_NOTE = "bytes in the value stand there as base64"
 
@@ -63,6 +76,8 @@ def read_value(value: Any, redactor: Redactor, readable: float) -> ProgramValue:
     read.value = values.plain(value, held=held)
     read.written = written(read.value)
     read.secrets |= redactor.found(read.written[0])
+    if not read.note and _OBJECT.search(read.written[0][:_SEARCHED_BYTES]):
+        read.note = _OBJECT_NOTE
     if len(read.written[0]) > readable:
         note = read.note
         read.value = with_files(read.value, read.written[0], held)

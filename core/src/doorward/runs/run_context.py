@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -308,6 +308,14 @@ class RunContext(RunJournal):
         Raises: InvalidArguments if there is none (any more).
         """
         return self._files.open(uri)
+
+    def is_foreign(self, uri: str) -> bool:
+        """Whether this URI of a file stood in the data of an upstream, and there is no such file."""
+        return self._files.is_foreign(uri)
+
+    def came_from_upstream(self, uris: Iterable[str]) -> None:
+        """These URIs of files stood in the data of an upstream."""
+        self._files.foreign.update(uris)
 
     # Its session
 

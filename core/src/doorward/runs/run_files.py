@@ -22,7 +22,7 @@ _MEDIA_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}(; ?charset=[\w-]{1,40})
 class RunFiles:
     """Artefacts of the run's principal, counted for the run."""
 
-    __slots__ = ("_artefacts", "_bytes", "_count", "_journal", "_own", "_program")
+    __slots__ = ("_artefacts", "_bytes", "_count", "_journal", "_own", "_program", "foreign")
 
     def __init__(self, program: Program, artefacts: Artefacts, journal: Journal | None = None) -> None:
         self._program = program
@@ -31,6 +31,8 @@ class RunFiles:
         self._own: list[Artefact] = []
         self._count = 0
         self._bytes = 0
+        self.foreign: set[str] = set()
+        """The URIs of files that stood in the data of an upstream."""
 
     def leave(self, content: bytes, type: str, name: str) -> Artefact:
         """Keep a file that the program leaves. Raises: LimitExceeded."""
@@ -60,6 +62,10 @@ class RunFiles:
         own = {artefact.uri: artefact for artefact in self._own}
         found = (self._artefacts.about(uri, self._program.principal) for uri in named if uri not in own)
         return (*own.values(), *filter(None, found))
+
+    def is_foreign(self, uri: str) -> bool:
+        """See `RunContext.is_foreign`."""
+        return uri in self.foreign and self._artefacts.about(uri, self._program.principal) is None
 
     def open(self, uri: str) -> File:
         """See `RunContext.open`."""

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,8 @@ from doorward.model.programs import Failure, Finding, Program, ProgramResult
 from doorward.plans.change_set import ChangeSet
 from doorward.plugins.failures import kind_of
 from doorward.plugins.hook_answers import Answer
+from doorward.programs import program_text, script_tokens
+from doorward.programs.languages import is_script
 from doorward.results import outcome_text
 from doorward.runs import hints
 from doorward.runs.next_call import next_call
@@ -231,11 +233,12 @@ class Runs:
         if refusal := await self._withheld(program, run, found | read.secrets):
             return Outcome(False, error=failure(refusal), ms=_ms_since(started), **common)
         short = await done(shortened, printed, large=is_large(printed)) if values.size(printed) > readable else printed
-        if short != printed or values.size(short) > program.limits.inline_bytes:
+        fits = values.size(short) <= program.limits.inline_bytes
+        if short != printed or not fits:
             whole = run.hold(printed, "text/plain")
             how = outcome_text.reading(whole.uri, program.language)
             end = f"… all of it ({len(printed)} characters), in a program: {how}"
-            printed = f"{values.beginning(short, program.limits.inline_bytes)}\n{end}"
+            printed = f"{short if fits else values.ends(short, program.limits.shown_bytes)}\n{end}"
         common |= {
             "printed": printed,
             "plan": plan if plan and not ended.suspended and (plan.counts or not error) else None,
@@ -250,7 +253,8 @@ class Runs:
                     for number, (place, content) in enumerate(read.files, 1):
                         place.update(keep_bytes(content, number, run))
                     read.written = await done(written, read.value, large=is_large(read.value))
-                return succeeded(read.value, read.written, run, ms=_ms_since(started), **common)
+                outcome = succeeded(read.value, read.written, run, ms=_ms_since(started), **common)
+                return replace(outcome, notes=(*outcome.notes, *_without_value(program, run, outcome)))
             except LimitExceeded as exceeded:  # it is too large to be kept
                 error = failure(exceeded)
         error = replace(
@@ -314,6 +318,14 @@ def _defect(run: RunContext, error: Exception) -> ProgramResult:
     log.exception("executor_defect", executor=run.executor)
     hint = "Tell the operator: the log has the details."
     return ProgramResult(error=Failure("executor", kind_of(error), "the executor failed inside Doorward", hint=hint))
+
+
+def _without_value(program: Program, run: RunContext, outcome: Outcome) -> Iterator[str]:
+    """A note on a program that ran for nothing that anybody sees. A session keeps what it made."""
+    seen = outcome.value is not None or outcome.printed or outcome.artefacts or run.session or program.plan
+    has_value = script_tokens.has_value if is_script(program.language) else program_text.has_value
+    if not seen and program.code and not has_value(program.code):
+        yield "the program has no value: set `result`, or end with an expression"
 
 
 def _late_guard(answer: Any, program: Program) -> LimitExceeded:

@@ -92,21 +92,26 @@ async def execute_code(
     functions: Annotated[list[str] | None, "Narrow what it may call; wildcards work"] = None,
     session_id: Annotated[str, '"new" keeps variables for further runs'] = "",
     timeout: _Seconds = None,
+    show_bytes: int | None = None,
     language: str = "",
     mode: Annotated[str, {"enum": ["run", "plan"]}, "plan: withholds writes and shows them"] = "run",
 ) -> Answer:
     outcome = await caller.gate.execute(
         code, description=description, params=params, functions=functions, session_id=session_id, timeout=timeout,
-        principal=caller.principal, client=caller.client, language=language, mode=mode,
+        show_bytes=show_bytes, principal=caller.principal, client=caller.client, language=language, mode=mode,
     )  # fmt: skip
     return answered(caller, outcome)
 
 
 async def run_cached_code(
-    caller: Caller, cache_id: str, params: dict[str, Any] | None = None, timeout: _Seconds = None
+    caller: Caller,
+    cache_id: str,
+    params: dict[str, Any] | None = None,
+    timeout: _Seconds = None,
+    show_bytes: int | None = None,
 ) -> Answer:
     outcome = await caller.gate.run_cached(
-        cache_id, params, timeout=timeout, principal=caller.principal, client=caller.client
+        cache_id, params, timeout=timeout, show_bytes=show_bytes, principal=caller.principal, client=caller.client
     )
     return answered(caller, outcome)
 
@@ -131,11 +136,12 @@ async def call_function(
     function: Annotated[str, '"server.function"'],
     arguments: dict[str, Any] | None = None,
     cursor: Annotated[str | None, "Reads on where an answer was cut, without a call"] = None,
+    show_bytes: int | None = None,
 ) -> Answer:
     if cursor is not None:
         return read_on(caller, cursor)
     return answered(caller, await caller.gate.answer(
-        function, arguments, principal=caller.principal, client=caller.client
+        function, arguments, show_bytes=show_bytes, principal=caller.principal, client=caller.client
     ))  # fmt: skip
 
 

@@ -123,12 +123,12 @@ class OpenAPI:
         base = self._base(function.data)
         made = request.build(base, function.data, call.arguments)
         await self._require_own(call, made)
-        prepared = replace(made, url=call.link) if call.link and servers.same_origin(call.link, base) else made
+        prepared = links.got(made, call.link) if call.link and servers.same_origin(call.link, base) else made
         further = Further(call, made, base, self._table)
         if why := await further.refusal(prepared.method, prepared.url):
             raise Refused(why)
         timeout, key = min(self._settings.timeout, call.time_left), retries.key_argument(function.data)
-        repeats = function.idempotent or key in call.arguments
+        repeats = function.idempotent or prepared.method == "GET" or key in call.arguments
         if (header := self._settings.idempotency_key) and not repeats:
             repeats = True
             prepared = replace(prepared, headers={**prepared.headers, header: call.key.encode()})
@@ -140,9 +140,10 @@ class OpenAPI:
             if answer.status == 404:
                 hint = self._missing(function, prepared, base)
             raise await aside(partial(answers.error_of, what, answer, self._server.suggest, hint), len(answer.body))
-        raw = function.data.get("raw") is True
-        value = await aside(partial(answers.value_of, what, answer, raw=raw), len(answer.body))
-        if not answer.body:
+        raw = made.headers["Accept"].decode() in function.data.get("raw", ())
+        plan = function.data.get("xml")
+        value = await aside(partial(answers.value_of, what, answer, raw=raw, plan=plan), len(answer.body))
+        if not answer.body and value is None:
             value = response_headers.instead(prepared.method, answer.status, answer.headers)
         body, kind, name = (value.value, value.type, value.name) if isinstance(value, Reply) else (value, "", "")
         reply = Reply(body, kind, name, status=answer.status, headers=answer.headers)

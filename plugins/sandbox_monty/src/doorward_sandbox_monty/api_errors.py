@@ -2,7 +2,8 @@
 exceptions cannot have attributes.
 
 They are raised as two built-in exceptions that nothing else raises. Their names in the program are replaced by those,
-and reading `status`, `body` or `retry_after` asks the host (`rewriting.py`).
+and reading `status`, `body` or `retry_after` asks the host (`rewriting.py`). Monty raises classes of a fixed list only,
+so their own names are told where a program asks for them by `__name__` or `repr`.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ CLASSES = {"ApiError": ("csv", "Error"), "ToolError": ("binascii", "Incomplete")
 """Where programs find the class that stands for an error."""
 
 FIELDS = ("status", "body", "retry_after")
-DOC = "__doc__"
+DOC, CLASS, NAME = "__doc__", "__class__", "__name__"
 OF_REPLIES = ("value", "headers")
 """The attributes of what `doorward.reply` returns, besides its status: Monty's dictionaries have no attributes."""
 
 GET = "doorward__get"
 HAS = "doorward__has"
+MADE, SHOWN = "doorward__made", "doorward__shown"
 OURS = "doorward__"
 """The prefix of names that we put into a program. If it began with an underscore, Monty's type checker would not
 know them in the next text."""
@@ -44,10 +46,15 @@ from csv import Error as {OURS}ApiError
 from binascii import Incomplete as {OURS}ToolError
 from {MODULE} import error as {OURS}error, server as {OURS}module, about as {OURS}about
 {OURS}status, {OURS}body, {OURS}retry_after, {OURS}{DOC} = "status", "body", "retry_after", "{DOC}"
-{OURS}value, {OURS}headers = "value", "headers"
+{OURS}value, {OURS}headers, {OURS}{CLASS}, {OURS}{NAME} = "value", "headers", "{CLASS}", "{NAME}"
+{OURS}names = {{str({OURS}ApiError): "ApiError", str({OURS}ToolError): "ToolError"}}
 def {GET}(value: Any, name: str, *default: Any) -> Any:
     if name == "{DOC}":
         return {OURS}about(value)
+    if name == "{CLASS}":
+        return type(value)
+    if name == "{NAME}" and str(value) in {OURS}names:
+        return {OURS}names[str(value)]
     if isinstance(value, {OURS}ApiError):
         return {OURS}error(str(value))[name]
     if isinstance(value, dict) and "headers" in value and name in value:
@@ -57,6 +64,12 @@ def {HAS}(value: Any, name: str) -> bool:
     if isinstance(value, {OURS}ApiError) or (isinstance(value, dict) and name in value):
         return True
     return hasattr(value, name)  # type: ignore
+def {MADE}(kind: Any, *args: Any) -> Any:
+    return kind(str(args[0]) if len(args) == 1 else str(args))
+def {SHOWN}(value: Any) -> str:
+    if isinstance(value, ({OURS}ApiError, {OURS}ToolError)):
+        return {OURS}names[str(type(value))] + "(" + repr(str(value)) + ")"
+    return repr(value)
 def {OURS}server(name: str) -> Any:
     found: dict[str, Any] = {{}}
     exec("import " + {OURS}module(name) + " as server", found)

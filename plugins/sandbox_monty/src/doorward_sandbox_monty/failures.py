@@ -44,6 +44,11 @@ def stopped(error: PlanStopped) -> ProgramResult:
     return ProgramResult(error=Failure("program", "PlanStopped", str(error), error.line, hint=hint))
 
 
+def ends_well(error: monty.MontyRuntimeError) -> bool:
+    """Whether a program has ended itself, and says of no error."""
+    return isinstance(error.exception(), SystemExit) and error.display("msg") in ("", "0", "None")
+
+
 def result_of(error: monty.MontyError, code: str, limits: Limits, *, made: bool) -> ProgramResult:
     """The result of a program that raised an error. Raises: Unsupported if the error is that Monty
     cannot run it; LimitExceeded."""

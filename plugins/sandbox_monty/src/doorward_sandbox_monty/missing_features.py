@@ -14,6 +14,7 @@ _NO_METHOD = re.compile(r"'?int'? (?:object )?has no attribute '(from_bytes|to_b
 _NO_BYTES = re.compile(
     r"cannot convert '(?:list|tuple|range|set|frozenset|dict|generator|\w*iterator)' object to bytes"
 )
+_ONE_TEXT = "exceptions can only be called with zero or one string argument"
 _NUMBERS = 'bytes.fromhex("".join(f"{number:02x}" for number in numbers)) makes bytes of numbers.'
 _INSTEAD_OF_MODULES = {
     "enum": "Write constants, or a dictionary.",
@@ -65,6 +66,8 @@ def missing_feature(error: str, message: str) -> MissingFeature | None:
         and name[1] not in _NOWHERE
     ):
         return MissingFeature(f"monty has no {name[1]!r}", _NUMBERS if name[1] == "bytearray" else "Write it without.")
+    if error == "RuntimeError" and _ONE_TEXT in message:
+        return MissingFeature("exceptions take no more than one text here", "Give them one: ValueError(str(x)).")
     if error == "TypeError" and _NO_BYTES.search(message):
         return MissingFeature(f"monty: {message}", _NUMBERS)
     if error == "AttributeError" and (method := _NO_METHOD.search(message)):

@@ -7,21 +7,42 @@ numbers in errors stay right.
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from doorward_sandbox_monty.api_errors import CLASSES, DOC, FIELDS, GET, HAS, OF_REPLIES, OURS
+from doorward_sandbox_monty.api_errors import (
+    CLASS,
+    CLASSES,
+    DOC,
+    FIELDS,
+    GET,
+    HAS,
+    MADE,
+    NAME,
+    OF_REPLIES,
+    OURS,
+    SHOWN,
+)
 
 _MENTIONED = re.compile(
     r"ApiError|ToolError|\.\s*(?:status|body|retry_after)\b|\b(?:get|has)attr\b|__doc__|\bimport[\s\\]*\(?[\s\\]*\*|\b(?:server|next)\b"
-    r"|\breply\b|\basync[\s\\]+for\b"
+    r"|\breply\b|\basync[\s\\]+for\b|__class__|__name__|\brepr\b|\b(?:exit|quit)\b"
+    r"|(?:Error|Exception|Exit|Interrupt|Iteration|Warning)[\s\\]*\("
 )
 _REPLY = re.compile(r"\breply\b")
 _ASYNC = re.compile(rb"async[\s\\]+(?=for\b)")
 _ASYNC_BEFORE = re.compile(rb"(async[\s\\]+)for[\s\\(]*\Z")
 _READ = re.compile(rb"([\s)\\]*)\.([\s\\]*)(\w+)")
+_OPENS = re.compile(rb"[\s\\]*\(")
+_EXCEPTIONS = frozenset(
+    name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)
+)
+_OF_ALL = (DOC, CLASS, NAME)
+"""Attributes that are read of anything."""
+
 _OF_DOORWARD = (*CLASSES, "server")
 """Names in `doorward` that stand for names in `PRELUDE`."""
 
@@ -70,6 +91,8 @@ def _edits(tree: ast.Module, places: Places, members: Members, fields: Sequence[
     imported = [alias for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
     modules = {"doorward", *(alias.asname for alias in imported if alias.name == "doorward" and alias.asname)}
     others = {alias.asname or alias.name for alias in imported}
+    own = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    own |= {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
     todo: list[ast.AST] = [tree]
     while todo:
         node = todo.pop()
@@ -93,8 +116,23 @@ def _edits(tree: ast.Module, places: Places, members: Members, fields: Sequence[
                 yield start, end, (f"({OURS}{attr}{lines})" if lines else f"{OURS}{attr}").encode()
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in others and attr != DOC:
                 pass  # a function of that name
-            case ast.Attribute(attr=attr, ctx=ast.Load()) if attr in (*fields, DOC):
+            case ast.Attribute(attr=attr, ctx=ast.Load()) if attr in (*fields, *_OF_ALL):
                 yield from _read(node, places)
+            case ast.Expr(value=ast.Call(func=function, args=args)) if _ends(function, own):
+                start, end = places.of(function)
+                found = _OPENS.match(places.text, end)
+                if args and found:
+                    yield start, found.end(), f"raise {MADE}(SystemExit, ".encode() + _lines(found[0])
+                else:
+                    yield start, end, b"raise SystemExit"
+            case ast.Call(func=ast.Name(id="repr") as function) if "repr" not in own:
+                yield *places.of(function), SHOWN.encode()
+            case ast.Call(func=ast.Name(id=name) as function, args=args, keywords=[]) if (
+                name in _EXCEPTIONS - own and args and not (len(args) == 1 and _is_text(args[0]))
+            ):
+                start, end = places.of(function)
+                if found := _OPENS.match(places.text, end):
+                    yield start, found.end(), f"{MADE}({name}, ".encode() + _lines(found[0])
             case ast.Call(func=ast.Name(id="next"), args=[ast.GeneratorExp() as inner, *_]):
                 yield from _iterated(inner, places, within=places.of(node)[1])
             case ast.Assign(value=ast.GeneratorExp() as inner):
@@ -109,10 +147,29 @@ def _edits(tree: ast.Module, places: Places, members: Members, fields: Sequence[
             ):
                 yield *places.of(function), HAS.encode()
             case ast.AsyncFor() if found := _ASYNC.match(places.text, start := places.of(node)[0]):
-                yield start, found.end(), b"\n" * found[0].count(b"\n")
+                yield start, found.end(), _lines(found[0])
             case ast.comprehension(is_async=1, target=target):
                 yield from _plain_loop(places.text, places.of(target)[0])
         todo += ast.iter_child_nodes(node)
+
+
+def _ends(function: ast.expr, own: set[str]) -> bool:
+    """Whether a call of this ends the program."""
+    match function:
+        case ast.Name(id="exit" | "quit" as name):
+            return name not in own
+        case ast.Attribute(value=ast.Name(id="sys"), attr="exit"):
+            return True
+    return False
+
+
+def _lines(text: bytes) -> bytes:
+    """The ends of lines in a text that another takes the place of: lines stay where they are."""
+    return b"\n" * text.count(b"\n")
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
 def _iterated(node: ast.GeneratorExp, places: Places, within: int = -1) -> Iterator[Edit]:
@@ -135,7 +192,7 @@ def _read(node: ast.Attribute, places: Places) -> Iterator[Edit]:
 def _plain_loop(text: bytes, target: int) -> Iterator[Edit]:
     """Turn `async for` in a comprehension into `for`: what it iterates over is a list already."""
     if found := _ASYNC_BEFORE.search(text, max(0, target - 200), target):
-        yield found.start(1), found.end(1), b"\n" * found[1].count(b"\n")
+        yield found.start(1), found.end(1), _lines(found[1])
 
 
 def _in_text(
@@ -144,21 +201,26 @@ def _in_text(
     """Attributes read within an f-string: Python before 3.12 does not know the positions of such nodes. They are found
     by their text, unless the literal part of the string contains it too."""
     start, end = places.of(node)
-    wanted = Counter(
-        f"{inner.value.id}.{inner.attr}"
-        for inner in ast.walk(node)
-        if isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name) and isinstance(inner.ctx, ast.Load)
-    )
-    for read, count in wanted.items():
-        name, _, attr = read.partition(".")
-        if attr in fields and name not in others:
-            new = f"{GET}({name}, {OURS}{attr})"  # Python before 3.12 allows no quotes there
-        elif attr in _OF_DOORWARD and name in modules:
-            new = f"{OURS}{attr}"
-        else:
-            continue
-        found = list(
-            re.finditer(rf"(?<![\w.]){re.escape(name)}\.{attr}(?!\w|\s*=[^=])".encode(), places.text[start:end])
-        )
+    wanted: Counter[tuple[str, str]] = Counter()
+    todo: list[ast.AST] = [node]
+    while todo:
+        match todo.pop():
+            case ast.Attribute(
+                value=ast.Call(func=ast.Name(id="type"), args=[ast.Name(id=name)])
+                | ast.Attribute(attr="__class__", value=ast.Name(id=name)) as kind,
+                attr="__name__",
+            ):
+                written = rf"type\(\s*{name}\s*\)" if isinstance(kind, ast.Call) else rf"{name}\.{CLASS}"
+                wanted[rf"{written}\.{NAME}", f"{GET}(type({name}), {OURS}{NAME})"] += 1
+            case ast.Attribute(value=ast.Name(id=name), attr=attr, ctx=ast.Load()):
+                if attr in (*fields, *_OF_ALL) and (name not in others or attr == DOC):
+                    # Python before 3.12 allows no quotes there.
+                    wanted[rf"{name}\.{attr}(?!\.{NAME})", f"{GET}({name}, {OURS}{attr})"] += 1
+                elif attr in _OF_DOORWARD and name in modules:
+                    wanted[rf"{name}\.{attr}", f"{OURS}{attr}"] += 1
+            case other:
+                todo += ast.iter_child_nodes(other)
+    for (read, new), count in wanted.items():
+        found = list(re.finditer(rf"(?<![\w.]){read}(?!\w|\s*=[^=])".encode(), places.text[start:end]))
         if len(found) == count:
             yield from ((start + m.start(), start + m.end(), new.encode()) for m in found)

@@ -41,6 +41,7 @@ class MontySandbox:
         self._repeats = Repeats(b"", ())
         self._running = False
         self._open = True
+        self._classes = False
 
     async def run(self, program: Program, door: Door) -> ProgramResult:
         """See `doorward.Sandbox.run`. The feed runs in a task that is not cancelled with the run: to end a worker is to
@@ -93,12 +94,18 @@ class MontySandbox:
             file = f"<python-input-{self._fed}>"
             self._awaited[file] = _awaited(code)
             calls.unread = Unread.of(code, file) if program.plan else None
-            value = await self._drive(code, inputs, calls)
+            try:
+                value = await self._drive(code, inputs, calls)
+            except monty.MontyRuntimeError as error:
+                if not failures.ends_well(error):
+                    raise
+                value = None
             value = sent(calls.last) if value is None and calls.last else value
             if sets_result(code):
                 value = await self._drive("result", {}, calls, unless=(value,))
             calls.tell()
-            return ProgramResult(value=value)
+            self._classes = self._classes or "class" in code
+            return ProgramResult(value=_without_proxies(value, within=self._classes))
         except monty.MontyCrashedError as error:
             self._worker.died()
             if self._worker.ahead and not calls.made and not calls.over:
@@ -161,6 +168,20 @@ class MontySandbox:
             case _:
                 return step.resume_auto  # type: ignore[no-any-return]
         return partial(step.resume, answer)
+
+
+def _without_proxies(value: Any, *, within: bool) -> Any:
+    """A value with the attributes of a program's own objects in their place, also `within` it."""
+    match value:
+        case monty.MontyClassProxy(attributes=attributes):
+            return _without_proxies(dict(attributes), within=True)
+        case monty.MontyStdTypeProxy(name=name):
+            return f"<built-in function {name}>"
+        case dict() if within:
+            return {key: _without_proxies(part, within=True) for key, part in value.items()}
+        case list() | tuple() if within:
+            return [_without_proxies(part, within=True) for part in value]
+    return value
 
 
 def _printed(steps: Steps, calls: Calls, stream: str, text: str) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import builtins
+import collections
 import dataclasses
 import enum
 import io
+import itertools
 import os
 import stat
 import sys
@@ -21,6 +23,12 @@ BYTES_KEY = "\0bytes"
 
 MAX_ARTEFACTS = 100
 """Artefacts of one run."""
+
+MAX_ITEMS = 100_001
+"""Items of an iterator: one more than a value may have parts."""
+
+_SAID_BY_TEXT = frozenset(["datetime", "decimal", "fractions", "ipaddress", "uuid"])
+"""Modules whose objects are what their text says."""
 
 Keep = Callable[[str, bytes], None]
 
@@ -94,7 +102,7 @@ def _of_pandas(value: Any) -> Any:
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """Any value as plain JSON: keys become text, and objects of unknown types their `repr`."""
+    """Any value as plain JSON: keys become text, and objects of types that say nothing their `repr`."""
     if depth > 100:
         return "…"
     if type(value) is Unknown:
@@ -108,7 +116,19 @@ def plain(value: Any, depth: int = 0) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(part, depth + 1) for part in value]
     known = _known(value)
+    known = _of_object(value) if known is NotImplemented else known
     return repr(value)[:1000] if known is NotImplemented else plain(known, depth + 1)
+
+
+def _of_object(value: Any) -> Any:
+    """An object of a program's own class as its attributes, one that can be iterated over as a list, one that its text
+    says as that."""
+    kind = type(value)
+    if kind.__module__ == "__main__" and not isinstance(value, (type, BaseException)) and hasattr(value, "__dict__"):
+        return dict(vars(value))
+    if isinstance(value, (Iterator, collections.deque)) and not isinstance(value, io.IOBase):
+        return list(itertools.islice(value, MAX_ITEMS))
+    return str(value)[:1000] if (kind.__module__ or "").partition(".")[0] in _SAID_BY_TEXT else NotImplemented
 
 
 class Figures:

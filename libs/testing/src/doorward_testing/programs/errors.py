@@ -4,6 +4,17 @@ from __future__ import annotations
 
 CATCHING_API_ERRORS = [
     """
+import calc
+try:
+    calc.fail(status=429)
+except Exception as e:
+    kind = e.__class__
+    names = [type(e).__name__, e.__class__.__name__, kind.__name__, f"{type(e).__name__}", f'{e.__class__.__name__}']
+    shown = f"{type(e).__name__}: {e}"
+    if names == ["ApiError"] * 5 and shown == "ApiError: calc.fail answered 429" and repr(e).startswith("ApiError("):
+        result = [e.status, e.retry_after]
+""",
+    """
 import calc, doorward
 try:
     calc.fail(status=429)
@@ -146,6 +157,14 @@ if True:
 """Each ends by an ApiError of `calc.fail()`."""
 
 CATCHING_TOOL_ERRORS = [
+    """
+import calc
+try:
+    calc.complain()
+except Exception as e:
+    if type(e).__name__ == f"{e.__class__.__name__}" == "ToolError":
+        result = str(e)
+""",
     """
 import calc, doorward
 try:

@@ -5,8 +5,43 @@ from __future__ import annotations
 from doorward_testing.programs import errors, other_systems, program_api
 from doorward_testing.programs.suite import Suite
 
+RAISING = """
+found = []
+for given in ((5,), ("a", 2)):
+    try:
+        raise ValueError(*given)
+    except ValueError as e:
+        found.append(str(e))
+try:
+    raise ValueError(
+        "x"
+    )
+except ValueError as e:
+    found.append(repr(e))
+found"""
+
+OBJECTS = """
+class Thing:
+    def __init__(self, x):
+        self.x = x
+
+    def double(self):
+        return self.x * 2
+
+[Thing([1]), map(str, [1])]"""
+"""An object of the program's own class is its attributes; what can be iterated over once is a list."""
+
 PYTHON = Suite(
-    values={"1 + 1": 2, "result = [1]\n2": [1], "x = 1": None, "{'a': (1, 2)}['a'][1]": 2},
+    values={
+        "1 + 1": 2,
+        "result = [1]\n2": [1],
+        "x = 1": None,
+        "{'a': (1, 2)}['a'][1]": 2,
+        OBJECTS: [{"x": [1]}, ["1"]],
+        "result = 5\nif result:\n    exit()\nresult = 6": 5,
+        "import sys\nresult = 5\nsys.exit(0)": 5,
+        RAISING: ["5", "('a', 2)", "ValueError('x')"],
+    },
     calls=[
         "import calc\ncalc.add(1, b=2)",
         "from calc import add\nadd(1, 2)",

@@ -14,7 +14,7 @@ from typing import Any
 from doorward import ApiError, Reply, ServerError, decoded, error_text, read_json, retry_after, status, values_in
 
 from doorward_openapi.document.values import finite
-from doorward_openapi.wire import media_types, streams
+from doorward_openapi.wire import media_types, streams, xml_reading
 
 _BOM = b"\xef\xbb\xbf"
 _MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}")
@@ -63,20 +63,21 @@ class Answer:
         return retry_after(said) if said else None
 
 
-def value_of(what: str, answer: Answer, *, raw: bool = False) -> Any:
+def value_of(what: str, answer: Answer, *, raw: bool = False, plan: Mapping[str, Any] | None = None) -> Any:
     """The value of an answer: JSON as its value, text as `str`, nothing as None, streams as lists, anything else as a
     `Reply` with bytes, their media type and the file name of the Content-Disposition header.
 
-    A body that claims to be JSON and is not becomes text: the data is never hidden. JSON that the document declares as
-    bytes (`raw`) becomes a file.
+    A body that claims to be JSON and is not becomes text: the data is never hidden. What the document declares as bytes
+    (`raw`) becomes a file, whatever it is, and also if it is empty; XML of which it says what is in it becomes that, by
+    the `plan`.
     Raises: ServerError if the body is cut, and is no stream.
     """
     body, charset, cut = answer.body, answer.charset, answer.cut
+    bare = media_types.bare(answer.media)
+    if raw and not cut and (body or answer.status == 200):
+        return _file(answer, bare)
     if not body:
         return None
-    bare = media_types.bare(answer.media)
-    if raw and bare.endswith("json") and not cut:
-        return Reply(body, type=bare, name=file_name(answer.headers.get("content-disposition", "")))
     form = media_types.stream(bare)
     if (form or bare.endswith("json") or not bare) and _crowded(body):
         if cut:
@@ -94,13 +95,23 @@ def value_of(what: str, answer: Answer, *, raw: bool = False) -> Any:
                 raise ServerError(f"{what}: {cut}", hint="Ask for less, or raise `timeout` of the server.") from None
             if bare:
                 return _text(body, charset)
+    if plan and media_types.is_xml(bare):
+        with contextlib.suppress(xml_reading.NoData):
+            return xml_reading.value_of(plan, _text(body, charset) if charset else body)
     if media_types.is_text(bare):
         return _text(body, charset)
     if not bare:
         with contextlib.suppress(UnicodeDecodeError):
             return body.decode("utf-8-sig")
-    name = file_name(answer.headers.get("content-disposition", ""))
-    return Reply(body, type=bare if _MEDIA_TYPE.fullmatch(bare) else "application/octet-stream", name=name)
+    return _file(answer, bare)
+
+
+def _file(answer: Answer, bare: str) -> Reply:
+    """Bytes, with the charset of a text that is not UTF-8, by which it is read."""
+    kind = bare if _MEDIA_TYPE.fullmatch(bare) else "application/octet-stream"
+    if answer.charset and answer.charset != "utf-8" and media_types.is_text(kind):
+        kind = f"{kind}; charset={answer.charset}"
+    return Reply(answer.body, type=kind, name=file_name(answer.headers.get("content-disposition", "")))
 
 
 def file_name(disposition: str) -> str:

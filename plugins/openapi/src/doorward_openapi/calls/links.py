@@ -1,8 +1,9 @@
 """Links to the next page, and where such a link may lead.
 
-A link from an upstream is as untrusted as everything else that it sends. Following one repeats the same call: a GET
-within the API, with the program's arguments, to the path of that call or below it, or anywhere in the API if the
-document says that links are to be followed. It never reaches another function, unless the run may call that one too.
+A link from an upstream is as untrusted as everything else that it sends. Following one repeats the same call: a GET,
+also where the call itself was a POST, within the API, with the program's arguments, to the path of that call or below
+it, or anywhere in the API if the document says that links are to be followed. It never reaches another function, unless
+the run may call that one too.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def followed(link: str, at: str, request: Request, base: str, data: Mapping[str,
 
     Raises: LinkRefused.
     """
-    if data["method"] != "GET":
+    if data["method"] not in ("GET", "POST"):
         raise LinkRefused(f"its link is to be got, and this is a {data['method']}")
     if len(link) > MAX_LINK_CHARS or _NO_URL.search(link):
         raise LinkRefused("its link is no plain URL")
@@ -77,10 +78,18 @@ def followed(link: str, at: str, request: Request, base: str, data: Mapping[str,
         if not plan and not _is_there(path, f"/{request.path.removeprefix('/')}", data["path"]):
             raise LinkRefused(f"its link leads to {shown(url)[:200]}, which is not below {data['path'][:200]}")
         query = _query(urlsplit(url).query, request, data, operation.get("query", ()))
+        if data["method"] != "GET" and (added := _added(query, request, data)):
+            raise LinkRefused(f"its link sets {added[:100]}, which the call did not")
     except ValueError:
         raise LinkRefused("its link is no plain URL") from None
     url = url.partition("?")[0] + (f"?{query}" if query else "")
     return "" if _same(url, at) else url
+
+
+def got(made: Request, url: str) -> Request:
+    """The request for a further page of a call, by its link."""
+    headers = {name: value for name, value in made.headers.items() if name.lower() != "content-type"}
+    return replace(made, method="GET", url=url, headers=headers, content=None)
 
 
 def _address(link: str, at: str, base: str) -> str:
@@ -165,6 +174,14 @@ def _query(query: str, request: Request, data: Mapping[str, Any], more: Any) -> 
     return "&".join(
         [piece for piece in pieces if _name(piece) not in again] + [piece for piece in sent if _name(piece) in again]
     )
+
+
+def _added(query: str, request: Request, data: Mapping[str, Any]) -> str:
+    """A parameter of the function that a query has and the call had not, and that turns no page."""
+    own = {_known(wire["name"]) for wire in data.get("arguments", ()) if wire["in"] == "query"}
+    given = {_name(piece) for piece in urlsplit(request.url).query.split("&")}
+    names = (_name(piece) for piece in query.split("&"))
+    return next((name for name in names if name in own - given and not turns(name)), "")
 
 
 def _name(piece: str) -> str:

@@ -132,8 +132,10 @@ class Operations:
         data: dict[str, Any] = {"method": method, "path": path, "accept": accept, "arguments": shape.wires}
         if plan:
             data["body"] = plan
-        if answer.raw:
-            data["raw"] = True
+        if method != "HEAD" and (raw := [*([accept] if answer.raw else []), *answer.files]):
+            data["raw"] = raw
+        if answer.xml:
+            data["xml"] = answer.xml
         if base:
             data["base"] = base
         if pages := pageable.plan(node):

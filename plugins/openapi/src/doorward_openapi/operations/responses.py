@@ -13,6 +13,7 @@ from doorward_openapi.operations import response_headers, swagger2
 from doorward_openapi.schemas import media_choice
 from doorward_openapi.schemas.schemas import Schemas
 from doorward_openapi.wire import media_types
+from doorward_openapi.wire.xml import Plans
 
 _MAX_OTHER_MEDIA_TYPES = 5
 """Media types of other responses that `Accept` lists as well."""
@@ -29,13 +30,16 @@ _RETURNS: dict[str, dict[str, Any]] = {"text": {"type": "string"}, "binary": {"t
 
 @dataclass(frozen=True, slots=True)
 class Success:
-    """The successful answer: its media type and schema, all media types that it may have, whether JSON is to be treated
-    as bytes (`raw`), and the names of its headers. `accept` is the value of the Accept header."""
+    """The successful answer: its media type and schema, all media types that it may have, whether that is bytes,
+    whatever comes (`raw`), which of the media types are (`files`), the plan by which XML is read, and the names of its
+    headers. `accept` is the value of the Accept header."""
 
     media: str = ""
     returns: Mapping[str, Any] | None = None
     offered: Sequence[str] = ()
     raw: bool = False
+    files: Sequence[str] = ()
+    xml: Mapping[str, Any] | None = None
     headers: Sequence[str] = ()
     accept: str = "application/json, */*;q=0.5"
 
@@ -89,18 +93,38 @@ class Responses:
             for media, entry, place in content:
                 form = media_types.kind(media)
                 named = "" if "*" in media else media
+                raw = self._is_raw(media, entry.get("schema"), place)
                 if form == "json" and ("schema" in entry or found.returns is None):
-                    offered = media_choice.for_answer(content, self._schemas.binaries)
-                    if self._schemas.binaries.found(entry.get("schema"), place).is_raw:
-                        return Success(named, _RETURNS["binary"], offered, raw=True)
-                    schema = self._schemas.convert(entry["schema"], place) if "schema" in entry else None
-                    return Success(named, schema or None, offered)
+                    schema = self._schemas.convert(entry["schema"], place) if "schema" in entry and not raw else None
+                    return self._success(named, _RETURNS["binary"] if raw else schema or None, content, raw=raw)
                 if found.returns is None and named:
-                    form = "text" if media_types.is_text(media) else form
+                    form = "binary" if raw else "text" if media_types.is_text(media) else form
                     returns = self._sequence(entry, place) if form == "lines" else _RETURNS.get(form)
-                    choice = found.offered or media_choice.for_answer(content, self._schemas.binaries)
-                    found = Success(media, returns, choice)
+                    success = self._success(media, returns, content, raw=raw)
+                    if form == "text" and media_types.is_xml(media):
+                        success = self._read_by_schema(success, entry, place)
+                    found = replace(success, offered=found.offered, files=found.files) if found.offered else success
         return found
+
+    def _success(self, media: str, returns: Any, content: media_choice.Listed, *, raw: bool) -> Success:
+        offered = media_choice.for_answer(content, self._schemas.binaries)
+        files = [one for one, entry, home in content if one in offered and self._is_raw(one, entry.get("schema"), home)]
+        return Success(media, returns, offered, raw=raw, files=files)
+
+    def _read_by_schema(self, success: Success, entry: Mapping[str, Any], place: str) -> Success:
+        """An answer of XML whose schema says what is in it, as what it says."""
+        plan = Plans(self._documents, reads=True).plan(entry.get("schema"), place)
+        return replace(success, returns=self._schemas.convert(entry["schema"], place), xml=plan) if plan else success
+
+    def _is_raw(self, media: str, schema: Any, file: str) -> bool:
+        """Whether the document says that an answer of this media type is bytes."""
+        what, form = self._schemas.binaries.found(schema, file), media_types.kind(media)
+        if form == "json":
+            return what.is_raw
+        if what.is_file and what.one and not what.many:
+            return True
+        is_bytes = form == "binary" and not media_types.is_text(media)
+        return is_bytes and (what.may_be_file or media_types.is_upload(media))
 
     def _others(self, media: str, node: Mapping[str, Any], file: str) -> list[str]:
         """The media types of other responses, mostly errors, that cannot come as `media`; any type at

@@ -15,16 +15,22 @@ from doorward_openapi.wire import styles
 _NAME = re.compile(r"[^\W\d][\w.-]{0,200}(:[^\W\d][\w.-]{0,200})?")
 _FORBIDDEN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MAX_DEPTH = 6
+_MAX_ALTERNATIVES = 20
+_TYPES = ("integer", "number", "boolean")
 _MAX_SCHEMAS = 300
 """Schemas that are read for one body."""
 
 
 class Plans:
     """Makes the plan by which a value is written: `name`, `ns`, `prefix`, `attr`, `wrapped` and `text` if they differ
-    from the usual, `props` and `items`."""
+    from the usual, `props` and `items`; to read one (`reads`), also the `type` of what is no text, how `more`
+    properties look, and the `plans` of schemas that are referred to, by the numbers that stand in their places (`ref`).
+    """
 
-    def __init__(self, documents: Documents) -> None:
+    def __init__(self, documents: Documents, *, reads: bool = False) -> None:
         self._documents = documents
+        self._reads = reads
+        self._referred: dict[tuple[str, str], int] = {}
         self._fuel = _MAX_SCHEMAS
 
     def plan(self, node: Any, file: str) -> dict[str, Any] | None:
@@ -33,22 +39,34 @@ class Plans:
         Raises: BadRef if it refers outside of the document.
         """
         ref = node.get("$ref") if isinstance(node, dict) else None
-        made = self._plan(node, file, 0)
-        if not made.keys() & {"props", "items"}:
+        made = self._own(node, file, 0)
+        plans: list[dict[str, Any]] = []
+        while len(plans) < len(self._referred):
+            home, referred = [*self._referred][len(plans)]
+            plans.append(self._own({"$ref": referred}, home, 0))
+        if plans:
+            made = {**made, "plans": plans}
+        if not made.keys() & {"props", "items", "more"}:
             return None
-        fallback = (
-            ref.rpartition("/")[2] if isinstance(ref, str) and _NAME.fullmatch(ref.rpartition("/")[2]) else "root"
-        )
-        return {"name": fallback, **made}
+        named = ref.rpartition("/")[2] if isinstance(ref, str) else ""
+        if not _NAME.fullmatch(named):
+            return made if self._reads else {"name": "root", **made}
+        return {"name": named, **made}
 
     def _plan(self, node: Any, file: str, depth: int) -> dict[str, Any]:
+        ref = node.get("$ref") if isinstance(node, dict) else None
+        if not self._reads or not isinstance(ref, str) or len(node) > 1:
+            return self._own(node, file, depth)
+        return {"ref": self._referred.setdefault((file, ref), len(self._referred))}
+
+    def _own(self, node: Any, file: str, depth: int) -> dict[str, Any]:
         self._fuel -= 1
         if self._fuel < 0 or depth > _MAX_DEPTH:
             return {}
         node, file = self._documents.object(node, file)
         out: dict[str, Any] = {}
-        for part in node["allOf"][:20] if isinstance(node.get("allOf"), list) else ():
-            inner = self._plan(part, file, depth + 1)
+        for part in _parts(node):
+            inner = self._own(part, file, depth + 1)
             out = {**out, **inner, "props": {**out.get("props", {}), **inner.get("props", {})}}
         out.update(_about(node.get("xml")))
         if isinstance(properties := node.get("properties"), dict):
@@ -56,7 +74,24 @@ class Plans:
             out["props"] = {**out.get("props", {}), **own}
         if isinstance(node.get("items"), dict):
             out["items"] = self._plan(node["items"], file, depth + 1)
+        if self._reads:
+            kinds = node.get("type")
+            kinds = kinds if isinstance(kinds, list) else [kinds]
+            if kind := next((each for each in _TYPES if each in kinds), ""):
+                out["type"] = kind
+            if isinstance(more := node.get("additionalProperties"), dict):
+                out["more"] = self._plan(more, file, depth + 1)
         return out
+
+
+def _parts(node: Mapping[str, Any]) -> list[Any]:
+    """The parts of a schema that all hold: those of its `allOf`, and the only alternative of null."""
+    parts = node["allOf"][:20] if isinstance(node.get("allOf"), list) else []
+    for key in ("anyOf", "oneOf"):
+        if isinstance(several := node.get(key), list) and len(several) <= _MAX_ALTERNATIVES:
+            others = [each for each in several if not (isinstance(each, dict) and each.get("type") == "null")]
+            parts = [*parts, *others] if len(others) == 1 else parts
+    return parts
 
 
 def _about(given: Any) -> dict[str, Any]:
