@@ -128,7 +128,8 @@ class OpenAPI:
         if why := await further.refusal(prepared.method, prepared.url):
             raise Refused(why)
         timeout, key = min(self._settings.timeout, call.time_left), retries.key_argument(function.data)
-        repeats = function.idempotent or prepared.method == "GET" or key in call.arguments
+        further_page = prepared is not made and prepared.method == "GET"
+        repeats = function.idempotent or further_page or key in call.arguments
         if (header := self._settings.idempotency_key) and not repeats:
             repeats = True
             prepared = replace(prepared, headers={**prepared.headers, header: call.key.encode()})
