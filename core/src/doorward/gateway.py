@@ -23,7 +23,6 @@ from doorward.calls.broker import Broker
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.function_codec import Report
 from doorward.catalog.observed_graph import renew_graphs
-from doorward.catalog.seals import Seals
 from doorward.committing.plans import Plans
 from doorward.compat.aliases import RUNTIME
 from doorward.compat.runtime import Runtime
@@ -83,8 +82,12 @@ class Gateway:
         self.observers = Observers(loaded, plugins, self.state)
         shared = shared and stores is None  # whoever brings their own stores has no files of ours
         stores = stores or Stores.in_folder(self.state, self.config.vault_key)
-        governed = loaded.distribution is not None and loaded.distribution.governs
-        self.catalog = Catalog(stores.catalog, Seals() if governed else None)
+        seals = None
+        if loaded.distribution is not None and loaded.distribution.governs:
+            from doorward.catalog.seals import Seals
+
+            seals = Seals()
+        self.catalog = Catalog(stores.catalog, seals)
         self.principals = Principals(loaded)
         self.skills = Skills(loaded, self.principals, self.state)
         self.servers = Servers(loaded, plugins, self.catalog, self.principals, self.state)

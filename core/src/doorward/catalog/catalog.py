@@ -17,7 +17,6 @@ from doorward.catalog import enhancements
 from doorward.catalog.empty_catalog import EMPTY_CATALOG
 from doorward.catalog.function_codec import Report, restored
 from doorward.catalog.joined_index import JoinedIndex, Outdated
-from doorward.catalog.seals import Seals
 from doorward.catalog.store import (
     Broken,
     CatalogReader,
@@ -37,6 +36,7 @@ from doorward.model.functions import Compiled, Function, Schema
 from doorward.model.names import Named
 
 if TYPE_CHECKING:
+    from doorward.catalog.seals import Seals
     from doorward.search.index import Index
 
 T = TypeVar("T")

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
+from typing import TYPE_CHECKING
 
 from doorward.catalog.enhancements import holds
 from doorward.catalog.function_codec import Report, as_json, scrubbed
 from doorward.catalog.schema_inference import lasts, with_observed
-from doorward.catalog.seals import Seals
 from doorward.catalog.store import CatalogStore, Contents, Row
 from doorward.data.clean_text import clean_compile
 from doorward.graph.producers import edges
@@ -19,6 +19,9 @@ from doorward.graph.stored_graph import as_stored
 from doorward.host.garbage import gc_paused
 from doorward.model.errors import StateError
 from doorward.model.functions import Compiled, Function
+
+if TYPE_CHECKING:
+    from doorward.catalog.seals import Seals
 
 
 @gc_paused()

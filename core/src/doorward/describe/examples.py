@@ -13,7 +13,6 @@ from typing import Any
 
 from doorward.describe.checked_schema import validator, value_validator
 from doorward.describe.dialect import PYTHON, Dialect
-from doorward.describe.pattern_text import text_matching
 from doorward.describe.schemas import Definitions, Reader, kinds, listed, strings, table, variants
 from doorward.model.functions import Function, Schema
 
@@ -201,5 +200,7 @@ def _texts(schema: Schema, name: str, place: int) -> Iterator[str]:
         if type(most) is int:
             yield text[: max(0, most)]
     if isinstance(pattern, str):
+        from doorward.describe.pattern_text import text_matching
+
         found = dict.fromkeys(text_matching(pattern, more) for more in (place, place + 1, least))
         yield from (text for text in found if text is not None)
