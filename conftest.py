@@ -200,7 +200,8 @@ def _as_it_was() -> Iterator[None]:
 
 
 def _structlog_is_configured() -> bool:
-    return "structlog" in sys.modules and sys.modules["structlog"].is_configured()
+    is_configured = getattr(sys.modules.get("structlog"), "is_configured", None)  # a thread may be importing it
+    return is_configured is not None and is_configured()
 
 
 def _process() -> dict[str, Any]:

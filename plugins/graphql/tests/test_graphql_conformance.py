@@ -101,7 +101,8 @@ result = [[each["node"]["title"] for each in titles], [each["node"]["id"] for ea
 
 @pytest.mark.slow
 def test_graphql_on_the_command_line(cli, doorward_host, shop):
-    """`doorward add graphql NAME URL` writes the server and compiles it; `show` and `call` know its functions."""
+    """`doorward add graphql NAME URL` writes the server and compiles it; `show` and `call` know its functions. One that
+    cannot be compiled is not there afterwards."""
     doorward_host.install_real("graphql")
     doorward_host.write("")
     added = cli("add", "graphql", "shop", shop, "--depth", "1", "--select", "book=title")
@@ -111,5 +112,7 @@ def test_graphql_on_the_command_line(cli, doorward_host, shop):
     assert "    book_id: str | int,\n    input: ReviewInput,\n" in shown.out
     assert "destructive" in cli("show", "shop.delete_book").out
     assert json.loads(cli("call", "shop.book", "id=1").out) == {"title": "Book 1"}
-    assert cli("add", "graphql", "other", shop, "--schema", "schema.graphql").code != 0
-    assert 'schema = "schema.graphql"' in (doorward_host.folder / "doorward.toml").read_text()
+    failed = cli("add", "graphql", "other", shop, "--schema", "schema.graphql")
+    assert failed.code != 0
+    assert "schema.graphql" in failed.err + failed.out
+    assert "servers.other" not in (doorward_host.folder / "doorward.toml").read_text()

@@ -121,11 +121,12 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 
 def _of_object(value: Any) -> Any:
-    """An object of a program's own class as its attributes, one that can be iterated over as a list, one that its text
-    says as that."""
+    """An object of a program's own class as its attributes if it has any, one that can be iterated over as a list, one
+    that its text says as that."""
     kind = type(value)
-    if kind.__module__ == "__main__" and not isinstance(value, (type, BaseException)) and hasattr(value, "__dict__"):
-        return dict(vars(value))
+    own = kind.__module__ == "__main__" and not isinstance(value, (type, BaseException))
+    if own and (attributes := getattr(value, "__dict__", None)):
+        return dict(attributes)
     if isinstance(value, (Iterator, collections.deque)) and not isinstance(value, io.IOBase):
         return list(itertools.islice(value, MAX_ITEMS))
     return str(value)[:1000] if (kind.__module__ or "").partition(".")[0] in _SAID_BY_TEXT else NotImplemented
