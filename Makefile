@@ -43,9 +43,9 @@ test: setup
 	rm -rf $(ABSENT)
 	$(BIN)/python -m pytest $(FIRST) --absent $(ABSENT)/test tests/served/test_main_job.py $(wildcard libs) plugins core/tests tests/test_*.py
 
-# Every test, once: those of each distribution with that alone, and what crosses them; at last what counts things of the whole machine.
-test-all: wheels
-	$(TOX)
+# Every test, once: those of each distribution with that alone, then what crosses them; at last what counts things of the whole machine.
+test-all: tox
+	$(BIN)/tox run -e together
 	.tox/together/bin/python -m pytest -p randomly --absent $(ABSENT)/together.alone -m alone tests
 
 # What the last `make test` or `make test-all` skipped because something was absent, where it was skipped. Now nothing may be.

@@ -181,3 +181,11 @@ def test_expressions_that_are_not_understood(pattern: str) -> None:
 def test_any_expression_ends(pattern: str) -> None:
     """Whatever an expression holds, the text is short."""
     assert len(text_matching(pattern, 2) or "") <= 120
+
+
+@pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf", "prefixItems", "properties", "patternProperties"])
+def test_nonsense_beside_a_reference_breaks_no_card(keyword: str) -> None:
+    """`allOf: false`, as a document may have it, is no list to which the schema of a reference is added."""
+    parameters = {"type": "object", "properties": {"a": {keyword: False, "$ref": "#/$defs/reference"}}}
+    function = Function("api", "f", "f", parameters=parameters)
+    check(describe(function, {"reference": REFERENCE}.get, module="api"))

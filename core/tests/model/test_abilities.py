@@ -39,7 +39,8 @@ def sniffed(tree: ast.AST) -> Sequence[str]:
     """The names that code asks objects for as text, where that is not the module `os`."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
     asked = [c for c in calls if c.func.id in ("getattr", "hasattr") and ast.unparse(c.args[0]) != "os"]
-    return [str(c.args[1].value) for c in asked if isinstance(c.args[1], ast.Constant)]
+    names = [str(c.args[1].value) for c in asked if isinstance(c.args[1], ast.Constant)]
+    return [name for name in names if not name.startswith("__")]  # those are the language's own
 
 
 @pytest.mark.slow

@@ -97,7 +97,7 @@ def unfolded(schema: Any, definitions: Definitions) -> Any:
             continue
         for key, value in node.items():
             key = "anyOf" if key == "oneOf" and "anyOf" not in node else key
-            if key in _VALUE_KEYWORDS or value is False:
+            if key in _VALUE_KEYWORDS or (value is False and _SUBSCHEMA_KEYWORDS.get(key, Mapping) is Mapping):
                 out[key] = value
                 if key == "required":
                     place.requiring.append(out)

@@ -79,7 +79,7 @@ class Hooks(pluggy.PluginManager):
                 implementation.function = self._watch.timing(plugin, hook, implementation.function)
 
 
-class Waiting(Awaitable[Any]):
+class AwaitedAnswer(Awaitable[Any]):
     """What an implementation that is `async def` will answer. Nothing of it runs before this is awaited."""
 
     def __init__(self, ask: Callable[[], Awaitable[Any]], plugin: PluginId) -> None:
@@ -177,10 +177,10 @@ def _isolated_later(
     plugin: PluginId,
     read: Callable[[Any], Any],
     ends: Callable[[Awaitable[Any]], Awaitable[Any]],
-) -> Callable[..., Waiting]:
+) -> Callable[..., AwaitedAnswer]:
     """The same for an implementation that is `async def`."""
 
-    def called(*given: Any) -> Waiting:
+    def called(*given: Any) -> AwaitedAnswer:
         async def ask() -> Any:
             try:
                 with contained():
@@ -188,7 +188,7 @@ def _isolated_later(
             except Exception as error:
                 return in_its_place(error)
 
-        return Waiting(ask, plugin)
+        return AwaitedAnswer(ask, plugin)
 
     return called
 
@@ -245,7 +245,9 @@ def _all_fitting(hook: str, answers: Any) -> Any:
         return answers
     if not isinstance(answers, list):  # it has not returned what it was given
         raise unfit(answers, "the list of all answers")
-    return [each if isinstance(each, (Answer, DoorwardError, Waiting)) else fitting(hook, each) for each in answers]
+    return [
+        each if isinstance(each, (Answer, DoorwardError, AwaitedAnswer)) else fitting(hook, each) for each in answers
+    ]
 
 
 def _of_new_style(wrap: Callable[..., Any]) -> Callable[..., Any]:

@@ -30,6 +30,7 @@ from doorward.model.programs import Failure, Finding, Program, ProgramResult
 from doorward.plans.change_set import ChangeSet
 from doorward.plugins.failures import kind_of
 from doorward.plugins.hook_answers import Answer
+from doorward.plugins.hooks import AwaitedAnswer
 from doorward.programs import program_text, script_tokens
 from doorward.programs.languages import is_script
 from doorward.results import outcome_text
@@ -329,7 +330,7 @@ def _without_value(program: Program, run: RunContext, outcome: Outcome) -> Itera
 
 
 def _late_guard(answer: Any, program: Program) -> LimitExceeded:
-    who = getattr(answer, "plugin", "a guard")
+    who = answer.plugin if isinstance(answer, AwaitedAnswer) else "a guard"
     return LimitExceeded(
         f"{who} did not answer in guard_program within {program.limits.timeout:g} s, the time of the run",
         hint="Tell the operator. The program has not begun.",

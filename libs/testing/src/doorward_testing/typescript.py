@@ -18,9 +18,11 @@ _DECLARED = re.compile(r"^(declare function|interface )", re.MULTILINE)
 
 
 def apart(card: str) -> tuple[str, str]:
-    """The declarations of a card, as the text of a module; and its import and example, as a program."""
+    """The declarations of a card, as the text of a module; and its import and example, if it has one, as a program."""
     start, _, rest = card.partition("\n\n")
     body, _, end = rest.rpartition("\n\n")
+    if _DECLARED.search(end):
+        body, end = rest, ""
     return _DECLARED.sub(r"export \1", body) + "\n", f"{start}\n{end}\nexport {{}};\n"
 
 
