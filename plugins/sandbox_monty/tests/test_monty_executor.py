@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -13,6 +14,7 @@ import pytest
 from doorward import ExecutorError, Program, Unsupported, Watchdog
 from doorward.runs.run_context import RunContext
 from doorward_sandbox_monty import MontyExecutor, MontySettings
+from doorward_sandbox_monty.calls import Calls
 from doorward_testing import Door, ExecutorConformance, check_driver, check_light_import
 
 pytestmark = pytest.mark.slow
@@ -471,3 +473,15 @@ async def test_a_worker_that_does_not_start(
     assert reason in caught.value.message
     assert "\n" not in caught.value.message
     assert caught.value.hint
+
+
+@pytest.mark.anyio
+async def test_a_question_that_comes_after_the_death_of_its_worker() -> None:
+    """Nothing is done for it, and nobody waits."""
+    calls = Calls()
+    calls.drop()
+    step = SimpleNamespace(args=(3600,), call_id=1, position=SimpleNamespace(start=0, end=1, filename="f"))
+    assert "exc_type" in await calls.sleep(step)
+    calls._awaited = {"f": {(0, 1)}}
+    assert await calls.sleep(step) == {"future": ...}
+    assert "exc_type" in (await calls.settled([1]))[1]

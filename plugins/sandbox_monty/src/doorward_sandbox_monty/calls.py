@@ -113,6 +113,8 @@ class Calls:
 
     def _later(self, call_id: int, call: Coroutine[Any, Any, Any]) -> Any:
         self._pending[call_id] = task = asyncio.ensure_future(call)
+        if self._dropped:
+            task.cancel()
         task.add_done_callback(lambda _: self._ended.append(call_id))
         return {"future": ...}
 
@@ -145,6 +147,9 @@ class Calls:
     async def _now(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Do the work in this task, which `drop` then cancels; anybody else only with the whole loop, when the process
         ends."""
+        if self._dropped:  # the worker died while its question came
+            work.close()
+            return _OVER
         self._waits = asyncio.current_task()
         try:
             return await work
