@@ -211,7 +211,7 @@ def test_a_text_of_millions_of_values_is_not_parsed() -> None:
 )
 async def test_a_flood_leaves_others_their_turn(upstreams: Upstreams, tmp_path: Path, line: str) -> None:
     """Nobody had a turn until all that had arrived was worked through: 1.5 seconds and more, again and again."""
-    upstream, flag = upstreams.raw("plain", timeout=1.2), tmp_path / "flag"
+    upstream, flag = upstreams.raw("plain", timeout=60), tmp_path / "flag"
     await upstream.listing()
     flood = asyncio.create_task(
         upstream.request("tools/call", {"name": "flood", "arguments": {"line": line, "flag": str(flag)}})
@@ -219,11 +219,12 @@ async def test_a_flood_leaves_others_their_turn(upstreams: Upstreams, tmp_path: 
     turns: list[float] = []
     while not flag.exists():
         await asyncio.sleep(0.01)
-    while not flood.done():
+    while not flood.done() and len(turns) < 30:
         turns.append(time.process_time())  # how long this process has the processor does not depend on others
         await asyncio.sleep(0.001)
-    flood.exception()
-    assert len(turns) > 5
+    assert not flood.done()
+    flood.cancel()
+    await asyncio.wait([flood])
     assert sorted(b - a for a, b in itertools.pairwise(turns))[-3] < 0.25
 
 

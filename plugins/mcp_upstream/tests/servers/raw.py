@@ -150,7 +150,7 @@ def call(message: dict[str, Any]) -> None:
         return
     if name == "flood":  # what is said at once is there at once
         Path(arguments["flag"]).touch()
-        until = time.monotonic() + 1
+        until = time.monotonic() + 60  # or until nobody reads
         while time.monotonic() < until:
             sys.stdout.write(arguments["line"] * 1000)
     if name == "odd":
