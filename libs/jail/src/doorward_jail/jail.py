@@ -33,7 +33,7 @@ ENVIRONMENT = {
 }
 """The whole environment of a sandbox."""
 
-_KILL_SECONDS = 1.0
+_KILL_SECONDS = 5.0
 """If a zygote does not end a sandbox within this time, the whole jail is ended."""
 
 
