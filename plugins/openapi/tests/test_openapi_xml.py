@@ -71,6 +71,16 @@ CASES = {
         '<x lang="de">ja</x>',
         {"lang": "de", "t": "ja"},
     ),
+    "a text by an extension": (
+        {"type": "object", "properties": {"lang": {**TEXT, "xml": {"attribute": True}}, "t": {**TEXT, "xml": {"x-ms-text": True}}}},
+        '<x lang="de">ja</x>',
+        {"lang": "de", "t": "ja"},
+    ),
+    "a text that no property is": (
+        {"type": "object", "properties": {"lang": {**TEXT, "xml": {"attribute": True}}, "t": TEXT}},
+        '<x lang="de">ja</x>',
+        {"lang": "de", "text": "ja"},
+    ),
     "names of a map": (OPEN, "<x><a>1</a><b>2</b></x>", {"a": 1, "b": 2}),
     "two of a name": (
         {"type": "object", "properties": {

@@ -111,7 +111,7 @@ def _about(given: Any) -> dict[str, Any]:
     for short, told in (
         ("attr", given.get("attribute") is True or kind == "attribute"),
         ("wrapped", given.get("wrapped") is True or kind == "element"),
-        ("text", kind in ("text", "cdata")),
+        ("text", kind in ("text", "cdata") or given.get("x-ms-text") is True),  # how it was said before 3.2
     ):
         if told:
             out[short] = True

@@ -100,6 +100,8 @@ class _Reading:
         for (space, unknown), text in attributes.items():
             if space != _INSTANCE:
                 found.setdefault(unknown, text)
+        if element.text.strip() and not any(part.get("text") for _, part in self._props(plan)):
+            found.setdefault("text", element.text)
         return found | self._others(left, plan.get("more", {}), found)
 
     def _others(self, parts: list[_Element], plan: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
