@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from doorward.data.wording import clean, literal
 from doorward.describe.cards import class_names, describe, describe_class
-from doorward.describe.signatures import MAX_CARD_CHARS, example, parameter_names, prose, response, signature, stub
+from doorward.describe.examples import example_arguments
+from doorward.describe.schemas import Definitions
+from doorward.describe.signatures import MAX_CARD_CHARS, parameter_names, prose, response, signature, stub
 from doorward.model.functions import Function
 from doorward.model.names import is_plain
 from hypothesis import HealthCheck, given, settings
@@ -241,6 +243,13 @@ def test_stub_puts_odd_names_into_kwargs() -> None:
     assert "**kwargs: Any  # 3 more: a-b, class, __debug__" in signature(function, DEFINITIONS.get)
 
 
+def example(schema: Any, definitions: Definitions) -> Any:
+    """The value of a required argument of this schema; `None` if there is no example."""
+    parameters = {"type": "object", "properties": {"string": schema}, "required": ["string"]}
+    given = example_arguments(Function("api", "f", parameters=parameters), definitions)
+    return given and given["string"]
+
+
 @pytest.mark.parametrize(
     ("schema", "expected"),
     [
@@ -254,7 +263,7 @@ def test_stub_puts_odd_names_into_kwargs() -> None:
         ({"properties": {"a": {"type": "string"}, "b": {}}, "required": ["a"]}, {"a": "a"}),
         ({"type": "string", "example": "x" * 10_000}, "string"),
         ({"type": "null"}, None),
-        (None, "string"),
+        ({}, "string"),
     ],
 )
 def test_examples(schema: Any, expected: Any) -> None:

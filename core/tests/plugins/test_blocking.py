@@ -187,7 +187,8 @@ async def test_a_source_that_goes_on_when_it_is_cancelled_keeps_nobody(
                 await gate.call("weather.get_forecast", {"city": "Oslo"})
     assert error.type == "TimeoutError"
     left = [line for line in logs if line["event"] == "plugin_does_not_end"]
-    assert [(line["plugin"], line["method"]) for line in left] == [("source 'mine' of acme 1.0", "call")] * 2
+    said = [(line["plugin"], line["kind"], line["distribution"], line["method"]) for line in left]
+    assert said == [("mine", "source", "acme 1.0", "call")] * 2
     assert asyncio.all_tasks() == before
 
 

@@ -31,7 +31,7 @@ from doorward import (
 )
 from doorward.approvals.answering import answer
 from doorward.calls.broker import check_decided
-from doorward.plugins.function_checks import checked
+from doorward.plugins.function_checks import drop_unusable
 from doorward.plugins.hook_answers import Unfit, expected
 
 from ..conftest import CONFIG, InProcess, Weather
@@ -320,7 +320,7 @@ class Delivers(Weather):
 )
 def test_a_function_that_cannot_be_used_is_skipped(function: Function, says: str) -> None:
     """The report says what is wrong with it and whose it is; the others are not lost with it."""
-    found = checked(Compiled([function, GOOD]), "weather", SOURCE)
+    found = drop_unusable(Compiled([function, GOOD]), "weather", SOURCE)
     assert found.functions == [GOOD]
     assert says in found.skipped[0].why
     assert SOURCE in found.skipped[0].why
@@ -329,7 +329,7 @@ def test_a_function_that_cannot_be_used_is_skipped(function: Function, says: str
 def test_a_dialect_is_not_fetched() -> None:
     """A schema may name any address as its dialect: it is held against that of `Function`."""
     named = replace(GOOD, parameters={**SCHEMA, "$schema": "http://127.0.0.1:9/dialect"})
-    assert checked(Compiled([named]), "weather", SOURCE).functions == [named]
+    assert drop_unusable(Compiled([named]), "weather", SOURCE).functions == [named]
 
 
 async def test_what_a_source_delivers_is_checked_before_it_is_stored(doorward_host: Any) -> None:

@@ -90,7 +90,7 @@ class AnswerChecks:
         if answer.secrets:
             await self._withhold_guess(call, answer.secrets, redactor)
         if answer.uris:
-            run.came_from_upstream(answer.uris)
+            run.note_upstream_uris(answer.uris)
         for place, file in answer.files:
             artefact = run.hold(file.content, file.type, file.name)
             place.update(handle_to(artefact))
@@ -181,7 +181,7 @@ class AnswerChecks:
             )
 
 
-def reply_of(result: Any) -> Reply:
+def to_reply(result: Any) -> Reply:
     """What a source answered, as a reply. Raises: Unfit if it is nothing that a program could get."""
     if type(result) in _COMMON:
         return Reply(result)

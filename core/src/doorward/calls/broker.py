@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward.arguments import binding
-from doorward.calls.answer_checks import AnswerChecks, reply_of
+from doorward.calls.answer_checks import AnswerChecks, to_reply
 from doorward.calls.files_of_calls import with_files
 from doorward.calls.function_lookup import FunctionLookup
 from doorward.calls.next_page import following
@@ -166,7 +166,7 @@ class Broker:
             try:
                 out = True
                 result = await self._performing.perform(run, call, sent, allow_again)
-                reply, size, received = await self._checks.reply(call, reply_of(result), run, scope, headers=headers)
+                reply, size, received = await self._checks.reply(call, to_reply(result), run, scope, headers=headers)
             except SecretWithheld as withheld:
                 run.withhold(said := withheld)
                 raise
@@ -269,9 +269,7 @@ class Broker:
                 hint="Ask for more at once (pages, filters), or split the work into several runs.",
             )
         if call.time_left <= 0:
-            blocked = self._plugins.watch.since(program.deadline - program.limits.timeout)
-            hint = f"Do less in one run, or ask for a longer `timeout`. {blocked}"
-            raise LimitExceeded("the run's time is over", hint=hint.strip())
+            raise LimitExceeded("the run's time is over", hint=self._plugins.watch.late_hint(program))
         return decision
 
     async def _confirm(self, run: CallContext, call: Call, made: Call, decision: Decision) -> None:

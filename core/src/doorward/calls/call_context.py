@@ -131,7 +131,7 @@ class CallContext(Protocol):
         """Whether this URI of a file stood in the data of an upstream, and there is no such file."""
         ...
 
-    def came_from_upstream(self, uris: Iterable[str]) -> None:
+    def note_upstream_uris(self, uris: Iterable[str]) -> None:
         """These URIs of files stood in the data of an upstream."""
         ...
 

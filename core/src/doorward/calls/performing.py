@@ -7,11 +7,10 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from doorward.host.logs import log
 from doorward.http.tracing import traced_by
 from doorward.model.errors import ApiError, DoorwardError, LimitExceeded, LoginRefused, RateLimited
 from doorward.plugins.cancellation import cancellable
-from doorward.plugins.failures import DOES_NOT_END, contained
+from doorward.plugins.failures import contained, log_left_behind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,10 +92,5 @@ class Performing:
             return await cancellable(source.call(call), partial(self._left, call))
 
     def _left(self, call: Call) -> None:
-        log.error(
-            "plugin_does_not_end",
-            plugin=self._servers.called(call.function.server),
-            function=call.function.qualified,
-            method="call",
-            hint=DOES_NOT_END,
-        )
+        if plugin := self._servers.source_id(call.function.server):
+            log_left_behind(plugin, "call", function=call.function.qualified)

@@ -85,11 +85,6 @@ def example_arguments(function: Function, definitions: Definitions, words: Diale
     return None
 
 
-def example(schema: Any, definitions: Definitions, name: str) -> Any:
-    """A plausible value of a schema. `name` is the value of a text about which nothing is known."""
-    return _Try(Reader(definitions)).value(schema, name)
-
-
 class _Try:
     """One try to make a value. The first takes values that the document gives, the later ones take other variants."""
 

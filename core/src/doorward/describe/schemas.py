@@ -73,7 +73,7 @@ class Reader:
             for key, value in table(self.resolve(variant)[1].get("properties")).items():
                 found.setdefault(key, value)
         for key in listed(schema["required"], 1000) if "required" in schema else ():
-            if key not in found and isinstance(key, str):
+            if isinstance(key, str) and key not in found:
                 found[key] = {}
         some = islice(found.items(), 1000)
         return {k: v for k, v in some if isinstance(k, str) and v is not False and table(v).get(hidden) is not True}

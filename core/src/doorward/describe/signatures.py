@@ -14,13 +14,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from doorward.data.wording import clean
-from doorward.describe import examples
 from doorward.describe.annotations import Types
 from doorward.describe.classes import Above
 from doorward.describe.dialect import PYTHON, Dialect, Parameter
 from doorward.describe.dialects import dialect_of
 from doorward.describe.schemas import Definitions, Reader, strings
-from doorward.model.functions import Function, Schema
+from doorward.model.functions import Function
 from doorward.model.names import class_name, is_plain
 
 if TYPE_CHECKING:
@@ -119,14 +118,6 @@ def stub(
         heads[words.name(function)] = words.stub(function, parameters, others, result)
     reader.refuel()
     return "\n\n".join(filter(None, [words.stub_head, types.classes(), "\n".join(heads.values())])) + "\n"
-
-
-def example(schema: Schema | None, definitions: Definitions, *, name: str = "string") -> Any:
-    """A plausible JSON value for a schema: its example, default or first value, else one of its type.
-
-    Objects have only their required properties. `name` is the value of a string about which nothing is known.
-    """
-    return examples.example(schema, definitions, name)
 
 
 def prose(text: Any, limit: int) -> str:

@@ -53,6 +53,11 @@ class PluginId(NamedTuple):
     def __str__(self) -> str:
         return f"{self.kind} {self.name!r}" + (f" of {self.given_by}" if self.given_by else "")
 
+    @property
+    def log_fields(self) -> dict[str, str]:
+        """What log lines say of it."""
+        return {"plugin": self.name, "kind": self.kind, "distribution": self.given_by}
+
 
 class Entry(NamedTuple):
     """An installed plugin and its distribution; `kind` is the group where that is none of ours. (A dataclass would cost

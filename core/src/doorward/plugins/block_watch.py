@@ -20,6 +20,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from doorward.host.logs import seldom
+from doorward.model.programs import Program
 from doorward.packages.index import PluginId
 
 LOOK_SECONDS = 0.5
@@ -43,7 +44,7 @@ class BlockWatch:
         self._over = threading.Event()
         self._answer = threading.Event()
 
-    def know(self, plugin: PluginId, loaded: Any, module: str) -> None:
+    def add_plugin(self, plugin: PluginId, loaded: Any, module: str) -> None:
         """Learn what belongs to a plugin: a class, or a module of hooks, that was loaded from this module."""
         package = module.partition(".")[0]
         for name in (package, getattr(loaded, "__module__", None) or getattr(loaded, "__name__", "")):
@@ -52,9 +53,9 @@ class BlockWatch:
         if isinstance(loaded, type):
             for each in reversed(loaded.__mro__):
                 for method, function in vars(each).items():
-                    self.know_method(plugin, function, "its constructor" if method == "__init__" else method)
+                    self.add_code(plugin, function, "its constructor" if method == "__init__" else method)
 
-    def know_method(self, plugin: PluginId, function: Any, method: str) -> None:
+    def add_code(self, plugin: PluginId, function: Any, method: str) -> None:
         """Learn the code of a method or a hook."""
         function = getattr(function, "__func__", function)
         for each in (function, unwrap(function) if callable(function) else None):
@@ -74,27 +75,29 @@ class BlockWatch:
         if self._thread is not None:
             self._thread.join(1)
 
-    def timing(self, plugin: PluginId, method: str, run: Callable[..., Any]) -> Callable[..., Any]:
+    def watched(self, plugin: PluginId, method: str, run: Callable[..., Any]) -> Callable[..., Any]:
         """A function of a plugin, of which is told if it takes long."""
 
         def timed(*given: Any, **named: Any) -> Any:
             began = time.monotonic()
             answer = run(*given, **named)
             if time.monotonic() - began >= BLOCKED_SECONDS:
-                self.timed(plugin, method, began)
+                self.log_if_slow(plugin, method, began)
             return answer
 
         return timed
 
-    def timed(self, plugin: PluginId, method: str, began: float) -> None:
+    def log_if_slow(self, plugin: PluginId, method: str, began: float) -> None:
         """Tell of a plugin that was called then, by `time.monotonic`, if it took long."""
         if (seconds := time.monotonic() - began) >= BLOCKED_SECONDS:
             seldom.warning("plugin_blocked", **self._about(plugin, method), seconds=round(seconds, 1), hint=_HINT)
 
-    def since(self, then: float) -> str:
-        """Who has blocked the loop since then, in words; "" if nobody has."""
-        found = {f"{plugin} in {method}": None for when, plugin, method in [*self._named] if when >= then}
-        return f"Meanwhile nothing else could run: {', '.join(found)} blocked the event loop." if found else ""
+    def late_hint(self, program: Program) -> str:
+        """What to do about a run that took too long, and who has blocked the loop since it began."""
+        begun = program.deadline - program.limits.timeout
+        found = {f"{plugin} in {method}": None for when, plugin, method in [*self._named] if when >= begun}
+        who = f" Meanwhile nothing else could run: {', '.join(found)} blocked the event loop." if found else ""
+        return f"Do less in one run, or ask for a longer `timeout`.{who}"
 
     def _watch(self, loop: asyncio.AbstractEventLoop, thread: int) -> None:
         while not self._over.wait(LOOK_SECONDS):
@@ -112,7 +115,7 @@ class BlockWatch:
     def _about(self, plugin: PluginId, method: str) -> dict[str, str]:
         """What the log has of a plugin that blocks, which is remembered."""
         self._named.append((time.monotonic(), plugin, method))
-        return {"plugin": plugin.name, "kind": plugin.kind, "distribution": plugin.given_by, "method": method}
+        return {**plugin.log_fields, "method": method}
 
     def _culprit(self, thread: int) -> tuple[PluginId, str] | None:
         """The plugin whose code that thread is in, and its method: the innermost one. Nobody, if what runs there is

@@ -21,11 +21,14 @@ from doorward.plugins.hook_answers import Unfit
 CLOSE_SECONDS = 30.0
 """Seconds that a driver may take to close what it has opened."""
 
-DOES_NOT_END = "It goes on when it is cancelled. Its author should let CancelledError pass."
-"""What is said of work that is left behind."""
-
 T = TypeVar("T")
 Method = Callable[[], Coroutine[Any, Any, None]]
+
+
+def log_left_behind(plugin: PluginId, method: str, **about: Any) -> None:
+    """Log that work of a plugin did not end when it was cancelled."""
+    hint = "It goes on when it is cancelled. Its author should let CancelledError pass."
+    log.error("plugin_does_not_end", **plugin.log_fields, method=method, **about, hint=hint)
 
 
 class Failures:
@@ -49,9 +52,8 @@ class Failures:
         why, trace = kind_of(error), ""
         with suppress(Exception):  # it may fail even at that
             trace = self.scrub("".join(traceback.format_exception(error)))
-        which = {"plugin": plugin.name, "kind": plugin.kind, "distribution": plugin.given_by}
         where = {"hook" if plugin.kind == "plugin" else "method": method}
-        log.error(event, **which, **where, **about, why=why, trace=trace)
+        log.error(event, **plugin.log_fields, **where, **about, why=why, trace=trace)
         if isinstance(error, DoorwardError):
             return error
         whose = plugin.given_by.rpartition(" ")[0] or "it"
@@ -70,19 +72,15 @@ class Failures:
         """
         return _Blamed(self, plugin, method, raising, about)
 
-    def ends(self, plugin: PluginId, method: str, work: Awaitable[T], *, patience: int = 1) -> Awaitable[T]:
+    def leave_if_stuck(self, plugin: PluginId, method: str, work: Awaitable[T], *, patience: int = 1) -> Awaitable[T]:
         """`work` of a plugin, which is left behind, and told of, if it does not end when it is cancelled."""
-        return cancellable(work, partial(self._left, plugin, method), patience)
-
-    def _left(self, plugin: PluginId, method: str) -> None:
-        about = {"plugin": plugin.name, "kind": plugin.kind, "distribution": plugin.given_by, "method": method}
-        log.error("plugin_does_not_end", **about, hint=DOES_NOT_END)
+        return cancellable(work, partial(log_left_behind, plugin, method), patience)
 
     async def closed(self, plugin: PluginId, driver: Any) -> None:
         """Close a driver. A failure is logged, and stops nobody."""
         try:
             with anyio.CancelScope(shield=True), anyio.fail_after(CLOSE_SECONDS), contained():
-                await self.ends(plugin, "close", driver.close())
+                await self.leave_if_stuck(plugin, "close", driver.close())
         except Exception as error:
             self.told(plugin, "close", error, event="close_failed")
 

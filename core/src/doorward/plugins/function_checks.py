@@ -17,7 +17,7 @@ NOTHING: Mapping[str, Any] = {"enum": []}
 """The schema that no value fits: it stands for one that cannot be read."""
 
 
-def checked(compiled: Compiled, server: str, source: object) -> Compiled:
+def drop_unusable(compiled: Compiled, server: str, source: object) -> Compiled:
     """A compile without the functions that cannot be used: they are skipped. `source` is who delivered it. For threads.
 
     Raises: Unfit if it is of no use at all.
@@ -25,7 +25,7 @@ def checked(compiled: Compiled, server: str, source: object) -> Compiled:
     wrong: list[Skipped] = []
     good: list[Function] = []
     for function in compiled.functions:
-        if why := fault(function, server):
+        if why := unusable_reason(function, server):
             wrong.append(Skipped(str(function.name)[:200], f"{source} delivered it, and {why}"))
         else:
             good.append(function)
@@ -45,11 +45,11 @@ def check_changed(functions: Iterable[Any], servers: set[str]) -> None:
     for function in functions:
         if not isinstance(function, Function):
             raise Unfit(f"it left {type(function).__name__} among the functions")
-        if why := fault(function, function.server if function.server in servers else " or ".join(servers)):
+        if why := unusable_reason(function, function.server if function.server in servers else " or ".join(servers)):
             raise Unfit(f"of the function {str(function.name)[:200]!r}, {why}")
 
 
-def fault(function: Any, server: str) -> str:
+def unusable_reason(function: Any, server: str) -> str:
     """Why a function cannot be used, as the end of a sentence; "" if it can. Raises: Unfit if it is no function."""
     if not isinstance(function, Function):
         raise unfit(function, "Function")

@@ -70,7 +70,7 @@ def fitting(hook: str, answer: Any) -> Any:
     return answer
 
 
-def naming(hook: str, answer: Any, plugin: PluginId) -> Any:
+def sign_answer(hook: str, answer: Any, plugin: PluginId) -> Any:
     """An answer that refuses something, with the plugin that does."""
     if hook in ("guard_call", "guard_result"):
         return Refusal(answer, plugin)

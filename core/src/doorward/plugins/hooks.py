@@ -17,7 +17,7 @@ from doorward.packages.index import PluginId
 from doorward.plugins.block_watch import BlockWatch
 from doorward.plugins.failures import Failures, contained, failed
 from doorward.plugins.function_checks import check_changed
-from doorward.plugins.hook_answers import Answer, Refusal, Unfit, fitting, naming, unfit
+from doorward.plugins.hook_answers import Answer, Refusal, Unfit, fitting, sign_answer, unfit
 from doorward.plugins.hookspecs import ADDITIONS, OBSERVERS, SECONDS, SPECS
 from doorward.plugins.sealing import sealed
 from doorward.plugins.time_limit import within
@@ -65,18 +65,18 @@ class Hooks(pluggy.PluginManager):
         plugin = self.ids[implementation.plugin_name]
         in_its_place = partial(_in_its_place, self.failures, plugin, hook)
         read = partial(_read, self.failures, plugin, hook)
-        self._watch.know_method(plugin, implementation.function, hook)
+        self._watch.add_code(plugin, implementation.function, hook)
         if implementation.wrapper:
             implementation.function = _isolated_wrapper(
                 implementation.function, in_its_place, hook, read, is_first, lifts=explicit or hook not in _GUARDS
             )
         elif inspect.iscoroutinefunction(implementation.function):
-            ends = partial(self.failures.ends, plugin, hook)
+            ends = partial(self.failures.leave_if_stuck, plugin, hook)
             implementation.function = _isolated_later(implementation.function, in_its_place, plugin, read, ends)
         else:
             implementation.function = _isolated(implementation.function, in_its_place, hook, read)
             if hook not in SECONDS:  # those are called in a thread
-                implementation.function = self._watch.timing(plugin, hook, implementation.function)
+                implementation.function = self._watch.watched(plugin, hook, implementation.function)
 
 
 class AwaitedAnswer(Awaitable[Any]):
@@ -127,7 +127,7 @@ def _read(failures: Failures, plugin: PluginId, hook: str, answer: Any) -> Any:
         return None
     if hook == "trace_call":
         return FollowedCall(found, partial(failures.told, plugin, hook, event="observer_failed"))
-    return naming(hook, found, plugin)
+    return sign_answer(hook, found, plugin)
 
 
 def _isolated(

@@ -92,7 +92,7 @@ class Plugins:
             faults = driver_faults(kind, loaded)
         if faults:
             raise PluginError(f"{entry.id} {'; '.join(faults)}", hint=f"Upgrade {entry.distribution}.")
-        self.watch.know(entry.id, loaded, entry.point.module)
+        self.watch.add_plugin(entry.id, loaded, entry.point.module)
         return loaded
 
     def id(self, kind: str, name: str) -> PluginId:
@@ -140,7 +140,7 @@ class Plugins:
                 if kind == "plugin" and id.given_by not in f"{error} {error.hint}":
                     error.add_note(f"The {id} says so.")
                 raise
-            self.watch.timed(id, "its constructor", began)
+            self.watch.log_if_slow(id, "its constructor", began)
             return conforming(PROTOCOLS[kind][0], made) if kind in PROTOCOLS else made
 
     def blamed(

@@ -59,10 +59,10 @@ class RunContext(RunJournal):
         "_changes",
         "_client",
         "_clock",
-        "_cut_off",
         "_executor",
         "_failures",
         "_files",
+        "_interrupted_call",
         "_made",
         "_notes",
         "_output",
@@ -97,7 +97,7 @@ class RunContext(RunJournal):
         self._announced = False
         self._executor = ""
         self._made = 0
-        self._cut_off = ""
+        self._interrupted_call = ""
         self._failures: dict[str, DoorwardError] = {}
         self._answers = LastAnswers()
         self._repeated = RepeatedCalls(program.limits)
@@ -165,13 +165,13 @@ class RunContext(RunJournal):
                 self._failures[error.message] = error
             raise
         except asyncio.CancelledError:
-            self._cut_off = self._cut_off or function
+            self._interrupted_call = self._interrupted_call or function
             raise
 
     @property
-    def cut_off(self) -> str:
+    def interrupted_call(self) -> str:
         """The first of its calls that was cut off, by name; "" if none was."""
-        return self._cut_off
+        return self._interrupted_call
 
     async def _announce(
         self, client: RunClient, journal: Journal, make: Callable[[int], Awaitable[Reply]], place: int
@@ -313,7 +313,7 @@ class RunContext(RunJournal):
         """Whether this URI of a file stood in the data of an upstream, and there is no such file."""
         return self._files.is_foreign(uri)
 
-    def came_from_upstream(self, uris: Iterable[str]) -> None:
+    def note_upstream_uris(self, uris: Iterable[str]) -> None:
         """These URIs of files stood in the data of an upstream."""
         self._files.foreign.update(uris)
 

@@ -171,11 +171,13 @@ class Runs:
                     if run.suspension.awaited:
                         await run.suspend()
                         return ProgramResult(suspended=True)
-                    late = self._late(program, run.cut_off)
+                    late = self._late(program, run.interrupted_call)
                     if session and session.dead:
                         late.hint = gone(late.hint)
                     return ProgramResult(
-                        error=replace(failure(late, type="TimeoutError"), line=_line_of(run.cut_off, program.code))
+                        error=replace(
+                            failure(late, type="TimeoutError"), line=_line_of(run.interrupted_call, program.code)
+                        )
                     )
             except Unsupported as error:
                 declined.append((name, error))
@@ -265,13 +267,12 @@ class Runs:
         left = tuple(file for file in run.left() if file.bytes)  # an empty file was only opened
         return Outcome(False, error=error, artefacts=left, ms=_ms_since(started), **common)
 
-    def _late(self, program: Program, cut_off: str = "") -> LimitExceeded:
+    def _late(self, program: Program, interrupted_call: str = "") -> LimitExceeded:
         """The error of a run that took too long. Whoever kept it waiting is named, and the function that it called."""
-        blocked = self._plugins.watch.since(program.deadline - program.limits.timeout)
-        waited = f", while it waited for {cut_off}" if cut_off else ""
+        waited = f", while it waited for {interrupted_call}" if interrupted_call else ""
         return LimitExceeded(
             f"the run took more than {program.limits.timeout:g} s{waited}",
-            hint=f"Do less in one run, or ask for a longer `timeout`. {blocked}".strip(),
+            hint=self._plugins.watch.late_hint(program),
         )
 
     async def _withheld(self, program: Program, run: RunContext, found: set[int]) -> DoorwardError | None:

@@ -163,7 +163,7 @@ class Executors:
                 wait = float(executor.wait) if isinstance(executor, HasWait) else _DEFAULT_WAIT_SECONDS
             slots = self._slots[name] = Slots(name, most, wait)
         await slots.take(program.principal, program.deadline - time.monotonic() - NOTICE_SECONDS)
-        ends: Any = partial(self._plugins.failures.ends, self._plugins.id("executor", name), patience=2)
+        ends: Any = partial(self._plugins.failures.leave_if_stuck, self._plugins.id("executor", name), patience=2)
         try:
             with self._blamed(name, "open"):
                 sandbox = conforming(Sandbox, await ends("open", executor.open(program, session=session)))

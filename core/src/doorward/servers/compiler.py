@@ -20,7 +20,7 @@ from doorward.host.logs import log
 from doorward.model.drivers import Source
 from doorward.model.errors import DoorwardError, ServerError, StateError
 from doorward.model.functions import Compiled
-from doorward.plugins.function_checks import checked
+from doorward.plugins.function_checks import drop_unusable
 from doorward.plugins.hook_answers import expected
 from doorward.plugins.manager import Plugins
 from doorward.secrets.scrubber import answers_of
@@ -147,7 +147,7 @@ class Compiler:
         module = module_name(name)
         source_name = self._servers.configured[name].settings.source
         blamed = partial(self._plugins.blamed, "source", source_name, raising=Crashed, server=name)
-        ends = partial(self._plugins.failures.ends, self._plugins.id("source", source_name))
+        ends = partial(self._plugins.failures.leave_if_stuck, self._plugins.id("source", source_name))
         with blamed("fingerprint"):
             fingerprint = expected(str, await ends("fingerprint", source.fingerprint()))
         unchanged = before and (before.fingerprint, before.settings) == (fingerprint, settings)
@@ -156,7 +156,7 @@ class Compiler:
         started = time.perf_counter()
         with blamed("compile"):
             found = expected(Compiled, await ends("compile", source.compile()))
-            found = await anyio.to_thread.run_sync(checked, found, module, self._servers.called(module))
+            found = await anyio.to_thread.run_sync(drop_unusable, found, module, self._servers.called(module))
         compiled, left_out = await self._narrowed(name, await anyio.to_thread.run_sync(clean_compile, found))
         ms = (time.perf_counter() - started) * 1000
         if dry_run:

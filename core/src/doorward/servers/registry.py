@@ -25,6 +25,7 @@ from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, Unk
 from doorward.model.functions import Function
 from doorward.model.names import some
 from doorward.model.principals import LOCAL
+from doorward.packages.index import PluginId
 from doorward.plugins.manager import Plugins
 from doorward.policy.effects import Effects
 from doorward.secrets.scrubber import answers_of
@@ -160,10 +161,14 @@ class Servers:
                 return replace(function, server=module)
         return None
 
+    def source_id(self, module: str) -> PluginId | None:
+        """The plugin that is the source of a server; `None` if the server is gone."""
+        name = self.modules.get(module)
+        return self._plugins.id("source", self.configured[name].settings.source) if name else None
+
     def called(self, module: str) -> str:
         """What messages call the source of a server."""
-        name = self.modules.get(module)
-        return str(self._plugins.id("source", self.configured[name].settings.source)) if name else "its source"
+        return str(self.source_id(module) or "its source")
 
     def outgoing(self, module: str) -> Callable[[str], str]:
         """What clears a text that leaves for the upstream of a server; see `ServerContext.outgoing`."""

@@ -123,7 +123,7 @@ class OpenAPI:
         base = self._base(function.data)
         made = request.build(base, function.data, call.arguments)
         await self._require_own(call, made)
-        prepared = links.got(made, call.link) if call.link and servers.same_origin(call.link, base) else made
+        prepared = links.page_request(made, call.link) if call.link and servers.same_origin(call.link, base) else made
         further = Further(call, made, base, self._table)
         if why := await further.refusal(prepared.method, prepared.url):
             raise Refused(why)
@@ -215,7 +215,7 @@ class OpenAPI:
         found: list[tuple[str, bool, str]] = []
         for base, theirs in by_base.items():
             if servers.among(base, reach.known()):
-                found.append(await place.finding(name, base, theirs, reach.documents, ask))
+                found.append(await place.check_base_url(name, base, theirs, reach.documents, ask))
             elif what := not_public_name(servers.origin(base)[1]):
                 line = f'If the API is there, add base_url = "{base}" to [servers.{name}].'
                 found.append((f"its document names {base}, {what} address; no call is made there", False, line))

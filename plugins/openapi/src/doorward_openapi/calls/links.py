@@ -86,7 +86,7 @@ def followed(link: str, at: str, request: Request, base: str, data: Mapping[str,
     return "" if _same(url, at) else url
 
 
-def got(made: Request, url: str) -> Request:
+def page_request(made: Request, url: str) -> Request:
     """The request for a further page of a call, by its link."""
     headers = {name: value for name, value in made.headers.items() if name.lower() != "content-type"}
     return replace(made, method="GET", url=url, headers=headers, content=None)

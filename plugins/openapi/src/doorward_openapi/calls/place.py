@@ -27,7 +27,7 @@ Get = Callable[[str], Awaitable["Answer"]]
 """Gets a URL. Raises: ServerError."""
 
 
-async def finding(
+async def check_base_url(
     server: str, base: str, functions: Iterable[Function], documents: Sequence[str], get: Get
 ) -> tuple[str, bool, str]:
     """What is at the base URL, whether that is well, and advice. Where nothing is there, the folders of `documents`

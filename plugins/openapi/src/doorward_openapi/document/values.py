@@ -85,10 +85,10 @@ def wire_text(value: Any) -> str:
     return str(value)
 
 
-def whole(value: Any) -> Any:
+def integral(value: Any) -> Any:
     """Integers as such that are written as `10.0`, also in a list; anything else unchanged."""
     if isinstance(value, list):
-        return [whole(each) for each in value]
+        return [integral(each) for each in value]
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
 

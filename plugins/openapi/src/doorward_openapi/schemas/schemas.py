@@ -15,7 +15,7 @@ from typing import Any, Literal
 from doorward_openapi.document.refs import BadRef, Documents, Place
 from doorward_openapi.document.servers import file_name
 from doorward_openapi.document.text import line
-from doorward_openapi.document.values import bounds, matching, small, whole
+from doorward_openapi.document.values import bounds, integral, matching, small
 from doorward_openapi.schemas import binary
 from doorward_openapi.schemas.types import is_open, nullable, type_of
 from doorward_openapi.schemas.variants import Variant, Variants
@@ -210,7 +210,7 @@ class Schemas:
         if not node.keys().isdisjoint(_RARE):
             self._rare(node, kind, out)
         if kind == "integer" or (isinstance(kind, list) and "integer" in kind and "number" not in kind):
-            out.update({key: whole(value) for key, value in out.items() if key in _NUMBERS})
+            out.update({key: integral(value) for key, value in out.items() if key in _NUMBERS})
 
     def _form(self, node: Mapping[str, Any]) -> str | None:
         if node.keys().isdisjoint(binary.SAYING_FORM) and node.get("type") != "file":
