@@ -52,7 +52,8 @@ async def test_one_answer_and_one_resume(gathering: Project, url: str, api: Api,
     """A person sees all twenty, says yes to the run, and every call goes out once."""
     before = len(api.seen())
     async with connected(url, era) as agent:
-        waiting = (await agent.run(CODE))["waiting"]
+        waiting = (ran := await agent.run(CODE)).get("waiting")
+        assert waiting, ran
         assert f"doorward approvals approve --run {waiting['run']}" in agent.text
         assert len(listed(gathering, waiting["run"])) == COUNT
         shown = gathering.run("approvals", "show", "--run", waiting["run"])
@@ -85,7 +86,7 @@ async def test_one_question_at_the_client(
 
     async with connected(url, era, elicitation_callback=reply) as agent:
         done = await agent.run(CODE)
-    assert len(asked) == 1
+    assert len(asked) == 1, done
     assert f"{COUNT} × shelf.create_item (write)" in asked[0].message
     assert all(f'"itemName": "{n}"' in asked[0].message for n in range(COUNT))
     assert written(api, before) == made

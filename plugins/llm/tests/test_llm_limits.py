@@ -22,13 +22,14 @@ class Limited:
         self.limit, self.seconds, self.each, self.kind = limit, seconds, each, kind
         self.refused = self.answered = 0
         self._lock, self._window, self._used = threading.Lock(), 0, 0
+        self._start = time.time()  # not on the hour: a window that ends by chance beside a test would renew the limit
 
     def __call__(self, body: Any) -> Any:
         with self._lock:
             now = time.time()
-            if (window := int(now / self.seconds)) != self._window:
+            if (window := int((now - self._start) / self.seconds)) != self._window:
                 self._window, self._used = window, 0
-            left = (window + 1) * self.seconds - now
+            left = self._start + (window + 1) * self.seconds - now
             fits = self._used + self.each <= self.limit
             self._used += self.each if fits else 0
             self.answered, self.refused = self.answered + fits, self.refused + (not fits)
