@@ -26,12 +26,14 @@ from doorward.cli import COMMANDS
 from doorward.config import config
 from doorward.config import settings as models
 from doorward.config.approval_settings import ApprovalSettings
+from doorward.config.environment import from_environment
 from doorward.config.http_settings import HttpSettings, OAuthSettings
 from doorward.config.plan_settings import PlanSettings
 from doorward.config.run_settings import RunSettings
 from doorward.packages.index import GROUPS, installed
 from doorward.plugins import hookspecs
 from doorward.results.outcome_schema import outcome_schema
+from doorward.secrets.store import Secrets
 from doorward_dist.settings import check_tables
 from doorward_dist.source import read
 from doorward_mcp_server import guides
@@ -385,8 +387,8 @@ SECTIONS = {
 
 @pytest.mark.parametrize("heading", SECTIONS)
 def test_every_key_is_documented(heading: str) -> None:
-    """docs/configuration.md has each key with its default and its variable, and no key that there is not. CONTRACT:
-    CLI-11."""
+    """docs/configuration.md has each key with its default and its variable, which sets it, and no key that there is
+    not. CONTRACT: CLI-11."""
     model, prefix = SECTIONS[heading]
     shown = rows("docs/configuration.md", heading)
     fields = {key: field for key, field in model.model_fields.items() if not _is_table(field.annotation)}
@@ -396,6 +398,10 @@ def test_every_key_is_documented(heading: str) -> None:
         _, default, variable, meaning = shown[key]
         assert len(meaning) > 10
         assert variable.strip("`") == ("DOORWARD_STATE_DIR" if key == "state" else f"{prefix}{key.upper()}")
+        set_by, value = "", from_environment(Secrets(None, environ={variable.strip("`"): "x"}))
+        while isinstance(value, dict):
+            ((set_by, value),) = value.items()
+        assert (set_by, value) == (key, "x")
         if key != "state":
             value = (
                 core[key]

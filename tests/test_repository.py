@@ -385,14 +385,27 @@ def test_no_registry_is_named() -> None:
 
 
 def test_tox_has_every_distribution() -> None:
-    """`tox` has an environment for core, for each plugin, and for all together. CONTRACT: TST-03."""
+    """`tox` has an environment for core, for each plugin, and for all together."""
     tox = configparser.ConfigParser(interpolation=None)
     tox.read(ROOT / "tox.ini")
     listed = {name.strip() for name in tox["tox"]["env_list"].replace("\n", ",").split(",") if name.strip()}
     assert listed == {"core", "together", *(folder.name for folder in [*LIBS, *PLUGINS])}
+
+
+def test_make_lint_checks_everything() -> None:
+    """It runs each tool, over all of the code, and ends with its failure; `pre-commit` has ruff look first. CONTRACT:
+    TST-03."""
     lint = (ROOT / "Makefile").read_text(encoding="utf-8").partition("\nlint:")[2].partition("\n\n")[0]
-    assert all(tool in lint for tool in ("ruff check", "ruff format --check", "mypy"))
+    assert lint.splitlines()[1:] == [
+        "\t$(BIN)/ruff check .",
+        "\t$(BIN)/ruff format --check .",
+        "\t$(BIN)/mypy $(DISTRIBUTIONS:%=%/src)",
+        "\t$(BIN)/lint-imports --no-logo --no-cache",
+    ]
     assert project(ROOT)["tool"]["mypy"]["strict"] is True
+    assert {"E", "F", "I", "S"} <= {*project(ROOT)["tool"]["ruff"]["lint"]["select"]}
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    assert all(words in hooks for words in ("ruff check", "ruff format", "make lint"))
 
 
 def test_the_workspace_has_every_distribution() -> None:

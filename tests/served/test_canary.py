@@ -15,7 +15,7 @@ import pytest
 
 from .api import FORMS, PLACES
 from .forked import Forked
-from .product import Agent, Api, Project, connected
+from .product import Agent, Answering, Api, Project, connected, web
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
@@ -318,6 +318,38 @@ def test_compile_needs_no_secret(own_api: Api, tmp_path: Path) -> None:
     assert called.returncode != 0
     assert "CANARY_HEADER_ENV" in called.stderr
     assert "Traceback" not in called.stderr
+
+
+def test_nothing_that_is_compiled_holds_a_secret(own_api: Api, tmp_path: Path) -> None:
+    """A document whose texts repeat the credentials that it was asked for with, and those of the configuration: neither
+    the state folder nor what is shown of its functions has them. CONTRACT: SRC-08."""
+    given, literal = (f"{name}-{secrets.token_hex(12)}" for name in ("given", "literal"))
+    document = own_api.get("/openapi.json")
+    document["info"]["description"] = f"Use {given}."
+    get = document["paths"]["/items/{id}"]["get"]
+    get["summary"] = f"One item, for {given} or {literal}"
+    get["parameters"][0] |= {"description": f"as {given}", "example": literal}
+    document["components"]["schemas"]["Item"]["properties"]["id"]["description"] = f"of {literal}"
+
+    class Documented(Answering):
+        """Tells the document to whoever has the token."""
+
+        def do_GET(self) -> None:
+            known = self.headers["Authorization"] == f"Bearer {given}"
+            self.answer(*((document,) if known else ({"message": "who are you?"}, 401)))
+
+    with web(Documented) as url:
+        auth = f'{{ type = "bearer", token = "${{GIVEN}}" }}, {{ type = "api_key", name = "X-Key", value = "{literal}" }}'
+        config = f'[servers.one]\nsource = "openapi"\nspec = "{url}/openapi.json"\nauth = [{auth}]\n'
+        place = Forked(tmp_path, config, {"GIVEN": given})
+        compiled = place.run("compile")
+    assert compiled.returncode == 0, compiled
+    told = "One item, for [secret] or [secret]"
+    shown = place.run("show", "one.get_item").stdout + place.run("list", "one").stdout
+    assert told in shown
+    kept = {str(file): file.read_bytes() for file in place.state.rglob("*") if file.is_file()}
+    assert any(told.encode() in content for content in kept.values())
+    assert leaks({"given": given, "literal": literal}, {**kept, "shown": shown.encode()}) == []
 
 
 def test_no_credential_comes_out_of_the_command_line(own_api: Api, tmp_path: Path) -> None:

@@ -74,9 +74,11 @@ async def test_a_clients_server_is_moved_behind_doorward(project: Project) -> No
 
 
 def test_setup_is_one_command(project: Project) -> None:
-    """`setup` takes the servers over, compiles them and connects the client; a second time it finds all done.
-    CONTRACT: CLI-05, CLI-07, SRC-19."""
+    """`setup` takes the servers over, compiles them and connects the client; a second time it finds all done. It does
+    nothing unasked: where nobody can be asked, only with `--yes`. CONTRACT: CLI-05, CLI-07, SRC-19."""
     project.file.unlink()
+    unasked = project.run("setup", "--connect", "cursor")
+    assert (unasked.returncode, "--yes" in unasked.stderr, project.file.exists()) == (2, True, False)
     ran = project.run("setup", "--yes", "--connect", "cursor")
     assert ran.returncode == 0, ran
     assert "Wrote 1 server" in ran.stdout

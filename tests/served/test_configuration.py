@@ -68,6 +68,33 @@ def wrong(api: Api, tmp_path_factory: pytest.TempPathFactory) -> Project:
     return Forked(folder, (GOOD + servers + TWICE + TWICE + TWINS).format(url=api.url))
 
 
+async def test_variables_are_the_configuration(api: Api, tmp_path: Path) -> None:
+    """`DOORWARD_*` make a server, bound a run and move the state folder, over what the file says; the environment is
+    stronger than `.env`. CONTRACT: CLI-11, AUT-11, SRC-04."""
+    variables = {
+        "DOORWARD_SERVERS__SHELF__SOURCE": "openapi",
+        "DOORWARD_SERVERS__SHELF__SPEC": f"{api.url}/openapi.json",
+        "DOORWARD_SERVERS__SHELF__INCLUDE": '["getItem", "echo"]',
+        "DOORWARD_SERVERS__SHELF__BASE_URL": api.other,
+        "DOORWARD_SERVERS__SHELF__AUTH": '{"type": "api_key", "name": "X-Api-Key", "value": "${KEY}"}',
+        "DOORWARD_LIMITS__MAX_TIMEOUT": "40",
+        "DOORWARD_STATE_DIR": str(tmp_path / "elsewhere"),
+        "KEY": "key-of-the-environment",
+    }
+    project = Forked(tmp_path, "[limits]\nmax_timeout = 50\n", variables)
+    (tmp_path / ".env").write_text("DOORWARD_LIMITS__MAX_TIMEOUT=60\nDOORWARD_LIMITS__CODE=100\n")
+    async with project.stdio() as agent:
+        (server,) = (await agent.call("list_servers"))["servers"]
+        assert (server["name"], server["functions"]) == ("shelf", 2)
+        assert "at most 40 s" in (await agent.run("1", timeout=41))["error"]["message"]
+        assert "101 bytes, more than 100" in (await agent.run("#" * 101))["error"]["message"]
+        before = len(api.seen())
+        await agent.value("import shelf\nresult = shelf.echo(form='plain', place='body')")
+    assert ["key-of-the-environment" in one["credentials"] for one in api.seen()[before:]] == [True]
+    assert (tmp_path / "elsewhere/catalog.db").is_file()
+    assert not project.state.exists()
+
+
 async def test_what_is_broken_is_listed_and_the_rest_serves(api: Api, wrong: Project) -> None:
     """Each broken server is listed with one message that names the place; the good one works. CONTRACT: OBS-03, DIS-01,
     OUT-05."""

@@ -93,6 +93,7 @@ async def test_the_guide_is_a_resource_a_tool_and_in_the_instructions(agent: Age
     try:
         assert "Changed." in (await agent.client.read_resource("skills://shelf")).contents[0].text
         assert "Changed." in await agent.value("import doorward\nresult = doorward.skills('shelf')")
+        assert await agent.value("import doorward\nresult = doorward.skills()") == ["shelf"]
     finally:
         (shelf.folder / "guide.md").write_text(GUIDE)
 
@@ -115,7 +116,7 @@ async def test_a_guide_that_is_not_there_is_a_warning_and_the_server_serves(proj
 async def test_a_guide_by_http_is_fetched_by_each_compile_and_read_without_network(
     project: Project, tmp_path: Path
 ) -> None:
-    """CONTRACT: SKL-01, SKL-05."""
+    """CONTRACT: SKL-01, SKL-05, SRC-12."""
     (tmp_path / "served").mkdir()
     with web_of(tmp_path / "served") as url:
         (tmp_path / "served" / "guide.md").write_text("one")
@@ -211,7 +212,7 @@ async def test_a_catalog_that_is_made_anew_is_served(project: Project) -> None:
 
 
 async def test_a_document_that_changes_while_it_is_served_is_compiled_again(project: Project, api: Api) -> None:
-    """CONTRACT: SRC-21."""
+    """CONTRACT: SRC-21, CLI-05."""
     document = api.get("/openapi.json")
     spec = project.folder / "shelf.json"
     spec.write_text(json.dumps(document))

@@ -174,8 +174,9 @@ async def test_who_is_asked_by_choice(made: Any, provider: Any) -> None:
 
 
 async def test_what_may_be_asked(made: Any, provider: Any) -> None:
-    """CONTRACT: LLM-02, LLM-05, LLM-11 A run that is narrowed to other functions asks nobody; models and system prompts
-    that the operator does not allow are refused, with those that are allowed."""
+    """CONTRACT: LLM-02, LLM-05, LLM-11 A run that is narrowed to other functions asks nobody, nor does one that policy
+    forbids it, nor any without the server; models and system prompts that the operator does not allow are refused, with
+    those that are allowed."""
     think = "import llm\nllm.think([{'role': 'user', 'content': 'one'}], %s)"
     async with made('models = ["gpt-*"]').stdio() as agent:
         for code, options, said in (
@@ -189,8 +190,13 @@ async def test_what_may_be_asked(made: Any, provider: Any) -> None:
         assert "gpt-*" in error["hint"]
         assert await agent.value(think % "model='gpt-9'", functions=["llm.*"]) == "ONE"
     assert '"model":"gpt-9"' in provider[1][0]
+    async with made('[policy]\ndeny = ["llm.*"]\n').stdio() as agent:
+        assert "no attribute 'ask'" in (await agent.run("import llm\nllm.ask('one')"))["error"]["message"]
+        error = (await agent.run("import doorward\ndoorward.call('llm.ask', {'prompt': 'one'})"))["error"]
+        assert "policy" in error["message"] + error["hint"], error
     async with Forked(made().folder, LIMITS).stdio() as agent:
         assert not (await agent.run("import llm\nllm.ask('one')"))["ok"]
+    assert len(provider[1]) == 1
 
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])
@@ -219,6 +225,19 @@ async def test_a_canary_reaches_nobody(made: Any, provider: Any) -> None:
     assert asked.messages[0].content.text == "a [secret] b [secret] c"
     assert "a [secret] b [secret] c" in sent
     assert CANARY not in str(asked) + sent
+
+
+async def test_personal_data_reaches_nobody(made: Any, provider: Any) -> None:
+    """CONTRACT: LLM-04 With `personal_data = "redact"`, e-mail addresses and social security numbers reach neither the
+    client's model nor a provider; API keys and tokens never do."""
+    key, model = "sk-ant-" + "a1B2c3D4" * 5, Model()
+    code = f"import llm\nllm.ask('ann@example.com has 536-90-4399 and {key}')"
+    for callbacks in ({"sampling_callback": model}, {}):
+        async with made('personal_data = "redact"').stdio(**callbacks) as agent:
+            await agent.value(code)
+    [asked], [sent] = model.asked, provider[1]
+    assert asked.messages[0].content.text == "[email] has [ssn] and [secret]"
+    assert "[email] has [ssn] and [secret]" in sent
 
 
 async def test_the_audit_log_has_hashes(made: Any, provider: Any) -> None:

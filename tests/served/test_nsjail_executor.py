@@ -120,12 +120,26 @@ async def test_no_network(jailed: Agent, api: Api) -> None:
 
 
 async def test_root_and_scratch(jailed: Agent) -> None:
-    """The root is read-only; scratch space is the run's own and empty in the next. CONTRACT: SBX-15."""
+    """The root is read-only; scratch space is the run's own, empty in the next, and nothing in it can be executed.
+    CONTRACT: SBX-15."""
     for place in ("/", "/usr", "/usr/lib", "/dev", "/packages"):
         answer = await jailed.run(f"open('{place}/mine', 'w')")
         assert answer["error"]["type"] in ("OSError", "PermissionError", "FileNotFoundError"), place
     write = "import os\nfor place in ('/work', '/tmp', '/dev/shm'):\n    open(f'{place}/mine', 'w').write('x')\nresult = os.getcwd()"
     assert await jailed.value(write) == "/work"
+    execute = """\
+import mmap, os
+found = []
+for place in ("/work", "/tmp", "/dev/shm"):
+    with open(f"{place}/code", "w+b") as file:
+        file.truncate(4096)
+        try:
+            mmap.mmap(file.fileno(), 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC)
+            found.append(place)
+        except PermissionError:
+            pass
+result = found"""
+    assert await jailed.value(execute) == []
     assert (
         await jailed.value("import os\n[os.path.exists(f'{p}/mine') for p in ('/work', '/tmp', '/dev/shm')]")
         == [False] * 3

@@ -113,6 +113,38 @@ async def test_servers_that_do_not_start(tmp_path: Path) -> None:
     assert "Start its `command` by hand" in said(project, "list", "ends")
 
 
+def test_doctor_finds_it(tmp_path: Path) -> None:
+    """`doorward doctor` says of each part of a configuration whether it is well, and what to do: of servers, credentials,
+    executors and plugins; it ends with 1 where something is wrong. CONTRACT: CLI-12."""
+    servers = """[servers.gone]
+source = "openapi"
+spec = "gone.json"
+[servers.literal]
+source = "openapi"
+spec = "literal.json"
+base_url = "http://api.example"
+auth = { type = "bearer", token = "a-token-in-the-file" }
+"""
+    project = Forked(tmp_path, servers)
+    (tmp_path / "literal.json").write_text('{"openapi": "3.1.0", "paths": {}}')
+    (tmp_path / ".env").write_text("KEY=a-key-of-somebody\n")
+    (tmp_path / ".env").chmod(0o644)
+    project.change('executor = "monty"', 'executor = ["monty", "gvisor"]')
+    ran = project.run("doctor")
+    assert ran.returncode == 1
+    for line in (
+        "✗ server gone: ",
+        "! server literal: a credential stands in the configuration file (token)\n    Move it to .env",
+        "! server literal: its credentials go over plain http\n",
+        f"! {tmp_path / '.env'} can be read by other users\n    chmod 600 ",
+        "✓ executor monty",
+        "✗ executor gvisor",
+        "✓ plugin ast",
+    ):
+        assert line in ran.stdout, ran.stdout
+    assert "a-token-in-the-file" not in ran.stdout + ran.stderr
+
+
 def test_searches_that_find_nothing(tmp_path: Path) -> None:
     """In a catalog that is empty, and in one that is not."""
     project = Forked(tmp_path, "")

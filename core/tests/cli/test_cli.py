@@ -754,11 +754,35 @@ def test_env_file(project: Cli, doorward_host: Any) -> None:
     assert (ended.code, "nope.env" in ended.err) == (2, True)
 
 
+READS_ENV_FILE = [
+        "add fake new", "remove weather", "compile", "clean", "list", "search x", "show weather.raw", "learned show",
+        "call weather.raw", "login weather", "policy test weather.raw", "approvals list", "budgets", "run p.py",
+        "runs list", "doctor",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", READS_ENV_FILE)
+def test_every_command_reads_its_env_file(project: Cli, doorward_host: Any, words: str) -> None:
+    """A value of the configuration comes from the file that `--env-file` names, and from no other; that it is not there
+    is an error. The four other commands need no value, or check none. CONTRACT: CLI-03."""
+    read = {each.partition(" ")[0] for each in READS_ENV_FILE}
+    assert COMMANDS.keys() - read == {"init", "schema", "completion", "plugins"}
+    (doorward_host.folder / "p.py").write_text("1")
+    (doorward_host.folder / "bad.env").write_text("DOORWARD_LIMITS__TIMEOUT=soon\n")
+    (doorward_host.folder / ".env").write_text("DOORWARD_SURFACE=wrong\n")
+    ended = project(*words.split(), "--env-file", "bad.env")
+    assert "DOORWARD_LIMITS__TIMEOUT: limits.timeout" in ended.out + ended.err
+    assert "DOORWARD_SURFACE" not in ended.out + ended.err
+    ended = project(*words.split(), "--env-file", "nope.env")
+    assert (ended.code > 0, "nope.env" in ended.out + ended.err) == (True, True)
+
+
 # run
 
 
 def test_run(project: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program from a file or standard input; `--json` has the shape of every result. CONTRACT: CLI-01."""
+    """A program from a file or standard input, with other values for its parameters; `--json` has the shape of every
+    result. CONTRACT: CLI-01, CAC-06, DIS-19."""
     (doorward_host.folder / "p.py").write_text('city = "Oslo"\nn = 1\nprint("hi")\nresult = [city, n]')
     told = project("run", "p.py", "--param", "city=12", "--param", "n=3", "--json").json
     assert (told["ok"], told["value"], told["printed"], told["executor"]) == (True, ["12", 3], "hi\n", "inprocess")

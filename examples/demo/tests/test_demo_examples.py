@@ -50,10 +50,16 @@ def test_a_skill_names_itself_and_its_program_runs(skill: Path, library: dict[st
     shutil.copy(EXAMPLES / "doorward.toml", tmp_path)
     commands = [line.split() for line in text.splitlines() if line.startswith("doorward run")]
     assert commands
+    values: list[Any] = []
     for command in commands:
         ran = _doorward([*command[1:2], str(skill / command[2]), *command[3:], "--json"], tmp_path, library)
         assert ran["ok"], ran
         assert ran["value"], "an example that finds nothing shows nothing"
+        values.append(ran["value"])
+        assert "--param" in command
+        words = [word for word in command[3:] if word != "--param" and "=" not in word]
+        plain = _doorward([*command[1:2], str(skill / command[2]), *words, "--json"], tmp_path, library)
+        assert plain["value"] not in values, "its parameters change what it finds"
 
 
 def test_the_template_for_agents_names_commands_that_there_are(library: dict[str, str], tmp_path: Path) -> None:

@@ -241,7 +241,7 @@ def test_setup_where_there_is_nothing(home: Home) -> None:
 
 
 def test_setup_asks(ready: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At a terminal, each client is asked about."""
+    """At a terminal, each client is asked about. CONTRACT: CLI-05."""
     from click.testing import CliRunner
 
     monkeypatch.chdir(ready.project)

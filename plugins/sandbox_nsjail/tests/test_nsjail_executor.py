@@ -81,15 +81,16 @@ class TestNsjail(FullPythonConformance):
 
     @pytest.mark.anyio
     async def test_mounts(self, host: Any) -> None:
-        """Everything is nosuid; what is writable is the run's own and nodev; what is the host's is read-only. CONTRACT:
-        SBX-15."""
+        """Everything is nosuid; what is writable is the run's own, nodev and noexec; what is the host's is read-only.
+        CONTRACT: SBX-15."""
         own, devices = {"/proc", "/tmp", "/work", "/dev/shm"}, {"/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"}
         places = sorted({"/", *own, *devices, "/usr/lib", os.path.join(sys.base_prefix, "lib")})
         code = "import os\nplaces = []\n[os.statvfs(place).f_flag for place in places]"
-        nodev = 4
+        nodev, noexec = 4, 8
         for place, flags in zip(places, await self.value_of(host, code, params={"places": places}), strict=True):
             assert flags & os.ST_NOSUID, place
             assert flags & nodev or place in devices, place
+            assert flags & noexec or place not in own, place
             assert flags & os.ST_RDONLY or place in own | devices, place
 
     @pytest.mark.anyio
