@@ -130,7 +130,8 @@ def write() -> None:
     for at, line in enumerate(lines):
         if match := _LINE.fullmatch(line):
             row, claimed = known[match[1]], claims().get(match[1], [])
-            named = [test for test in row.tests if test in claimed and test.startswith(THROUGH)] or claimed[:1]
+            named = [test for test in row.tests if test in claimed]
+            named = named if any(test.startswith(THROUGH) for test in named) else claimed[:1]
             lines[at] = (
                 f"| {row.number} | {row.feature} | {row.state} | {' '.join(f'`{test}`' for test in named) or '–'} |"
             )

@@ -247,17 +247,19 @@ async def test_compile_is_incremental(doorward_host: Any) -> None:
 
 
 async def test_run_again_with_other_parameters(doorward_host: Any) -> None:
-    """run_cached_code takes new values as data, by name and type, and keeps one id. CONTRACT: CAC-01, CAC-02,
-    EXE-22."""
+    """run_cached_code takes new values as data, by name and type, and keeps one id; the description given with the
+    first run belongs to all of them. CONTRACT: CAC-01, CAC-02, EXE-22."""
     doorward_host.install("cache", "memory", MemoryCache)
     config = CONFIG.replace('"none"', '"memory"')
     async with doorward_host.gateway(config) as gate:
+        gate.plugins.manager.register(described := Described())
         first = await gate.execute(
             'city: str = "Oslo"\nresult = await weather.get_forecast(city=city)', description="forecast by city"
         )
         assert json.dumps({"city": "Oslo"}) in first.next
         again = await gate.run_cached(first.cache_id, {"city": "C:\\new\n\"'"})
         assert again.value["city"] == "C:\\new\n\"'"
+        assert described.told == ["forecast by city"] * 2
         assert (
             again.next == f"run_cached_code({json.dumps(first.cache_id)}, {json.dumps({'city': again.value['city']})})"
         )
@@ -466,6 +468,17 @@ async def test_discovery_inside_the_sandbox(doorward_host: Any) -> None:
         assert other.message.startswith("there is no function 'wether.get_forecast', for there is no server 'wether'; ")
         assert "did you mean 'weather.get_forecast'?" in other.message
         assert other.hint.startswith("Servers: weather. Near: weather.get_forecast")
+
+
+class Described:
+    """What each run is described as."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    @hookimpl
+    def run_started(self, program: Any) -> None:
+        self.told.append(program.description)
 
 
 class Spy:

@@ -90,7 +90,8 @@ async def test_variables_are_the_configuration(api: Api, tmp_path: Path) -> None
         assert "101 bytes, more than 100" in (await agent.run("#" * 101))["error"]["message"]
         before = len(api.seen())
         await agent.value("import shelf\nresult = shelf.echo(form='plain', place='body')")
-    assert ["key-of-the-environment" in one["credentials"] for one in api.seen()[before:]] == [True]
+    seen = [(one["origin"], "key-of-the-environment" in one["credentials"]) for one in api.seen()[before:]]
+    assert seen == [(1, True)], "at the other address"
     assert (tmp_path / "elsewhere/catalog.db").is_file()
     assert not project.state.exists()
 

@@ -135,6 +135,7 @@ async def test_a_guide_by_http_is_fetched_by_each_compile_and_read_without_netwo
 
 
 async def test_without_guides_and_direct_tools_nothing_is_added(project: Project) -> None:
+    """Neither a tool nor a word of the instructions. CONTRACT: DIS-06, SKL-02."""
     async with project.stdio() as agent:
         names = [tool.name for tool in (await agent.client.list_tools()).tools]
         assert names == TOOLS

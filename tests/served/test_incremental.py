@@ -60,6 +60,21 @@ def test_compiled_only_when_something_changed(parts: Project) -> None:
     assert "second" in parts.run("show", "parts.list_parts").stdout
 
 
+def test_a_document_is_a_file_or_at_a_url_in_json_or_yaml(tmp_path: Path) -> None:
+    """Each of the four is the same function. CONTRACT: SRC-03."""
+    served = tmp_path / "api"
+    served.mkdir()
+    (served / "parts.json").write_text('{"openapi": "3.1.0", "paths": {"/parts": {"get": {"operationId": "listParts"}}}}')
+    (served / "parts.yaml").write_text("openapi: 3.1.0\npaths:\n  /parts:\n    get: {operationId: listParts}\n")
+    with web_of(served) as url:
+        places = {"a": "api/parts.json", "b": "api/parts.yaml", "c": f"{url}/parts.json", "d": f"{url}/parts.yaml"}
+        base = f'source = "openapi"\nbase_url = "{url}"\n'
+        project = Forked(tmp_path, "".join(f'[servers.{n}]\n{base}spec = "{at}"\n' for n, at in places.items()))
+        assert project.run("compile").returncode == 0
+    listed = json.loads(project.run("search", "parts", "--json").stdout)["functions"]
+    assert sorted(found["function"] for found in listed) == [f"{name}.list_parts" for name in places]
+
+
 async def test_newer_plugin_compiles_anew(parts: Project) -> None:
     """What another version of the source compiled is stale."""
     async with Gateway.open(parts.folder / "doorward.toml") as gate:

@@ -48,8 +48,9 @@ async def client(anyio_backend: str, http_url: str) -> AsyncIterator[Agent]:
 
 @pytest.mark.essential
 async def test_search_get_execute_and_again(agent: Agent) -> None:
-    """The whole job, text and structured content alike. CONTRACT: EXE-01, EXE-05, EXE-06, EXE-22, CAC-01, CAC-02,
-    DIS-08, CLI-02."""
+    """The whole job, text and structured content alike. CONTRACT: DIS-04, EXE-01, EXE-04, EXE-05, EXE-06, CAC-01,
+    CAC-02, DIS-08, CLI-02."""
+    assert "Always look before you call" in (agent.client.instructions or "")
     found = await agent.call("search_functions", query="list the items of the shelf")
     assert found["functions"][0]["function"] == "shelf.list_items"
     cards = await agent.call("get_functions", functions=["shelf.list_items", "shelf.getItem"])
@@ -110,7 +111,8 @@ async def test_a_function_is_shown_with_what_it_answers(client: Agent) -> None:
     assert "nextPage: int" in client.text
     assert "itemName: " in client.text
     assert "-> Any" in client.text
-    assert "import shelf" in client.text or "from shelf import" in client.text
+    for name in ("list_items", "drop", "create_item"):
+        assert f"from shelf import {name}\n" in client.text
 
 
 @pytest.mark.essential

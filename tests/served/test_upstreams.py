@@ -122,6 +122,20 @@ async def test_a_server_gets_what_its_entry_gives(project: Project, agent: Agent
     assert environment["TOKEN"] == headers["x-token"] == HIDDEN
 
 
+async def test_a_server_that_is_switched_off(project: Project) -> None:
+    """With `disabled = true` its command is never run, nobody is told of it, and no program reaches it. CONTRACT:
+    MCP-05."""
+    ran = project.folder / "ran"
+    off = [sys.executable, "-c", f"open({str(ran)!r}, 'w')"]
+    with project_with(project, _server("off", command=off) + "disabled = true\n") as switched:
+        assert "off" not in json.loads(switched.run("compile", "--json").stdout)["servers"]
+        async with switched.stdio() as agent:
+            listed = await agent.call("list_servers")
+            assert "off" not in [server["name"] for server in listed["servers"]]
+            assert not (await agent.run("import off\noff.echo()"))["ok"]
+    assert not ran.exists()
+
+
 async def test_what_goes_wrong_is_said(project: Project) -> None:
     """A command that does not exist, a server that crashes, one that is silent: each is told by its name, with what to
     do or what it said itself; the others go on. CONTRACT: OUT-05."""

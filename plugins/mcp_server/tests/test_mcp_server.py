@@ -74,6 +74,7 @@ async def test_the_main_job(doorward_host: Any, era: str) -> None:
             assert not answer.is_error
             assert said in answer.content[0].text
             jsonschema_rs.validate(schemas[name], answer.structured_content)
+        assert "Always look before you call" in client.instructions
 
 
 async def test_failures_are_readable_answers(doorward_host: Any) -> None:

@@ -193,6 +193,18 @@ async def test_places_that_cannot_be_shown(tmp_path: Path) -> None:
             jail_config(python, [Path(place)], user=65534)
 
 
+@pytest.mark.anyio
+async def test_what_is_written_cannot_be_executed() -> None:
+    """Scratch space of a jail for one run, too, is nosuid, nodev and noexec. CONTRACT: SBX-15."""
+    from doorward_jail.nsjail.interpreter import interpreter
+    from doorward_jail.nsjail.policy import SCRATCH, jail_config
+
+    lines = jail_config(await interpreter(sys.executable), [], user=65534).splitlines()
+    for place in SCRATCH:
+        (mount,) = [line for line in lines if f'dst: "{place}"' in line]
+        assert mount.endswith("nosuid: true nodev: true noexec: true }"), mount
+
+
 def test_names_cannot_say_more_than_names(tmp_path: Path) -> None:
     """A folder's name is text in the configuration, whatever characters it holds."""
     from doorward_jail.nsjail.policy import _quoted
