@@ -104,6 +104,12 @@ def test_every_row_is_on_the_page() -> None:
     assert [row for row in page() if not row.state.startswith(STATES)] == []
 
 
+def test_every_promise_is_quoted() -> None:
+    """What a row promises stands on the page in full, once for each row and in their order."""
+    told = PAGE.read_text(encoding="utf-8").partition("\n## The promises in full\n")[2]
+    assert re.findall(r"^\| ([A-Z]{3}-\d\d) \| [A-D](?:, [A-D])*: .{8,} \|(?: .+)? \|$", told, re.MULTILINE) == rows()
+
+
 def test_only_rows_of_the_contract_are_claimed() -> None:
     """No test claims a row that there is not."""
     assert set(claims()) <= set(rows())

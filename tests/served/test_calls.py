@@ -104,16 +104,24 @@ result = [[reply.value["id"], reply.status, reply.headers["content-type"]] for r
 
 
 async def test_a_document_does_not_lead_inside(api: Api, tmp_path: Path) -> None:
-    """A server on a private address is called where the operator says so, not where a document does. CONTRACT:
-    SEC-05."""
+    """A server on a private address is called where the operator says so, not where a document does: neither on this
+    machine, nor in its network, nor where a cloud tells its machines their credentials. CONTRACT: SEC-05."""
     (tmp_path / "openapi.json").write_text(json.dumps(document(api.url)))
     table = '[servers.{name}]\nsource = "openapi"\nspec = "openapi.json"\n'
     said = f'base_url = "{api.url}"\n'
-    project = Forked(tmp_path, LIMITS + table.format(name="word") + table.format(name="said") + said)
+    config = LIMITS + table.format(name="word") + table.format(name="said") + said
+    inside = {"cloud": "169.254.169.254", "lan": "192.168.7.7", "net": "[fd00::7]", "mapped": "[::ffff:10.0.0.7]"}
+    for name, host in inside.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(document(f"http://{host}")))
+        config += table.format(name=name).replace("openapi.json", f"{name}.json")
+    project = Forked(tmp_path, config)
     async with project.stdio() as agent:
         refused = (await agent.run("import word\nword.mark(name='inside')"))["error"]
         assert "a loopback address" in refused["message"]
         assert "base_url of [servers.word]" in refused["hint"]
+        for name in inside:
+            error = (await agent.run(f"import {name}\n{name}.mark(name='inside')"))["error"]
+            assert ("a link-local address" if name == "cloud" else "a private or reserved address") in error["message"]
         assert (await agent.run("import said\nsaid.mark(name='allowed')"))["ok"]
     assert api.marked("allowed")
     assert not {"inside"} & set(api.get("/log")["marks"])

@@ -339,7 +339,9 @@ def test_nothing_that_is_compiled_holds_a_secret(own_api: Api, tmp_path: Path) -
             self.answer(*((document,) if known else ({"message": "who are you?"}, 401)))
 
     with web(Documented) as url:
-        auth = f'{{ type = "bearer", token = "${{GIVEN}}" }}, {{ type = "api_key", name = "X-Key", value = "{literal}" }}'
+        auth = (
+            f'{{ type = "bearer", token = "${{GIVEN}}" }}, {{ type = "api_key", name = "X-Key", value = "{literal}" }}'
+        )
         config = f'[servers.one]\nsource = "openapi"\nspec = "{url}/openapi.json"\nauth = [{auth}]\n'
         place = Forked(tmp_path, config, {"GIVEN": given})
         compiled = place.run("compile")

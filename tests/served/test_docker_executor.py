@@ -134,6 +134,7 @@ result = started
 async def test_a_sandbox_is_ready_before_a_run(project: Project, engine: Any) -> None:
     """With `pool` a run borrows a sandbox that was started before the run was asked for; with none it is started for
     it. CONTRACT: SBX-04."""
+
     async def asked_and_started(agent: Any) -> tuple[float, float]:
         """When a run was asked for, and when its sandbox was started; both in seconds since the machine was."""
         asked = time.clock_gettime(time.CLOCK_BOOTTIME)

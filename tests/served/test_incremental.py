@@ -64,7 +64,9 @@ def test_a_document_is_a_file_or_at_a_url_in_json_or_yaml(tmp_path: Path) -> Non
     """Each of the four is the same function. CONTRACT: SRC-03."""
     served = tmp_path / "api"
     served.mkdir()
-    (served / "parts.json").write_text('{"openapi": "3.1.0", "paths": {"/parts": {"get": {"operationId": "listParts"}}}}')
+    (served / "parts.json").write_text(
+        '{"openapi": "3.1.0", "paths": {"/parts": {"get": {"operationId": "listParts"}}}}'
+    )
     (served / "parts.yaml").write_text("openapi: 3.1.0\npaths:\n  /parts:\n    get: {operationId: listParts}\n")
     with web_of(served) as url:
         places = {"a": "api/parts.json", "b": "api/parts.yaml", "c": f"{url}/parts.json", "d": f"{url}/parts.yaml"}
