@@ -32,6 +32,8 @@ def answer(
     Returns: the request as it was. Raises: UnknownName if there is none (any more); InvalidArguments if it has an
     answer already, or offers no such scope; StateError.
     """
+    if not (isinstance(approve, bool) and isinstance(by, str) and isinstance(said, str)):  # "no" is no no
+        raise InvalidArguments("an answer is True or False, and texts say by whom and why")
     now = time.time() if now is None else now
     request = store.found(id, now)
     if request is None:
@@ -60,8 +62,6 @@ def answer_together(
 
     Returns: which these were. Raises: InvalidArguments if one of them offers no such scope; StateError.
     """
-    if not (isinstance(approve, bool) and isinstance(by, str) and isinstance(said, str)):  # "no" is no no
-        raise InvalidArguments("an answer is True or False, and texts say by whom and why")
     for request in requests:
         if approve and scope not in request.scopes:
             raise InvalidArguments(f"a yes to this request is for {' or '.join(request.scopes)}, not for {scope!r}")
