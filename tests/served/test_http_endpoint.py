@@ -44,9 +44,11 @@ def refused(project: Project, *options: str) -> str:
     return ran.stderr
 
 
-def test_others_are_not_served_without_tokens_and_tls(guarded: Project) -> None:
+def test_others_are_not_served_without_tokens_and_tls(guarded: Project, tmp_path: Path) -> None:
     """An address that others reach wants clients that are known, and a connection that nobody reads. CONTRACT: SEC-11,
     CLI-02."""
+    unguarded = Forked(tmp_path / "unguarded", LIMITS + '\n[http]\nurl = "https://mcp.example.com/mcp"\n')
+    assert "with your credentials" in refused(unguarded, "--host", "192.0.2.1")
     assert "plain text" in refused(guarded, "--host", "192.0.2.1")
     assert "url" in refused(guarded, "--host", "0.0.0.0")
     guarded.env["DOORWARD_HTTP__URL"] = "http://mcp.example.com/mcp"
@@ -56,7 +58,7 @@ def test_others_are_not_served_without_tokens_and_tls(guarded: Project) -> None:
 
 
 def test_a_proxy_before_loopback_wants_tokens_too(tmp_path: Path) -> None:
-    """A URL of another host says that others come in."""
+    """A URL of another host says that others come in. CONTRACT: SEC-11."""
     project = Forked(tmp_path, LIMITS + '\n[http]\nurl = "https://mcp.example.com/mcp"\n')
     assert "with your credentials" in refused(project)
     token(project, "alice")
