@@ -157,6 +157,8 @@ async def test_a_session_keeps_its_container(docked: Project, engine: Any) -> No
     CONTRACT: SBX-06."""
     docked.change("pool = 1", "pool = 1\nidle = 1")
     async with docked.stdio() as agent:
+        await agent.value("1 + 1")
+        assert until(lambda: not engine.containers()), "what is kept ready ends, too"
         first = await agent.run("x = 1\nopen('kept', 'w').write('yes')", session_id="new")
         assert first["ok"], first
         session = first["session_id"]
