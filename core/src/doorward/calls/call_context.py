@@ -77,6 +77,11 @@ class CallContext(Protocol):
         """Where calls that succeeded are recorded, to learn from them after the run."""
         ...
 
+    @property
+    def wants_text(self) -> Callable[[Any, str], bool]:
+        """See `Call.wants_text`."""
+        ...
+
     def waits(self, call: Call, waits: bool) -> None:
         """A call that went out was not made, and waits with its run; or it goes on."""
         ...

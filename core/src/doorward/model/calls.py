@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from doorward.model.interaction import Client
 
 
+def never_text(value: Any, text: str) -> bool:
+    """What `Call.wants_text` is for programs of our own style: they get values."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call from a sandbox (or from the command line) on its way to a source. `deadline` is a time on the run's
@@ -28,7 +33,8 @@ class Call:
     what the run has used of this server, and `details` what observers are told of this call besides: names, digests and
     counts, never contents. A source adds to both. `trace` is the W3C context of a call that is followed (`traceparent`,
     `tracestate`): HTTP requests get their own, a source of another kind hands this one on. `place` is which call of the
-    run it is; a run that is resumed makes it at the same place."""
+    run it is; a run that is resumed makes it at the same place. `wants_text` says of an answer, by its value and the
+    text beside it, whether the program wants the text: one that was written for another system may."""
 
     function: Function
     arguments: Mapping[str, Any]
@@ -47,6 +53,7 @@ class Call:
     details: dict[str, str | float] = field(default_factory=dict, repr=False, compare=False)
     trace: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
     place: int = field(default=0, repr=False, compare=False)
+    wants_text: Callable[[Any, str], bool] = field(default=never_text, repr=False, compare=False)
     _sealed: Call | None = field(default=None, init=False, repr=False, compare=False)
 
     @property

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.arguments.binding import MAX_ARGUMENT_PARTS
 from doorward.calls.repeated_calls import RepeatedCalls
+from doorward.compat.texts import wants_text
 from doorward.data.json_writing import exceeds
 from doorward.data.offload import is_large
 from doorward.model.calls import File, Reply
@@ -70,6 +71,7 @@ class RunContext(RunJournal):
         "_repeated",
         "_session",
         "_slots",
+        "_wants_text",
     )  # fmt: skip
 
     def __init__(
@@ -97,6 +99,7 @@ class RunContext(RunJournal):
         self._announced = False
         self._executor = ""
         self._made = 0
+        self._wants_text = wants_text(program.code)
         self._interrupted_call = ""
         self._failures: dict[str, DoorwardError] = {}
         self._answers = LastAnswers()
@@ -122,6 +125,11 @@ class RunContext(RunJournal):
     def changes(self) -> Changes | None:
         """See `CallContext.changes`."""
         return self._changes
+
+    @property
+    def wants_text(self) -> Callable[[Any, str], bool]:
+        """See `Call.wants_text`."""
+        return self._wants_text
 
     # Its calls
 

@@ -85,7 +85,9 @@ class MCP:
         result = await self._upstream.request(
             "tools/call", params, call=call, era=function.data["era"], safe=function.idempotent
         )
-        value = partial(results.of_tool, result, wrapped=function.data.get("wrapped") is True)
+        wrapped, wants_text = function.data.get("wrapped", ""), call.wants_text
+        declared = bool(wrapped) or function.returns is not None
+        value = partial(results.of_tool, result, wrapped=wrapped, declared=declared, wants_text=wants_text)
         return await aside(value, results.weight(result))
 
     @staticmethod
