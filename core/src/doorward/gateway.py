@@ -257,6 +257,7 @@ class Gateway:
         client: Client | None = None,
         language: str = "",
         mode: str = "run",
+        argv: Sequence[str] = (),
     ) -> Outcome:
         """Run a program. An error is in the outcome, never raised.
 
@@ -264,11 +265,12 @@ class Gateway:
         `session_id` is the id of an open session, or `"new"`; `client` gets progress and requests from its calls;
         `show_bytes` is how much is shown of a value or of printed text, in place of `[limits] inline` and `cut`;
         `language` is that of the program: Python if it is empty, where any executor runs Python. In the `mode` "plan"
-        its writes are withheld, and `plans.commit` makes them later.
+        its writes are withheld, and `plans.commit` makes them later. `argv` are the words that a script finds in
+        `sys.argv` behind its name.
         """
         return await self._execution.execute(
             code, params=params, functions=functions, description=description, session_id=session_id, timeout=timeout,
-            show_bytes=show_bytes, principal=principal, client=client, language=language, mode=mode,
+            show_bytes=show_bytes, principal=principal, client=client, language=language, mode=mode, argv=argv,
         )  # fmt: skip
 
     async def run_cached(

@@ -86,6 +86,7 @@ class MCP:
             "tools/call", params, call=call, era=function.data["era"], safe=function.idempotent
         )
         wrapped, wants_text = function.data.get("wrapped", ""), call.wants_text
+        wrapped = "result" if wrapped is True else wrapped  # compiled when there was no other
         declared = bool(wrapped) or function.returns is not None
         value = partial(results.of_tool, result, wrapped=wrapped, declared=declared, wants_text=wants_text)
         return await aside(value, results.weight(result))

@@ -13,6 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from doorward_sandbox_monty import command_words
 from doorward_sandbox_monty.api_errors import (
     CLASS,
     CLASSES,
@@ -57,7 +58,7 @@ def rewritten(code: str, members: Members, *, attributes: bool = False) -> str:
     """The program in a form that Monty can run; the same text if nothing has to change. `members` returns the names
     that the program mentions of one of our modules. `attributes`: it may read fields of answers as attributes, as
     programs of other systems do."""
-    if not attributes and not _MENTIONED.search(code):
+    if not attributes and not _MENTIONED.search(code) and not command_words.MENTIONED.search(code):
         return code
     try:
         tree = ast.parse(code)
@@ -67,7 +68,12 @@ def rewritten(code: str, members: Members, *, attributes: bool = False) -> str:
     places = Places(text)
     fields = (*FIELDS, *OF_REPLIES) if _REPLY.search(code) else FIELDS
     read = _fields_of_answers(tree) if attributes else set()
-    for start, end, new in sorted(_edits(tree, places, members, fields, read), reverse=True):
+    edits = [*_edits(tree, places, members, fields, read)]
+    if command_words.MENTIONED.search(code):
+        for node, text_ in command_words.replacements(tree, code):
+            start, end = places.of(node)
+            edits.append((start, end, text_.encode() + _lines(text[start:end])))
+    for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
     return text.decode()
 

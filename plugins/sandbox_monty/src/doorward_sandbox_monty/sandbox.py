@@ -15,7 +15,7 @@ import anyio
 import pydantic_monty as monty
 from doorward import Door, DoorwardError, Program, ProgramResult, SandboxDied, awaited, bind, sets_result
 
-from doorward_sandbox_monty import api_errors, failures, files, rewriting
+from doorward_sandbox_monty import api_errors, command_words, failures, files, rewriting
 from doorward_sandbox_monty.calls import Calls
 from doorward_sandbox_monty.modules import stand_in
 from doorward_sandbox_monty.plans import PlanStopped, Unread, sent
@@ -89,7 +89,7 @@ class MontySandbox:
             if rewriting.needed(code) and not self._worker.prepared:
                 await self._drive(api_errors.PRELUDE, {}, calls)
                 self._worker.prepared = True
-            for text in filter(None, (before, rewriting.fields_read(code))):
+            for text in filter(None, (before, rewriting.fields_read(code), command_words.prelude(code, program.argv))):
                 await self._drive(text, {}, calls)
             file = f"<python-input-{self._fed}>"
             self._awaited[file] = _awaited(code)
