@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from doorward.model.executors import Aliases
 
@@ -71,6 +72,14 @@ def server_meant(name: str) -> str:
     name."""
     found = re.fullmatch(r"(?:mcp\.)?servers\.(\w+).*|mcp_(\w+)|(\w+).*", name)
     return next(filter(None, found.groups()), "") if found else name
+
+
+def function_names(asked: Iterable[str | Mapping[str, Any]]) -> list[str]:
+    """Names of functions, some perhaps written `{"server_name": "github", "function_name": "create_issue"}`."""
+    parts = ("server_name", "function_name")
+    return [
+        ".".join(str(one[part]) for part in parts if part in one) if isinstance(one, Mapping) else one for one in asked
+    ]
 
 
 def _all(servers: Mapping[str, str]) -> Iterable[str]:

@@ -54,7 +54,9 @@ class Runtime:
     # Servers and tools as records
 
     async def _discovered(self, run: HelperContext, detailed: bool = False) -> Any:
-        configured = self._servers.usable_by(run.program.principal)
+        """All that are configured, broken ones too: calls of these say what is wrong."""
+        configured = {**self._servers.usable_by(run.program.principal)}
+        configured |= {module_name(name): name for name in self._servers.wrong(run.program.principal)}
         if not detailed:
             return list(configured.values())
         listed = await self._discovery.servers(run.program.principal, within=run.program.functions)

@@ -63,7 +63,7 @@ def result_of(error: monty.MontyError, code: str, limits: Limits, *, made: bool)
             )
         )
     frames = (
-        [f for f in error.traceback() if not (f.function_name or "").startswith(api_errors.OURS)]
+        _of_program(error.traceback())
         if hasattr(error, "traceback")
         else []
     )
@@ -92,3 +92,8 @@ def result_of(error: monty.MontyError, code: str, limits: Limits, *, made: bool)
         )
     shown = tuple(Frame(f.line, getattr(f, "function_name", "") or "<module>") for f in frames[-20:])
     return ProgramResult(error=Failure("program", name, message, line, shown, hint=lacks.instead if lacks else None))
+
+
+def _of_program(frames: list[monty.Frame]) -> list[monty.Frame]:
+    """The frames of a program: the first is one, and those of our preludes are in other texts."""
+    return [f for f in frames if f.filename == frames[0].filename and not (f.function_name or "").startswith(api_errors.OURS)]
