@@ -27,6 +27,8 @@ PREDEFINED_NAMES = (
 MODELS = "llm"
 """The server of language models, which such programs ask without an import."""
 
+NO_MODEL = f'No language model is configured: the operator adds a server `{MODELS}` of `source = "llm"`.'
+
 ASKS_MODEL = re.compile(rf"(?<![.\w]){MODELS}\s*\.\s*(?:ask|think)\b")
 
 _MENTIONED = re.compile(
@@ -70,7 +72,7 @@ def aliases(
 def server_meant(name: str) -> str:
     """The server in a name such as `mcp.servers.github`, `github.functions` or `mcp_github`; else the first part of the
     name."""
-    found = re.fullmatch(r"(?:mcp\.)?servers\.(\w+).*|mcp_(\w+)|(\w+).*", name)
+    found = re.fullmatch(r"(?:mcp\.)?servers\.(\w+).*|mcp_(\w+)|(?:.*/)?(\w+).*", name)
     return next(filter(None, found.groups()), "") if found else name
 
 

@@ -169,6 +169,7 @@ class RunContext(RunJournal):
                         self, function, args, kwargs, make, more=(link, headers), large=large
                     )
         except DoorwardError as error:
+            error.hint = error.hint or self._answers.looped([*args, *kwargs.values()]) or None
             if len(self._failures) < MAX_FAILURES:
                 self._failures[error.message] = error
             raise
