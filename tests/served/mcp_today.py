@@ -89,9 +89,7 @@ class Today(Answering):
                 result = {"tools": [self._tool(name, *tools[name][:2]) for name in tools]}
             case {"id": number, "method": "tools/call", "params": {"name": name, "arguments": given}}:
                 self.calls.append((f"{self.path.strip('/')}.{name}", given))
-                text, structure = tools[name][2](given)
-                blocks = [{"type": "text", "text": one} for one in ([text] if isinstance(text, str) else text)]
-                result = {"content": blocks} | ({"structuredContent": structure} if structure else {})
+                result = self._result(tools[name][2], given)
             case {"id": number}:
                 self.answer({"jsonrpc": "2.0", "id": number, "error": {"code": -32601, "message": "no such method"}})
                 return
@@ -101,8 +99,17 @@ class Today(Answering):
         self.answer({"jsonrpc": "2.0", "id": number, "result": result})
 
     @staticmethod
+    def _result(tool: Callable[[Mapping[str, Any]], tuple[Any, Any]], given: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            text, structure = tool(given)
+        except KeyError as error:
+            return {"content": [{"type": "text", "text": f"there is no {error}"}], "isError": True}
+        blocks = [{"type": "text", "text": one} for one in ([text] if isinstance(text, str) else text)]
+        return {"content": blocks} | ({"structuredContent": structure} if structure else {})
+
+    @staticmethod
     def _tool(name: str, needed: list[str], output: Any) -> dict[str, Any]:
-        schema = {"type": "object", "properties": {each: {} for each in needed}, "required": needed}
+        schema: dict[str, Any] = {"type": "object", "properties": {each: {} for each in needed}, "required": needed}
         schema["additionalProperties"] = True
         return {"name": name, "description": name.replace("_", " ").capitalize(), "inputSchema": schema} | (
             {"outputSchema": output} if output else {}

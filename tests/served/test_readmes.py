@@ -35,9 +35,7 @@ def model() -> Iterator[tuple[str, list[str]]]:
 
 
 @pytest.fixture(scope="module")
-def served(
-    model: tuple[str, list[str]], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Project, Calls]]:
+def served(model: tuple[str, list[str]], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Project, Calls]]:
     with todays_servers() as (servers, calls):
         limits = "[limits]\nrate = 100000\n"
         project = Forked(tmp_path_factory.mktemp("readmes"), limits + servers + SERVER.format(url=model[0]))
@@ -187,9 +185,9 @@ async def test_our_own_style_says_what_it_gives(connected: Agent) -> None:
 
 async def test_a_loop_over_a_text(connected: Agent) -> None:
     """Where a list was expected, the error of the call that it leads to says so."""
-    code = "for path in await mcp_git.git_log(repo_path='.'):\n    await mcp_jira.get_issue(path)"
-    error = (await connected.run(code.replace("mcp_jira.get_issue(path)", "mcp_jira.get_issue(path, path)")))["error"]
-    assert "A loop over a text gives its characters. git.git_log answered a text" in (error["hint"] or ""), error
+    code = "for path in await mcp_git.git_log(repo_path='.'):\n    await mcp_filesystem.read_file(path=path)"
+    error = (await connected.run(code))["error"]
+    assert error["hint"].startswith("A loop over a text gives its characters. git.git_log answered a text")
 
 
 async def test_names_of_functions_as_objects(connected: Agent) -> None:
@@ -228,13 +226,11 @@ def _inner(block: str) -> str:
 B = {
     "import { filesystem } from": ("typescript", ""),
     "mcp__zen__codereview', { code: file }": ("typescript", ""),
-    "Result = await": ("typescript", ""),
     "path: './package.json'": ("typescript", '{"name": "harbour"}'),
     "timing-attack": ("typescript", "Security fixes applied and committed"),
     "discoverMCPTools();": ("typescript", ""),
     "asyncio.run(main())": ("python", "Processed: [2, 4, 6]"),
 }
-del B["Result = await"]
 
 
 @pytest.mark.parametrize("holding", B)
@@ -251,9 +247,7 @@ async def test_examples_of_the_second_system(connected: Agent, calls: Calls, hol
 
 
 @pytest.mark.parametrize("holding", ["mcp__code-executor__executeTypescript", "Python example with sampling"])
-async def test_sampling_of_the_second_system(
-    connected: Agent, model: tuple[str, list[str]], holding: str
-) -> None:
+async def test_sampling_of_the_second_system(connected: Agent, model: tuple[str, list[str]], holding: str) -> None:
     """The programs that its examples hand over ask a model about the text of a file. CONTRACT: LLM-01."""
     language = "typescript" if "Typescript" in holding else "python"
     if language == "typescript" and needs_deno.args[0]:
@@ -292,7 +286,9 @@ async def test_the_template_of_the_third_system(served: tuple[Project, Calls]) -
     """Its flags are read by argparse under `doorward run`. CONTRACT: CAC-06, SKL-07."""
     found = re.search(r"Creating Custom Scripts\n(.*?asyncio\.run\(main\(\)\))", _document("002"), re.DOTALL)
     assert found is not None
-    code = _indented(found[1].replace("# Your workflow logic here", "print(args.query, args.limit)\nresult = args.query"))
+    code = _indented(
+        found[1].replace("# Your workflow logic here", "print(args.query, args.limit)\nresult = args.query")
+    )
     project = served[0]
     (project.folder / "your_script.py").write_text(code)
     told = project.run("run", "your_script.py", "--query", "your question", "--limit", "5")
@@ -336,12 +332,10 @@ async def test_examples_of_the_fourth_system(connected: Agent, calls: Calls, hol
     blocks = re.findall(r"```python (.*?)```", _document("003"))
     (block,) = [each for each in blocks if holding in each]
     answer = await ran(connected, _broken(block, D[holding]))
-    wanted: dict[str, Any] = {
-        "# List and filter files": ["TODO in /tmp/work.txt"],
-        "# Extract data": [("salesforce.update_record", {"Notes": ("The tide. " * 50) + "..."})],
-        "# Jira": [("github.create_issue", "Bug: Gate stuck")],
-    }.get(holding, [])
     if holding == "# List and filter files":
-        assert answer["printed"].splitlines() == wanted
-    elif wanted:
-        assert [(f, g.get("data") or g.get("title")) for f, g in calls if f == wanted[0][0]] == wanted
+        assert answer["printed"].splitlines() == ["TODO in /tmp/work.txt"]
+    made = [given for function, given in calls if function in ("salesforce.update_record", "github.create_issue")]
+    if holding == "# Extract data":
+        assert [given["data"] for given in made] == [{"Notes": "The tide. " * 50 + "..."}]
+    if holding == "# Jira":
+        assert [(given["title"], given["body"]) for given in made] == [("Bug: Gate stuck", "A bug in the lock")]

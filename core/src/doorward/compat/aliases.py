@@ -35,8 +35,8 @@ _MENTIONED = re.compile(
     rf"\b(?:mcp(?:_\w+)?|functions|runtime(?=\.mcp_client\b)|servers|{'|'.join(PREDEFINED_NAMES)})\b"
 )
 _IMPORTS_MODEL = re.compile(rf"\bimport\b[^\n]*\b{MODELS}\b")
-_WRAPPER = re.compile(r"(?<![.\w])servers\.(\w+)\.(\w+)")
-"""A module of one tool: `servers.github.create_issue`."""
+_WRAPPER = re.compile(r"\b(?:from|import)\s+servers\.(\w+)\.(\w+)")
+"""A module of one tool: `from servers.github.create_issue import create_issue`."""
 
 
 def aliases(

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 Form = Callable[[Function], dict[str, Any]]
 
+_SELF = "code_executor"
+"""The name by which examples of another system call the system itself."""
+
 MAX_LISTED = 500
 """Functions that one answer lists."""
 
@@ -123,7 +126,12 @@ class Runtime:
     async def _call_mcp_tool(
         self, run: HelperContext, name: str, arguments: Mapping[str, Any] | None = None, **more: Any
     ) -> Any:
-        return await call(run, self._qualified(run, name), {**(arguments or {}), **more})
+        if (function := self._qualified(run, name)).partition(".")[0] == _SELF:
+            raise UnknownName(
+                f"{name[:100]} is no function of a server, but what runs programs here",
+                hint="Give its `code` to execute_code, in its language; `functions` there are its `allowedTools`.",
+            )
+        return await call(run, function, {**(arguments or {}), **more})
 
     def _qualified(self, run: HelperContext, name: str) -> str:
         """`mcp__server__tool` or `server__tool` as `server.tool`; both parts may hold two underscores themselves."""
@@ -133,6 +141,8 @@ class Runtime:
         plain = module_name(bare)
         known = [module for module in self._servers.names(run.program.principal) if plain.startswith(f"{module}__")]
         length = max(map(len, known)) if known else bare.index("__")
+        if not known and plain[:length] == _SELF:
+            return f"{_SELF}.{bare[length + 2 :]}"
         return f"{self._discovery.module(bare[:length], run.program.principal)}.{bare[length + 2 :]}"
 
     # Functions

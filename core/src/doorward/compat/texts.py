@@ -1,17 +1,17 @@
 """Which answers a program that was written for another system gets as text.
 
 Those systems gave it the text of a tool's answer, as it was or parsed; answers with a structure beside their text came
-later. So a structure that only repeats the text is the text, and where the text was never parsed, it is not unless the
-program reads a field of it.
+later. So a structure that only repeats the text is the text, and so is all that was never parsed, unless the program
+reads a field of the value: then it gets that.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Mapping, Set
 from typing import Any
 
-from doorward.model.calls import never_text
+from doorward.model.calls import TextRule, if_repeated
 
 _TEXTS = re.compile(r"\b(?:call_mcp_tool|callMCPTool|mcp-wrappers|mcp_wrappers)\b")
 """What programs name whose system gave them texts as they were."""
@@ -23,33 +23,28 @@ _VALUES = re.compile(r"\bmcp_(?!tool\b)\w+|\bmcp\.(?:servers|runtime)\b|\bmcp\s+
 """The same, of one whose programs use texts as texts, and fields of what has some."""
 
 _PARSES = re.compile(r"\bjson\s*\.\s*loads\b|\bJSON\s*\.\s*parse\b")
-_FIELD = re.compile(r"""\.\s*([A-Za-z_]\w*)|\[\s*["']([^"'\n]+)["']\s*\]|\.get\(\s*["']([^"'\n]+)["']""")
+_FIELD = re.compile(r"""\.get\(\s*["']([^"'\n]+)["']|\.\s*([A-Za-z_]\w*)|\[\s*["']([^"'\n]+)["']\s*\]""")
 _TAKEN_APART = re.compile(r"\{([^{}=]*)\}\s*=(?![=>])")
 """The names in `const { name, other: own } = …`."""
 
 
-def wants_text(code: str) -> Callable[[Any, str], bool]:
+def text_rule(code: str) -> TextRule:
     """What `Call.wants_text` is for this program."""
-    is_parsed = _PARSED.search(code) is not None
-    if not is_parsed and not _TEXTS.search(code):
-        return repeats if _VALUES.search(code) else never_text
-    parses = bool(_PARSES.search(code))
+    parsed, texts = _PARSED.search(code) is not None, _TEXTS.search(code) is not None
+    if not (parsed or texts or _VALUES.search(code)):
+        return if_repeated
+    parses = texts and not parsed and _PARSES.search(code) is not None
     fields = {name for names in _FIELD.findall(code) for name in names}
     fields |= {name for names in _TAKEN_APART.findall(code) for name in re.findall(r"\w+", names)}
 
-    def wants(value: Any, text: str) -> bool:
-        if repeats(value, text):
+    def wants_text(value: Any, text: str, declared: bool) -> bool:
+        if _reads(fields, value):
+            return parses
+        if if_repeated(value, text, False):
             return True
-        if is_parsed:
-            return text.lstrip()[:1] not in ("{", "[") and not _reads(fields, value)
-        return parses or not _reads(fields, value)
+        return (texts and not parsed) or (parsed and text.lstrip()[:1] not in ("{", "["))
 
-    return wants
-
-
-def repeats(value: Any, text: str) -> bool:
-    """Whether an object has nothing but one field with this text."""
-    return isinstance(value, Mapping) and len(value) == 1 and text in value.values()
+    return wants_text
 
 
 def _reads(fields: Set[str], value: Any) -> bool:

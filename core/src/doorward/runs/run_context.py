@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.arguments.binding import MAX_ARGUMENT_PARTS
 from doorward.calls.repeated_calls import RepeatedCalls
-from doorward.compat.texts import wants_text
+from doorward.compat.texts import text_rule
 from doorward.data.json_writing import exceeds
 from doorward.data.offload import is_large
-from doorward.model.calls import File, Reply
+from doorward.model.calls import File, Reply, TextRule
 from doorward.model.clock import Clock
 from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded
 from doorward.model.outcomes import Artefact
@@ -99,7 +99,7 @@ class RunContext(RunJournal):
         self._announced = False
         self._executor = ""
         self._made = 0
-        self._wants_text = wants_text(program.code)
+        self._wants_text = text_rule(program.code)
         self._interrupted_call = ""
         self._failures: dict[str, DoorwardError] = {}
         self._answers = LastAnswers()
@@ -127,7 +127,7 @@ class RunContext(RunJournal):
         return self._changes
 
     @property
-    def wants_text(self) -> Callable[[Any, str], bool]:
+    def wants_text(self) -> TextRule:
         """See `Call.wants_text`."""
         return self._wants_text
 

@@ -94,6 +94,6 @@ def _told(one: Import, server: str, door: Door) -> dict[str, Any]:
 
 
 def _is_there(name: str, members: Sequence[str]) -> bool:
-    """Whether a module has a name, or one that differs from it in how words are joined. Names of types, which begin with a capital letter, are taken as there: they may be
-    imported like values, and are none."""
+    """Whether a module has a name, perhaps with its words joined otherwise. Names of types, which begin with a capital
+    letter, are taken as there: they may be imported like values, and are none."""
     return name in members or name[:1].isupper() or python_name(name) in members

@@ -17,14 +17,18 @@ MENTIONED = re.compile(r"\b(?:argv|argparse)\b")
 
 _FORMATTERS = ("HelpFormatter", "RawDescriptionHelpFormatter", "RawTextHelpFormatter", "ArgumentDefaultsHelpFormatter")
 NAMES = frozenset(("ArgumentParser", "Namespace", *_FORMATTERS))
-_TOO_MUCH = re.compile(r"\badd_(?:subparsers|mutually_exclusive_group)\b|\bFileType\b|\b(?:parents|fromfile_prefix_chars)\s*=")
+_TOO_MUCH = re.compile(
+    r"\badd_(?:subparsers|mutually_exclusive_group)\b|\bFileType\b|\b(?:parents|fromfile_prefix_chars)\s*="
+)
 
 
 def replacements(tree: ast.Module, code: str) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
     """What takes the place of which nodes of a program."""
     nodes = [*ast.walk(tree)]
-    parts = {node.attr for node in nodes if _is(node, "argparse")}
-    parts |= {a.name for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "argparse" for a in node.names}
+    parts = {node.attr for node in nodes if isinstance(node, ast.Attribute) and _is(node, "argparse")}
+    parts |= {
+        a.name for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "argparse" for a in node.names
+    }
     known = parts <= NAMES and not _TOO_MUCH.search(code)
     for node in nodes:
         match node:
@@ -38,9 +42,9 @@ def replacements(tree: ast.Module, code: str) -> Iterator[tuple[ast.expr | ast.s
                 yield node, "; ".join(f"{each.asname or each.name} = {ARGPARSE}.{each.name}" for each in names)
 
 
-def _is(node: ast.AST, module: str) -> bool:
-    """Whether a node reads an attribute of a module."""
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == module
+def _is(node: ast.Attribute, module: str) -> bool:
+    """Whether a node reads an attribute of this module."""
+    return isinstance(node.value, ast.Name) and node.value.id == module
 
 
 def prelude(code: str, argv: tuple[str, ...]) -> str:
@@ -119,7 +123,8 @@ class {OURS}ArgumentParser:
             found[dest] = rule.get("const") if rule["optional"] else rule.get("default")
             return
         if (nargs is None or nargs == "+") and not values or isinstance(nargs, int) and len(values) < nargs:
-            self.error("argument " + "/".join(rule["names"]) + ": expected " + ("one argument" if nargs is None else "more arguments"))
+            wanted = "one argument" if nargs is None else "more arguments"
+            self.error("argument " + "/".join(rule["names"]) + ": expected " + wanted)
         read = [self.value(rule, text) for text in values]
         one = read[0] if nargs is None or nargs == "?" else read
         found[dest] = [*(found.get(dest) or []), one] if action == "append" else one
@@ -159,10 +164,11 @@ class {OURS}ArgumentParser:
                 self.take(found, rules[0], words, given)
             else:
                 left.append(word)
-        missing = [
-            "/".join(rule["names"]) for rule in self.rules
-            if rule["dest"] not in found and (rule.get("required") or (not rule["optional"] and rule.get("nargs") not in ("?", "*")))
+        needed = [
+            rule for rule in self.rules
+            if rule.get("required") or (not rule["optional"] and rule.get("nargs") not in ("?", "*"))
         ]
+        missing = ["/".join(rule["names"]) for rule in needed if rule["dest"] not in found]
         if missing:
             self.error("the following arguments are required: " + ", ".join(missing))
         made = {OURS}Namespace() if namespace is None else namespace

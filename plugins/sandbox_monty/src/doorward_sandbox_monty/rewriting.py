@@ -103,9 +103,7 @@ class Places:
         return self._starts[node.lineno - 1] + node.col_offset, self._starts[node.end_lineno - 1] + node.end_col_offset
 
 
-def _edits(
-    tree: ast.Module, places: Places, members: Members, fields: Sequence[str], read: set[int]
-) -> Iterator[Edit]:
+def _edits(tree: ast.Module, places: Places, members: Members, fields: Sequence[str], read: set[int]) -> Iterator[Edit]:
     imported = [alias for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
     modules = {"doorward", *(alias.asname for alias in imported if alias.name == "doorward" and alias.asname)}
     others = {alias.asname or alias.name for alias in imported}

@@ -6,17 +6,17 @@ no output schema and it only repeats the text, it is that text. 3. Else each con
 JSON object or array is that, another text is itself; images, audio and blobs are files; an embedded text is its text,
 read alike; a link is an object with its URI. One block is its value, several are a list, none is `None`.
 
-A program that was written for another system may want the text of an answer as it is (`Call.wants_text`).
+A program that was written for another system may get the text of an answer as it is (`Call.wants_text`).
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from doorward import File, LimitExceeded, ToolError, error_text, quoted, read_json
+from doorward import File, LimitExceeded, TextRule, ToolError, error_text, if_repeated, quoted, read_json
 
 from doorward_mcp_upstream.tools.text import line, prose
 from doorward_mcp_upstream.tools.values import MAX_VALUES, too_many
@@ -32,24 +32,24 @@ def of_tool(
     *,
     wrapped: str = "",
     declared: bool = False,
-    wants_text: Callable[[Any, str], bool] = lambda value, text: False,
+    wants_text: TextRule = if_repeated,
 ) -> Any:
     """The value of a result of `tools/call`, as on the wire. `declared`: the tool has an output schema, by which the
-    property `wrapped` only wraps the value.
+    property `wrapped` only wraps the value; `wants_text` is the rule of the call.
 
     Raises: ToolError; LimitExceeded for JSON of too many values.
     """
     if result.get("isError") is True:
         said = quoted(texts) if (texts := _texts(result)) else error_text(result.get("structuredContent"))
         raise ToolError(f"the tool says: {said}" if said else "it failed")
-    value = _value(result, wrapped, declared)
+    value = _value(result, wrapped)
     match result.get("content"):
-        case [{"type": "text", "text": str(text)}] if value != text and wants_text(value, text):
+        case [{"type": "text", "text": str(text)}] if value != text and wants_text(value, text, declared):
             return text
     return value
 
 
-def _value(result: Mapping[str, Any], wrapped: str, declared: bool) -> Any:
+def _value(result: Mapping[str, Any], wrapped: str) -> Any:
     structured, blocks = result.get("structuredContent"), _list(result.get("content"))
     if structured is None:
         if len(blocks) > MAX_BLOCKS:
@@ -59,10 +59,6 @@ def _value(result: Mapping[str, Any], wrapped: str, declared: bool) -> Any:
         return _one([of_block(block) for block in blocks])
     if wrapped and isinstance(structured, Mapping) and list(structured) == [wrapped]:
         return structured[wrapped]
-    if not declared and isinstance(structured, Mapping) and len(blocks) == len(structured) == 1:
-        match blocks[0]:
-            case {"type": "text", "text": text} if text in structured.values():
-                return text
     return structured
 
 
