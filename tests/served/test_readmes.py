@@ -4,6 +4,7 @@ documents, where `DOORWARD_SEEDS` names a folder with them, and programs of the 
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import sys
@@ -170,6 +171,43 @@ async def test_a_model_is_asked_without_an_import(
     assert answer["printed"].strip() == 'SAY: {"NAME": "HARBOUR"}'
     assert answer["usage"]["llm"]["rounds"] == 1
     assert 'say: {\\"name\\": \\"harbour\\"}' in model[1][0].replace('\\\\\\"', '\\"')
+
+
+SCRIPT = """
+import argparse
+import asyncio
+import sys
+
+from runtime.mcp_client import call_mcp_tool
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description="Reads a page")
+    parser.add_argument("--url", required=True)
+    parser.add_argument("--most", type=int, default=4)
+    return parser.parse_args([word for word in sys.argv[1:] if not word.endswith(".py")])
+
+
+async def main():
+    given = arguments()
+    page = await call_mcp_tool("fetch__fetch", {"url": given.url})
+    print(page[: given.most], given.url)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
+"""
+
+
+def test_a_script_with_flags(served: tuple[Project, Calls]) -> None:
+    """`doorward run` gives it its own, among ours. CONTRACT: CAC-06, SKL-07."""
+    project = served[0]
+    (project.folder / "read_page.py").write_text(SCRIPT)
+    told = project.run("run", "read_page.py", "--url", "https://example.com", "--json", "--most=8")
+    assert json.loads(told.stdout)["printed"] == "the page https://example.com\n"
+    missing = project.run("run", "read_page.py")
+    assert missing.returncode == 1
+    assert "the following arguments are required: --url" in missing.stdout
 
 
 async def test_our_own_style_says_what_it_gives(connected: Agent) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from doorward.compat.aliases import aliases, function_names
+from doorward import Program, UnknownName
+from doorward.compat.aliases import RUNTIME, aliases, function_names
 from doorward.compat.script_aliases import script_aliases
 from doorward.compat.texts import text_rule
 from doorward.model.calls import if_repeated
+
+from ..conftest import CONFIG
 
 TEXT = "call_mcp_tool('mcp__a__b', {})\n"
 JSON, VALUE = '{"id": 1}', {"id": 1}
@@ -66,6 +70,22 @@ def test_a_model_without_an_import(code: str, there: bool) -> None:
         assert ("import llm\n" in aliases(code, servers, lambda server, name: False).before) is wanted
         script = code.replace("import asyncio, llm", "import llm").replace("import llm", 'import * as llm from "llm";')
         assert ('import * as llm from "llm"' in script_aliases(script, servers).before) is wanted
+
+
+@pytest.mark.anyio
+async def test_broken_servers_are_discovered(doorward_host: Any) -> None:
+    """`discovered_servers` and its kin name all that are configured; a call of a broken one says what is wrong with it.
+    CONTRACT: DIS-09, DIS-10."""
+    async with doorward_host.gateway(CONFIG + '[servers.off-shore]\nsource = "nope"\n') as gate:
+        await gate.ready()
+        helpers, run = gate.modules.helpers[RUNTIME], SimpleNamespace(program=Program(""))
+        for name in ("discovered_servers", "list_servers", "list_servers_sync"):
+            assert await helpers[name](run) == ["weather", "off-shore"]
+        with pytest.raises(UnknownName, match="off_shore"):
+            await gate.call("doorward.runtime.call_mcp_tool", {"name": "mcp__off-shore__x"})
+        with pytest.raises(UnknownName, match="runs programs here") as refused:
+            await gate.call("doorward.runtime.call_mcp_tool", {"name": "mcp__code-executor__executePython"})
+        assert "execute_code" in str(refused.value.hint)
 
 
 def test_modules_of_another_system() -> None:

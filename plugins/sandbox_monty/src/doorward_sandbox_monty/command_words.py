@@ -118,7 +118,7 @@ class {OURS}ArgumentParser:
         nargs, values = rule.get("nargs"), [] if given is None else [given]
         most = 1 if nargs is None or nargs == "?" else nargs if isinstance(nargs, int) else 1000000
         while given is None and words and len(values) < most and (words[0] == "-" or not self.is_option(words[0])):
-            values.append(words.pop(0))
+            values.append(words.pop(0).replace("\\0", ""))
         if nargs == "?" and not values:
             found[dest] = rule.get("const") if rule["optional"] else rule.get("default")
             return
@@ -140,14 +140,14 @@ class {OURS}ArgumentParser:
         while words:
             word = words.pop(0)
             if word == "--":
-                left.extend(words)
-                break
+                words = ["\\0" + each for each in words]  # none of them is an option
+                continue
             if not self.is_option(word):
                 if places:
                     words.insert(0, word)
                     self.take(found, places.pop(0), words, None)
                 else:
-                    left.append(word)
+                    left.append(word.replace("\\0", ""))
                 continue
             name, given = word, None
             if word.startswith("--") and "=" in word:
