@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from doorward import File, LimitExceeded, TextRule, ToolError, error_text, if_repeated, quoted, read_json
+from doorward import File, LimitExceeded, ToolError, error_text, if_repeated, quoted, read_json
 
 from doorward_mcp_upstream.tools.text import line, prose
 from doorward_mcp_upstream.tools.values import MAX_VALUES, too_many
@@ -32,7 +32,7 @@ def of_tool(
     *,
     wrapped: str = "",
     declared: bool = False,
-    wants_text: TextRule = if_repeated,
+    wants_text: Callable[[Any, str, bool], bool] = if_repeated,
 ) -> Any:
     """The value of a result of `tools/call`, as on the wire. `declared`: the tool has an output schema, by which the
     property `wrapped` only wraps the value; `wants_text` is the rule of the call.
