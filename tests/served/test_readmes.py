@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import re
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -238,20 +237,15 @@ async def test_names_of_functions_as_objects(connected: Agent) -> None:
 # The examples themselves
 
 
-def _document(number: str) -> str:
-    folder = os.environ.get("DOORWARD_SEEDS")
-    if not folder:
-        pytest.skip("DOORWARD_SEEDS names no folder of those systems' documents")
-    (file,) = Path(folder).glob(f"{number}_*.txt")
+def _document(seeds: Path, number: str) -> str:
+    (file,) = seeds.glob(f"{number}_*.txt")
     return file.read_text(encoding="utf-8")
 
 
-def _block(number: str, holding: str) -> str:
-    """The first block of code that holds a text."""
-    for block in re.findall(r"```\w+\n(.*?)```", _document(number), re.DOTALL):
-        if holding in block:
-            return str(block)
-    raise AssertionError(f"document {number} has no {holding!r}")
+def _block(seeds: Path, holding: str) -> str:
+    """The first block of code in the second document that holds a text."""
+    blocks = re.findall(r"```\w+\n(.*?)```", _document(seeds, "001"), re.DOTALL)
+    return next(block for block in blocks if holding in block)
 
 
 def _inner(block: str) -> str:
@@ -272,10 +266,10 @@ B = {
 
 
 @pytest.mark.parametrize("holding", B)
-async def test_examples_of_the_second_system(connected: Agent, calls: Calls, holding: str) -> None:
+async def test_examples_of_the_second_system(connected: Agent, calls: Calls, seeds: Path, holding: str) -> None:
     """As they stand. CONTRACT: EXE-02, EXE-06, EXE-08, SRC-19, SRC-20, DIS-07."""
     language, printed = B[holding]
-    code = _block("001", holding)
+    code = _block(seeds, holding)
     if language == "typescript" and needs_deno.args[0]:
         pytest.skip(needs_deno.kwargs["reason"])
     assert printed in (await ran(connected, code, language)).get("printed", "")
@@ -285,19 +279,19 @@ async def test_examples_of_the_second_system(connected: Agent, calls: Calls, hol
 
 
 @pytest.mark.parametrize("holding", ["mcp__code-executor__executeTypescript", "Python example with sampling"])
-async def test_sampling_of_the_second_system(connected: Agent, model: tuple[str, list[str]], holding: str) -> None:
+async def test_sampling_of_the_second_system(connected: Agent, seeds: Path, holding: str) -> None:
     """The programs that its examples hand over ask a model about the text of a file. CONTRACT: LLM-01."""
     language = "typescript" if "Typescript" in holding else "python"
     if language == "typescript" and needs_deno.args[0]:
         pytest.skip(needs_deno.kwargs["reason"])
-    answer = await ran(connected, _inner(_block("001", holding)), language)
+    answer = await ran(connected, _inner(_block(seeds, holding)), language)
     assert FILES["./auth.ts" if language == "typescript" else "./data.json"].upper().strip() in answer["printed"]
 
 
 @needs_deno
-async def test_a_browser_of_the_second_system(connected: Agent) -> None:
+async def test_a_browser_of_the_second_system(connected: Agent, seeds: Path) -> None:
     """Several actions in one run. CONTRACT: EXE-06."""
-    answer = await ran(connected, _inner(_block("001", "mcp__playwright__launch")), "typescript")
+    answer = await ran(connected, _inner(_block(seeds, "mcp__playwright__launch")), "typescript")
     assert answer["printed"].strip() == "Page title: Example Domain"
 
 
@@ -312,17 +306,17 @@ def _indented(code: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-async def test_the_script_of_the_third_system(connected: Agent) -> None:
+async def test_the_script_of_the_third_system(connected: Agent, seeds: Path) -> None:
     """`from runtime.mcp_client import call_mcp_tool`. CONTRACT: EXE-08, SRC-26."""
-    found = re.search(r"Example script:\n(.*?asyncio\.run\(main\(\)\))", _document("002"), re.DOTALL)
+    found = re.search(r"Example script:\n(.*?asyncio\.run\(main\(\)\))", _document(seeds, "002"), re.DOTALL)
     assert found is not None
     answer = await ran(connected, _indented(found[1]))
     assert answer["printed"].startswith("Fetched ")
 
 
-async def test_the_template_of_the_third_system(served: tuple[Project, Calls]) -> None:
+async def test_the_template_of_the_third_system(served: tuple[Project, Calls], seeds: Path) -> None:
     """Its flags are read by argparse under `doorward run`. CONTRACT: CAC-06, SKL-07."""
-    found = re.search(r"Creating Custom Scripts\n(.*?asyncio\.run\(main\(\)\))", _document("002"), re.DOTALL)
+    found = re.search(r"Creating Custom Scripts\n(.*?asyncio\.run\(main\(\)\))", _document(seeds, "002"), re.DOTALL)
     assert found is not None
     code = _indented(
         found[1].replace("# Your workflow logic here", "print(args.query, args.limit)\nresult = args.query")
@@ -365,9 +359,9 @@ def _broken(code: str, lines: list[tuple[int, str]]) -> str:
 
 
 @pytest.mark.parametrize("holding", D)
-async def test_examples_of_the_fourth_system(connected: Agent, calls: Calls, holding: str) -> None:
+async def test_examples_of_the_fourth_system(connected: Agent, calls: Calls, seeds: Path, holding: str) -> None:
     """As they stand, in Monty too. CONTRACT: EXE-07, DIS-10, DIS-11, DIS-12, DIS-13, DIS-14, DIS-15."""
-    blocks = re.findall(r"```python (.*?)```", _document("003"))
+    blocks = re.findall(r"```python (.*?)```", _document(seeds, "003"))
     (block,) = [each for each in blocks if holding in each]
     answer = await ran(connected, _broken(block, D[holding]))
     if holding == "# List and filter files":
