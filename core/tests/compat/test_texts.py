@@ -47,7 +47,7 @@ def test_programs_of_other_systems(code: str, value: Any, text: str, wants: bool
 
 
 @pytest.mark.parametrize(
-    "code", ["import a\na.b()", "import doorward\ndoorward.call('a.b')", "mcp = 1", "servers = []"]
+    "code", ["import a\na.b()", "import doorward\ndoorward.call('a.b')", "mcp = 1", "servers = []\nservers.append(1)"]
 )
 def test_our_own_style(code: str) -> None:
     """It gets values, whatever a program does."""

@@ -16,7 +16,7 @@ from doorward.model.calls import TextRule, if_repeated
 _TEXTS = re.compile(r"\b(?:call_mcp_tool|callMCPTool|mcp-wrappers|mcp_wrappers)\b")
 """What programs name whose system gave them texts as they were."""
 
-_PARSED = re.compile(r"\bruntime\.mcp_client\b|(?<!mcp\.)\bservers\.\w")
+_PARSED = re.compile(r"\bruntime\.mcp_client\b|\b(?:from|import)\s+servers\b")
 """The same, of a system that parsed those that are JSON."""
 
 _VALUES = re.compile(r"\bmcp_(?!tool\b)\w+|\bmcp\.(?:servers|runtime)\b|\bmcp\s+import\b")
