@@ -32,7 +32,8 @@ NO_MODEL = f'No language model is configured: the operator adds a server `{MODEL
 ASKS_MODEL = re.compile(rf"(?<![.\w]){MODELS}\s*\.\s*(?:ask|think)\b")
 
 _MENTIONED = re.compile(
-    rf"\b(?:mcp(?:_\w+)?|functions|runtime(?=\.mcp_client\b)|(?<=from )servers|(?<=import )servers|{'|'.join(PREDEFINED_NAMES)})\b"
+    r"\b(?:mcp(?:_\w+)?|functions|runtime(?=\.mcp_client\b)|(?<=from )servers|(?<=import )servers|"
+    rf"{'|'.join(PREDEFINED_NAMES)})\b"
 )
 _IMPORTS_MODEL = re.compile(rf"\bimport\b[^\n]*\b{MODELS}\b")
 _WRAPPER = re.compile(r"\b(?:from|import)\s+servers\.(\w+)\.(\w+)")
