@@ -9,11 +9,15 @@ one (`doorward_jail.nsjail`); this plugin says which Python and which packages a
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from doorward import Capabilities, ExecutorError
 from doorward_jail import Interpreter, NsjailedExecutor, Shows, default_python, interpreter
 
 from doorward_sandbox_nsjail.settings import NsjailSettings
+
+_COMMANDS = tuple(map(Path, ("/usr/bin", "/bin", "/etc/alternatives")))
+"""Where systems keep the commands that `shell` shows, and what names of commands stand for."""
 
 
 class NsjailExecutor(NsjailedExecutor[NsjailSettings]):
@@ -33,6 +37,7 @@ class NsjailExecutor(NsjailedExecutor[NsjailSettings]):
             repeats=True,
             files=True,
             one_process=not held,
+            shell=self.settings.shell,
             limits={
                 "time": "host",
                 "memory": held or "rlimit (address space)",
@@ -45,9 +50,16 @@ class NsjailExecutor(NsjailedExecutor[NsjailSettings]):
         )
 
     async def shows(self) -> Shows:
+        if self.settings.shell and not self.held():
+            raise ExecutorError(
+                "`shell` needs control groups: without them a program may start no process",
+                hint=f"See `cgroup` of [executors.{self.context.name}], or leave `shell` out.",
+            )
         python = await self._python()
         packages = f"packages: {', '.join(map(str, python.packages)) or 'none, the standard library only'}"
-        return Shows(python, self.settings.paths, text=[python.text, packages])
+        commands = [place for place in _COMMANDS if place.is_dir() and not place.is_symlink()]
+        paths = [*self.settings.paths, *(commands if self.settings.shell else ())]
+        return Shows(python, paths, text=[python.text, packages])
 
     async def build(self, tell: Callable[[str], None]) -> str:
         """Install `packages`, if that has not been done yet. Returns a sentence that says what is installed.
