@@ -24,8 +24,8 @@ _AS_THEY_ARE = [
     "websockets", "xlrd", "xlsxwriter",
 ]  # fmt: skip
 DISTRIBUTIONS: Mapping[str, str] = _RENAMED | {name: name for name in _AS_THEY_ARE}
-"""Import names, each with its distribution. A hint names no other: a program may import any name, and anybody can publish
-a package that is called so."""
+"""Import names, each with its distribution. A hint names no other: a program may import any name, and
+anybody can publish a package that is called so."""
 
 
 def modules_of(requirements: Iterable[str]) -> frozenset[str]:

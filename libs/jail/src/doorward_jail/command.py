@@ -101,7 +101,9 @@ async def _add(project: Project, name: str, packages: tuple[str, ...]) -> int:
     async with project.gateway(ready=False) as gate:
         executor, names = _get(gate, name), list(gate.executors.names)
         if not isinstance(executor, SupportsBuild) or "packages" not in executor.Settings.model_fields:
-            raise ExecutorError(f"{name} takes no packages", hint="nsjail and docker do, if they are installed.")
+            raise ExecutorError(
+                f"{name} takes no packages", hint="Name an executor that has `packages` among its settings."
+            )
         there = gate.config.executors.get(name, {}).get("packages", ())
     before = project.config.read_bytes().decode()
     used = {} if name in names else {"executor": [*names, name]}

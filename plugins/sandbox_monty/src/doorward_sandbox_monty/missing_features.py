@@ -73,9 +73,9 @@ def missing_feature(error: str, message: str) -> MissingFeature | None:
     if error == "TypeError" and _NO_BYTES.search(message):
         return MissingFeature(f"monty: {message}", _NUMBERS)
     if error in ("AttributeError", "ImportError") and (member := _NO_MEMBER.search(message)):
-        module, name = member[1] or member[4], member[2] or member[3]
-        if module in (*LIBRARY, "os", "sys") and hasattr(importlib.import_module(module), name):
-            return MissingFeature(f"monty has no {module}.{name}", "Write it without.")
+        there, wanted = member[1] or member[4], member[2] or member[3]
+        if there in (*LIBRARY, "os", "sys") and hasattr(importlib.import_module(there), wanted):
+            return MissingFeature(f"monty has no {there}.{wanted}", "Write it without.")
     if error == "AttributeError" and (method := _NO_METHOD.search(message)):
         return MissingFeature(
             f"monty has no int.{method[1]}", 'int(content.hex(), 16) and bytes.fromhex(f"{number:08x}") do the same.'

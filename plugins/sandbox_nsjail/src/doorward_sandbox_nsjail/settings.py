@@ -21,7 +21,7 @@ class NsjailSettings(NsjailedSettings):
     )
 
     shell: bool = Field(
-        False, description="Show programs the machine's commands, a shell among them, and let them start these"
+        False, description="Show programs the commands of the machine, such as a shell, and let them start these"
     )
 
     @model_validator(mode="after")
