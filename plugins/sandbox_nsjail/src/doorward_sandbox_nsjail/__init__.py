@@ -8,7 +8,9 @@ one (`doorward_jail.nsjail`); this plugin says which Python and which packages a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from importlib.metadata import distributions
 from pathlib import Path
 
 from doorward import Capabilities, ExecutorError
@@ -31,7 +33,7 @@ class NsjailExecutor(NsjailedExecutor[NsjailSettings]):
             language="Python (CPython, whole standard library)",
             isolation="nsjail: all namespaces, no network, read-only root, seccomp, an unprivileged user; fresh for "
             "each run",
-            packages=self.settings.packages or ((f"those of {self.settings.venv}",) if self.settings.venv else ()),
+            packages=self.settings.packages or self._of_venv,
             sessions=True,
             plans=True,
             repeats=True,
@@ -60,6 +62,12 @@ class NsjailExecutor(NsjailedExecutor[NsjailSettings]):
         commands = [place for place in _COMMANDS if place.is_dir() and not place.is_symlink()]
         paths = [*self.settings.paths, *(commands if self.settings.shell else ())]
         return Shows(python, paths, text=[python.text, packages])
+
+    @cached_property
+    def _of_venv(self) -> Sequence[str]:
+        """The packages of the operator's own environment."""
+        folders = self.settings.venv.glob("lib*/python*/site-packages") if self.settings.venv else ()
+        return sorted({each.name for each in distributions(path=[*map(str, folders)])}, key=str.lower)
 
     async def build(self, tell: Callable[[str], None]) -> str:
         """Install `packages`, if that has not been done yet. Returns a sentence that says what is installed.
