@@ -76,6 +76,7 @@ class Executors:
         self._slots: dict[str, Slots] = {}
         self._languages: dict[str, Sequence[str]] = {}
         self._repeats: dict[str, bool] = {}
+        self._granted: dict[tuple[str, ...], frozenset[str]] = {}
         plugins.hook.sandboxes_known(read=self.counts)
 
     def get(self, name: str) -> Executor:
@@ -190,8 +191,12 @@ class Executors:
     def granted(self, language: str) -> frozenset[str]:
         """What the operator has given to the executors of a language: see `Program.granted`. Only those with a table in
         the configuration can have been given anything."""
+        if not self._loaded.config.executors:
+            return frozenset()
+        if (known := self._granted.get((language, *self.names))) is not None:
+            return known
         found: set[str] = set()
-        for name in self.names if self._loaded.config.executors else ():
+        for name in self.names:
             if self._loaded.config.executors.get(name) and self.may_run(name, language):
                 try:
                     can = self.capabilities(name)
@@ -199,7 +204,7 @@ class Executors:
                     continue  # it says so where the program is run
                 found |= modules_of(can.packages)
                 found |= {word for word, has in (("shell", can.shell), ("network", can.network)) if has}
-        return frozenset(found)
+        return self._granted.setdefault((language, *self.names), frozenset(found))
 
     def advice(self, name: str = "", *, session: bool = False, language: str = PYTHON, module: str = "") -> str:
         """A hint for a program that no executor could run. `name` is the executor that has begun it and cannot go on;

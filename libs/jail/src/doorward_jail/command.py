@@ -110,7 +110,7 @@ async def _add(project: Project, name: str, packages: tuple[str, ...]) -> int:
     put_keys(project, {**used, "executors": {name: {"packages": [*dict.fromkeys([*there, *packages])]}}})
     try:
         return await _build(project, name)
-    except DoorwardError:
+    except BaseException:  # a person who has waited long enough, too
         change_config(project, before)
         raise
 

@@ -91,7 +91,7 @@ def _take_out(project: Project, client: Client, scope: str, file: Path, *, asks:
         return
     copy = after.save()
     say(
-        f"{client.title} reaches {listed} through Doorward alone; {place(file)} as it was: {copy and copy.name}. ",
+        f"{client.title} reaches {listed} through Doorward alone; {place(file)} as it was: {copy and copy.name}",
         err=project.json,
     )
     say("That copy still has what was taken out, secrets too: delete it once all works", err=project.json)
