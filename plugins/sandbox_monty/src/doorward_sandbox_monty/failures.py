@@ -6,8 +6,8 @@ import pydantic_monty as monty
 from doorward import Failure, Frame, LimitExceeded, Limits, ProgramResult, Unsupported
 
 from doorward_sandbox_monty import api_errors
+from doorward_sandbox_monty.library import LIBRARY
 from doorward_sandbox_monty.missing_features import missing_feature
-from doorward_sandbox_monty.modules import LIBRARY
 from doorward_sandbox_monty.plans import PlanStopped
 
 _NO_FILE = "Permission denied: '"
@@ -62,11 +62,7 @@ def result_of(error: monty.MontyError, code: str, limits: Limits, *, made: bool)
                 hint="Nothing has run. Mend the types first.",
             )
         )
-    frames = (
-        [f for f in error.traceback() if not (f.function_name or "").startswith(api_errors.OURS)]
-        if hasattr(error, "traceback")
-        else []
-    )
+    frames = _of_program(error.traceback()) if hasattr(error, "traceback") else []
     line = frames[-1].line if frames else None
     name = api_errors.named(inner, code)
     message = (
@@ -80,7 +76,7 @@ def result_of(error: monty.MontyError, code: str, limits: Limits, *, made: bool)
     if lacks and not made:
         raise Unsupported(lacks.what, hint=lacks.instead, line=line, module=lacks.module)
     if name == "ModuleNotFoundError" and lacks:
-        message, lacks = f"{message}; monty has {LIBRARY}", None
+        message, lacks = f"{message}; monty has {', '.join(LIBRARY)}", None
     if not made and name == "PermissionError" and message.startswith(_NO_FILE):
         raise no_files(line)
     if name == "TimeoutError" and "time limit exceeded" in message:
@@ -92,3 +88,9 @@ def result_of(error: monty.MontyError, code: str, limits: Limits, *, made: bool)
         )
     shown = tuple(Frame(f.line, getattr(f, "function_name", "") or "<module>") for f in frames[-20:])
     return ProgramResult(error=Failure("program", name, message, line, shown, hint=lacks.instead if lacks else None))
+
+
+def _of_program(frames: list[monty.Frame]) -> list[monty.Frame]:
+    """The frames of a program: the first is one, and those of our preludes are in other texts."""
+    file = frames[0].filename if frames else ""
+    return [f for f in frames if f.filename == file and not (f.function_name or "").startswith(api_errors.OURS)]

@@ -11,13 +11,6 @@ from doorward import Door
 
 from doorward_sandbox_monty import api_errors
 
-LIBRARY = (
-    "asyncio, base64, bisect, collections, copy, csv, dataclasses, datetime, decimal, functools, hashlib, itertools, "
-    "json, math, pathlib, "
-    "random, re, time, typing, unicodedata"
-)
-"""The modules that programs can import besides servers: part of the standard library."""
-
 
 class Modules(Mapping[str, Any]):
     """Maps import names to factories of `ExternalModule`. A module has only the names that the program mentions, for a
@@ -42,6 +35,11 @@ class Modules(Mapping[str, Any]):
         self._mentioned = set(re.findall(r"\w+", code + aliases.before))
         self._aliases = aliases.modules
         return aliases.before
+
+    @property
+    def has_aliases(self) -> bool:
+        """Whether the program uses names of other systems; a session might."""
+        return bool(self._aliases)
 
     def mentioned(self, module: str) -> list[str]:
         """The names of a module that the program mentions; none if the module is not ours."""
