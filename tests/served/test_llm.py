@@ -221,6 +221,19 @@ async def test_a_canary_reaches_nobody(made: Any, provider: Any) -> None:
     assert CANARY not in str(asked) + sent
 
 
+async def test_personal_data_reaches_nobody(made: Any, provider: Any) -> None:
+    """CONTRACT: LLM-04 Of an e-mail address and a social security number in a prompt neither the client's model nor a
+    provider gets anything, although the operator has said nothing of them."""
+    model = Model()
+    for callbacks in ({"sampling_callback": model}, {}):
+        async with made().stdio(**callbacks) as agent:
+            answer = await agent.run("import llm\nresult = llm.ask('mail ann@example.com, 536-90-4399')")
+            assert answer["usage"]["llm"]["redacted"] == 2
+    [asked], [sent] = model.asked, provider[1]
+    assert asked.messages[0].content.text == "mail [email], [ssn]"
+    assert "mail [email], [ssn]" in sent
+
+
 async def test_the_audit_log_has_hashes(made: Any, provider: Any) -> None:
     """CONTRACT: LLM-07 The audit log says which model was asked, how many tokens that took, and the SHA-256 of what was
     sent and answered; no text is in it."""
