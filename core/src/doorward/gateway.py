@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +161,10 @@ class Gateway:
                 background.start_soon(gate.views.run, compile)
                 if compile:
                     changes = Reconfiguration(loaded, gate.servers, gate.principals, gate.skills)
-                    refresh = BackgroundRefresh(gate.servers, gate.compiler, gate.catalog, gate.config.refresh, changes)
+                    due = partial(gate.plugins.hook.refresh_due, config=loaded.path, env_file=loaded.secrets.env_file)
+                    refresh = BackgroundRefresh(
+                        gate.servers, gate.compiler, gate.catalog, gate.config.refresh, changes, due
+                    )
                     background.start_soon(refresh.run, gate.readiness.progressed, gate.readiness.compiled.set)
                     background.start_soon(after_the_start, gate.principals.warn, gate._sweep)
                 else:

@@ -56,10 +56,11 @@ class Search:
     """Settings beside the servers, which are not taken over."""
     _seen: set[Path] = field(default_factory=set)
 
-    def clients(self, clients: Iterable[Client]) -> None:
-        """Search all files of these clients, on this machine and in this project."""
+    def clients(self, clients: Iterable[Client], scopes: Iterable[str] = ("project", "global")) -> None:
+        """Search the files of these clients, in this project and on this machine."""
+        scopes = [*scopes]
         for client in clients:
-            for scope in ("project", "global"):
+            for scope in scopes:
                 for file in client.files(self.machine, scope):
                     self._look(file, client, scope)
 
