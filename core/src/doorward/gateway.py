@@ -261,10 +261,12 @@ class Gateway:
         client: Client | None = None,
         language: str = "",
         mode: str = "run",
+        sampling: bool | None = None,
     ) -> Outcome:
         """Run a program. An error is in the outcome, never raised.
 
-        `params` are values for its parameters, files by their handles; `functions` limits what it may call;
+        `params` are values for its parameters, files by their handles; `functions` limits what it may call (a `!`
+        before a pattern leaves out), `sampling` whether it may ask a language model;
         `session_id` is the id of an open session, or `"new"`; `client` gets progress and requests from its calls;
         `show_bytes` is how much is shown of a value or of printed text, in place of `[limits] inline` and `cut`;
         `language` is that of the program: Python if it is empty, where any executor runs Python. In the `mode` "plan"
@@ -272,7 +274,7 @@ class Gateway:
         """
         return await self._execution.execute(
             code, params=params, functions=functions, description=description, session_id=session_id, timeout=timeout,
-            show_bytes=show_bytes, principal=principal, client=client, language=language, mode=mode,
+            show_bytes=show_bytes, principal=principal, client=client, language=language, mode=mode, sampling=sampling,
         )  # fmt: skip
 
     async def run_cached(

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="The language of the program; by default that of FILE's name (.py, .ts, .mts, .js, .mjs), else Python.",
 )
+@click.option("--sampling/--no-sampling", default=None, help="Whether it may ask a language model.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="The most that it may take.")
 @click.option("--plan", is_flag=True, help="Withhold what it writes, and show it: `doorward runs commit` writes it.")
 @click.option(
@@ -76,6 +77,7 @@ async def _run(
     timeout: float | None,
     language: str,
     plan: bool,
+    sampling: bool | None,
 ) -> int:
     loaded = project.load()
     limits = loaded.config.limits
@@ -86,7 +88,7 @@ async def _run(
         values = _values(code, params, language or gate.languages.default)
         mode, may_call = "plan" if plan else "run", functions or None
         outcome = await gate.execute(
-            code, params=values, functions=may_call, timeout=timeout, language=language, mode=mode
+            code, params=values, functions=may_call, timeout=timeout, language=language, mode=mode, sampling=sampling
         )
         outcome = replace(outcome, notes=(*outcome.notes, *saved(gate, outcome.artefacts, folder)))
     return tell(project, outcome)
