@@ -31,6 +31,7 @@ from doorward.config.plan_settings import PlanSettings
 from doorward.config.run_settings import RunSettings
 from doorward.packages.index import GROUPS, installed
 from doorward.plugins import hookspecs
+from doorward.program_api.helpers import HELPERS
 from doorward.results.outcome_schema import outcome_schema
 from doorward_dist.settings import check_tables
 from doorward_dist.source import read
@@ -458,6 +459,13 @@ def test_every_hook_is_documented() -> None:
         assert ("first answer" in about) == bool(spec.doorward_spec["firstresult"]), name
         assert "Fires" in about.replace("\n", " "), name
         assert f"[`{name}`](" in text_of("docs/plugins/hooks.md"), name
+
+
+def test_every_name_of_the_module_in_programs_is_documented() -> None:
+    """The authors of executors read what `import doorward` gives a program: each helper, and the two errors."""
+    names = rows("docs/plugins/executor.md", "### The module `doorward`")
+    listed = {name for cell in names for name in re.findall(r"\w+", cell)} - {"name"}
+    assert listed == {*HELPERS, "ApiError", "ToolError"}
 
 
 @pytest.mark.parametrize("name", ["Source", "Auth", "Cache", "Executor", "Sandbox", "Door", "Observer"])

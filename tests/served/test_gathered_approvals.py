@@ -27,7 +27,8 @@ needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="nsjail needs L
 
 @pytest.fixture(scope="module", params=["monty", pytest.param("nsjail", marks=needs_linux)])
 def gathering(request: Any, api: Api, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    project = Forked(tmp_path_factory.mktemp("gathering"), LIMITS + RULE + SHELF.format(url=api.url))
+    many = "[approvals]\nopen = 1000\n"  # some tests leave theirs
+    project = Forked(tmp_path_factory.mktemp("gathering"), LIMITS + many + RULE + SHELF.format(url=api.url))
     project.change('executor = "monty"', f'executor = "{request.param}"')
     return project
 
@@ -42,9 +43,10 @@ def written(api: Api, before: int) -> int:
     return sum(each["path"] == "/items" for each in api.seen()[before:])
 
 
-def listed(project: Project, run: str) -> list[dict[str, Any]]:
+def listed(project: Project, run: str = "") -> list[dict[str, Any]]:
+    """The requests of a run, or of all, that wait."""
     found = json.loads(project.run("approvals", "list", "--json").stdout)["requests"]
-    return [each for each in found if each["run"] == run]
+    return [each for each in found if run in ("", each["run"])]
 
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])
@@ -78,7 +80,7 @@ async def test_one_question_at_the_client(
 ) -> None:
     """A person sees all twenty in one dialog: a yes makes each of them once, a no is one to each of them, and whatever
     else a client says leaves them open."""
-    before, asked = len(api.seen()), []
+    before, open_before, asked = len(api.seen()), listed(gathering), []
 
     async def reply(context: Any, params: Any) -> t.ElicitResult:
         asked.append(params)
@@ -96,6 +98,8 @@ async def test_one_question_at_the_client(
         assert "shelf.create_item was denied by" in done["error"]["message"]
     else:
         assert len(listed(gathering, done["waiting"]["run"])) == COUNT
+        return
+    assert listed(gathering) == open_before  # the answer to all was one step: none is left when the run is over
 
 
 async def test_nobody_approves_of_what_they_were_not_shown(gathering: Project, url: str) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
 
 from doorward.data.clean_text import visible
 from doorward.model.errors import InvalidArguments, UnknownName
@@ -40,13 +41,35 @@ def answer(
             f"there is no request {visible(id[:80])!r} (any more)",
             hint="`doorward approvals list` shows all.",
         )
-    if approve and scope not in request.scopes:
-        raise InvalidArguments(f"a yes to this request is for {' or '.join(request.scopes)}, not for {scope!r}")
-    by, said = visible(by)[:_MAX_CHARACTERS], visible(said)[:_MAX_CHARACTERS]
-    if not store.answered(id, "approved" if approve else "denied", scope if approve else "once", by, said, now):
+    if not answer_together(store, [request], approve, by=by, said=said, scope=scope, now=now):
         request = store.found(id, now) or request
         raise InvalidArguments(f"the request has been answered already: {described(request)}")
     return request
+
+
+def answer_together(
+    store: ApprovalStore,
+    requests: Sequence[ApprovalRequest],
+    approve: bool,
+    *,
+    by: str,
+    said: str = "",
+    scope: ApprovalScope = "once",
+    now: float,
+) -> list[ApprovalRequest]:
+    """Answer those of some requests that are open, in one step: the run of the first would else go on, and perhaps end,
+    while the others wait.
+
+    Returns: which these were. Raises: InvalidArguments if one of them offers no such scope; StateError.
+    """
+    for request in requests:
+        if approve and scope not in request.scopes:
+            raise InvalidArguments(f"a yes to this request is for {' or '.join(request.scopes)}, not for {scope!r}")
+    state: Literal["approved", "denied"] = "approved" if approve else "denied"
+    ids = [request.id for request in requests]
+    by, said = visible(by)[:_MAX_CHARACTERS], visible(said)[:_MAX_CHARACTERS]
+    answered = store.answered(ids, state, scope if approve else "once", by, said, now)
+    return [request for request in requests if request.id in answered]
 
 
 def described(request: ApprovalRequest) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from doorward.approvals import asking
-from doorward.approvals.answering import answer
+from doorward.approvals.answering import answer_together
 from doorward.approvals.turns import ToAsk
 from doorward.host.logs import log
 from doorward.model.errors import DoorwardError
@@ -80,14 +81,10 @@ class AtClient:
         return verdict
 
     def _stored(self, requests: Sequence[ApprovalRequest], verdict: asking.Verdict) -> asking.Verdict:
-        """Store an answer to each. Returns: what it reaches, which is nothing if others have answered all of them."""
+        """Store it as the answer to each. Returns: what it reaches, which is nothing if others answered all of them."""
         approve, scope = verdict
-        reaches: asking.Verdict = False, "once"
-        for request in requests:
-            try:
-                by, now = f"{request.principal} (at the client)", self._now()
-                answer(self._store, request.id, approve, by=by, scope=scope, now=now)
-                reaches = verdict
-            except DoorwardError:  # somebody else was quicker
-                continue
-        return reaches
+        by = f"{requests[0].principal} (at the client)"
+        with contextlib.suppress(DoorwardError):  # what could not be stored is no answer
+            if answer_together(self._store, requests, approve, by=by, scope=scope, now=self._now()):
+                return verdict
+        return False, "once"

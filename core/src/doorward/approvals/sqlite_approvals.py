@@ -129,17 +129,24 @@ class SqliteApprovals:
             return _request(denied[0], box) if denied else None
 
     def answered(
-        self, id: str, state: Literal["approved", "denied"], scope: ApprovalScope, by: str, said: str, now: float
-    ) -> bool:
+        self,
+        ids: Collection[str],
+        state: Literal["approved", "denied"],
+        scope: ApprovalScope,
+        by: str,
+        said: str,
+        now: float,
+    ) -> Collection[str]:
         if not self._file.place():
-            return False
-        box = self._box()
+            return ()
+        box, answered = self._box(), []
         with self._writing(now) as db:
-            row = db.execute("SELECT * FROM requests WHERE id = ? AND state = 'open'", [id]).fetchone()
-            if row is None or _request(row, box) is None:
-                return False
-            _change(db, row, box, {"state": state, "scope": scope, "who": by, "said": said})
-            return True
+            for id in ids:
+                row = db.execute("SELECT * FROM requests WHERE id = ? AND state = 'open'", [id]).fetchone()
+                if row is not None and _request(row, box) is not None:
+                    _change(db, row, box, {"state": state, "scope": scope, "who": by, "said": said})
+                    answered.append(id)
+        return answered
 
     def withdrawn(self, id: str) -> None:
         with self._writing(0.0) as db:

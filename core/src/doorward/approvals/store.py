@@ -32,9 +32,15 @@ class ApprovalStore(Protocol):
         ...
 
     def answered(
-        self, id: str, state: Literal["approved", "denied"], scope: ApprovalScope, by: str, said: str, now: float
-    ) -> bool:
-        """Answer a request. Returns: whether it was open; the first answer counts."""
+        self,
+        ids: Collection[str],
+        state: Literal["approved", "denied"],
+        scope: ApprovalScope,
+        by: str,
+        said: str,
+        now: float,
+    ) -> Collection[str]:
+        """Answer requests. Returns: the ids of those that were open; the first answer counts."""
         ...
 
     def withdrawn(self, id: str) -> None:

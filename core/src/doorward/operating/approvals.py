@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from doorward.approvals.answering import answer, described
+from doorward.approvals.answering import answer, answer_together, described
 from doorward.approvals.shown import as_text
 from doorward.cli.common import Project, common, print_json, say, table
 from doorward.data.clean_text import visible
 from doorward.model.approvals import APPROVAL_SCOPES
-from doorward.model.errors import DoorwardError, InvalidArguments, UnknownName
+from doorward.model.errors import InvalidArguments, UnknownName
 from doorward.operating.going_on import next_step
 from doorward.operating.rules import put_before, rule_text
 
@@ -125,14 +125,15 @@ def deny(project: Project, id: str | None, run: str | None, reason: str, by: str
 
 def _answer(project: Project, requests: Sequence[ApprovalRequest], run: str | None, approve: bool, **how: Any) -> None:
     """Answer exactly these requests: another one that came meanwhile is not among what the person saw."""
-    store, word, told = _store(project), "approved" if approve else "denied", []
+    store, word, told, now = _store(project), "approved" if approve else "denied", [], time.time()
+    answered = requests
+    if run is None:
+        answer(store, requests[0].id, approve, now=now, **how)
+    else:
+        answered = answer_together(store, requests, approve, now=now, **how)
     for request in requests:
-        try:
-            answer(store, request.id, approve, **how)
-        except DoorwardError as error:
-            if run is None:
-                raise
-            say(f"{request.id}: {error}", err=True)  # somebody else was quicker
+        if request not in answered:
+            say(f"{request.id}: somebody else was quicker to answer, or it has expired", err=True)
             continue
         told.append({"id": request.id, "function": request.function, "run": request.run, "state": word})
         if not project.json:

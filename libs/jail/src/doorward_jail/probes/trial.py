@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from doorward import DoorwardError, Failure, Limits
 
-TRIAL_SECONDS = 5.0
+TRIAL_SECONDS = 20.0
 """Seconds that one probe may take."""
 
 
