@@ -58,9 +58,9 @@ def test_policy_knows_original_ids(pattern: str) -> None:
     ("functions", "sampling", "expected"),
     [
         (["my_api.*", "!my-api.repos_get"], None, [ROOT, REMOVE]),
-        (["!my_api.repos_*"], None, [ROOT]),
+        (["!my_api.repos_*"], None, [ROOT, MODEL]),
         (["tag:read"], None, [ONE]),
-        (["!tag:repos"], None, [ROOT]),
+        (["!tag:repos"], None, [ROOT, MODEL]),
         (["my_api.get_repos"], True, [ROOT, MODEL]),
         (["*"], False, [ONE, ROOT, REMOVE]),
         (None, False, [ONE, ROOT, REMOVE]),

@@ -36,6 +36,8 @@ def narrowing(functions: Sequence[str] | None, sampling: bool | None = None) -> 
     """Check the `functions` argument of a caller, and add what `sampling` says of those that ask a language model;
     `None` allows everything. Raises: InvalidArguments."""
     patterns = (functions,) if isinstance(functions, str) else None if functions is None else tuple(functions)
+    if patterns and all(str(pattern).startswith("!") for pattern in patterns):
+        patterns = ("*", *patterns)
     if sampling is not None:
         patterns = (*(("*",) if patterns is None else patterns), f"{'' if sampling else '!'}tag:{ASKS_A_MODEL}")
     if patterns is None:
@@ -57,7 +59,7 @@ def narrowing(functions: Sequence[str] | None, sampling: bool | None = None) -> 
             f"and {MAX_WILDCARD_CHARACTERS_TOGETHER} together",
             hint="Narrow by fewer `functions`.",
         )
-    return patterns if not patterns or any(pattern[:1] != "!" for pattern in patterns) else ("*", *patterns)
+    return patterns
 
 
 class Scope(NamedTuple):
