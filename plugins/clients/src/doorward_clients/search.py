@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,9 +56,8 @@ class Search:
     """Settings beside the servers, which are not taken over."""
     _seen: set[Path] = field(default_factory=set)
 
-    def clients(self, clients: Iterable[Client], scopes: Iterable[str] = ("project", "global")) -> None:
+    def clients(self, clients: Iterable[Client], scopes: Sequence[str] = ("project", "global")) -> None:
         """Search the files of these clients, in this project and on this machine."""
-        scopes = [*scopes]
         for client in clients:
             for scope in scopes:
                 for file in client.files(self.machine, scope):
