@@ -207,6 +207,7 @@ async def test_openapi_a_url_that_says_where_calls_go(tmp_path, upstream, docume
         ("same", None, "more", [False, True]),
         ("same", None, "page", [False, True]),
         ("same", None, "refused", [False, True]),
+        ("same", None, "wants a header", [False, True]),
         ("https://other.test", None, "varies", [False]),
         ("https://other.test", "/v1", "more", [False]),
         ("https://other.test", "/v1", "page", [False]),
@@ -228,6 +229,7 @@ async def test_openapi_download_credentials(tmp_path, upstream, operation, base_
         "varies": (200, {"Vary": "Accept, authorization"}, described),
         "page": (200, {}, b"\n<!DOCTYPE html>"),
         "refused": (401, {}, b""),
+        "wants a header": lambda told: (200, {}, described) if upstream.header("Authorization") else (400, {}, b""),
     }.get(answered, (200, {"Vary": "Accept, Origin"}, described))
     settings = {"spec": f"{upstream.url}/api.json", "base_url": upstream.url if base_url == "same" else base_url}
     server = source(tmp_path, Bearer(), **settings, spec_auth=answered == "more")

@@ -35,7 +35,7 @@ class Permissions:
             raise _refused(refusal, hidden.rule if hidden else "")
         if key := self._left_out_by(function):
             raise Refused(left_out(function.qualified, key), hint=LEFT_OUT_HINT)
-        settings = self._settings(function)
+        settings = self._settings(function)  # a call without a program is asked for by whoever makes it
         if settings and settings.on_request and program.code and not asked_for(function, program.functions or ()):
             how = "`sampling`: true, or " if ASKS_A_MODEL in function.tags else ""
             hint = f'Run it with {how}`functions`: ["*", "{function.server}.*"].'

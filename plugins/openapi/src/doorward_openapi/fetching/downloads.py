@@ -19,8 +19,6 @@ from doorward_openapi.operations.operations import METHODS
 if TYPE_CHECKING:
     from doorward_openapi.calls.answers import Answer
 
-_REFUSED = (401, 403, 404)
-
 _OF_CREDENTIALS = re.compile(r"auth|cookie|key|session|token", re.IGNORECASE)
 """Names of headers with credentials."""
 
@@ -77,7 +75,8 @@ class Downloads:
             if trusted is False:
                 raise
             return self._usable(url, await self._asked(url, credentials=True))
-        if trusted is not False and (answer.status in _REFUSED or _is_page(answer)):
+        refused = 400 <= answer.status < 500 and answer.status != 429  # 400: perhaps for want of a configured header
+        if trusted is not False and (refused or _is_page(answer)):
             return self._usable(url, await self._asked(url, credentials=True))
         found = self._usable(url, answer)
         if trusted is False or not (self.differs or _OF_CREDENTIALS.search(answer.headers.get("vary", ""))):
