@@ -89,13 +89,13 @@ async def execute_code(
     code: str,
     description: Annotated[str, "What it does, in general words"] = "",
     params: Annotated[dict[str, Any] | None, "Values for top-level variables"] = None,
-    functions: Annotated[list[str] | None, "Narrow what it may call; wildcards work, ! leaves out"] = None,
-    session_id: Annotated[str, '"new" keeps variables for further runs'] = "",
+    functions: Annotated[list[str] | None, "Narrow what it may call; wildcards work"] = None,
+    session_id: Annotated[str, '"new" keeps variables'] = "",
     timeout: _Seconds = None,
     show_bytes: int | None = None,
     language: str = "",
     mode: Annotated[str, {"enum": ["run", "plan"]}, "plan: withholds writes and shows them"] = "run",
-    sampling: Annotated[bool | None, "Whether it may ask a language model"] = None,
+    sampling: bool | None = None,
 ) -> Answer:
     outcome = await caller.gate.execute(
         code, description=description, params=params, functions=functions, session_id=session_id, timeout=timeout,
