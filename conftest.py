@@ -39,6 +39,9 @@ pytest_plugins = ["pytester"]  # for the tests of the testing kit; pytest takes 
 REQUIRED = os.environ.get("DOORWARD_PEERS") == "required"
 """Read at once: tests change the environment."""
 
+SEEDS = os.environ.get("DOORWARD_SEEDS", "")
+"""A folder with the published documents of other systems, which tests read examples from."""
+
 hypothesis.settings.register_profile("doorward", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.register_profile(
     "same", hypothesis.settings.get_profile("doorward"), derandomize=True, max_examples=30
@@ -51,6 +54,22 @@ socketserver.TCPServer.request_queue_size = 512
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell; what tests start would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _seeds_are_no_setting() -> Iterator[None]:
+    """A gateway that a test makes in its process would refuse a variable of no setting."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("DOORWARD_SEEDS", raising=False)
+        yield
+
+
+@pytest.fixture(scope="session")
+def seeds() -> Path:
+    """The folder of other systems' documents."""
+    if not SEEDS:
+        pytest.skip("DOORWARD_SEEDS names no folder with the documents of other systems")
+    return Path(SEEDS)
 
 
 # What is absent

@@ -75,7 +75,7 @@ SERVERS = [
         ("@modelcontextprotocol/server-filesystem/dist/index.js", "{folder}"),
         code="""
 filesystem.write_file(path="{folder}/b.txt", content="tide\\n")
-[filesystem.read_text_file(path="{folder}/b.txt")["content"], "{folder}" in filesystem.list_allowed_directories()["content"]]""",
+[filesystem.read_text_file(path="{folder}/b.txt"), "{folder}" in filesystem.list_allowed_directories()]""",
         value=["tide\n", True],
     ),
     Real(

@@ -293,7 +293,7 @@ import sqlite, files
 …
 text = "name,tons\\n" + "".join(f"{row['name']},{row['tons']}\\n" for row in rows)
 files.write_file(path="{folder}/data/heaviest.csv", content=text)
-result = files.read_text_file(path="{folder}/data/heaviest.csv", head=2)["content"].splitlines()""",
+result = files.read_text_file(path="{folder}/data/heaviest.csv", head=2).splitlines()""",
             f"rows = {_HEAVIEST}",
             f"import ast\nrows = ast.literal_eval({_HEAVIEST})",
         ),

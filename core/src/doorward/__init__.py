@@ -73,7 +73,7 @@ _EXPORTS = {
     "describe.signatures": ("signature",),
     "data.clean_text": ("clean_text",),
     "data.wording": ("first_sentence",),
-    "model.calls": ("Call", "CallRecord", "File", "Reply"),
+    "model.calls": ("Call", "CallRecord", "File", "Reply", "if_repeated"),
     "model.functions": ("Compiled", "Function", "Schema", "Skipped", "Suggestion"),
     "model.outcomes": ("ARTEFACT_URI", "Artefact", "Outcome"),
     "model.principals": ("LOCAL",),
@@ -158,6 +158,7 @@ if TYPE_CHECKING:
     from doorward.model.calls import CallRecord as CallRecord
     from doorward.model.calls import File as File
     from doorward.model.calls import Reply as Reply
+    from doorward.model.calls import if_repeated as if_repeated
     from doorward.model.contexts import PluginContext as PluginContext
     from doorward.model.contexts import ServerContext as ServerContext
     from doorward.model.decisions import Decision as Decision

@@ -25,7 +25,7 @@ from doorward.catalog.catalog import Catalog
 from doorward.catalog.function_codec import Report
 from doorward.catalog.observed_graph import renew_graphs
 from doorward.committing.plans import Plans
-from doorward.compat.aliases import RUNTIME
+from doorward.compat.aliases import RUNTIME, function_names
 from doorward.compat.runtime import Runtime
 from doorward.config import config
 from doorward.config.config import Loaded
@@ -227,15 +227,16 @@ class Gateway:
         return sum(modules[name] in theirs for name in self.compiler.stale())
 
     async def get_functions(
-        self, names: Sequence[str], *, principal: str = LOCAL, language: str = ""
+        self, names: Sequence[str | Mapping[str, Any]], *, principal: str = LOCAL, language: str = ""
     ) -> list[dict[str, Any]]:
         """One to five functions in full, as programs of a language declare them (see `execute`), or calls without code
-        (`"json"`): `{"function", "import", "signature", "text"}`, or `{"function", "error"}`.
+        (`"json"`): `{"function", "import", "signature", "text"}`, or `{"function", "error"}`. A name may be
+        `{"server_name": …, "function_name": …}`, too.
 
         Raises: InvalidArguments; Unsupported if no executor runs this language.
         """
         await self.ready()
-        return await self.discovery.describe(names, principal, self.languages.of_texts(language))
+        return await self.discovery.describe(function_names(names), principal, self.languages.of_texts(language))
 
     def capabilities(self, principal: str = LOCAL) -> str:
         """A paragraph about what a principal can do here."""
@@ -262,6 +263,7 @@ class Gateway:
         language: str = "",
         mode: str = "run",
         sampling: bool | None = None,
+        argv: Sequence[str] = (),
     ) -> Outcome:
         """Run a program. An error is in the outcome, never raised.
 
@@ -270,11 +272,13 @@ class Gateway:
         `session_id` is the id of an open session, or `"new"`; `client` gets progress and requests from its calls;
         `show_bytes` is how much is shown of a value or of printed text, in place of `[limits] inline` and `cut`;
         `language` is that of the program: Python if it is empty, where any executor runs Python. In the `mode` "plan"
-        its writes are withheld, and `plans.commit` makes them later.
+        its writes are withheld, and `plans.commit` makes them later. `argv` are the words that a script finds in
+        `sys.argv` behind its name.
         """
         return await self._execution.execute(
             code, params=params, functions=functions, description=description, session_id=session_id, timeout=timeout,
             show_bytes=show_bytes, principal=principal, client=client, language=language, mode=mode, sampling=sampling,
+            argv=argv,
         )  # fmt: skip
 
     async def run_cached(

@@ -534,7 +534,8 @@ def test_a_document_that_turns_bad_leaves_the_last_compile_in_use(
 
 
 def test_clean(project: Cli, doorward_host: Any) -> None:
-    """`clean` removes what was compiled; `clean --compile` makes it anew. CONTRACT: CLI-01, SRC-16."""
+    """`clean` removes what was compiled; `clean --compile`, or `clean compile`, makes it anew. CONTRACT: CLI-01,
+    SRC-16."""
     catalog = doorward_host.folder / "state" / "catalog.db"
     project("compile")
     assert catalog.exists()
@@ -544,6 +545,9 @@ def test_clean(project: Cli, doorward_host: Any) -> None:
     before = Weather.compiles
     assert "Compiled: weather (8 functions)" in project("clean", "--compile").out
     assert (catalog.exists(), Weather.compiles) == (True, before + 1)
+    assert "Compiled: weather (8 functions)" in project("clean", "compile").out
+    assert (catalog.exists(), Weather.compiles) == (True, before + 2)
+    assert project("clean", "weather").code == 2
 
 
 # list, search, show, call
@@ -807,6 +811,23 @@ def test_show_in_other_languages(project: Cli, doorward_host: Any) -> None:
     doorward_host.write(CONFIG.replace('"inprocess"', '["inprocess", "scripted"]'))
     assert "def get_forecast(" in project("show", "weather.get_forecast").out
     assert "declare function get_forecast(" in project("show", "weather.get_forecast", "--language", "ts").out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--parm", "x=1"], "No such option: --parm"),
+        (["b.py"], "Unexpected argument: b.py"),
+        (["--", "--plan"], "--plan"),
+    ],
+)
+def test_run_has_no_words_for_others(project: Cli, doorward_host: Any, words: list[str], says: str) -> None:
+    """Words go only to a program that reads them: a misspelt option of ours is none of its own."""
+    (doorward_host.folder / "p.py").write_text("x = 1\nx")
+    (doorward_host.folder / "p.js").write_text("argv")
+    for file in ("p.py", "p.js"):
+        ended = project("run", file, *words)
+        assert (ended.code, says in ended.err) == (2, True)
 
 
 def test_run_narrowed(project: Cli, doorward_host: Any) -> None:

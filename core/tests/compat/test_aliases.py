@@ -170,6 +170,8 @@ async def test_every_name_that_is_there_is_a_helper(box: Any) -> None:
         ("mcp.servers.git.x", "git"),
         ("mcp_git", "git"),
         ("git.functions", "git"),
+        ("servers.git.git_log", "git"),
+        ("./mcp-wrappers/git", "git"),
         ("git", "git"),
     ],
 )
@@ -195,6 +197,9 @@ def test_names_in_typescript() -> None:
         "./servers/my_shelf": "my_shelf",
     }
     assert found.before == ""
+    assert script_aliases('import { myShelf as s, box } from "../mcp-wrappers";', servers).modules.items() >= {
+        ("../mcp-wrappers", ""), ("../mcp-wrappers/myShelf", "my_shelf"), ("../mcp-wrappers/box", "box"),
+    }  # fmt: skip
     helped = script_aliases("await callMCPTool('mcp__box__read', {}); searchTools('x')", servers)
     assert helped.modules == {"doorward.runtime": "doorward.runtime"}
     assert helped.before == (

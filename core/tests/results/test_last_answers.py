@@ -81,6 +81,40 @@ def test_text_that_holds_values_is_told(value: Any, told: str | None) -> None:
     assert hint(value, "TypeError", "string indices must be integers, not 'str'") == told
 
 
+def test_a_field_that_is_there_is_not_left_out() -> None:
+    """`.content` of an answer that has it is `["content"]`, and JSON within is read from there."""
+    answer = {"content": '{"numbers": [1]}'}
+    assert hint(answer, "AttributeError", "'dict' object has no attribute 'content'") == (
+        'Answers are plain dictionaries here: write value["content"]. s.records answered a dict with content.'
+    )
+    assert hint(answer, "TypeError", "the JSON object must be str, bytes or bytearray, not dict") == (
+        "s.records answered text that holds JSON: json.loads reads it, at ['content']"
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "argument", "told"),
+    [
+        (
+            "a.txt\nb.txt",
+            "a",
+            "A loop over a text gives its characters. s.f answered a text; its lines are `.splitlines()`.",
+        ),
+        ("a.txt", "a", "A loop over a text gives its characters. s.f answered a text."),
+        ({"files": 1}, "files", "A loop over a dictionary gives its keys. s.f answered a dict with files."),
+        (["a"], "a", ""),
+        ("a", "a", ""),
+        ("", "", ""),
+        ({}, "x", ""),
+    ],
+)
+def test_what_a_loop_gave(answer: Any, argument: Any, told: str) -> None:
+    """Of a call that failed with the first part of a text, or the first key of an object."""
+    answered = LastAnswers()
+    answered.add("s.f", answer, 10)
+    assert answered.looped([1, None, argument]) == told
+
+
 def test_large_answers_are_remembered_by_their_beginning() -> None:
     """With what a list's length was, and the kind of a text."""
     large = {"rows": [{"id": n, "text": "x" * 1000} for n in range(10_000)], "raw": json.dumps(["y"] * 100_000)}

@@ -278,27 +278,36 @@ def test_a_tool_may_be_opened_that_does_not_say_no(schema: Any, open_to: bool) -
 @pytest.mark.parametrize(
     ("schema", "returns", "wrapped"),
     [
-        (None, None, False),
-        ({}, None, False),
-        ("garbage", None, False),
+        (None, None, ""),
+        ({}, None, ""),
+        ("garbage", None, ""),
         (
             {"type": "object", "properties": {"result": {"type": "integer"}}, "required": ["result"]},
             {"type": "integer"},
-            True,
+            "result",
         ),
         (
             {"$ref": "#/$defs/W", "$defs": {"W": {"properties": {"result": {"type": "string"}}}}},
             {"type": "string"},
-            True,
+            "result",
         ),
-        ({"properties": {"result": {}, "more": {}}}, {"properties": {"result": {}, "more": {}}}, False),
-        ({"properties": {"result": {}}, "additionalProperties": {"type": "string"}}, None, False),
+        ({"properties": {"result": {}, "more": {}}}, {"properties": {"result": {}, "more": {}}}, ""),
+        ({"properties": {"result": {}}, "additionalProperties": {"type": "string"}}, None, ""),
+        ({"properties": {"content": {"type": "string"}}}, {"type": "string"}, "content"),
+        ({"properties": {"text": {"type": "string"}}}, {"type": "string"}, "text"),
+        (
+            {"properties": {"content": {"$ref": "#/$defs/T"}}, "$defs": {"T": {"type": "string"}}},
+            None,
+            "content",
+        ),
+        (WORDS := {"properties": {"content": {"type": "array"}}}, WORDS, ""),
+        (URL := {"properties": {"url": {"type": "string"}}}, URL, ""),
     ],
 )
-def test_the_result_is_what_the_output_schema_says(schema: Any, returns: Any, wrapped: bool) -> None:
+def test_the_result_is_what_the_output_schema_says(schema: Any, returns: Any, wrapped: str) -> None:
     """CONTRACT: SRC-18."""
     function = one(outputSchema=schema)
-    assert function.data.get("wrapped", False) is wrapped
+    assert function.data.get("wrapped", "") == wrapped
     if returns is not None or schema in (None, {}, "garbage"):
         assert function.returns == returns
 

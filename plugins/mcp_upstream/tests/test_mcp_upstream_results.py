@@ -55,21 +55,51 @@ def test_each_block_is_a_value(content: Any, value: Any) -> None:
 @pytest.mark.parametrize(
     ("structured", "wrapped", "value"),
     [
-        ({"a": 1}, False, {"a": 1}),
-        ({"result": 1}, False, {"result": 1}),
-        ({"result": [1]}, True, [1]),
-        ({"result": None}, True, None),
-        ({"result": 1, "more": 2}, True, {"result": 1, "more": 2}),
-        ({}, False, {}),
-        ([1], True, [1]),
+        ({"a": 1}, "", {"a": 1}),
+        ({"result": 1}, "", {"result": 1}),
+        ({"result": [1]}, "result", [1]),
+        ({"result": None}, "result", None),
+        ({"result": 1, "more": 2}, "result", {"result": 1, "more": 2}),
+        ({"content": "a"}, "content", "a"),
+        ({}, "", {}),
+        ([1], "result", [1]),
     ],
 )
-def test_structured_content_comes_first(structured: Any, wrapped: bool, value: Any) -> None:
+def test_structured_content_comes_first(structured: Any, wrapped: str, value: Any) -> None:
     """CONTRACT: SRC-25."""
     assert (
         of_tool({"content": [text("other")], "structuredContent": structured, "isError": False}, wrapped=wrapped)
         == value
     )
+
+
+@pytest.mark.parametrize(
+    ("structured", "declared", "value"),
+    [
+        ({"document": "other"}, False, "other"),
+        ({"document": "other"}, True, {"document": "other"}),
+        ({"document": "another"}, False, {"document": "another"}),
+        ({"document": "other", "pages": 1}, False, {"document": "other", "pages": 1}),
+    ],
+)
+def test_what_only_repeats_the_text_is_the_text(structured: Any, declared: bool, value: Any) -> None:
+    """Unless an output schema declares it. CONTRACT: SRC-25."""
+    result = {"content": [text("other")], "structuredContent": structured}
+    assert of_tool(result, declared=declared) == value
+
+
+def test_a_program_may_want_the_text() -> None:
+    """It is asked with the value and the only text, where they differ. CONTRACT: SRC-25."""
+    asked = []
+
+    def wants(value: Any, said: str, declared: bool) -> bool:
+        asked.append((value, said))
+        return True
+
+    assert of_tool({"content": [text('{"a": 1}')]}, wants_text=wants) == '{"a": 1}'
+    assert of_tool({"content": [text("plain")]}, wants_text=wants) == "plain"
+    assert of_tool({"content": [text("1"), text("2")]}, wants_text=wants) == ["1", "2"]
+    assert asked == [({"a": 1}, '{"a": 1}')]
 
 
 def test_a_failure_is_raised_with_its_text() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import io
 import os
 import signal
 import time
@@ -27,6 +29,27 @@ LACKING = [
     "bytes([0, 1])", "bytes(range(256))", "bytes(n for n in [1])", "bytearray(b'ab')", "memoryview(b'a')", "globals()", "callable(1)",
     "issubclass(int, int)", "int.from_bytes(b'a', 'big')", "(1).to_bytes(2, 'big')",
 ]  # fmt: skip
+
+READS_WORDS = """
+import argparse
+import sys
+parser = argparse.ArgumentParser(description="Reads", formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("place")
+parser.add_argument("more", nargs="*")
+group = parser.add_argument_group("others")
+group.add_argument("--name", "--nom", dest="called", default="none")
+group.add_argument("-n", "--number", type=int, default="7")
+group.add_argument("--size", type=float)
+group.add_argument("--kind", choices=["red", "green"])
+group.add_argument("--tags", nargs="+")
+group.add_argument("--add", action="append", type=int)
+group.add_argument("-v", "--verbose", action="count", default=0)
+group.add_argument("--no-color", action="store_true")
+parser.set_defaults(extra=1)
+args = parser.parse_args([word for word in sys.argv[1:] if not word.endswith(".py")])
+result = [args.place, args.more, args.called, args.number, args.size, args.kind, args.tags, args.add]
+result += [args.verbose, args.no_color, args.extra]
+"""
 
 
 class TestMonty(ExecutorConformance):
@@ -83,6 +106,42 @@ class TestMonty(ExecutorConformance):
         ended, _ = await self.run(host, code)
         assert ended.error is None, ended.error
         assert ended.value == value
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize(
+        "words",
+        [
+            "", "a", "a b c", "--name x a", "--name=x a -v -v", "a -n 3 --size 1.5", "-n x a", "a --kind red",
+            "a --kind blue", "a --tags x y z", "--tags a", "a --add 1 --add 2", "a --no-color", "a --nam x", "a --wrong",
+            "-- -v", "a -5", "-h",
+        ],
+    )  # fmt: skip
+    async def test_argparse(self, host: Any, words: str) -> None:
+        """It reads the words of a program as CPython's does, and ends as that does."""
+        wanted: dict[str, Any] = {}
+        with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(io.StringIO()) as told:
+            patch.setattr("sys.argv", ["program.py", *words.split(), "b.py"])
+            with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
+                exec(READS_WORDS, wanted)
+        ended, door = await self.run(host, READS_WORDS, argv=(*words.split(), "b.py"))
+        assert ended.value == wanted.get("result"), (ended, door.printed)
+        assert ("usage: " in door.printed) is ("result" not in wanted)
+        if said := told.getvalue():
+            assert (ended.error.type, len(ended.error.frames)) == ("SystemExit", 1)
+            assert said.splitlines()[-1][:45] == door.printed.splitlines()[-1][:45]
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize("code", ["import sys\nsys.argv[1:]", "from sys import argv as words\nwords[1:]"])
+    async def test_words(self, host: Any, code: str) -> None:
+        """They are in `sys.argv`, of this run alone."""
+        assert await self.value_of(host, code, argv=("--url", "a")) == ["--url", "a"]
+        assert await self.value_of(host, code) == []
+
+    @pytest.mark.anyio
+    async def test_more_of_argparse(self, host: Any) -> None:
+        """What is not there is left to other executors."""
+        with pytest.raises(Unsupported, match="argparse"):
+            await self.run(host, "import argparse\np = argparse.ArgumentParser()\np.add_subparsers()")
 
     @pytest.mark.anyio
     async def test_moves_on_only_before_a_call(self, host: Any) -> None:

@@ -56,6 +56,13 @@ class TestNsjail(FullPythonConformance):
         return self.shared
 
     @pytest.mark.anyio
+    async def test_words(self, host: Any) -> None:
+        """The words of a program are in `sys.argv`, of this run alone."""
+        code = "import sys\nsys.argv"
+        assert await self.value_of(host, code, argv=("--url", "a")) == ["program.py", "--url", "a"]
+        assert await self.value_of(host, code) == ["program.py"]
+
+    @pytest.mark.anyio
     async def test_what_is_in_the_root(self, host: Any) -> None:
         """Libraries, one Python, devices without effect, and scratch space. CONTRACT: SBX-15."""
         prefix = {Path(sys.base_prefix).parts[1]}

@@ -56,7 +56,8 @@ def bind(
     checked = checked_parameters(function, catalog)
     names = checked.names
     last = args[-1] if args and not kwargs and is_script(language) else None
-    if isinstance(last, Mapping) and (len(args) == 1 or last.keys() <= {*names[len(args) - 1 :]}):
+    rest = names[len(args) - 1 :]
+    if isinstance(last, Mapping) and (len(args) == 1 or {checked.by_original.get(n, n) for n in last} <= {*rest}):
         args, kwargs = args[:-1], last
     if len(args) > len(names):
         raise _invalid(function, catalog, f"takes {len(names)} arguments, got {len(args)}", language)

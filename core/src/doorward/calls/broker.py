@@ -20,7 +20,7 @@ from doorward.catalog.schema_inference import SchemaInference, is_open
 from doorward.data.json_writing import dump, in_one_piece
 from doorward.data.offload import done
 from doorward.describe.signatures import signature
-from doorward.model.calls import Call, CallRecord, Reply
+from doorward.model.calls import Call, CallRecord, Reply, if_repeated
 from doorward.model.decisions import ALLOWED, Decision, may_repeat
 from doorward.model.errors import DoorwardError, GuardRefused, LimitExceeded, Refused, SecretWithheld, ServerError
 from doorward.model.functions import Function
@@ -227,13 +227,15 @@ class Broker:
             *(function, arguments, program.run, program.principal, program.deadline, client, run.clock),
             *(allows, link, forbids, refuses_further, run.usage_of(server)),
             place=place,
+            wants_text=run.wants_text,
         )
 
     def _learn(self, run: CallContext, function: Function, bound: Mapping[str, Any], value: Any, size: int) -> None:
         """Remember what a call answered, for hints, notes and schemas."""
-        if is_open(function) and not self._servers.per_principal(function.server):  # others must not learn it
-            self.observed.learn(function, value)
-        self._note_unlike(run, function, value)
+        if run.wants_text is if_repeated:  # else it may not be what our own style gives
+            if is_open(function) and not self._servers.per_principal(function.server):  # others must not learn it
+                self.observed.learn(function, value)
+            self._note_unlike(run, function, value)
         run.answered(function.qualified, value, size)
         if run.record is not None:
             run.record.called(function, bound, value, size)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from doorward.calls.repeated_calls import RepeatedCalls
     from doorward.journal.suspension import Suspension
     from doorward.learning.run_record import RunRecord
-    from doorward.model.calls import Call, File
+    from doorward.model.calls import Call, File, TextRule
     from doorward.model.clock import Clock
     from doorward.model.errors import SecretWithheld
     from doorward.model.outcomes import Artefact
@@ -75,6 +75,11 @@ class CallContext(Protocol):
     @property
     def record(self) -> RunRecord | None:
         """Where calls that succeeded are recorded, to learn from them after the run."""
+        ...
+
+    @property
+    def wants_text(self) -> TextRule:
+        """See `Call.wants_text`."""
         ...
 
     def waits(self, call: Call, waits: bool) -> None:

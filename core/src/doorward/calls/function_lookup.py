@@ -48,6 +48,8 @@ class FunctionLookup:
         if self._servers.usable(server, principal):
             offered = self._servers.offered(server, bare) if "/" in bare else None
             function = offered or self._catalog.function(server, bare) or self._servers.offered(server, bare)
+            if function is None and bare.isidentifier():  # `readFile`, as wrappers in JavaScript call `read_file`
+                function = self._catalog.function(server, python_name(bare))
         if function is None:
             raise self._unknown(text, principal, near)
         return function

@@ -93,11 +93,14 @@ def compile(
 def clean(project: Project, names: tuple[str, ...], again: bool, enhancements: bool) -> int:
     """Remove the catalog: everything that was compiled, and what models wrote and search views know about it.
 
-    With --enhancements NAMES are servers, or functions as `server.function`.
+    With --enhancements NAMES are servers, or functions as `server.function`. `doorward clean compile` is the same as
+    `doorward clean --compile`.
     """
     from doorward.stores import Stores
     from doorward.views.vector_file import VectorFile
 
+    if names == ("compile",) and not enhancements:
+        names, again = (), True
     if names and not enhancements:
         raise click.UsageError("the whole catalog is removed: leave out the names, or give --enhancements as well")
     loaded = project.load()

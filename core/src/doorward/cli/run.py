@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import secrets
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,10 +21,13 @@ if TYPE_CHECKING:
     from doorward.gateway import Gateway
     from doorward.model.outcomes import Artefact
 
+_READS_WORDS = re.compile(r"\b(?:argv|argparse)\b")
 
-@click.command()
+
+@click.command(context_settings={"ignore_unknown_options": True})
 @common
 @click.argument("file")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--param",
     "params",
@@ -53,18 +57,26 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, file_okay=False),
     help="Save the files that it leaves.",
 )
-def run(project: Project, file: str, artefacts: Path | None, language: str, **options: Any) -> int:
+def run(
+    project: Project, file: str, words: tuple[str, ...], artefacts: Path | None, language: str, **options: Any
+) -> int:
     """Run the program FILE (- is standard input) in a sandbox, where it can import the servers as modules. Python, or
     TypeScript and JavaScript where an executor runs these.
+
+    A Python program that reads `sys.argv`, as argparse does, gets the WORDS behind FILE that are no options of ours,
+    and all behind `--`.
 
     Ends with 0 if it succeeded, 1 if it failed, 2 if the configuration is wrong, 3 if policy, a guard or a limit
     stopped it, 4 if it waits: `doorward runs resume` lets it go on.
     """
-    from doorward.programs.languages import named, of_file
+    from doorward.programs.languages import is_script, named, of_file
 
     made(artefacts)
-    language = named(language) or of_file(file)
-    return anyio.run(partial(_run, project, _read(file), artefacts, language=language, **options))
+    language, code = named(language) or of_file(file), _read(file)
+    if words and (is_script(language) or not _READS_WORDS.search(code)):
+        what = "No such option" if words[0].startswith("-") else "Unexpected argument"
+        raise click.UsageError(f"{what}: {words[0]}. (Only a Python program that reads `sys.argv` gets such words.)")
+    return anyio.run(partial(_run, project, code, artefacts, argv=words, language=language, **options))
 
 
 async def _run(
@@ -78,6 +90,7 @@ async def _run(
     language: str,
     plan: bool,
     sampling: bool | None,
+    argv: tuple[str, ...],
 ) -> int:
     loaded = project.load()
     limits = loaded.config.limits
@@ -88,7 +101,14 @@ async def _run(
         values = _values(code, params, language or gate.languages.default)
         mode, may_call = "plan" if plan else "run", functions or None
         outcome = await gate.execute(
-            code, params=values, functions=may_call, timeout=timeout, language=language, mode=mode, sampling=sampling
+            code,
+            params=values,
+            functions=may_call,
+            timeout=timeout,
+            language=language,
+            mode=mode,
+            sampling=sampling,
+            argv=argv,
         )
         outcome = replace(outcome, notes=(*outcome.notes, *saved(gate, outcome.artefacts, folder)))
     return tell(project, outcome)

@@ -3,13 +3,15 @@
 This is the only table of such names: executors get from `Door.aliases` what a program needs, and know none themselves.
 
 `from github.functions import f`; `mcp_servers["github"].f()`, `mcp_github.f()`, `from mcp.servers.github import f`;
-`from mcp import runtime`; `call_mcp_tool("mcp__github__f", {…})`. Our own way is `import github`.
+`from mcp import runtime`; `call_mcp_tool("mcp__github__f", {…})`; `from runtime.mcp_client import call_mcp_tool`,
+`from servers.github.f import f`; `llm.ask(…)` without an import. Our own way is `import github`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from doorward.model.executors import Aliases
 
@@ -22,7 +24,20 @@ PREDEFINED_NAMES = (
 )  # fmt: skip
 """Helpers that such programs use without an import."""
 
-_MENTIONED = re.compile(rf"\b(?:mcp(?:_\w+)?|functions|{'|'.join(PREDEFINED_NAMES)})\b")
+MODELS = "llm"
+"""The server of language models, which such programs ask without an import."""
+
+NO_MODEL = f'No language model is configured: the operator adds a server `{MODELS}` of `source = "llm"`.'
+
+ASKS_MODEL = re.compile(rf"(?<![.\w]){MODELS}\s*\.\s*(?:ask|think)\b")
+
+_MENTIONED = re.compile(
+    r"\b(?:mcp(?:_\w+)?|functions|runtime(?=\.mcp_client\b)|(?<=from )servers|(?<=import )servers|"
+    rf"{'|'.join(PREDEFINED_NAMES)})\b"
+)
+_IMPORTS_MODEL = re.compile(rf"\bimport\b[^\n]*\b{MODELS}\b")
+_WRAPPER = re.compile(r"\b(?:from|import)\s+servers\.(\w+)\.(\w+)")
+"""A module of one tool: `from servers.github.create_issue import create_issue`."""
 
 
 def aliases(
@@ -31,6 +46,8 @@ def aliases(
     """The aliases that a program needs, or all (`everything`). `servers` are the configured names by module name;
     `has(server, name)` says whether that server has a function of this name. A server's own name is never replaced."""
     words = set(_MENTIONED.findall(code))
+    if MODELS in servers and ASKS_MODEL.search(code) and not _IMPORTS_MODEL.search(code):
+        words.add(MODELS)
     if not words and not everything:
         return Aliases()
     modules = {RUNTIME: RUNTIME} | {f"mcp_{name}": module for module in servers for name in (module.lower(), module)}
@@ -38,11 +55,17 @@ def aliases(
         modules |= {"mcp": "", "mcp.runtime": RUNTIME, "mcp.servers": ""} | {
             f"mcp.servers.{module}": module for module in servers
         }
+    if ("runtime" in words or everything) and "runtime" not in servers:
+        modules |= {"runtime": "", "runtime.mcp_client": RUNTIME}
+    if ("servers" in words or everything) and "servers" not in servers:
+        modules |= {"servers": ""} | {f"servers.{module}": module for module in servers}
+        modules |= {f"servers.{module}.{name}": module for module, name in _WRAPPER.findall(code) if module in servers}
     if "functions" in words or everything:
         asked = [module for module in servers if everything or module in code]
         modules |= {f"{module}.functions": module for module in asked if not has(module, "functions")}
     modules = {name: module for name, module in modules.items() if name not in servers and name != "mcp_servers"}
-    there: dict[str, Iterable[str]] = {name: [f"import {name}"] for name in modules if name.startswith("mcp_")}
+    there: dict[str, Iterable[str]] = {MODELS: [f"import {MODELS}"]}
+    there |= {name: [f"import {name}"] for name in modules if name.startswith("mcp_")}
     there |= {name: [f"from {RUNTIME} import {name}"] for name in PREDEFINED_NAMES} | {"mcp_servers": _all(servers)}
     return Aliases(modules, "".join(_unless_there(name, there[name]) for name in sorted(words & there.keys())))
 
@@ -50,8 +73,16 @@ def aliases(
 def server_meant(name: str) -> str:
     """The server in a name such as `mcp.servers.github`, `github.functions` or `mcp_github`; else the first part of the
     name."""
-    found = re.fullmatch(r"mcp\.servers\.(\w+).*|mcp_(\w+)|(\w+).*", name)
+    found = re.fullmatch(r"(?:mcp\.)?servers\.(\w+).*|mcp_(\w+)|(?:.*/)?(\w+).*", name)
     return next(filter(None, found.groups()), "") if found else name
+
+
+def function_names(asked: Iterable[str | Mapping[str, Any]]) -> list[str]:
+    """Names of functions, some perhaps written `{"server_name": "github", "function_name": "create_issue"}`."""
+    parts = ("server_name", "function_name")
+    return [
+        ".".join(str(one[part]) for part in parts if part in one) if isinstance(one, Mapping) else one for one in asked
+    ]
 
 
 def _all(servers: Mapping[str, str]) -> Iterable[str]:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 Form = Callable[[Function], dict[str, Any]]
 
+_SELF = "code_executor"
+"""The name by which examples of another system call the system itself."""
+
 MAX_LISTED = 500
 """Functions that one answer lists."""
 
@@ -54,7 +57,9 @@ class Runtime:
     # Servers and tools as records
 
     async def _discovered(self, run: HelperContext, detailed: bool = False) -> Any:
-        configured = self._servers.usable_by(run.program.principal)
+        """All that are configured, broken ones too: calls of these say what is wrong."""
+        configured = {**self._servers.usable_by(run.program.principal)}
+        configured |= {module_name(name): name for name in self._servers.wrong(run.program.principal)}
         if not detailed:
             return list(configured.values())
         listed = await self._discovery.servers(run.program.principal, within=run.program.functions)
@@ -121,7 +126,12 @@ class Runtime:
     async def _call_mcp_tool(
         self, run: HelperContext, name: str, arguments: Mapping[str, Any] | None = None, **more: Any
     ) -> Any:
-        return await call(run, self._qualified(run, name), {**(arguments or {}), **more})
+        if (function := self._qualified(run, name)).partition(".")[0] == _SELF:
+            raise UnknownName(
+                f"{name[:100]} is no function of a server, but what runs programs here",
+                hint="Give its `code` to execute_code, in its language; `functions` there are its `allowedTools`.",
+            )
+        return await call(run, function, {**(arguments or {}), **more})
 
     def _qualified(self, run: HelperContext, name: str) -> str:
         """`mcp__server__tool` or `server__tool` as `server.tool`; both parts may hold two underscores themselves."""
@@ -131,6 +141,8 @@ class Runtime:
         plain = module_name(bare)
         known = [module for module in self._servers.names(run.program.principal) if plain.startswith(f"{module}__")]
         length = max(map(len, known)) if known else bare.index("__")
+        if not known and plain[:length] == _SELF:
+            return f"{_SELF}.{bare[length + 2 :]}"
         return f"{self._discovery.module(bare[:length], run.program.principal)}.{bare[length + 2 :]}"
 
     # Functions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,6 +30,7 @@ class Given:
     began: float = 0.0
     plan: bool = False
     at_once: bool = False
+    argv: Sequence[str] = ()
 
     @classmethod
     def of(cls, program: Program, keep: float) -> Given:
@@ -39,6 +40,7 @@ class Given:
             *(program.run, program.principal, program.code, program.language, program.params, program.functions),
             *(program.description, program.limits.timeout, now, now + keep, program.seed.hex(), program.began),
             program.plan,
+            argv=program.argv,
         )
 
     def program(self, limits: Limits) -> Program:
@@ -48,7 +50,7 @@ class Given:
             code=self.code, params=self.params, description=self.description, functions=self.functions,
             principal=self.principal, limits=limits, run=self.run, deadline=time.monotonic() + limits.timeout,
             language=self.language, seed=bytes.fromhex(self.seed), began=self.began,
-            plan=self.plan,
+            plan=self.plan, argv=tuple(self.argv),
         )  # fmt: skip
 
     @classmethod

@@ -251,7 +251,7 @@ class FileRuns:
 
     def _equal(self, given: Given) -> str:
         """How the names of the files of equal programs of a principal begin."""
-        program = digest(given.code, given.language, given.params)
+        program = digest(given.code, given.language, given.params, *given.argv)
         return f"{_whose(given.principal)}-{self._sealing.box('programs').keyed(program)[:12]}"
 
     def _paths(self, principal: str | None) -> list[Path]:

@@ -16,6 +16,16 @@ if TYPE_CHECKING:
     from doorward.model.interaction import Client
 
 
+TextRule = Callable[[Any, str, bool], bool]
+"""Says of an answer whether a program gets the text in place of the value: by the value, the only text beside it or
+that it was read from, and whether the function declares its result."""
+
+
+def if_repeated(value: Any, text: str, declared: bool) -> bool:
+    """The rule of our own style: the text, where an object that nothing declares only repeats it."""
+    return not declared and isinstance(value, Mapping) and len(value) == 1 and text in value.values()
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call from a sandbox (or from the command line) on its way to a source. `deadline` is a time on the run's
@@ -28,7 +38,8 @@ class Call:
     what the run has used of this server, and `details` what observers are told of this call besides: names, digests and
     counts, never contents. A source adds to both. `trace` is the W3C context of a call that is followed (`traceparent`,
     `tracestate`): HTTP requests get their own, a source of another kind hands this one on. `place` is which call of the
-    run it is; a run that is resumed makes it at the same place."""
+    run it is; a run that is resumed makes it at the same place. `wants_text`: a program that was
+    written for another system may want the texts of answers."""
 
     function: Function
     arguments: Mapping[str, Any]
@@ -47,6 +58,7 @@ class Call:
     details: dict[str, str | float] = field(default_factory=dict, repr=False, compare=False)
     trace: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
     place: int = field(default=0, repr=False, compare=False)
+    wants_text: TextRule = field(default=if_repeated, repr=False, compare=False)
     _sealed: Call | None = field(default=None, init=False, repr=False, compare=False)
 
     @property

@@ -50,9 +50,9 @@ class Aliases:
     """The names of other systems that one program uses.
 
     `modules` are import names, dotted ones too, each with the server that it means (as `Door.members` knows it; empty
-    for a package that only holds others). `before` is code that defines the names which a program uses without
-    importing them; names that the program defines itself are left alone. For Python it runs in the program's scope; for
-    TypeScript and JavaScript it is a module of its own, which is evaluated first.
+    for a package that only holds others: those of a script's are `package/name`). `before` is code that defines the
+    names which a program uses without importing them; names that the program defines itself are left alone. For Python
+    it runs in the program's scope; for TypeScript and JavaScript it is a module of its own, which is evaluated first.
     """
 
     modules: Mapping[str, str] = field(default_factory=dict)

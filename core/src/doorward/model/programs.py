@@ -21,7 +21,7 @@ class Program:
     session may have left names. `plan`: its writes are withheld, and answered with `Planned`.
     `seed` and `began` (seconds since the epoch) are drawn when the run is admitted: from
     the seed an executor makes all random numbers of the program, so that the run can be repeated. `cached`: it was kept
-    before, and is run once more.
+    before, and is run once more. `argv` are the words behind the program's name, as a script has them in `sys.argv`.
     """
 
     code: str
@@ -38,6 +38,7 @@ class Program:
     seed: bytes = field(default=b"", repr=False)
     began: float = 0.0
     cached: bool = False
+    argv: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -76,14 +76,14 @@ class LastAnswers:
                 return self._shapes()
             case "AttributeError" if match := _ATTRIBUTE_ERROR.search(error.message):
                 kind, name = match[1], match[2] or match[3]
-                if name in _RESPONSE_ATTRIBUTES and kind in _PLAIN_TYPES:
+                if name in _RESPONSE_ATTRIBUTES and kind in _PLAIN_TYPES and not self._have(name):
                     return f"An answer is its value, not a response: leave out `.{name}`. {self._shapes()}"
                 if kind in (None, "dict"):
                     advice = f'Answers are plain dictionaries here: write value["{name}"]. ' if kind else ""
                     return advice + self._of_key(name)
                 return self._of_kind(kind)
             case "TypeError" if _JSON_LOADS_ERROR.search(error.message):
-                return f"Answers are values already: leave out `json.loads`. {self._shapes()}"
+                return self._text_within() or f"Answers are values already: leave out `json.loads`. {self._shapes()}"
             case "TypeError" if _TEXT_INDEX_ERROR.search(error.message):
                 return self._of_kind("str")
             case "TypeError" if _LIST_INDEX_ERROR.search(error.message):
@@ -109,14 +109,38 @@ class LastAnswers:
 
     def _of_kind(self, kind: str) -> str:
         if kind == "str":
-            for function, answer in reversed(self._last.items()):
-                texts = ((place, part) for place, part in _parts(answer) if isinstance(part, str) and may_hold(part))
-                for place, part in islice(texts, _MAX_TEXTS):
-                    if what := holds(part):
-                        return f"{function} answered {as_text(what)}" + (f", at {place}" if place else "")
+            if told := self._text_within():
+                return told
             looped = any(isinstance(answer, dict) for answer in self._last.values())
             return ("A loop over a dictionary gives its keys. " if looped else "") + self._shapes(dict)
         return self._shapes({"list": list}.get(kind, object))
+
+    def _text_within(self) -> str:
+        """Which answer holds a text that holds JSON, and where; "" if none does."""
+        for function, answer in reversed(self._last.items()):
+            texts = ((place, part) for place, part in _parts(answer) if isinstance(part, str) and may_hold(part))
+            for place, part in islice(texts, _MAX_TEXTS):
+                if what := holds(part):
+                    return f"{function} answered {as_text(what)}" + (f", at {place}" if place else "")
+        return ""
+
+    def _have(self, key: str) -> bool:
+        """Whether one of the answers has this field."""
+        return any(isinstance(answer, dict) and key in answer for answer in self._last.values())
+
+    def looped(self, arguments: Iterable[Any]) -> str:
+        """A hint for a call that failed, if one of its arguments is what a loop over an answer begins with where that
+        is no list."""
+        for value in arguments:
+            for function, answer in reversed(self._last.items()):
+                if not isinstance(value, str) or not value or not answer:
+                    continue
+                if isinstance(answer, str) and len(answer) > 1 and value == answer[0]:
+                    lines = "; its lines are `.splitlines()`" if "\n" in answer else ""
+                    return f"A loop over a text gives its characters. {function} answered a text{lines}."
+                if isinstance(answer, dict) and value == next(iter(answer)):
+                    return f"A loop over a dictionary gives its keys. {told(function, answer)}."
+        return ""
 
     def _of_key(self, key: str | int) -> str:
         """Where the key is found; if nowhere, the nearest key and the shape of the last answer."""

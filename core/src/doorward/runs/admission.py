@@ -104,6 +104,7 @@ class Admission:
         language: str = PYTHON,
         cached: bool = False,
         plan: bool = False,
+        argv: Sequence[str] = (),
     ) -> Program:
         """A program whose time begins now. Raises: InvalidArguments."""
         if timeout is not None and not 0 < timeout <= self._limits.max_timeout:
@@ -131,6 +132,7 @@ class Admission:
             seed=secrets.token_bytes(32),
             began=time.time(),
             cached=cached,
+            argv=tuple(argv),
         )
 
     def refused(self, error: DoorwardError, code: str, principal: str, language: str = "") -> Outcome:

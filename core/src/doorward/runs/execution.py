@@ -79,6 +79,7 @@ class Execution:
         client: Client | None,
         language: str,
         mode: str,
+        argv: Sequence[str] = (),
     ) -> Outcome:
         """See `Gateway.execute`."""
         try:
@@ -99,6 +100,7 @@ class Execution:
                 language=language,
                 session_id=session_id,
                 plan=self._journals.planning(mode, session_id),
+                argv=argv,
             )
             session = await self._sessions.get(session_id, principal, language) if session_id else None
         except DoorwardError as error:
@@ -215,7 +217,7 @@ class Execution:
         if session is not None:
             await self._sessions.leave(session)
             outcome = replace(outcome, session_id="" if session.dead else session.id)
-        elif outcome.ok and known is not None and not program.plan:
+        elif outcome.ok and known is not None and not program.plan and not program.argv:
             outcome = await self._kept.keep(program, known, outcome)
             if outcome.next and journal is not None and journal.changes is not None:
                 outcome = replace(outcome, next=f"{outcome.next}  # writes at once, without a plan")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from doorward.calls.artefacts import PREFIX
-from doorward.compat.aliases import server_meant
+from doorward.compat.aliases import MODELS, NO_MODEL, server_meant
 from doorward.config.config import module_name
 from doorward.data.near_names import nearest
 from doorward.model.names import qualified
@@ -137,6 +137,8 @@ def _hint(error: Failure, run: RunContext) -> str | None:
         server, _, name = qualified(match[1]).partition(".")
         if name in (run.members(server) or ()):
             return f"Write `from {server} import {name}` and call it so."
+        if match[1] == MODELS:
+            return NO_MODEL
         return no_server(match[1], run) if match[1].startswith("mcp_") else None
     if error.type == "KeyError" and error.frames and "mcp_servers" in error.frames[-1].source:
         return no_server("mcp_" + module_name(text.strip("'")), run)

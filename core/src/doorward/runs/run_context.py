@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.arguments.binding import MAX_ARGUMENT_PARTS
 from doorward.calls.repeated_calls import RepeatedCalls
+from doorward.compat.texts import text_rule
 from doorward.data.json_writing import exceeds
 from doorward.data.offload import is_large
-from doorward.model.calls import File, Reply
+from doorward.model.calls import File, Reply, TextRule
 from doorward.model.clock import Clock
 from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded
 from doorward.model.outcomes import Artefact
@@ -70,6 +71,7 @@ class RunContext(RunJournal):
         "_repeated",
         "_session",
         "_slots",
+        "_wants_text",
     )  # fmt: skip
 
     def __init__(
@@ -97,6 +99,7 @@ class RunContext(RunJournal):
         self._announced = False
         self._executor = ""
         self._made = 0
+        self._wants_text = text_rule(program.code)
         self._interrupted_call = ""
         self._failures: dict[str, DoorwardError] = {}
         self._answers = LastAnswers()
@@ -122,6 +125,11 @@ class RunContext(RunJournal):
     def changes(self) -> Changes | None:
         """See `CallContext.changes`."""
         return self._changes
+
+    @property
+    def wants_text(self) -> TextRule:
+        """See `Call.wants_text`."""
+        return self._wants_text
 
     # Its calls
 
@@ -161,6 +169,7 @@ class RunContext(RunJournal):
                         self, function, args, kwargs, make, more=(link, headers), large=large
                     )
         except DoorwardError as error:
+            error.hint = error.hint or self._answers.looped([*args, *kwargs.values()]) or None
             if len(self._failures) < MAX_FAILURES:
                 self._failures[error.message] = error
             raise

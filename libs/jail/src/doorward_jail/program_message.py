@@ -37,6 +37,7 @@ def program_message(program: Program, door: Door) -> tuple[dict[str, Any], bytes
         "awaited": sorted(_awaited(code)),
         "sets_result": sets_result(code),
         "inputs": inputs,
+        "argv": program.argv,
         "given": given,
         "mentioned": mentioned,
         "files": files,

@@ -72,6 +72,7 @@ class Door:
         """See `doorward.Door.aliases`."""
         if self.language != "python":
             names = {"calc-1": "calc", "./servers/calc": "calc", "./servers/calc.ts": "calc"}
+            names |= {"./mcp-wrappers": "", "./mcp-wrappers/calc": "calc"}
             before = 'import { callMCPTool } from "doorward.runtime";\nglobalThis.callMCPTool ??= callMCPTool;\n'
             return Aliases(names, before if "callMCPTool" in code else "")
         return aliases(

@@ -73,9 +73,13 @@ async def search_functions(
     return "\n".join(found_lines(found)), found, False
 
 
+_FUNCTIONS = {"minItems": 1, "maxItems": 5, "items": {"type": ["string", "object"]}}
+"""An object is `{"server_name": …, "function_name": …}`, which programs of another system's agents send."""
+
+
 async def get_functions(
     caller: Caller,
-    functions: Annotated[list[str], {"minItems": 1, "maxItems": 5}, '["server.function"]'],
+    functions: Annotated[list[str], _FUNCTIONS, '["server.function"]'],
     language: str = "",
 ) -> Answer:
     cards = await caller.gate.get_functions(functions, principal=caller.principal, language=language)

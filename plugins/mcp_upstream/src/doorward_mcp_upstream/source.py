@@ -29,6 +29,9 @@ from doorward_mcp_upstream.tools.documents import digest
 from doorward_mcp_upstream.tools.text import line, prose
 from doorward_mcp_upstream.upstream import Listing, Upstream
 
+_FORM = 2
+"""Goes up when the same tools become other functions, so that they are compiled again."""
+
 
 class MCP:
     """Functions from an MCP server of any kind: one that is started, or one that is reached by HTTP."""
@@ -85,7 +88,10 @@ class MCP:
         result = await self._upstream.request(
             "tools/call", params, call=call, era=function.data["era"], safe=function.idempotent
         )
-        value = partial(results.of_tool, result, wrapped=function.data.get("wrapped") is True)
+        wrapped, wants_text = function.data.get("wrapped", ""), call.wants_text
+        wrapped = "result" if wrapped is True else wrapped  # compiled when there was no other
+        declared = bool(wrapped) or function.returns is not None
+        value = partial(results.of_tool, result, wrapped=wrapped, declared=declared, wants_text=wants_text)
         return await aside(value, results.weight(result))
 
     @staticmethod
@@ -146,6 +152,5 @@ class MCP:
 def _fingerprint(listing: Listing) -> str:
     hashes = [functions.fingerprint(tool) for tool in listing.tools]
     texts = [[tool.get(key) for key in ("name", "title", "description")] for tool in listing.tools]
-    return digest(
-        [hashes, texts, len(listing.skipped), listing.era, listing.instructions, listing.server, listing.capabilities]
-    )
+    about = [listing.era, listing.instructions, listing.server, listing.capabilities]
+    return digest([_FORM, hashes, texts, len(listing.skipped), *about])

@@ -6,10 +6,11 @@ import asyncio
 import re
 import signal
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from doorward import Aliases, Door, Program, bind
+from doorward import Aliases, Door, Program, bind, python_name
 from doorward_jail import Speech
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class DenoSpeech(Speech):
         text = work() if len(code) < _SHORT_CHARACTERS else await asyncio.to_thread(work)
         aliases = door.aliases(code)
         others = program_text.read(aliases.before)
-        imports = [*others.imports, *text.imports]
+        imports = [*others.imports, *(one for each in text.imports for one in _parts(each, aliases))]
         taken = [name for each in imports for _, name in each.names]
         constants = [f"const {name} = {OURS}.bound[{at}];" for at, name in enumerate(taken)]
         theirs = sum(len(each.names) for each in others.imports)
@@ -63,6 +64,17 @@ class DenoSpeech(Speech):
         return code in _CRASHES and _OUT_OF_MEMORY.search(last) is not None
 
 
+def _parts(one: Import, aliases: Aliases) -> list[Import]:
+    """An import from a package that only holds servers, as imports of these; any other as it is."""
+    if aliases.modules.get(one.module) != "":
+        return [one]
+    return [
+        replace(one, module=f"{one.module}/{name}", names=((None, local),))
+        for name, local in one.names
+        if name not in (None, "default")
+    ]
+
+
 def _server(name: str, aliases: Aliases, door: Door) -> str:
     """The server that an import means; empty if there is none."""
     meant = (aliases.modules.get(name, name), re.sub(r"\W", "_", name))
@@ -82,6 +94,6 @@ def _told(one: Import, server: str, door: Door) -> dict[str, Any]:
 
 
 def _is_there(name: str, members: Sequence[str]) -> bool:
-    """Whether a module has a name. Names of types, which begin with a capital letter, are taken as there: they may be
-    imported like values, and are none."""
-    return name in members or name[:1].isupper()
+    """Whether a module has a name, perhaps with its words joined otherwise. Names of types, which begin with a capital
+    letter, are taken as there: they may be imported like values, and are none."""
+    return name in members or name[:1].isupper() or python_name(name) in members

@@ -57,7 +57,7 @@ def {GET}(value: Any, name: str, *default: Any) -> Any:
         return {OURS}names[str(value)]
     if isinstance(value, {OURS}ApiError):
         return {OURS}error(str(value))[name]
-    if isinstance(value, dict) and "headers" in value and name in value:
+    if isinstance(value, dict) and name in value:
         return value[name]
     return getattr(value, name, *default)  # type: ignore
 def {HAS}(value: Any, name: str) -> bool:

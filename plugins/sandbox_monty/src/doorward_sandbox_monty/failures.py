@@ -62,11 +62,7 @@ def result_of(error: monty.MontyError, code: str, limits: Limits, *, made: bool)
                 hint="Nothing has run. Mend the types first.",
             )
         )
-    frames = (
-        [f for f in error.traceback() if not (f.function_name or "").startswith(api_errors.OURS)]
-        if hasattr(error, "traceback")
-        else []
-    )
+    frames = _of_program(error.traceback()) if hasattr(error, "traceback") else []
     line = frames[-1].line if frames else None
     name = api_errors.named(inner, code)
     message = (
@@ -92,3 +88,9 @@ def result_of(error: monty.MontyError, code: str, limits: Limits, *, made: bool)
         )
     shown = tuple(Frame(f.line, getattr(f, "function_name", "") or "<module>") for f in frames[-20:])
     return ProgramResult(error=Failure("program", name, message, line, shown, hint=lacks.instead if lacks else None))
+
+
+def _of_program(frames: list[monty.Frame]) -> list[monty.Frame]:
+    """The frames of a program: the first is one, and those of our preludes are in other texts."""
+    file = frames[0].filename if frames else ""
+    return [f for f in frames if f.filename == file and not (f.function_name or "").startswith(api_errors.OURS)]

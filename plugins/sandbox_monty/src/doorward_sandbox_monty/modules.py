@@ -43,6 +43,11 @@ class Modules(Mapping[str, Any]):
         self._aliases = aliases.modules
         return aliases.before
 
+    @property
+    def has_aliases(self) -> bool:
+        """Whether the program uses names of other systems; a session might."""
+        return bool(self._aliases)
+
     def mentioned(self, module: str) -> list[str]:
         """The names of a module that the program mentions; none if the module is not ours."""
         members = self._door.members(self._aliases.get(module, module)) if self._door else None

@@ -13,6 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from doorward_sandbox_monty import command_words
 from doorward_sandbox_monty.api_errors import (
     CLASS,
     CLASSES,
@@ -46,14 +47,18 @@ _OF_ALL = (DOC, CLASS, NAME)
 _OF_DOORWARD = (*CLASSES, "server")
 """Names in `doorward` that stand for names in `PRELUDE`."""
 
+_FIELD = f"{OURS}field_"
+"""The prefix of names that hold the names of fields: an f-string before Python 3.12 has no room for a text."""
+
 Edit = tuple[int, int, bytes]
 Members = Callable[[str], Sequence[str]]
 
 
-def rewritten(code: str, members: Members) -> str:
+def rewritten(code: str, members: Members, *, attributes: bool = False) -> str:
     """The program in a form that Monty can run; the same text if nothing has to change. `members` returns the names
-    that the program mentions of one of our modules."""
-    if not _MENTIONED.search(code):
+    that the program mentions of one of our modules. `attributes`: it may read fields of answers as attributes, as
+    programs of other systems do."""
+    if not attributes and not _MENTIONED.search(code) and not command_words.MENTIONED.search(code):
         return code
     try:
         tree = ast.parse(code)
@@ -62,9 +67,20 @@ def rewritten(code: str, members: Members) -> str:
     text = code.encode()
     places = Places(text)
     fields = (*FIELDS, *OF_REPLIES) if _REPLY.search(code) else FIELDS
-    for start, end, new in sorted(_edits(tree, places, members, fields), reverse=True):
+    read = _fields_of_answers(tree) if attributes else set()
+    edits = [*_edits(tree, places, members, fields, read)]
+    if command_words.MENTIONED.search(code):
+        for node, text_ in command_words.replacements(tree, code):
+            start, end = places.of(node)
+            edits.append((start, end, text_.encode() + _lines(text[start:end])))
+    for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
     return text.decode()
+
+
+def fields_read(code: str) -> str:
+    """Code that names the fields of answers which a rewritten program reads."""
+    return "\n".join(f'{_FIELD}{name} = "{name}"' for name in sorted(set(re.findall(rf"\b{_FIELD}(\w+)", code))))
 
 
 def needed(code: str) -> bool:
@@ -87,7 +103,7 @@ class Places:
         return self._starts[node.lineno - 1] + node.col_offset, self._starts[node.end_lineno - 1] + node.end_col_offset
 
 
-def _edits(tree: ast.Module, places: Places, members: Members, fields: Sequence[str]) -> Iterator[Edit]:
+def _edits(tree: ast.Module, places: Places, members: Members, fields: Sequence[str], read: set[int]) -> Iterator[Edit]:
     imported = [alias for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
     modules = {"doorward", *(alias.asname for alias in imported if alias.name == "doorward" and alias.asname)}
     others = {alias.asname or alias.name for alias in imported}
@@ -98,7 +114,7 @@ def _edits(tree: ast.Module, places: Places, members: Members, fields: Sequence[
         node = todo.pop()
         match node:
             case ast.JoinedStr() if sys.version_info < (3, 12):
-                yield from _in_text(node, modules, others, places, fields)
+                yield from _in_text(node, modules, others, places, fields, read)
                 continue
             case ast.ImportFrom(module=str(module), level=0, names=[ast.alias(name="*") as star]) if names := members(
                 module
@@ -118,6 +134,8 @@ def _edits(tree: ast.Module, places: Places, members: Members, fields: Sequence[
                 pass  # a function of that name
             case ast.Attribute(attr=attr, ctx=ast.Load()) if attr in (*fields, *_OF_ALL):
                 yield from _read(node, places)
+            case ast.Attribute() if id(node) in read:
+                yield from _read(node, places, _FIELD)
             case ast.Expr(value=ast.Call(func=function, args=args)) if _ends(function, own):
                 start, end = places.of(function)
                 found = _OPENS.match(places.text, end)
@@ -153,6 +171,30 @@ def _edits(tree: ast.Module, places: Places, members: Members, fields: Sequence[
         todo += ast.iter_child_nodes(node)
 
 
+def _fields_of_answers(tree: ast.Module) -> set[int]:
+    """The ids of nodes that may read a field of an answer: attributes that are not called, and not of what is
+    imported."""
+    nodes = [*ast.walk(tree)]
+    imports = (alias for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom)) for alias in node.names)
+    imported = {alias.asname or alias.name.partition(".")[0] for alias in imports}
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    return {
+        id(node)
+        for node in nodes
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Load)
+        and id(node) not in called
+        and not (isinstance(root := _root(node), ast.Name) and (root.id in imported or root.id.startswith("mcp_")))
+    }
+
+
+def _root(node: ast.expr) -> ast.expr:
+    """What the first of a row of attributes is read of."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node
+
+
 def _ends(function: ast.expr, own: set[str]) -> bool:
     """Whether a call of this ends the program."""
     match function:
@@ -181,12 +223,12 @@ def _iterated(node: ast.GeneratorExp, places: Places, within: int = -1) -> Itera
         yield end, end, b")"
 
 
-def _read(node: ast.Attribute, places: Places) -> Iterator[Edit]:
+def _read(node: ast.Attribute, places: Places, prefix: str = OURS) -> Iterator[Edit]:
     """Turn `X.status` into a call with X and the name, on the same lines."""
     (start, end), behind = places.of(node), places.of(node.value)[1]
     if match := _READ.fullmatch(places.text[behind:end]):
         yield start, start, f"{GET}(".encode()
-        yield behind, end, match[1] + f", {OURS}{node.attr}".encode() + match[2] + b")"
+        yield behind, end, match[1] + f", {prefix}{node.attr}".encode() + match[2] + b")"
 
 
 def _plain_loop(text: bytes, target: int) -> Iterator[Edit]:
@@ -196,7 +238,7 @@ def _plain_loop(text: bytes, target: int) -> Iterator[Edit]:
 
 
 def _in_text(
-    node: ast.JoinedStr, modules: set[str], others: set[str], places: Places, fields: Sequence[str]
+    node: ast.JoinedStr, modules: set[str], others: set[str], places: Places, fields: Sequence[str], read: set[int]
 ) -> Iterator[Edit]:
     """Attributes read within an f-string: Python before 3.12 does not know the positions of such nodes. They are found
     by their text, unless the literal part of the string contains it too."""
@@ -212,6 +254,13 @@ def _in_text(
             ):
                 written = rf"type\(\s*{name}\s*\)" if isinstance(kind, ast.Call) else rf"{name}\.{CLASS}"
                 wanted[rf"{written}\.{NAME}", f"{GET}(type({name}), {OURS}{NAME})"] += 1
+            case ast.Attribute(attr=attr) as field if (
+                id(field) in read and attr not in (*fields, *_OF_ALL) and isinstance(_root(field), ast.Name)
+            ):
+                names, new = ast.unparse(field), ""
+                for name in names.split("."):
+                    new = f"{GET}({new}, {_FIELD}{name})" if new else name
+                wanted[re.escape(names), new] += 1
             case ast.Attribute(value=ast.Name(id=name), attr=attr, ctx=ast.Load()):
                 if attr in (*fields, *_OF_ALL) and (name not in others or attr == DOC):
                     # Python before 3.12 allows no quotes there.
@@ -220,7 +269,7 @@ def _in_text(
                     wanted[rf"{name}\.{attr}", f"{OURS}{attr}"] += 1
             case other:
                 todo += ast.iter_child_nodes(other)
-    for (read, new), count in wanted.items():
-        found = list(re.finditer(rf"(?<![\w.]){read}(?!\w|\s*=[^=])".encode(), places.text[start:end]))
+    for (written, new), count in wanted.items():
+        found = list(re.finditer(rf"(?<![\w.]){written}(?!\w|\s*=[^=])".encode(), places.text[start:end]))
         if len(found) == count:
             yield from ((start + m.start(), start + m.end(), new.encode()) for m in found)

@@ -15,7 +15,7 @@ import anyio
 import pydantic_monty as monty
 from doorward import Door, DoorwardError, Program, ProgramResult, SandboxDied, awaited, bind, sets_result
 
-from doorward_sandbox_monty import api_errors, failures, files, rewriting
+from doorward_sandbox_monty import api_errors, command_words, failures, files, rewriting
 from doorward_sandbox_monty.calls import Calls
 from doorward_sandbox_monty.modules import stand_in
 from doorward_sandbox_monty.plans import PlanStopped, Unread, sent
@@ -80,7 +80,7 @@ class MontySandbox:
         code, inputs = bind(program.code, program.params)
         modules = self._worker.modules
         before = modules.begin(door, code)
-        code = rewriting.rewritten(code, modules.mentioned)
+        code = rewriting.rewritten(code, modules.mentioned, attributes=modules.has_aliases)
         self._repeats = Repeats(program.seed, () if self._keeps else door.times())
         calls = self._calls = Calls(door, self._awaited, self._repeats)
         self._left_to_ask = math.inf if self._keeps else program.limits.questions
@@ -89,8 +89,8 @@ class MontySandbox:
             if rewriting.needed(code) and not self._worker.prepared:
                 await self._drive(api_errors.PRELUDE, {}, calls)
                 self._worker.prepared = True
-            if before:
-                await self._drive(before, {}, calls)
+            for text in filter(None, (before, rewriting.fields_read(code), command_words.prelude(code, program.argv))):
+                await self._drive(text, {}, calls)
             file = f"<python-input-{self._fed}>"
             self._awaited[file] = _awaited(code)
             calls.unread = Unread.of(code, file) if program.plan else None

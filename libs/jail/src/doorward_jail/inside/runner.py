@@ -84,6 +84,7 @@ class Runner:
                 catalog.put(file, files[:size])
                 files = files[size:]
             self._catalog.begin(program["mentioned"], program["aliases"])
+            sys.argv[1:] = program["argv"]
             ended = {"value": self._execute(program, name)}
         except BaseException as error:
             ended = {"error": results.failure(error, name)}

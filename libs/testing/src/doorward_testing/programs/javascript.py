@@ -202,6 +202,8 @@ JAVASCRIPT = Suite(
         'import * as calc from "./servers/calc";\nawait calc.add({ a: 1, b: 2 })',
         "import { add } from './servers/calc.ts';\nawait add(1, 2)",
         'import * as calc from "calc-1";\nawait calc.add(1, 2)',
+        "import { calc } from './mcp-wrappers';\nawait calc.add({ a: 1, b: 2 })",
+        "import { calc as c } from './mcp-wrappers';\nawait c.add(1, 2)",
         'await callMCPTool("mcp__calc__add", { a: 1, b: 2 })',
         "const callMCPTool = (name) => name.length;\ncallMCPTool('abc')",
         "function callMCPTool(name) { return name.length; }\ncallMCPTool('abc')",

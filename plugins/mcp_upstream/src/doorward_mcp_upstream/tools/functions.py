@@ -36,6 +36,10 @@ _CHANGES = re.compile(
 _DEPRECATED = re.compile(r"\A\W*(?i:deprecated)\b|\((?i:deprecated)\)|\bDEPRECATED[:.!]")
 """How tools say so in their texts: the protocol has no field for it."""
 
+WRAPPERS = {"result": "", "content": "string", "text": "string"}
+"""Properties that only wrap the value, where they are an output schema's only ones, by the type that they must have:
+frameworks wrap in `result` what is no object, and servers that answer a text repeat it as `content` or `text`."""
+
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint")
 
 
@@ -115,7 +119,7 @@ def _function(server: str, name: str, tool: Mapping[str, Any], schemas: Schemas,
         names=originals,
         open=arguments["additionalProperties"] is False
         and tool["inputSchema"].get("additionalProperties") is not False,
-        data={"tool": id, "era": era, "schema": promise, **({"wrapped": True} if wrapped else {})},
+        data={"tool": id, "era": era, "schema": promise, **({"wrapped": wrapped} if wrapped else {})},
     )
 
 
@@ -137,14 +141,16 @@ def _texts(name: str, tool: Mapping[str, Any], hints: Mapping[str, Any]) -> tupl
     return summary or title, rest
 
 
-def _returns(schema: Any, schemas: Schemas, title: str) -> tuple[dict[str, Any] | None, bool]:
-    """The schema of the value of a call, and whether that value is wrapped:
-    an object with the one property `result`."""
+def _returns(schema: Any, schemas: Schemas, title: str) -> tuple[dict[str, Any] | None, str]:
+    """The schema of the value of a call, and the property that wraps it; "" if there is none."""
     if not isinstance(schema, Mapping):
-        return None, False
+        return None, ""
     converted = schemas.convert(schema, f"{title}_output")
     whole = schemas.meant(converted)
     properties = whole.get("properties", {})
-    if list(properties) == ["result"] and not any(key in whole for key in ("allOf", "anyOf", "additionalProperties")):
-        return properties["result"] or None, True
-    return converted or None, False
+    name = next(iter(properties)) if len(properties) == 1 else ""
+    if name in WRAPPERS and not any(key in whole for key in ("allOf", "anyOf", "additionalProperties")):
+        kind = schemas.meant(properties[name]).get("type") if WRAPPERS[name] else ""
+        if kind == WRAPPERS[name]:
+            return properties[name] or None, name
+    return converted or None, ""

@@ -1,19 +1,22 @@
 """The value that a call gives to a program. One rule, and no guessing:
 
 1. `isError` raises `ToolError`, which quotes the text. 2. `structuredContent` if it is given; without its wrapper where
-the tool's output schema is an object whose only property is `result`. 3. Else each content block is a value: a text
-that is a JSON object or array is that, another text is itself; images, audio and blobs are files; an embedded text is
-its text, read alike; a link is an object with its URI. One block is its value, several are a list, none is `None`.
+the tool's output schema is an object with one property that only wraps the value (`functions.WRAPPERS`); where there is
+no output schema and it only repeats the text, it is that text. 3. Else each content block is a value: a text that is a
+JSON object or array is that, another text is itself; images, audio and blobs are files; an embedded text is its text,
+read alike; a link is an object with its URI. One block is its value, several are a list, none is `None`.
+
+A program that was written for another system may get the text of an answer as it is (`Call.wants_text`).
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from doorward import File, LimitExceeded, ToolError, error_text, quoted, read_json
+from doorward import File, LimitExceeded, ToolError, error_text, if_repeated, quoted, read_json
 
 from doorward_mcp_upstream.tools.text import line, prose
 from doorward_mcp_upstream.tools.values import MAX_VALUES, too_many
@@ -24,24 +27,38 @@ _MAX_ERROR_CHARACTERS = 2**16
 """Characters of a tool's error that are kept. Far more than is shown: the core removes credentials, then cuts."""
 
 
-def of_tool(result: Mapping[str, Any], *, wrapped: bool = False) -> Any:
-    """The value of a result of `tools/call`, as on the wire.
+def of_tool(
+    result: Mapping[str, Any],
+    *,
+    wrapped: str = "",
+    declared: bool = False,
+    wants_text: Callable[[Any, str, bool], bool] = if_repeated,
+) -> Any:
+    """The value of a result of `tools/call`, as on the wire. `declared`: the tool has an output schema, by which the
+    property `wrapped` only wraps the value; `wants_text` is the rule of the call.
 
     Raises: ToolError; LimitExceeded for JSON of too many values.
     """
-    structured = result.get("structuredContent")
     if result.get("isError") is True:
-        said = quoted(texts) if (texts := _texts(result)) else error_text(structured)
+        said = quoted(texts) if (texts := _texts(result)) else error_text(result.get("structuredContent"))
         raise ToolError(f"the tool says: {said}" if said else "it failed")
+    value = _value(result, wrapped)
+    match result.get("content"):
+        case [{"type": "text", "text": str(text)}] if value != text and wants_text(value, text, declared):
+            return text
+    return value
+
+
+def _value(result: Mapping[str, Any], wrapped: str) -> Any:
+    structured, blocks = result.get("structuredContent"), _list(result.get("content"))
     if structured is None:
-        blocks = _list(result.get("content"))
         if len(blocks) > MAX_BLOCKS:
             raise LimitExceeded(
                 f"the answer has {len(blocks)} blocks, more than {MAX_BLOCKS}", hint="Ask for less: pages, filters."
             )
         return _one([of_block(block) for block in blocks])
-    if wrapped and isinstance(structured, Mapping) and list(structured) == ["result"]:
-        return structured["result"]
+    if wrapped and isinstance(structured, Mapping) and list(structured) == [wrapped]:
+        return structured[wrapped]
     return structured
 
 
