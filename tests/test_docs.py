@@ -36,7 +36,7 @@ from doorward.results.outcome_schema import outcome_schema
 from doorward_dist.settings import check_tables
 from doorward_dist.source import read
 from doorward_mcp_server import guides
-from doorward_sandbox_monty.modules import LIBRARY
+from doorward_sandbox_monty.library import LIBRARY
 from doorward_testing import Commands
 from doorward_testing.schemas import closed
 from pydantic import ByteSize
@@ -664,7 +664,7 @@ def test_what_monty_runs_is_what_its_readme_says(tmp_path: Path) -> None:
     """The modules that the README lists can be imported, those that it excludes cannot; so with syntax."""
     readme = rows("plugins/sandbox_monty/README.md", "## What it can run")
     able = re.findall(r"`([\w.]+)`", readme["modules"][0])
-    assert set(LIBRARY.split(", ")) == set(able) - {"os", "sys"}
+    assert set(LIBRARY) == set(able) - {"os", "sys"}
     unable = re.findall(r"`([\w.]+)`", readme["does not run"][0].rpartition("modules such as")[2])
     refused = [
         "def f():\n    yield 1",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from served.conftest import LIMITS, SHELF
 from served.product import Api, Project
 from uv import find_uv_bin
 
+from .peer import ROOT, absent
 from .wheelhouse import OTHERS, PYTHONS, ours, python
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -45,6 +47,27 @@ async def test_one_line_launches_it(index: str, api: Api, tmp_path: Path) -> Non
     project.env |= {"UV_DEFAULT_INDEX": index, "UV_CACHE_DIR": str(tmp_path / "cache"), "UV_PYTHON_DOWNLOADS": "never"}
     line = ["tool", "run", "--from", "doorward[standard]", "doorward", "serve", "--config", str(project.file)]
     async with project.stdio(command=[find_uv_bin(), *line]) as agent:
+        assert await agent.value(READ) == WAS_READ
+
+
+@pytest.mark.parametrize("place", ["{root}/core[standard]", "doorward[standard] @ git+file://{root}#subdirectory=core"])
+async def test_one_line_launches_a_checkout(api: Api, tmp_path: Path, place: str) -> None:
+    """`uvx --from` a checkout, or the URL of a git repository, as the command of a client of MCP: core and its plugins are
+    built of that alone, and programs run. CONTRACT: CLI-09, DEP-04."""
+    if not list(OTHERS.glob("editables-*.whl")):
+        absent("the wheel of editables, with which ours are built")
+    if "git+" in place and not (ROOT / ".git").exists():
+        absent("a git repository of Doorward")
+    project = Project(tmp_path / "project", LIMITS + SHELF.format(url=api.url))
+    project.env |= {
+        "UV_CACHE_DIR": str(tmp_path / "cache"),
+        "UV_PYTHON_DOWNLOADS": "never",
+        "UV_PYTHON": sys.executable,
+    }
+    line = ["tool", "run", "--no-index", "--find-links", str(OTHERS), "--from", place.format(root=ROOT)]
+    async with project.stdio(
+        command=[find_uv_bin(), *line, "doorward", "serve", "--config", str(project.file)]
+    ) as agent:
         assert await agent.value(READ) == WAS_READ
 
 

@@ -3,7 +3,10 @@ over MCP."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -75,21 +78,76 @@ async def test_a_clients_server_is_moved_behind_doorward(project: Project) -> No
 
 
 def test_setup_is_one_command(project: Project) -> None:
-    """`setup` takes the servers over, compiles them and connects the client; a second time it finds all done.
+    """`setup` takes the servers over, compiles them and connects the client; a second time it finds all done, and
+    takes out of the client what Doorward has.
     CONTRACT: CLI-05, CLI-07, SRC-19."""
     project.file.unlink()
+    project.env["DOORWARD_EXECUTOR"] = '["monty"]'  # else executors are tried, as test_executor_choice.py does
     ran = project.run("setup", "--yes", "--connect", "cursor")
     assert ran.returncode == 0, ran
     assert "Wrote 1 server" in ran.stdout
     assert "Greeter-1: 1 function" in ran.stdout
     assert "Cursor is connected" in ran.stdout
-    again = project.run("setup", "--yes")
+    file = project.folder / ".cursor/mcp.json"
+    assert list(json.loads(file.read_text())["mcpServers"]) == ["Greeter 1", "doorward"]
+    again = project.run("setup", "--yes", "--move")
+    assert list(json.loads(file.read_text())["mcpServers"]) == ["doorward"]
     assert (again.returncode, "unchanged" in again.stdout, "Cursor is connected already" in again.stdout) == (
         0,
         True,
         True,
     )
     assert json.loads(project.run("call", "Greeter_1.greet", "name=Bo").stdout) == "hello Bo, tok 16"
+
+
+@pytest.mark.slow
+def test_setup_asks_a_person(project: Project) -> None:
+    """At a terminal, `setup` asks where programs run, for limits, safety and the model, then for servers and clients, and
+    takes the servers that it moved out of the client, whose copy it names; nothing is done that was not answered.
+    CONTRACT: CLI-05, MCP-14."""
+    project.file.unlink()
+    project.env["DOORWARD_EXECUTOR"] = '["nsjail"]'
+    answers = [
+        ("Where do programs run?", "monty"),
+        ("Seconds that a run may take [30.0]", "45"),
+        ("Calls that a run may make [1000]", ""),
+        ("Runs a minute of one client [60]", ""),
+        ("wait for a person's yes?", "destructive"),
+        ("Which language model may programs ask?", "none"),
+        ("Write 1 server to", "y"),
+        ("Connect Cursor", "y"),
+        ("Doorward has Greeter 1: take them out of Cursor", ""),
+    ]
+    said, code = at_a_terminal(project, ["setup"], answers)
+    assert code == 0, said
+    written = tomllib.loads(project.file.read_text())
+    assert (written["executor"], written["limits"]) == (["monty"], {"timeout": 45.0})
+    assert written["policy"]["rules"] == [{"class": ["destructive"], "then": "confirm"}]
+    file = project.folder / ".cursor/mcp.json"
+    assert list(json.loads(file.read_text())["mcpServers"]) == ["doorward"]
+    copies = [each for each in file.parent.iterdir() if each.name.startswith("mcp.json.") and each.name in said]
+    assert any("Greeter 1" in each.read_text() for each in copies)
+    decided = project.run("policy", "test", "Greeter_1.greet").stdout  # for all that is known, it may destroy something
+    assert "confirm" in decided, decided
+
+
+def at_a_terminal(project: Project, words: list[str], answers: list[tuple[str, str]]) -> tuple[str, int]:
+    """A command with a terminal, at which a person waits for each question and answers it: all that it says, and its exit
+    code."""
+    ours, its = os.openpty()
+    with subprocess.Popen(
+        project.command(*words), env=project.environment(), cwd=project.folder, stdin=its, stdout=its, stderr=its
+    ) as process:
+        os.close(its)
+        said, left = "", [*answers]
+        with contextlib.suppress(OSError):  # as Linux says that nobody has the other end any more
+            while part := os.read(ours, 2**16):
+                said += part.decode(errors="replace")
+                if left and left[0][0] in " ".join(said.split()):
+                    os.write(ours, f"{left.pop(0)[1]}\n".encode())
+                    said = "" if left else said
+        os.close(ours)
+        return said, process.wait()
 
 
 @pytest.mark.parametrize("word", ["list", "serve", "compile"])

@@ -103,6 +103,18 @@ result = statistics.mean(item["price"] for item in items)
             }
 
 
+async def test_a_shell_in_one_line(project: Project, engine: Any) -> None:
+    """`shell = true` is all that it takes for the commands of the image, beside the guard that refuses them else.
+    CONTRACT: EXE-20."""
+    text = tomli_w.dumps({"executors": {"docker": engine.settings(pool=1, shell=True)}})
+    project.change('executor = "monty"', 'executor = "docker"', last=f"\n{text}")
+    code = "import os\nresult = os.popen('(echo b; echo a) | sort; pwd').read().split()"
+    async with project.stdio() as agent:
+        assert await agent.value(code) == ["a", "b", "/work"]
+        await agent.call("list_servers")
+        assert ", a shell" in agent.text
+
+
 async def test_what_an_api_complains_of_is_told(docked: Project) -> None:
     """Which field, and why: caught or not, in what a program and its reader are told."""
     async with docked.stdio() as agent:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 
 import anyio
 import pytest
@@ -130,6 +131,28 @@ async def test_no_file_of_the_host_is_there(agent: Agent, shelf: Project) -> Non
             answer = await agent.run(code)
             assert not answer["ok"], answer
             assert "[servers.shelf]" not in json.dumps(answer)
+
+
+@pytest.mark.parametrize("executor", ["monty", "nsjail"])
+async def test_unpickling_and_opening_files(project: Project, executor: str) -> None:
+    """What is unpickled is refused before anything runs. `open` reads and writes files of the sandbox alone, where it has
+    any, never the host's; an operator who wants it refused says so in one line. CONTRACT: SEC-02."""
+    if executor == "nsjail" and sys.platform != "linux":
+        pytest.skip("nsjail needs Linux")
+    project.change('executor = "monty"', f'executor = "{executor}"')
+    files = "open('mine.txt', 'w').write('own')\nopen('mine.txt').read()"
+    async with project.stdio() as agent:
+        for line in ("pickle.loads(b'')", "pickle.load(None)", "marshal.loads(b'')"):
+            error = (await agent.run(f"import pickle, marshal\n{line}"))["error"]
+            assert (error["kind"], error["line"]) == ("guard", 2), line
+        stolen = await agent.run(f"open({str(project.file)!r}).read()")
+        assert not stolen["ok"]
+        assert "servers.shelf" not in json.dumps(stolen)
+        own = await agent.run(files)
+        assert own.get("value") == "own" if executor == "nsjail" else "monty has no files" in own["error"]["message"]
+    project.change(last='\n[hooks.ast]\nrefuse = ["open"]\n')
+    async with project.stdio() as agent:
+        assert (await agent.run(files))["error"]["kind"] == "guard"
 
 
 async def test_what_can_be_done_here_is_told(agent: Agent) -> None:

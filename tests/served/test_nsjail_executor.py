@@ -81,9 +81,32 @@ result = [sh("cut -d' ' -f2 sorted").split(), sh("pwd").strip(), sh("id -u").str
     assert await jailed.value(code) == [["1", "2"], "/work", "1000"]
 
 
+@needs_groups
+@pytest.mark.parametrize("shell", [True, False])
+async def test_a_shell_in_one_line(tmp_path: Path, api: Api, shell: bool) -> None:
+    """`shell = true` is all that it takes for commands, pipes and bash, and an agent is told of it; without it the guard
+    refuses them. CONTRACT: EXE-20."""
+    project = made(tmp_path, api, f"shell = {json.dumps(shell)}")
+    project.change(ALLOWED, "")
+    project.change('executor = "nsjail"', 'executor = ["monty", "nsjail"]')
+    async with project.stdio() as agent:
+        answer = await agent.run(
+            "import os\nresult = os.popen(\"printf 'b 2\\na 1' | sort | awk '{print $2}'; bash -c pwd\").read().split()"
+        )
+        await agent.call("list_servers")
+    if shell:
+        assert (answer.get("value"), answer.get("executor")) == (["1", "2", "/work"], "nsjail"), answer
+        assert "nsjail: Python (CPython, whole standard library), a shell" in agent.text
+    else:
+        assert answer["error"]["kind"] == "guard"
+        assert "`shell = true`" in answer["error"]["hint"]
+        assert "a shell" not in agent.text
+
+
 @pytest.mark.parametrize(
     ("settings", "code", "hint"),
     [
+        ('cgroup = "off"\nshell = true', "import os\nos.fork()", "leave `shell` out"),
         ('cgroup = "off"', "import os\nos.fork()", "A program may start no process here"),
         ('cgroup = "off"', "import subprocess\nsubprocess.run(['ls'])", "A program may start no process here"),
         pytest.param("", "import subprocess\nsubprocess.run(['ls'])", "`[executors.nsjail] paths`", marks=needs_groups),
@@ -239,6 +262,39 @@ async def test_packages(api: Api, tmp_path: Path) -> None:
     assert built.returncode == 0, built.stderr
     async with project.stdio() as agent:
         assert await agent.value("import pandas, shelf\nint(pandas.DataFrame([shelf.get_item(id=3)]).id.sum())") == 3
+
+
+@pytest.mark.slow
+async def test_packages_by_one_command(api: Api, tmp_path: Path) -> None:
+    """The error that misses a package names the command that adds it, under the name by which it is installed, and the
+    operator's one command makes it importable, also one that the guard knows for its use of a network; a list that
+    cannot be installed leaves the configuration as it was. CONTRACT: EXE-17."""
+    project = made(tmp_path, api)
+    project.change(ALLOWED, "")
+    project.change('executor = "nsjail"', 'executor = "monty"')
+    (project.folder / "program.py").write_text("import sklearn")
+
+    def error(*command: str) -> Any:
+        return json.loads(project.run("run", "--json", *command).stdout)["error"]
+
+    assert "`doorward sandbox add nsjail scikit-learn`" in error("program.py")["hint"]
+    (project.folder / "program.py").write_text("import httpx")
+    assert "`doorward sandbox add EXECUTOR httpx`" in error("program.py")["hint"]
+    added = project.run("sandbox", "add", "nsjail", "orjson", "httpx", timeout=300)
+    if "No matching distribution" in added.stderr + added.stdout:
+        pytest.skip("a package registry is absent: none can be reached")
+    assert added.returncode == 0, added.stderr
+    before = project.file.read_text()
+    assert 'packages = ["orjson", "httpx"]' in before
+    assert project.run("sandbox", "add", "nsjail", "no/such/package", timeout=300).returncode == 1
+    assert project.file.read_text() == before
+    async with project.stdio() as agent:
+        assert await agent.value("import httpx, orjson\norjson.loads(b'[1]') + [httpx.URL('http://a/b').path]") == [
+            1,
+            "/b",
+        ]
+        await agent.call("list_servers")
+        assert "packages: orjson, httpx" in agent.text
 
 
 @pytest.mark.parametrize(

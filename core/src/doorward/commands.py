@@ -21,6 +21,7 @@ _EXPORTS = {
     "config.settings": ("ServerSettings",),
     "config.validation": ("explain",),
     "configuring.first_start": ("first_start",),
+    "configuring.keys": ("put_keys",),
     "configuring.project": ("begin",),
     "configuring.servers": ("block", "put_server", "server_name", "servers_of"),
     "configuring.variables": ("Variables", "variable", "write_env"),
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from doorward.config.settings import ServerSettings as ServerSettings
     from doorward.config.validation import explain as explain
     from doorward.configuring.first_start import first_start as first_start
+    from doorward.configuring.keys import put_keys as put_keys
     from doorward.configuring.project import begin as begin
     from doorward.configuring.servers import block as block
     from doorward.configuring.servers import put_server as put_server

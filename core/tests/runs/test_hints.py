@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import structlog
-from doorward import Capabilities, ExecutorError, InvalidProgram, Program, Settings, Unsupported
+from doorward import Capabilities, ExecutorError, InvalidProgram, Program, Settings, Unsupported, hookimpl
 
 from ..conftest import CONFIG, InProcess
 
@@ -60,6 +61,9 @@ NETWORK = "There is no network in a sandbox: call the functions of the catalog."
         ("type('ConnectionError', (Exception,), {})('Max retries exceeded')", NETWORK),
         ("ModuleNotFoundError(\"No module named 'polars'\")", "`[executors.jail] packages`"),
         ("ModuleNotFoundError(\"No module named 'polars.io'\")", "`[executors.jail] packages`"),
+        ("ModuleNotFoundError(\"No module named 'polars'\")", "`doorward sandbox add jail polars`"),
+        ("ModuleNotFoundError(\"No module named 'sklearn.svm'\")", "`doorward sandbox add jail scikit-learn`"),
+        ("ModuleNotFoundError(\"No module named 'evil_name'\")", "`doorward sandbox add jail PACKAGE`"),
         ("ModuleNotFoundError(\"No module named 'weathr'\")", "Near: weather."),
         ("PermissionError(13, 'Permission denied', '/etc/x')", "./out"),
         ("OSError(30, 'Read-only file system', '/usr/x')", "./out"),
@@ -106,6 +110,51 @@ async def test_hints_fit_the_executor(jail: Any) -> None:
         assert (await gate.execute("raise OSError(101, 'Network is unreachable')")).error.hint is None
         upstream = (await gate.execute("await weather.fail()")).error
         assert upstream.kind == "server"
+
+
+async def test_a_package_that_only_another_executor_takes(jail: Any) -> None:
+    """An executor that takes packages and is not configured is named with its command, for well-known packages only."""
+    async with jail.gateway(CONFIG) as gate:
+        known = (await gate.execute("raise ModuleNotFoundError(\"No module named 'yaml'\")")).error.hint
+        assert "The operator can add it: `doorward sandbox add jail pyyaml` or " in known
+        other = (await gate.execute("raise ModuleNotFoundError(\"No module named 'evil_name'\")")).error.hint
+        assert "sandbox add" not in other
+
+
+class Given(Jail):
+    """As one with a shell and a network, and less than the standard library."""
+
+    class Settings(Packages):
+        shell: bool = False
+
+    def __init__(self, context: Any) -> None:
+        super().__init__(context)
+        self.settings = context.settings
+
+    def capabilities(self) -> Capabilities:
+        packages = ("Scikit_Learn[extra]>=1", "httpx")
+        return Capabilities(
+            "CPython", "none", packages, shell=self.settings.shell, network=True, modules=("json", "re")
+        )
+
+
+async def test_what_executors_were_given_is_told(jail: Any) -> None:
+    """Guards learn which packages, network and shell the operator has given, agents read that and the modules."""
+    seen: list[Program] = []
+    jail.install("executor", "given", Given)
+    jail.install("plugin", "looks", SimpleNamespace(guard_program=hookimpl(lambda program: seen.append(program))))
+    config = CONFIG.replace('"inprocess"', '["given", "inprocess"]').replace("plugins = []", 'plugins = ["looks"]')
+    for table, granted in (
+        ("", set()),
+        ("[executors.given]\nshell = true\n", {"sklearn", "scikit_learn", "httpx", "shell", "network"}),
+    ):
+        async with jail.gateway(config + table) as gate:
+            assert (await gate.execute("1")).ok
+            assert seen.pop().granted == granted
+            assert gate.executors.told().startswith("given: CPython, packages: ")
+            assert (
+                "modules: json, re, a shell, no files" if table else "modules: json, re, no files"
+            ) in gate.executors.told()
 
 
 class Alone(Jail):

@@ -17,4 +17,4 @@ class TestSandbox(CommandConformance):
         return [["list"], ["list", "--json"]]
 
     def fails(self, host: Any) -> list[list[str]]:
-        return [["probe", "none"], ["build", "none"]]
+        return [["probe", "none"], ["build", "none"], ["add", "none", "pandas"], ["add"], ["list", "none", "pandas"]]

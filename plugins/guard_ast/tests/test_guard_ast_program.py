@@ -120,6 +120,52 @@ def test_processes_are_refused(code: str) -> None:
     assert "`[hooks.ast] allow`" in finding.instead
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import pickle\npickle.loads(b'')",
+        "from pickle import load",
+        "import pickle as p\np.Unpickler(None).load()",
+        "import marshal\nmarshal.loads(b'')",
+        "import pandas as pd\npd.read_pickle('x')",
+        "import joblib\njoblib.load('x')",
+        "import shelve",
+        "import builtins\nbuiltins.exec('x')",
+    ],
+)
+def test_data_that_is_code_is_refused(code: str) -> None:
+    """CONTRACT: SEC-02. What is read back by running it is refused, by whichever module."""
+    finding = only(code)
+    assert finding.refuse
+    assert "`[hooks.ast] allow`" in finding.instead
+
+
+def granted(code: str, *words: str, **options: Any) -> list[Finding]:
+    guard = AstGuard(PluginContext("ast", AstGuard.Settings.model_validate(options), Path("unused")))
+    return guard.guard_program(Program(code, granted=frozenset(words)))
+
+
+def test_what_the_operator_gave_is_not_refused() -> None:
+    """A shell, a network and packages that executors were given need no `allow`; `refuse` stays the stronger."""
+    shell, package, network = (
+        "import subprocess, os\nos.system('ls')",
+        "from httpx import URL",
+        "import socket, requests",
+    )
+    assert granted(shell, "shell") == granted(package, "httpx") == granted(network, "network") == []
+    assert all(finding.refuse for finding in granted(shell, "network", "httpx"))
+    assert [f.refuse for f in granted(network, "requests")] == [True]
+    assert [f.refuse for f in granted("import pandas\npandas.read_pickle('x')", "pandas")] == [True]
+    assert [f.refuse for f in granted(shell, "shell", refuse=["subprocess"])] == [True]
+
+
+def test_how_the_operator_gives_it_is_said() -> None:
+    """The refusal names the one line or the one command by which the operator gives what was refused."""
+    assert "`shell = true`" in only("import subprocess").instead
+    assert "`doorward sandbox add EXECUTOR httpx`" in only("import httpx").instead
+    assert "sandbox add" not in only("import socket").instead
+
+
 @pytest.mark.parametrize("name", ["eval", "exec", "compile", "__import__"])
 def test_made_code_is_refused(name: str) -> None:
     """CONTRACT: SEC-02. Calls of the built-ins that make code are refused."""
@@ -160,8 +206,6 @@ def test_reading_credentials(code: str, refuse: bool) -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        "import pickle\npickle.loads(b'')",
-        "from pickle import load",
         "open('/etc/passwd')",
         "from pathlib import Path\nPath('/home/me/x').read_text()",
         r"open('C:\\x')",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
+from importlib.resources import files
 from typing import Any, ClassVar
 
 import pytest
 from anyio.lowlevel import checkpoint
+from doorward import PluginContext
 from doorward_sandbox_deno import DenoExecutor, DenoSettings
 from doorward_testing import ExecutorConformance, Host, check_driver, check_light_import
 
@@ -57,3 +60,11 @@ def test_driver() -> None:
 def test_light_import() -> None:
     """Importing it imports nothing heavy."""
     check_light_import("doorward_sandbox_deno")
+
+
+def test_the_modules_that_agents_are_told(host: Host) -> None:
+    """What is said to be importable is what the runner lets in."""
+    runner = (files("doorward_sandbox_deno") / "inside/main.js").read_text(encoding="utf-8")
+    names = re.findall(r'"(\w+)"', runner.partition("const PURE = [")[2].partition("]")[0])
+    executor = DenoExecutor(PluginContext("deno", DenoSettings(), host.folder))
+    assert executor.capabilities().modules == [f"node:{name}" for name in names]

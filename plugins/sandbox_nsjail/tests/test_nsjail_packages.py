@@ -157,6 +157,7 @@ async def test_an_environment_of_the_operators(host: Any, state: Path) -> None:
     site = next(folder.glob("lib/python*/site-packages"))
     (site / "evil.pth").write_text(f"import os; open({str(state / 'ran')!r}, 'w')")
     executor = made(host, state, venv=str(folder))
+    assert executor.capabilities().packages == ["iniconfig"]
     assert await value(executor, "import iniconfig\niniconfig.__file__") == "/packages/0/iniconfig/__init__.py"
     assert not (state / "ran").exists()
     await executor.close()

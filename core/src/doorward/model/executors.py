@@ -20,13 +20,14 @@ class Capabilities:
     """What an executor can run and how it isolates.
 
     `language` and `isolation` are sentences for people; `languages` are the values of `Program.language` that it runs:
-    `python`, `typescript`, `javascript`. `packages` can be imported besides the standard library. `files`: programs
-    have a folder of their own, with `./in` and `./out`. `plans`: programs can be planned, which means that an answer
-    may be `Planned`, of which a program can do nothing but hand it on; `plans_unread`: only programs that use no such
-    answer can be planned, others end with `PlanStopped` where they do. `one_process`: programs may not start another
-    process, because nothing could limit the memory of all of them together. `repeats`: it keeps to `Program.seed`,
-    `Door.times` and `Door.seen`, so that a program runs a second time as it did the first; runs elsewhere cannot be
-    suspended.
+    `python`, `typescript`, `javascript`. `packages` can be imported besides the standard library, of which there is no
+    more than `modules`, if any are named. `files`: programs have a folder of their own, with `./in` and `./out`.
+    `shell`: the operator lets programs start commands, and there are some. `plans`: programs can be planned, which
+    means that an answer may be `Planned`, of which a program can do nothing but hand it on; `plans_unread`: only
+    programs that use no such answer can be planned, others end with `PlanStopped` where they do. `one_process`:
+    programs may not start another process, because nothing could limit the memory of all of them together. `repeats`:
+    it keeps to `Program.seed`, `Door.times` and `Door.seen`, so that a program runs a second time as it did the first;
+    runs elsewhere cannot be suspended.
     """
 
     language: str
@@ -43,6 +44,8 @@ class Capabilities:
     plans: bool = False
     plans_unread: bool = False
     repeats: bool = False
+    modules: Sequence[str] = ()
+    shell: bool = False
 
 
 @dataclass(frozen=True, slots=True)

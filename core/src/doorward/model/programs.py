@@ -22,6 +22,8 @@ class Program:
     `seed` and `began` (seconds since the epoch) are drawn when the run is admitted: from
     the seed an executor makes all random numbers of the program, so that the run can be repeated. `cached`: it was kept
     before, and is run once more. `argv` are the words behind the program's name, as a script has them in `sys.argv`.
+    `granted` is for guards: what the operator has given to executors that may run it, `shell`, `network` and the import
+    names of packages.
     """
 
     code: str
@@ -39,6 +41,7 @@ class Program:
     began: float = 0.0
     cached: bool = False
     argv: tuple[str, ...] = ()
+    granted: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

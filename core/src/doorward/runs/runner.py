@@ -123,6 +123,8 @@ class Runs:
         """The first refusal of a guard; what the guards found besides becomes notes. Guards that wait for something
         are asked last, and only if no other refuses."""
         refusal: Failure | None = None
+        if granted := self._executors.granted(program.language):
+            program = replace(program, granted=granted)
         for answer in sorted(self._plugins.hook.guard_program(program=program), key=inspect.isawaitable):
             found = answer
             if inspect.isawaitable(answer):
@@ -192,9 +194,8 @@ class Runs:
                     if name not in error.message:
                         error.message = f"{name}: {error.message}"
                     raise
-        hints_given = [
-            hints.no_server(e.module, run) for _, e in declined[:1] if isinstance(e, Unsupported) and e.module
-        ]
+        modules = [e.module for _, e in declined[:1] if isinstance(e, Unsupported) and e.module]
+        hints_given = [hints.no_server(module, run) for module in modules]
         hints_given += [e.hint for _, e in declined if e.hint]
         lines = [e.line for _, e in declined if isinstance(e, Unsupported) and e.line]
         message = "; ".join(f"{name}: {error}" for name, error in declined) or "no executor is configured"
@@ -203,6 +204,7 @@ class Runs:
             bound or (declined[-1][0] if run.made and declined else ""),
             session=bool(bound),
             language=program.language,
+            module="".join(modules),
         )
         hint = " ".join(filter(None, [*hints_given, advice]))
         raise Unsupported(message, hint=hint, line=lines[0] if lines else None)

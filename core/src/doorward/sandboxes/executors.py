@@ -20,6 +20,7 @@ from doorward.model.settings import Settings
 from doorward.plugins.hook_answers import conforming, expected
 from doorward.plugins.install_hints import executors_of
 from doorward.programs.languages import JAVASCRIPT, PYTHON, TYPESCRIPT
+from doorward.sandboxes.packages import DISTRIBUTIONS, modules_of
 
 if TYPE_CHECKING:
     from doorward.model.programs import Program
@@ -42,6 +43,10 @@ def _told(executor: Mapping[str, Any]) -> str:
         words.append(
             f"packages: {', '.join(packages[:MAX_PACKAGES_NAMED])}{' …' if len(packages) > MAX_PACKAGES_NAMED else ''}"
         )
+    if executor["modules"]:
+        words.append(f"modules: {', '.join(executor['modules'])}")
+    if executor["shell"]:
+        words.append("a shell")
     if not executor["files"]:
         words.append("no files")
     if executor["network"]:
@@ -71,6 +76,7 @@ class Executors:
         self._slots: dict[str, Slots] = {}
         self._languages: dict[str, Sequence[str]] = {}
         self._repeats: dict[str, bool] = {}
+        self._granted: dict[tuple[str, ...], frozenset[str]] = {}
         plugins.hook.sandboxes_known(read=self.counts)
 
     def get(self, name: str) -> Executor:
@@ -182,9 +188,27 @@ class Executors:
                 found[name]["ready"] = executor.ready
         return found
 
-    def advice(self, name: str = "", *, session: bool = False, language: str = PYTHON) -> str:
+    def granted(self, language: str) -> frozenset[str]:
+        """What the operator has given to the executors of a language: see `Program.granted`. Only those with a table in
+        the configuration can have been given anything."""
+        if not self._loaded.config.executors:
+            return frozenset()
+        if (known := self._granted.get((language, *self.names))) is not None:
+            return known
+        found: set[str] = set()
+        for name in self.names:
+            if self._loaded.config.executors.get(name) and self.may_run(name, language):
+                try:
+                    can = self.capabilities(name)
+                except DoorwardError:
+                    continue  # it says so where the program is run
+                found |= modules_of(can.packages)
+                found |= {word for word, has in (("shell", can.shell), ("network", can.network)) if has}
+        return self._granted.setdefault((language, *self.names), frozenset(found))
+
+    def advice(self, name: str = "", *, session: bool = False, language: str = PYTHON, module: str = "") -> str:
         """A hint for a program that no executor could run. `name` is the executor that has begun it and cannot go on;
-        `session` says that the program belongs to a session there."""
+        `session` says that the program belongs to a session there; `module` is one that it wants to import."""
         others = [n for n in self.names if n != name] if session else self._after(name)
         if name and (elsewhere := [n for n in others if self.may_run(n, language)]):
             if session:
@@ -194,6 +218,8 @@ class Executors:
                 f"If this fails before any call, as an import at the top does, {elsewhere[0]} takes the program "
                 "(in a session: its first program)."
             )
+        if adds := self._adds(module.partition(".")[0]):
+            return adds
         others = [name for name in sorted(self.installed) if name not in self.names and self.may_run(name, language)]
         if others:
             return f"Installed but not configured: {', '.join(others)}; the operator can add it to `executor`."
@@ -215,8 +241,23 @@ class Executors:
         if having:
             return f"The executor {having[0]!r} has it: the operator can name that one first in `executor`."
         if full:
-            return f"The operator can add packages: `[executors.{name}] packages`."
-        return self.advice()
+            command = f"doorward sandbox add {name} {DISTRIBUTIONS.get(package, 'PACKAGE')}"
+            return f"The operator can add packages: `{command}`, which writes `[executors.{name}] packages`."
+        return self.advice(module=package)
+
+    def _adds(self, module: str) -> str:
+        """How the operator adds a well-known package; empty for another one, or if no installed executor takes any."""
+        if module not in DISTRIBUTIONS:
+            return ""
+        takers = [name for name in sorted(self.installed) if self._takes_packages(name)]
+        command = " or ".join(f"`doorward sandbox add {name} {DISTRIBUTIONS[module]}`" for name in takers)
+        return command and f"The operator can add it: {command}."
+
+    def _takes_packages(self, name: str) -> bool:
+        try:
+            return isinstance(self._settings_of(name), HasPackages)
+        except DoorwardError:
+            return False
 
     def shows_paths(self, name: str) -> bool:
         """Whether the operator can show files of the machine to sandboxes of this executor."""
@@ -242,6 +283,8 @@ class Executors:
                         "languages": list(can.languages),
                         "isolation": can.isolation,
                         "packages": list(can.packages),
+                        "modules": list(can.modules),
+                        "shell": can.shell,
                         "sessions": can.sessions,
                         "files": can.files,
                         "network": can.network,

@@ -1,4 +1,5 @@
-"""`doorward sandbox`: lists executors, builds what they need, and probes whether they isolate on this machine."""
+"""`doorward sandbox`: lists executors, adds packages to one, builds what they need, and probes whether they isolate on
+this machine."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import click
 from doorward import DoorwardError, Executor, ExecutorError, SupportsBuild, SupportsMachineCheck, UnknownName
-from doorward.commands import Project, common, described, plain, print_json, say, table
+from doorward.commands import Project, change_config, common, described, plain, print_json, put_keys, say, table
 
 if TYPE_CHECKING:
     from doorward import Gateway
@@ -43,14 +44,23 @@ class Sandbox(click.Command):
 
 @click.command(cls=Sandbox)
 @common
-@click.argument("action", type=click.Choice(["list", "build", "probe"]))
+@click.argument("action", type=click.Choice(["list", "add", "build", "probe"]))
 @click.argument("name", required=False)
-def sandbox(project: Project, action: str, name: str | None) -> int:
-    """Executors: `list` what they can do, `build` what one needs (an image, an environment with packages), `probe`
-    whether their isolation holds on this machine. NAME is an executor; all that the configuration names if not given.
+@click.argument("packages", nargs=-1, metavar="[PACKAGE]...")
+def sandbox(project: Project, action: str, name: str | None, packages: tuple[str, ...]) -> int:
+    """Executors: `list` what they can do, `add` packages that programs may import there, `build` what one needs (an
+    image, an environment with packages), `probe` whether their isolation holds on this machine. NAME is an executor;
+    all that the configuration names if not given.
 
-    `probe` runs small programs that try to get out, and ends with 1 if one did, or if an executor does not work.
+    `add` writes the packages into the configuration, the executor too if it is not there, and builds. `probe` runs
+    small programs that try to get out, and ends with 1 if one did, or if an executor does not work.
     """
+    if action == "add":
+        if name is None or not packages:
+            raise click.UsageError("add what? For example: doorward sandbox add nsjail pandas openpyxl")
+        return anyio.run(_add, project, name, packages)
+    if packages:
+        raise click.UsageError(f"{action} takes no packages")
     return anyio.run({"list": _list, "build": _build, "probe": _probe}[action], project, name)
 
 
@@ -84,6 +94,25 @@ def _cells(row: dict[str, Any]) -> list[str]:
         return [*cells, "broken", row["broken"]["message"], "", ""]
     limits = ", ".join(f"{limit}: {by}" for limit, by in row["limits"].items())
     return [*cells, row["language"], row["isolation"], ", ".join(row["packages"]), limits]
+
+
+async def _add(project: Project, name: str, packages: tuple[str, ...]) -> int:
+    """Write the packages into the configuration, and build; if that fails, the configuration is as it was."""
+    async with project.gateway(ready=False) as gate:
+        executor, names = _get(gate, name), list(gate.executors.names)
+        if not isinstance(executor, SupportsBuild) or "packages" not in executor.Settings.model_fields:
+            raise ExecutorError(
+                f"{name} takes no packages", hint="Name an executor that has `packages` among its settings."
+            )
+        there = gate.config.executors.get(name, {}).get("packages", ())
+    before = project.config.read_bytes().decode()
+    used = {} if name in names else {"executor": [*names, name]}
+    put_keys(project, {**used, "executors": {name: {"packages": [*dict.fromkeys([*there, *packages])]}}})
+    try:
+        return await _build(project, name)
+    except BaseException:  # a person who has waited long enough, too
+        change_config(project, before)
+        raise
 
 
 async def _build(project: Project, name: str | None) -> int:

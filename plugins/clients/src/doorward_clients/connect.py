@@ -135,6 +135,20 @@ def _moved(
     return document, code
 
 
+def without_taken(
+    project: Project, machine: Machine, client: Client, document: Document, scope: str
+) -> tuple[Document, list[str]]:
+    """The document without the servers that our configuration has already, and their names there."""
+    search = Search(machine)
+    search.table(document.has(client.keys), client.title, document.file, scope)
+    plan = Plan(project, machine.home)
+    plan.add(search.servers)
+    names = [step.found.name for step in plan.steps if step.action == "there"]
+    for name in names:
+        document = document.remove((*client.keys, name))
+    return document, names
+
+
 def _done(project: Project, client: Client, before: Document, after: Document, show: bool) -> int:
     """Write or show the document, and say what was done."""
     changed = after.data != before.data

@@ -84,7 +84,9 @@ class AstGuard:
         tree = _parse(program.code)
         if isinstance(tree, Finding):
             return [tree] if tree.refuse else []
-        return _most_important(self._findings(tree))
+        return _most_important(
+            (known, finding) for known, finding in self._findings(tree) if not self._granted(known, program.granted)
+        )
 
     def _findings(self, tree: ast.Module) -> Iterator[tuple[str, Finding]]:
         """All findings, each with the name that it is about."""
@@ -107,6 +109,11 @@ class AstGuard:
                 case ast.Subscript(value=value, slice=ast.Constant(value=str(text)), ctx=ast.Load()):
                     yield from self._of_text(names.resolve(value), text, node, advice=tried)
         yield from _uncalled_main(tree, names)
+
+    def _granted(self, known: str, granted: Container[str]) -> bool:
+        """Whether the operator has given programs what this rule is about: it, or a package of this name."""
+        rule = NAMES.get(known)
+        return bool(rule and rule.unless and (rule.unless in granted or known in granted) and known not in self._refuse)
 
     def _of_name(self, name: str, node: ast.stmt | ast.expr, optional: Container[str]) -> Iterator[tuple[str, Finding]]:
         """The findings about a dotted name. For an `optional` one, which the program can do
@@ -278,8 +285,10 @@ def _uncalled_main(tree: ast.Module, names: _Names) -> Iterator[tuple[str, Findi
 
 def _finding(rule: Rule, node: ast.stmt | ast.expr, text: str = "", *, advice: bool = False) -> Finding:
     refuse = rule.refuse and (not advice or rule is NOT_ALLOWED)
-    instead = f"{rule.instead}; {ALLOW}" if refuse and rule is not NOT_ALLOWED else rule.instead
-    return Finding(rule.message.replace("{}", text[:MAX_SHOWN_CHARS]), node.lineno, instead, refuse)
+    text = text[:MAX_SHOWN_CHARS]
+    allow = ALLOW.replace("{}", rule.way.replace("{}", text))
+    instead = f"{rule.instead}; {allow}" if refuse and rule is not NOT_ALLOWED else rule.instead
+    return Finding(rule.message.replace("{}", text), node.lineno, instead, refuse)
 
 
 def _most_important(findings: Iterator[tuple[str, Finding]]) -> list[Finding]:

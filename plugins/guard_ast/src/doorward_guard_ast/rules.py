@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,16 +15,20 @@ class Rule:
     message: str
     instead: str
     refuse: bool = True
+    unless: str = ""
+    """The word of `Program.granted` with which there is nothing to say."""
+    way: str = ""
+    """By what the operator grants it, if not by `allow` alone."""
 
 
-def _rules(names: Iterable[str], why: str, instead: str, *, refuse: bool = True) -> dict[str, Rule]:
-    return {name: Rule(f"`{name}`: {why}", instead, refuse) for name in names}
+def _rules(names: Iterable[str], why: str, instead: str, **more: Any) -> dict[str, Rule]:
+    return {name: Rule(f"`{name}`: {why}", instead, **more) for name in names}
 
 
 _NETWORK = [
-    "requests", "httpx", "httpx2", "urllib.request", "urllib3", "aiohttp", "socket", "http.client", "ftplib", "smtplib",
-    "imaplib", "poplib", "telnetlib", "websockets",
+    "urllib.request", "socket", "http.client", "ftplib", "smtplib", "imaplib", "poplib", "telnetlib",
 ]  # fmt: skip
+_NETWORK_PACKAGES = ["requests", "httpx", "httpx2", "urllib3", "aiohttp", "websockets"]
 _PROCESSES = [
     "subprocess",
     "pty",
@@ -40,10 +45,18 @@ _PROCESSES += [
 ]
 _CALL = "call functions of the catalog, e.g. `import github`; see search_functions"
 _PLAIN = "write the code plainly"
+_MADE, _NO_MADE = ["eval", "exec", "compile", "__import__"], "the guard cannot read code that is made while running"
+_UNPICKLING = [
+    "pickle.load", "pickle.loads", "pickle.Unpickler", "_pickle", "marshal.load", "marshal.loads", "shelve", "dill",
+    "cloudpickle.load", "cloudpickle.loads", "joblib.load", "pandas.read_pickle",
+]  # fmt: skip
+_SHELL = "`shell = true` of an executor that has one, or "
+_PACKAGE = "`doorward sandbox add EXECUTOR {}` (what of it needs no network works), or "
 
 NAMES = {
-    **_rules(_NETWORK, "there is no network", _CALL),
-    **_rules(_PROCESSES, "the guard lets programs start no processes", _CALL),
+    **_rules(_NETWORK, "there is no network", _CALL, unless="network"),
+    **_rules(_NETWORK_PACKAGES, "there is no network", _CALL, unless="network", way=_PACKAGE),
+    **_rules(_PROCESSES, "the guard lets programs start no processes", _CALL, unless="shell", way=_SHELL),
     **_rules(
         ["multiprocessing", "concurrent.futures.ProcessPoolExecutor"],
         "not every executor has processes",
@@ -51,14 +64,13 @@ NAMES = {
         refuse=False,
     ),
     **_rules(["ctypes"], "not every executor runs native code", "use plain Python", refuse=False),
-    **_rules(["pickle.loads", "pickle.load"], "unpickling runs whatever the data says", "use json", refuse=False),
+    **_rules(_UNPICKLING, "unpickling runs whatever the data says", "use json, or csv"),
+    **_rules((f"builtins.{name}" for name in _MADE), _NO_MADE, _PLAIN),
 }
 """Modules, and names in modules. A rule also covers everything below its name."""
 
 BUILTINS = {
-    **_rules(
-        ["eval", "exec", "compile", "__import__"], "the guard cannot read code that is made while running", _PLAIN
-    ),
+    **_rules(_MADE, _NO_MADE, _PLAIN),
     **_rules(
         ["input", "breakpoint"],
         "nobody can answer",
@@ -67,8 +79,8 @@ BUILTINS = {
 }
 """Calls of built-in functions, unless the program defines a function of that name."""
 
+ALLOW = "the operator can allow it: {}`[hooks.ast] allow`"
 RETURNS_NOTHING = Rule("main() is never called for you", "end with `result = main()`", refuse=False)
-ALLOW = "the operator can allow it: `[hooks.ast] allow`"
 NOT_ALLOWED = Rule("`{}`: the operator does not allow it", "do without it")
 CREDENTIAL = Rule(
     "`{}`: the sandbox holds no credentials", "call functions without any: Doorward adds the credentials to the calls"

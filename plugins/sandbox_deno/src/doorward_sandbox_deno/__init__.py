@@ -25,6 +25,12 @@ _THREADS = 32
 
 _SMALLEST_HEAP_MIB = 32
 
+_MODULES = [
+    "assert", "async_hooks", "buffer", "crypto", "events", "path", "perf_hooks", "punycode", "querystring", "stream",
+    "string_decoder", "timers", "url", "util", "zlib",
+]  # fmt: skip
+"""The modules of Node that `inside/main.js` lets programs import: those that only compute."""
+
 _ENVIRONMENT = {
     "DENO_DIR": "/tmp/deno",  # noqa: S108 (of the sandbox)
     "DENO_NO_UPDATE_CHECK": "1",
@@ -54,6 +60,7 @@ class DenoExecutor(NsjailedExecutor[DenoSettings]):
             repeats=True,
             one_process=True,
             languages=("typescript", "javascript"),
+            modules=[f"node:{module}" for module in _MODULES],
             limits={
                 "time": "host",
                 "memory": f"{held or 'rlimit (private memory)'}, and the engine's heap",

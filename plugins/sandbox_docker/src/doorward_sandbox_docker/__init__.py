@@ -58,6 +58,7 @@ class DockerExecutor(JailExecutor[DockerSettings]):
             network=network,
             files=True,
             one_process=not self._held,
+            shell=self.settings.shell,
             limits={
                 "time": "host",
                 "memory": "cgroup of the container" if self._held else "rlimit (address space)",

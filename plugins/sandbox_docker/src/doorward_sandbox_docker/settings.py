@@ -39,5 +39,9 @@ class DockerSettings(JailSettings):
     network: str = Field(
         "none", min_length=1, description="A network of the engine that the containers join; none: no network at all"
     )
+    shell: bool = Field(
+        False,
+        description="Let programs start the commands of the image, such as a shell; else the guard `ast` refuses it",
+    )
     python: str = Field("python3", min_length=1, description="The Python in the image: a name or a path")
     timeout: float = Field(60.0, gt=0, description="Seconds that the engine may take to answer")

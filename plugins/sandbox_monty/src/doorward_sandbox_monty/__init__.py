@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from doorward import Capabilities, PluginContext, Program
 
+from doorward_sandbox_monty.library import LIBRARY
 from doorward_sandbox_monty.settings import MontySettings as MontySettings
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class MontyExecutor:
             sessions=True,
             repeats=True,
             plans_unread=True,
+            modules=LIBRARY,
             notes="Dictionaries are plain: value['name'], not value.name.",
             limits={"time": "interpreter and host", "memory": "interpreter", "calls": "host", "output": "host"},
         )

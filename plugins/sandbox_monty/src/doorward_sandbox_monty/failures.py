@@ -6,8 +6,8 @@ import pydantic_monty as monty
 from doorward import Failure, Frame, LimitExceeded, Limits, ProgramResult, Unsupported
 
 from doorward_sandbox_monty import api_errors
+from doorward_sandbox_monty.library import LIBRARY
 from doorward_sandbox_monty.missing_features import missing_feature
-from doorward_sandbox_monty.modules import LIBRARY
 from doorward_sandbox_monty.plans import PlanStopped
 
 _NO_FILE = "Permission denied: '"
@@ -76,7 +76,7 @@ def result_of(error: monty.MontyError, code: str, limits: Limits, *, made: bool)
     if lacks and not made:
         raise Unsupported(lacks.what, hint=lacks.instead, line=line, module=lacks.module)
     if name == "ModuleNotFoundError" and lacks:
-        message, lacks = f"{message}; monty has {LIBRARY}", None
+        message, lacks = f"{message}; monty has {', '.join(LIBRARY)}", None
     if not made and name == "PermissionError" and message.startswith(_NO_FILE):
         raise no_files(line)
     if name == "TimeoutError" and "time limit exceeded" in message:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import builtins
+import importlib
 import re
 from typing import NamedTuple
 
-from doorward_sandbox_monty.modules import LIBRARY
+from doorward_sandbox_monty.library import LIBRARY
 
 _NO_NAME = re.compile(r"name '(\w+)' is not defined")
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
+_NO_MEMBER = re.compile(r"module '(\w+)' has no attribute '(\w+)'|cannot import name '(\w+)' from '(\w+)'")
 _NO_METHOD = re.compile(r"'?int'? (?:object )?has no attribute '(from_bytes|to_bytes)'")
 _NO_BYTES = re.compile(
     r"cannot convert '(?:list|tuple|range|set|frozenset|dict|generator|\w*iterator)' object to bytes"
@@ -57,7 +59,7 @@ def missing_feature(error: str, message: str) -> MissingFeature | None:
         instead = next((how for what, how in _INSTEAD_OF_SYNTAX.items() if what in message), plainly)
         return MissingFeature(message.replace("The monty syntax parser", "monty"), instead)
     if error == "ModuleNotFoundError" and (module := _NO_MODULE.search(message)):
-        instead = _INSTEAD_OF_MODULES.get(module[1].partition(".")[0]) or f"Modules of monty: {LIBRARY}."
+        instead = _INSTEAD_OF_MODULES.get(module[1].partition(".")[0]) or f"Modules of monty: {', '.join(LIBRARY)}."
         return MissingFeature(f"monty has no module {module[1]!r}", instead, module[1])
     if (
         error == "NameError"
@@ -70,6 +72,10 @@ def missing_feature(error: str, message: str) -> MissingFeature | None:
         return MissingFeature("exceptions take no more than one text here", "Give them one: ValueError(str(x)).")
     if error == "TypeError" and _NO_BYTES.search(message):
         return MissingFeature(f"monty: {message}", _NUMBERS)
+    if error in ("AttributeError", "ImportError") and (member := _NO_MEMBER.search(message)):
+        there, wanted = member[1] or member[4], member[2] or member[3]
+        if there in (*LIBRARY, "os", "sys") and hasattr(importlib.import_module(there), wanted):
+            return MissingFeature(f"monty has no {there}.{wanted}", "Write it without.")
     if error == "AttributeError" and (method := _NO_METHOD.search(message)):
         return MissingFeature(
             f"monty has no int.{method[1]}", 'int(content.hex(), 16) and bytes.fromhex(f"{number:08x}") do the same.'

@@ -11,13 +11,6 @@ from doorward import Door
 
 from doorward_sandbox_monty import api_errors
 
-LIBRARY = (
-    "asyncio, base64, bisect, collections, copy, csv, dataclasses, datetime, decimal, functools, hashlib, itertools, "
-    "json, math, pathlib, "
-    "random, re, time, typing, unicodedata"
-)
-"""The modules that programs can import besides servers: part of the standard library."""
-
 
 class Modules(Mapping[str, Any]):
     """Maps import names to factories of `ExternalModule`. A module has only the names that the program mentions, for a

@@ -8,12 +8,18 @@ one (`doorward_jail.nsjail`); this plugin says which Python and which packages a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from importlib.metadata import distributions
+from pathlib import Path
 
 from doorward import Capabilities, ExecutorError
 from doorward_jail import Interpreter, NsjailedExecutor, Shows, default_python, interpreter
 
 from doorward_sandbox_nsjail.settings import NsjailSettings
+
+_COMMANDS = tuple(map(Path, ("/usr/bin", "/bin", "/etc/alternatives")))
+"""Where systems keep the commands that `shell` shows, and what names of commands stand for."""
 
 
 class NsjailExecutor(NsjailedExecutor[NsjailSettings]):
@@ -27,12 +33,13 @@ class NsjailExecutor(NsjailedExecutor[NsjailSettings]):
             language="Python (CPython, whole standard library)",
             isolation="nsjail: all namespaces, no network, read-only root, seccomp, an unprivileged user; fresh for "
             "each run",
-            packages=self.settings.packages or ((f"those of {self.settings.venv}",) if self.settings.venv else ()),
+            packages=self.settings.packages or self._of_venv,
             sessions=True,
             plans=True,
             repeats=True,
             files=True,
             one_process=not held,
+            shell=self.settings.shell,
             limits={
                 "time": "host",
                 "memory": held or "rlimit (address space)",
@@ -45,9 +52,22 @@ class NsjailExecutor(NsjailedExecutor[NsjailSettings]):
         )
 
     async def shows(self) -> Shows:
+        if self.settings.shell and not self.held():
+            raise ExecutorError(
+                "`shell` needs control groups: without them a program may start no process",
+                hint=f"See `cgroup` of [executors.{self.context.name}], or leave `shell` out.",
+            )
         python = await self._python()
         packages = f"packages: {', '.join(map(str, python.packages)) or 'none, the standard library only'}"
-        return Shows(python, self.settings.paths, text=[python.text, packages])
+        commands = [place for place in _COMMANDS if place.is_dir() and not place.is_symlink()]
+        paths = [*self.settings.paths, *(commands if self.settings.shell else ())]
+        return Shows(python, paths, text=[python.text, packages])
+
+    @cached_property
+    def _of_venv(self) -> Sequence[str]:
+        """The packages of the operator's own environment."""
+        folders = self.settings.venv.glob("lib*/python*/site-packages") if self.settings.venv else ()
+        return sorted({each.name for each in distributions(path=[*map(str, folders)])}, key=str.lower)
 
     async def build(self, tell: Callable[[str], None]) -> str:
         """Install `packages`, if that has not been done yet. Returns a sentence that says what is installed.

@@ -20,6 +20,10 @@ class NsjailSettings(NsjailedSettings):
         (), description="More files and folders of the host that programs may read, such as /usr/bin for shell tools"
     )
 
+    shell: bool = Field(
+        False, description="Show programs the commands of the machine, such as a shell, and let them start these"
+    )
+
     @model_validator(mode="after")
     def _one_environment(self) -> NsjailSettings:
         if self.packages and self.venv:
