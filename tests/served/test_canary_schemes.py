@@ -110,8 +110,9 @@ async def test_a_rotated_value_is_used_and_the_old_one_stays_hidden(
 
 
 def test_compile_and_doctor(own_api: Api, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Compiling works where nothing is there, though it asks for the document with credentials. `doctor` says what is
-    missing; what it finds, it does not print. CONTRACT: AUT-18, AUT-12."""
+    """Compiling looks for no secret of a document that everybody is told, and works where nothing is there, though it
+    asks with credentials for one that has more. `doctor` says what is missing; what it finds, it does not print. CONTRACT:
+    AUT-18, AUT-12."""
     vault = tmp_path_factory.mktemp("vault")
     known = drawn("file", "cmd", "keyring")
     place = project(tmp_path, vault, own_api, known)
@@ -123,7 +124,13 @@ def test_compile_and_doctor(own_api: Api, tmp_path: Path, tmp_path_factory: pyte
     (vault / "show.sh").write_text(f"touch {shlex.quote(str(vault / 'ran'))}\nexit 4")
     compiled = place.run("compile", "--force")
     assert compiled.returncode == 0, compiled.stderr
+    assert "everybody" not in compiled.stdout
+    assert not (vault / "ran").exists()
+    place.file.write_text(place.file.read_text().replace("spec = ", "spec_auth = true\nspec = "))
+    compiled = place.run("compile", "--force")
+    assert compiled.returncode == 0, compiled.stderr
     assert compiled.stdout.count("as everybody sees it") == len(known)
+    assert (vault / "ran").exists()
     told = place.run("doctor")
     for why in ("api-file} cannot be read: No such file", "failed with exit code 4", "nothing for 'keyring' of 'api'"):
         assert why in told.stdout, told.stdout

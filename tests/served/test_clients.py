@@ -11,6 +11,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import anyio
 import pytest
 
 from .forked import Forked
@@ -159,3 +160,18 @@ def test_a_first_run_says_how_to_begin(project: Project, word: str) -> None:
     assert ran.returncode == 2
     assert "doorward init" in ran.stderr
     assert "doorward import" in ran.stderr
+
+
+@pytest.mark.slow
+async def test_a_server_that_a_client_has_got_is_served(project: Project) -> None:
+    """With the plugin `clients`, `serve` takes over what a client has got, if the operator says so, and policy holds for
+    it. CONTRACT: SRC-21, CLI-05."""
+    project.change('"audit_jsonl"]', '"audit_jsonl", "clients"]', last='[hooks.clients]\nnew_servers = "take"\n')
+    async with project.stdio() as agent:
+        while not (servers := (await agent.call("list_servers"))["servers"]) or not servers[0].get("functions"):
+            await anyio.sleep(0.05)
+        assert await agent.value("import Greeter_1\nGreeter_1.greet(name='Ada')") == f"hello Ada, tok {len(TOKEN)}"
+    assert TOKEN not in project.file.read_text()
+    project.change(last='[policy]\ndeny = ["Greeter_1.*"]\n')
+    async with project.stdio() as agent:
+        assert not (await agent.run("import Greeter_1\nGreeter_1.greet(name='Ada')"))["ok"]

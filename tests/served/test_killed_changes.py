@@ -17,8 +17,9 @@ from doorward.config.run_settings import RunSettings
 from doorward.journal.replay import StoredJournal
 from doorward.journal_files.store import FileRuns
 
+from .forked import Forked
 from .killed_runs import Asked, Counting, configured, counting, document, is_written
-from .product import Project, end, needs_proc
+from .product import end, needs_proc
 
 pytestmark = needs_proc
 
@@ -43,7 +44,7 @@ class Changing:
     def __init__(self, folder: Path, url: str, quiet: Callable[[], None]) -> None:
         self.folder, self.url, self.quiet = folder, url, quiet
         self.file = configured(folder, url)
-        self.project = Project(folder / "commands", "", {"CALLER": "0"})
+        self.project = Forked(folder / "commands", "", {"CALLER": "0"})
         self.project.file = self.file
         self.process = Asked("victims", self.file)
 

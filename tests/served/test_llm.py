@@ -211,6 +211,33 @@ async def test_quota_of_a_run_that_samples(made: Any, era: str) -> None:
     assert (len(model.asked), answer["usage"]["llm"]["rounds"]) == (10, 10)
 
 
+async def test_sampling_is_switched_by_the_run(made: Any, provider: Any) -> None:
+    """CONTRACT: LLM-02 A run with `sampling=false` asks no model, whatever its `functions` are; with `on_request` only one
+    with `sampling=true` or with functions that name it does, and is still narrowed to them; kept programs as they were."""
+    ask = "import llm\nresult = llm.ask('hi')"
+    async with made().stdio() as agent:
+        for functions in (None, ["llm.*"], ["!other.*"]):
+            answer = await agent.run(ask, sampling=False, **({"functions": functions} if functions else {}))
+            assert answer["error"]["kind"] == "policy"
+            assert "llm.ask is not among the `functions`" in answer["error"]["message"]
+            assert (await agent.run(ask, **({"functions": functions} if functions else {})))["value"] == "HI"
+    project = made("on_request = true\n")
+    async with project.stdio() as agent:
+        for given in ({}, {"functions": ["*"]}, {"functions": ["*.ask"]}):
+            answer = await agent.run(ask, **given)
+            assert answer["error"]["message"] == "llm.ask is only for runs that ask for it"
+            assert answer["error"]["hint"] == 'Run it with `sampling`: true, or `functions`: ["*", "llm.*"].'
+        for given in ({"sampling": True}, {"functions": ["*", "llm.*"]}, {"functions": ["x.*"], "sampling": True}):
+            answer = await agent.run(ask, **given)
+            assert answer["value"] == "HI", answer
+        assert (await agent.call("run_cached_code", cache_id=answer["cache_id"]))["value"] == "HI"
+    file = project.folder / "ask.py"
+    file.write_text(ask)
+    assert project.run("run", str(file)).returncode == 3
+    assert project.run("run", str(file), "--sampling").returncode == 0
+    assert project.run("call", "llm.ask", "prompt=hi").returncode == 0
+
+
 async def test_a_canary_reaches_nobody(made: Any, provider: Any) -> None:
     """CONTRACT: LLM-04 A secret in a prompt reaches neither the client's model nor a provider, although nothing has used
     it; neither does what only looks like one."""
@@ -228,16 +255,16 @@ async def test_a_canary_reaches_nobody(made: Any, provider: Any) -> None:
 
 
 async def test_personal_data_reaches_nobody(made: Any, provider: Any) -> None:
-    """CONTRACT: LLM-04 With `personal_data = "redact"`, e-mail addresses and social security numbers reach neither the
-    client's model nor a provider; API keys and tokens never do."""
-    key, model = "sk-ant-" + "a1B2c3D4" * 5, Model()
-    code = f"import llm\nllm.ask('ann@example.com has 536-90-4399 and {key}')"
+    """CONTRACT: LLM-04 Of an e-mail address and a social security number in a prompt neither the client's model nor a
+    provider gets anything, although the operator has said nothing of them."""
+    model = Model()
     for callbacks in ({"sampling_callback": model}, {}):
-        async with made('personal_data = "redact"').stdio(**callbacks) as agent:
-            await agent.value(code)
+        async with made().stdio(**callbacks) as agent:
+            answer = await agent.run("import llm\nresult = llm.ask('mail ann@example.com, 536-90-4399')")
+            assert answer["usage"]["llm"]["redacted"] == 2
     [asked], [sent] = model.asked, provider[1]
-    assert asked.messages[0].content.text == "[email] has [ssn] and [secret]"
-    assert "[email] has [ssn] and [secret]" in sent
+    assert asked.messages[0].content.text == "mail [email], [ssn]"
+    assert "mail [email], [ssn]" in sent
 
 
 async def test_the_audit_log_has_hashes(made: Any, provider: Any) -> None:

@@ -112,6 +112,24 @@ async def test_a_session(tmp_path: Path, application: tuple[Any, str]) -> None:
     assert len(app.asked("/logout")) == 2
 
 
+def test_a_compile_logs_in_only_for_a_document_that_wants_it(tmp_path: Path, application: tuple[Any, str]) -> None:
+    """CONTRACT: AUT-18 Nobody logs in, by --dry-run neither, for a document that everybody is told; for one that refuses,
+    or leads to a form, somebody does."""
+    app, url = application
+    place = project(tmp_path, url, "plain", PASSWORD=PASSWORD)
+    place.file.write_text(place.file.read_text().replace(f"{tmp_path}/openapi.json", f"{url}/api/openapi.json"))
+    app.answers["/api/openapi.json"] = lambda handler: handler.say(200, document())
+    for words in (["compile", "--dry-run"], ["compile", "--force"], ["compile"]):
+        assert "plain: 5 functions" in place.run(*words).stdout
+    assert (app.logins, app.asked("/login")) == ([], [])
+    for refusal in ((401, ""), (302, "", ("Location", "/form/login/"))):
+        app.answers["/api/openapi.json"] = lambda handler, refusal=refusal: (  # type: ignore[misc]
+            handler.say(200, document()) if handler._user() else handler.say(*refusal)
+        )
+        assert "plain: 5 functions" in place.run("compile", "--force").stdout
+    assert len(app.logins) == 2
+
+
 async def test_each_kind(tmp_path: Path, application: tuple[Any, str]) -> None:
     """Cookies, a form with a CSRF token, a token in the answer; cookies that rotate, and a redirect to the login.
     CONTRACT: AUT-07."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +161,10 @@ class Gateway:
                 background.start_soon(gate.views.run, compile)
                 if compile:
                     changes = Reconfiguration(loaded, gate.servers, gate.principals, gate.skills)
-                    refresh = BackgroundRefresh(gate.servers, gate.compiler, gate.catalog, gate.config.refresh, changes)
+                    due = partial(gate.plugins.hook.refresh_due, config=loaded.path, env_file=loaded.secrets.env_file)
+                    refresh = BackgroundRefresh(
+                        gate.servers, gate.compiler, gate.catalog, gate.config.refresh, changes, due
+                    )
                     background.start_soon(refresh.run, gate.readiness.progressed, gate.readiness.compiled.set)
                     background.start_soon(after_the_start, gate.principals.warn, gate._sweep)
                 else:
@@ -258,11 +262,13 @@ class Gateway:
         client: Client | None = None,
         language: str = "",
         mode: str = "run",
+        sampling: bool | None = None,
         argv: Sequence[str] = (),
     ) -> Outcome:
         """Run a program. An error is in the outcome, never raised.
 
-        `params` are values for its parameters, files by their handles; `functions` limits what it may call;
+        `params` are values for its parameters, files by their handles; `functions` limits what it may call (a `!`
+        before a pattern leaves out), `sampling` whether it may ask a language model;
         `session_id` is the id of an open session, or `"new"`; `client` gets progress and requests from its calls;
         `show_bytes` is how much is shown of a value or of printed text, in place of `[limits] inline` and `cut`;
         `language` is that of the program: Python if it is empty, where any executor runs Python. In the `mode` "plan"
@@ -271,7 +277,8 @@ class Gateway:
         """
         return await self._execution.execute(
             code, params=params, functions=functions, description=description, session_id=session_id, timeout=timeout,
-            show_bytes=show_bytes, principal=principal, client=client, language=language, mode=mode, argv=argv,
+            show_bytes=show_bytes, principal=principal, client=client, language=language, mode=mode, sampling=sampling,
+            argv=argv,
         )  # fmt: skip
 
     async def run_cached(

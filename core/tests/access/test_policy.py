@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 from doorward.access.policy import narrowing
-from doorward.access.rules import matches, selected
+from doorward.access.rules import matches, narrowed, selected
 from doorward.model.errors import InvalidArguments
 from doorward.model.functions import Function
 
 ONE = Function("my_api", "repos_get", "repos/get[1]", route="GET /repos/{owner}/{repo}", tags=("repos", "read"))
 ROOT = Function("my_api", "get_repos", "GET /repos", route="GET /repos")
+MODEL = Function("ask_me", "ask", "ask", tags=("llm",))
 REMOVE = Function("my_api", "repos_delete", "repos/delete", route="DELETE /repos/{owner}/{repo}", tags=("repos",))
 
 
@@ -51,6 +52,30 @@ def test_what_a_pattern_selects(pattern: str, expected: list[Function]) -> None:
 def test_policy_knows_original_ids(pattern: str) -> None:
     """A function is meant by its name and by what its upstream calls it, brackets included. CONTRACT: SRC-11."""
     assert matches(ONE, [pattern])
+
+
+@pytest.mark.parametrize(
+    ("functions", "sampling", "expected"),
+    [
+        (["my_api.*", "!my-api.repos_get"], None, [ROOT, REMOVE]),
+        (["!my_api.repos_*"], None, [ROOT, MODEL]),
+        (["tag:read"], None, [ONE]),
+        (["!tag:repos"], None, [ROOT, MODEL]),
+        (["my_api.get_repos"], True, [ROOT, MODEL]),
+        (["*"], False, [ONE, ROOT, REMOVE]),
+        (None, False, [ONE, ROOT, REMOVE]),
+        (None, True, [ONE, ROOT, REMOVE, MODEL]),
+        ([], True, [MODEL]),
+        ([], False, []),
+        ([], None, []),
+    ],
+)
+def test_a_run_is_narrowed(functions: list[str] | None, sampling: bool | None, expected: list[Function]) -> None:
+    """`!` leaves out, `tag:` means a tag, and `sampling` decides of functions that ask a model. CONTRACT: LLM-02,
+    SEC-06."""
+    patterns = narrowing(functions, sampling)
+    assert patterns is not None
+    assert [f for f in (ONE, ROOT, REMOVE, MODEL) if narrowed(f, patterns)] == expected
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ LEAVES = (
 TREES = st.recursive(
     LEAVES,
     lambda inner: st.lists(inner, max_size=8) | st.dictionaries(st.text(max_size=8), inner, max_size=8),
-    max_leaves=60,
+    max_leaves=30,
 )
 OFTEN = settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
 

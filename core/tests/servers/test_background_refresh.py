@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import errno
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 import structlog
-from doorward import Call, Client, Compiled, DoorwardError, Function, ServerContext, ServerError, UnknownName
+from doorward import (
+    Call,
+    Client,
+    Compiled,
+    DoorwardError,
+    Function,
+    ServerContext,
+    ServerError,
+    UnknownName,
+    hookimpl,
+)
 from doorward.servers import background_refresh
 from doorward_testing import Host
 
@@ -239,3 +250,27 @@ async def test_what_fails_while_servers_are_kept_up_ends_nobodys_server(
     async with host.gateway(CONFIG) as gate:
         await until(lambda: len(rounds) == 3)
         assert (await gate.list_servers())["servers"][0]["name"] == "weather"
+
+
+async def test_a_plugin_brings_the_configuration_up_to_date(
+    host: Host, telling: type[Telling], monkeypatch: pytest.MonkeyPatch, until: Any
+) -> None:
+    """At the start and every `refresh` seconds: what it writes is served, and its failure changes nothing. CONTRACT:
+    SRC-21."""
+    seen: list[tuple[Path, Path]] = []
+
+    class Finds:
+        @hookimpl
+        def refresh_due(self, config: Path, env_file: Path) -> None:
+            seen.append((config, env_file))
+            if len(seen) == 1:
+                raise OSError(24, "Too many open files")
+            if len(seen) == 2:
+                config.write_text(f'{config.read_text()}[servers.found]\nsource = "telling"\n')
+
+    host.install("plugin", "finds", Finds())
+    for name in ("START_SECONDS", "ROUND_SECONDS"):
+        monkeypatch.setattr(background_refresh, name, 0.01)
+    async with host.gateway(f'plugins = ["finds"]\nrefresh = 0.01\n{CONFIG}') as gate:
+        await until(lambda: "found" in gate.servers.configured)
+    assert set(seen) == {(host.folder / "doorward.toml", host.folder / ".env")}

@@ -22,7 +22,8 @@ WRONG_USER = (401, "invalid_grant", "Invalid user credentials")
 
 
 class Realm:
-    """`prefix` is what stands before `/realms`; `fails` is how the token endpoint answers, whoever asks."""
+    """`prefix` is what stands before `/realms`; `fails` is how the token endpoint answers, whoever asks, `says` what there
+    is in place of the metadata."""
 
     def __init__(self, prefix: str = "") -> None:
         self.url, self.path = "", f"{prefix}/realms/the%20main%20one"
@@ -30,6 +31,7 @@ class Realm:
         self.users = {"alice": "pass-word-of-alice"}
         self.life = 300.0
         self.fails: tuple[int, str, str] | None = None
+        self.says: tuple[int, Any] | None = None
         self.tokens: dict[str, float] = {}
         self.asked: list[dict[str, str]] = []
         self.paths: list[str] = []
@@ -80,13 +82,13 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
         authorization = self.headers.get("Authorization", "")
         if self.path == f"{realm.path}/.well-known/openid-configuration":
-            return self.say(200, realm.metadata)
+            return self.say(*(realm.says or (200, realm.metadata)))
         if self.path == f"{realm.path}/protocol/openid-connect/token":
             return self.say(*realm.grant(dict(parse_qsl(body)), authorization))
         if self.path == "/api/me":
             there = realm.tokens.get(authorization.removeprefix("Bearer "), 0) > time.time()
             return self.say(200, {"told": authorization}) if there else self.say(401, {})
-        if "/realms/" in self.path:
+        if "/realms/" in self.path and not self.path.startswith("/.well-known"):
             return self.say(
                 404,
                 {

@@ -176,6 +176,18 @@ async def test_keycloaks_own_words(home: Doorward, realm: Realm, error: tuple[in
     )
 
 
+@pytest.mark.parametrize("metadata", [(404, {"error": "not found"}), (403, "<html>"), (200, {})])
+async def test_a_realm_without_metadata(home: Doorward, realm: Realm, metadata: tuple[int, Any]) -> None:
+    """Its token endpoint is where each realm has it, below `base_url`: metadata that a proxy does not let through, or that
+    are those of another address, are not needed. CONTRACT: AUT-06."""
+    status, told = metadata
+    realm.says = status, {**realm.metadata, "issuer": "https://elsewhere.example"} if status == 200 else told
+    async with home.http(client_secret="${SECRET}", scope="read") as http:
+        assert (await http.get("/api/me")).status_code == 200
+    assert realm.asked == [{"grant_type": "client_credentials", "scope": "read"}]
+    assert realm.paths.count(f"{realm.path}/protocol/openid-connect/token") == 1
+
+
 async def test_a_realm_that_is_not_there(home: Doorward, realm: Realm) -> None:
     """Its name is told, and nothing secret is sent anywhere."""
     async with home.http(realm="other", client_secret="${SECRET}") as http:

@@ -193,6 +193,9 @@ def test_what_cannot_be_read_is_told_with_its_place(home: Home) -> None:
     home.write("project/deep.json", "[" * 100_000)
     home.write("project/list.json", "[]")
     home.write("project/text.json", '{"mcpServers": "x"}')
+    home.write("project/empty.json", '{"mcpServers": {}}')
+    home.write("project/.mcp.json", '{"mcpServers": {}}')
+    home.write("project/empty.yaml", "servers: []")
     (home.project / "latin.json").write_bytes(b'{"x": "\xe9"}')
     os.mkfifo(home.project / "pipe.json")
     names = [
@@ -201,6 +204,9 @@ def test_what_cannot_be_read_is_told_with_its_place(home: Home) -> None:
         "deep.json",
         "list.json",
         "text.json",
+        "empty.json",
+        ".mcp.json",
+        "empty.yaml",
         "latin.json",
         "pipe.json",
         "good.json",
@@ -209,6 +215,42 @@ def test_what_cannot_be_read_is_told_with_its_place(home: Home) -> None:
     assert ended.code == 1
     assert [name for name in names[:-1] if f"warning: {name}: " not in ended.err] == []
     assert list(servers(home)) == ["good"]
+
+
+def test_what_is_not_taken_over_is_told(home: Home) -> None:
+    """What a file says besides its servers, and an entry besides what a server of its kind needs, is told with what does
+    the same here; a list of allowed domains ends it with 1. CONTRACT: MCP-17, SEC-04."""
+    table = {"x": {"url": "https://h/mcp", "env": {"A": "b"}, "autoApprove": ["read"], "trust": False}}
+    sandbox = {"enabled": False, "image": "python:3.11-slim"}
+    home.write("project/mcp_config.json", {"$schema": "s", "mcpServers": table, "sandbox": sandbox, "log": 1})
+    ended = home.run("import", "mcp_config.json", "--json")
+    at, here = "mcp_config.json: ", " is not taken over; here: executor, [executors.NAME] and [limits]"
+    assert ended.json["left_out"] == [
+        f"{at}sandbox.enabled{here}",
+        f"{at}sandbox.image{here}",
+        f"{at}log is not taken over",
+    ]
+    assert ended.json["found"][0]["notes"] == ["env is not taken over", "autoApprove is not taken over"]
+    assert (ended.code, ended.json["written"]) == (0, ["x"])
+    security = {"allowedDomains": ["api.github.com"]}
+    home.write("project/.mcp.json", {"mcpServers": table, "security": security})
+    ended = home.run("import")
+    assert (
+        '.mcp.json: security.allowedDomains is not taken over; here: [policy] allow = ["https://api.github.com"]'
+        in (ended.err)
+    )
+    assert ended.code == 1
+
+
+def test_a_folder_of_another_gateway(home: Home) -> None:
+    """The JSON files of `~/MCPs` that hold servers are looked at as those of clients are; the others mean something else.
+    CONTRACT: MCP-06, MCP-08."""
+    for name in ("a", "b"):
+        home.write(f"MCPs/{name}.json", {"mcpServers": {name: {"command": name}}})
+    home.write("MCPs/state.json", [1])
+    home.write("MCPs/broken.json", "{")
+    ended = home.run("import")
+    assert (ended.code, sorted(servers(home))) == (0, ["a", "b"])
 
 
 def test_entries_are_hostile_text(home: Home) -> None:

@@ -91,3 +91,29 @@ def test_hostile_yaml_is_refused(home: Home, text: str) -> None:
     assert "warning: x.yaml: " in ended.err
     assert not (home.project / "x").exists()
     assert not (home.project / "doorward.toml").exists()
+
+
+def test_settings_of_mce_are_told(home: Home) -> None:
+    """What stands in variables, beside the servers or in an entry, and is not taken over, is told with what does the same
+    here, and never with a value that may be secret; a list of allowed domains ends it with 1. CONTRACT: SRC-02, SEC-04."""
+    home.write(
+        "project/config/swaggers.yaml", "version: 2\nservers:\n- {name: a, swagger_url: https://h/a, verify: x}\n"
+    )
+    home.write("project/.env", "MCE_ALLOWED_DOMAINS=api.github.com, *.example.com\nMCE_A_AUTH=Bearer s3cret-of-mce\n")
+    ended = home.run(
+        "import", "config/swaggers.yaml", "--dry-run", MCE_DOCKER_HOST="unix:///x", MCE_LINT_ENABLED="true"
+    )
+    env = home.project / ".env"
+    for line in (
+        "config/swaggers.yaml: version is not taken over",
+        f'{env}: MCE_ALLOWED_DOMAINS is not taken over; here: [policy] allow = ["https://api.github.com", "https://*.example.com"]',
+        f"{env}: MCE_A_AUTH is not taken over; here: auth of the server",
+        "the environment: MCE_DOCKER_HOST is not taken over; here: [executors.docker] host",
+        'the environment: MCE_LINT_ENABLED is not taken over; here: plugins = ["ast", "ruff", "audit_jsonl"]',
+    ):
+        assert f"warning: {line}\n" in ended.err
+    assert "verify is not taken over" in ended.out
+    assert ended.code == 1
+    assert "s3cret" not in ended.out + ended.err
+    env.unlink()
+    assert home.run("import", "config/swaggers.yaml", "--dry-run", MCE_PORT="1").code == 0

@@ -50,13 +50,34 @@ async def test_graphql_credentials_are_suggested(api, upstream, answer):
     assert [each.auth for each in caught.value.auth] == [[{"type": "bearer", "token": "${SHOP_TOKEN}"}]]
 
 
+@pytest.mark.parametrize(
+    ("without", "more", "sent"),
+    [
+        ((200, {}, TOLD), False, [False]),
+        ((200, {}, TOLD), True, [True]),
+        ((401, {}, b""), False, [False, True]),
+        ((200, {}, b"<html>"), False, [False, True]),
+        ((200, {}, {"data": {}}), False, [False, False, True]),
+    ],
+)
+async def test_graphql_credentials_of_introspection(api, upstream, without, more, sent):
+    """CONTRACT: AUT-18 Credentials are sent for a schema only if it is not told without them, or the operator says that
+    there is more with them."""
+    upstream.answers = [lambda seen: (200, {}, TOLD) if "x-key" in seen["headers"] else without]
+    assert "a" in (await api(upstream.url, headers={"X-Key": "k"}, schema_auth=more)).functions
+    assert ["x-key" in told["headers"] for told in upstream.seen] == sent
+
+
 async def test_graphql_schema_by_url(api, upstream):
-    """A schema may be a URL; credentials and headers go there only if it is where the endpoint is."""
-    upstream.answers = [(200, {}, SMALL.encode())]
+    """A schema may be a URL; credentials and headers go there only if it is where the endpoint is, and refused without."""
     place = upstream.url.replace("/graphql", "/schema")
+    upstream.answers = [
+        lambda seen: (200, {}, SMALL.encode()) if "x-key" in seen["headers"] else (403, {}, b""),
+    ]
     assert "a" in (await api(upstream.url, schema=place, headers={"X-Key": "k"})).functions
-    assert (upstream.seen[-1]["method"], upstream.seen[-1]["path"]) == ("GET", "/schema")
+    assert [(told["method"], told["path"]) for told in upstream.seen] == [("GET", "/schema")] * 2
     assert upstream.seen[-1]["headers"]["x-key"] == "k"
+    upstream.answers = [(200, {}, SMALL.encode())]
     assert "a" in (await api("http://127.0.0.1:9/graphql", schema=place, headers={"X-Key": "k"})).functions
     assert "x-key" not in upstream.seen[-1]["headers"]
     upstream.answers = [(302, {"Location": "/other"}, b"")]

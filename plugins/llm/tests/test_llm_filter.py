@@ -115,14 +115,33 @@ async def test_personal_data_by_choice(asking, provider):
     """CONTRACT: LLM-04 Personal data is kept, taken out or refused, as the operator says; its kinds are told, and never
     the data."""
     prompt = {"prompt": "mail ann@example.com"}
-    for choice in ("keep", "redact"):
+    for choice in ("keep", "redact", ["phone"]):
         async with asking(personal_data=choice) as gate:
             assert (await gate.answer("other.ask", prompt)).ok
     async with asking(personal_data="refuse") as gate:
         outcome = await gate.answer("other.ask", prompt)
     assert outcome.error.message == "the prompt holds personal data (email): nothing was sent"
     assert outcome.error.kind == "policy"
-    assert provider.prompts == ["mail ann@example.com", "mail [email]"]
+    assert provider.prompts == ["mail ann@example.com", "mail [email]", "mail ann@example.com"]
+
+
+@pytest.mark.slow
+async def test_personal_data_by_default(asking, provider):
+    """CONTRACT: LLM-04 Without a word of the operator, e-mail addresses and social security numbers do not reach a
+    model, the card says so, and what was taken out is counted; numbers that may be ids stay."""
+    prompt = "[email] ann@example.com, 536-90-4399, order 4111111111111111 of 2125550123"
+    messages = [{"role": "user", "content": prompt}]
+    async with asking() as gate:
+        card = str(await gate.get_functions(["other.ask"]))
+        for function, given in (("ask", {"prompt": prompt}), ("think", {"messages": messages})):
+            outcome = await gate.answer(f"other.{function}", given)
+            assert (outcome.ok, outcome.usage["other"]["redacted"]) == (True, 2)
+        await gate.servers.source("other").models().complete(messages)
+        schema = await gate.answer("other.ask", {"prompt": "q", "schema": {"enum": ["ann@example.com"]}})
+    assert "do not reach the model: [secret], [email], [ssn] stand in their place" in card
+    assert provider.prompts == ["[email] [email], [ssn], order 4111111111111111 of 2125550123"] * 3
+    assert schema.error.message == "`schema` holds a secret, or personal data: nothing was sent"
+    assert schema.error.hint == "Leave it out of the schema."
 
 
 async def test_a_divided_secret():

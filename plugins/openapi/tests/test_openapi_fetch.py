@@ -200,30 +200,40 @@ async def test_openapi_a_url_that_says_where_calls_go(tmp_path, upstream, docume
 
 
 @pytest.mark.parametrize(
-    ("base_url", "server", "refuses", "sent"),
+    ("base_url", "server", "answered", "sent"),
     [
-        ("same", None, False, [True]),
-        ("https://other.test", None, False, [False]),
-        ("https://other.test", "/v1", False, [False]),
-        (None, None, False, [False, True]),
-        (None, "/v1", False, [False, True]),
-        (None, "https://other.test", False, [False]),
-        (None, "https://other.test", True, [False, True]),
+        ("same", None, "alike", [False]),
+        ("same", None, "varies", [False, True]),
+        ("same", None, "more", [False, True]),
+        ("same", None, "page", [False, True]),
+        ("same", None, "refused", [False, True]),
+        ("same", None, "wants a header", [False, True]),
+        ("https://other.test", None, "varies", [False]),
+        ("https://other.test", "/v1", "more", [False]),
+        ("https://other.test", "/v1", "page", [False]),
+        ("https://other.test", None, "refused", [False]),
+        (None, None, "alike", [False]),
+        (None, None, "varies", [False, True]),
+        (None, "/v1", "alike", [False]),
+        (None, "/v1", "more", [False, True]),
+        (None, "https://other.test", "varies", [False]),
+        (None, "https://other.test", "refused", [False, True]),
     ],
 )
-async def test_openapi_download_credentials(tmp_path, upstream, operation, base_url, server, refuses, sent):
-    """Credentials go with a download to the API's own origin, as the operator or the document there says, never to
-    another one, and to an unknown one only if it asks."""
-    upstream.answers["/api.json"] = (
-        200,
-        {},
-        json.dumps({**operation(), **({"servers": [{"url": server}]} if server else {})}).encode(),
-    )
-    if refuses:
-        upstream.answers["/api.json"] = (401, {}, b"")
+async def test_openapi_download_credentials(tmp_path, upstream, operation, base_url, server, answered, sent):
+    """CONTRACT: AUT-18 Credentials go with a download only where it is refused without, or depends on them, as its `Vary`
+    or the operator says; and then to the API's own origin, as the operator or the document there says, never to another
+    one, and to an unknown one only if it asks."""
+    described = json.dumps({**operation(), **({"servers": [{"url": server}]} if server else {})}).encode()
+    upstream.answers["/api.json"] = {
+        "varies": (200, {"Vary": "Accept, authorization"}, described),
+        "page": (200, {}, b"\n<!DOCTYPE html>"),
+        "refused": (401, {}, b""),
+        "wants a header": lambda told: (200, {}, described) if upstream.header("Authorization") else (400, {}, b""),
+    }.get(answered, (200, {"Vary": "Accept, Origin"}, described))
     settings = {"spec": f"{upstream.url}/api.json", "base_url": upstream.url if base_url == "same" else base_url}
-    server = source(tmp_path, Bearer(), **settings)
-    if refuses:
+    server = source(tmp_path, Bearer(), **settings, spec_auth=answered == "more")
+    if answered == "refused":
         with pytest.raises(ServerError, match="401"):
             await server.fingerprint()
     else:
@@ -362,9 +372,9 @@ def revalidating(upstream, operation):
     return Revalidated(upstream, operation())
 
 
-async def names(tmp_path, **settings):
+async def names(tmp_path, *auth, **settings):
     """The functions of a source that was made anew, as after a restart."""
-    made = source(tmp_path, **settings)
+    made = source(tmp_path, *auth, **settings)
     try:
         return [f.name for f in (await made.compile()).functions]
     finally:
@@ -508,7 +518,14 @@ async def test_openapi_redirect_carries_credentials_only_to_origins(
     upstream.answers["/api.json"] = (302, {"Location": f"{elsewhere.url}/api.json"}, b"")
     answer(elsewhere, "/api.json", operation())
     for origins, expected in (([], False), ([elsewhere.url], True)):
-        server = source(tmp_path, Bearer(), spec=f"{upstream.url}/api.json", base_url=upstream.url, origins=origins)
+        server = source(
+            tmp_path,
+            Bearer(),
+            spec=f"{upstream.url}/api.json",
+            base_url=upstream.url,
+            origins=origins,
+            spec_auth=True,
+        )
         await server.fingerprint()
         await server.close()
         assert upstream.header("Authorization") == ["Bearer token-of-the-test"]
@@ -635,12 +652,17 @@ def public(operation, more=(), **root):
 
 
 def by_credentials(open_to_all, own, **headers):
-    """An answer with an ETag of its own for those with credentials, as the text of the document is another."""
+    """An answer with an ETag of its own for those with credentials, as the text of the document is another; it says that
+    it depends on them, but not again where nothing has changed."""
 
     def answer(told):
         asked = {name.lower(): value for name, value in told["headers"]}
         body, etag = (own, '"own"') if "authorization" in asked else (open_to_all, '"open"')
-        return (304, {}, b"") if asked.get("if-none-match") == etag else (200, {"ETag": etag, **headers}, body)
+        return (
+            (304, {}, b"")
+            if asked.get("if-none-match") == etag
+            else (200, {"ETag": etag, "Vary": "Authorization", **headers}, body)
+        )
 
     return answer
 
@@ -663,7 +685,7 @@ async def test_openapi_a_document_that_has_more_with_credentials(tmp_path, upstr
 async def test_openapi_a_document_that_is_the_same_for_all_is_not_told(tmp_path, upstream, operation):
     """Where credentials make no difference, nothing is said of them."""
     upstream.answers["/api.json"] = (200, {}, public(operation))
-    server = source(tmp_path, Bearer(), spec=f"{upstream.url}/api.json")
+    server = source(tmp_path, Bearer(), spec=f"{upstream.url}/api.json", spec_auth=True)
     assert not (await server.compile()).warnings
     await server.close()
 
@@ -675,7 +697,7 @@ async def test_openapi_credentials_that_do_not_serve(tmp_path, upstream, operati
     upstream.answers["/api.json"] = lambda told: (
         refused if upstream.header("Authorization") else (200, {}, public(operation))
     )
-    server = source(tmp_path, Bearer(), spec=f"{upstream.url}/api.json", retries=0)
+    server = source(tmp_path, Bearer(), spec=f"{upstream.url}/api.json", retries=0, spec_auth=True)
     made = await server.compile()
     await server.close()
     assert [f.id for f in made.functions] == ["op"]
@@ -685,7 +707,8 @@ async def test_openapi_credentials_that_do_not_serve(tmp_path, upstream, operati
 
 @pytest.mark.parametrize("base_url", [True, False])
 async def test_openapi_credentials_that_are_not_there_yet(tmp_path, upstream, operation, base_url):
-    """A variable that is not set is told with the document, which is read without."""
+    """A variable that is not set is told with a document that would have more, which is read without; another document
+    does not need it."""
 
     class Lacking(httpx2.Auth):
         def auth_flow(self, request):
@@ -693,9 +716,11 @@ async def test_openapi_credentials_that_are_not_there_yet(tmp_path, upstream, op
             yield request
 
     upstream.answers["/api.json"] = (200, {}, public(operation))
-    server = source(
-        tmp_path, Lacking(), spec=f"{upstream.url}/api.json", **({"base_url": upstream.url} if base_url else {})
-    )
+    settings = {"spec": f"{upstream.url}/api.json", **({"base_url": upstream.url} if base_url else {})}
+    server = source(tmp_path, Lacking(), **settings)
+    assert not (await server.compile()).warnings
+    await server.close()
+    server = source(tmp_path, Lacking(), **settings, spec_auth=True)
     made = await server.compile()
     await server.close()
     assert "may have more with" in made.warnings[0]
@@ -731,11 +756,23 @@ async def test_openapi_a_redirect_of_those_with_credentials(tmp_path, upstream, 
         away if upstream.header("Authorization") else (200, {}, public(operation))
     )
     elsewhere.answers["/api.json"] = (200, {}, public(operation, ["/more"]))
-    server = source(tmp_path, Bearer(), spec=f"{upstream.url}/api.json")
+    server = source(tmp_path, Bearer(), spec=f"{upstream.url}/api.json", spec_auth=True)
     await server.compile()
     await server.close()
     assert elsewhere.seen
     assert elsewhere.header("Authorization") == []
+
+
+async def test_openapi_a_redirect_to_where_people_log_in(tmp_path, upstream, elsewhere, operation):
+    """Where those without credentials are led to an address that only the operator may name, the document is asked for with
+    credentials, if it is of the API's own origin."""
+    away = (302, {"Location": f"{elsewhere.url}/login"}, b"")
+    upstream.answers["/api.json"] = lambda told: (
+        (200, {}, public(operation)) if upstream.header("Authorization") else away
+    )
+    assert await names(tmp_path, Bearer(), spec=f"{upstream.url}/api.json", base_url=upstream.url) == ["op"]
+    with pytest.raises(ServerError, match="redirects to"):
+        await names(tmp_path, Bearer(), spec=f"{upstream.url}/api.json", base_url="https://other.test")
 
 
 @pytest.mark.parametrize(
@@ -751,7 +788,7 @@ async def test_openapi_a_redirect_of_those_with_credentials(tmp_path, upstream, 
 async def test_openapi_a_document_that_names_other_places_is_not_at_home(tmp_path, upstream, operation, more):
     """Where it is from is the API's place only if it names none at all."""
     upstream.answers["/api.json"] = (200, {}, public(operation, **more))
-    server = source(tmp_path, Bearer(), spec=f"{upstream.url}/api.json")
+    server = source(tmp_path, Bearer(), spec=f"{upstream.url}/api.json", spec_auth=True)
     await server.compile()
     await server.close()
     assert upstream.header("Authorization") == []
@@ -767,9 +804,11 @@ async def test_openapi_files_of_a_document_come_as_it_does(tmp_path, upstream, o
         json.dumps({**operation(parameters=[{"$ref": "p.json"}]), "servers": [{"url": where}]}).encode(),
     )
     upstream.answers["/p.json"] = (200, {}, b'{"name": "q", "in": "query", "schema": {}}')
-    server = source(tmp_path, Bearer(), spec=f"{upstream.url}/api.json")
+    server = source(tmp_path, Bearer(), spec=f"{upstream.url}/api.json", spec_auth=True)
     await server.compile()
     await server.close()
     sent = [(told["path"], any(name == "Authorization" for name, _ in told["headers"])) for told in upstream.seen]
     home = where == "/v1"
-    assert sent == [("/api.json", False), *([("/api.json", True)] if home else []), ("/p.json", home)]
+    first = [("/api.json", False), *([("/api.json", True)] if home else []), ("/p.json", False)]
+    assert sent[: len(first)] == first
+    assert sent[len(first) :] == ([("/p.json", True)] if home else [])

@@ -7,10 +7,10 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from doorward.access.patterns import is_wild
-from doorward.access.rules import Rules, matches, selected
+from doorward.access.rules import Rules, narrowed, selected
 from doorward.model.decisions import ALLOWED, Decision, Effect, effect
 from doorward.model.errors import DoorwardError, InvalidArguments
-from doorward.model.functions import Function
+from doorward.model.functions import ASKS_A_MODEL, Function
 from doorward.model.names import some
 from doorward.model.programs import Program
 
@@ -32,9 +32,14 @@ MAX_WILDCARD_CHARACTERS, MAX_WILDCARD_CHARACTERS_TOGETHER = 300, 5000
 long ones."""
 
 
-def narrowing(functions: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Check the `functions` argument of a caller; `None` allows everything. Raises: InvalidArguments."""
+def narrowing(functions: Sequence[str] | None, sampling: bool | None = None) -> tuple[str, ...] | None:
+    """Check the `functions` argument of a caller, and add what `sampling` says of those that ask a language model;
+    `None` allows everything. Raises: InvalidArguments."""
     patterns = (functions,) if isinstance(functions, str) else None if functions is None else tuple(functions)
+    if patterns and all(str(pattern).startswith("!") for pattern in patterns):
+        patterns = ("*", *patterns)
+    if sampling is not None:
+        patterns = (*(("*",) if patterns is None else patterns), f"{'' if sampling else '!'}tag:{ASKS_A_MODEL}")
     if patterns is None:
         return None
     if len(patterns) > MAX_PATTERNS:
@@ -109,7 +114,7 @@ class Policy:
         if key := self._principals.rights(who).rules.forbids(function, reached):
             place = self._principals.place(who, key)
             return f"{function.qualified} is not allowed for {who!r} by the operator's policy: {place}"
-        if program.functions is not None and not matches(function, program.functions):
+        if program.functions is not None and not narrowed(function, program.functions):
             return (
                 f"{function.qualified} is not among the `functions` that this run may call: {some(program.functions)}"
             )

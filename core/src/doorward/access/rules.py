@@ -10,13 +10,14 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from urllib.parse import unquote
 
-from doorward.access.patterns import Patterns
+from doorward.access.patterns import Patterns, is_wild
 from doorward.config.upstream_patterns import Upstream, UpstreamPattern, is_upstream
 from doorward.model.functions import Function
 from doorward.model.names import qualified
 
 _ROUTE = re.compile(r"[A-Z*]+ +(?:/|\*)")
 _WILDCARD = re.compile(r"[*?\[]")
+_TAG = "tag:"
 _QUERY = re.compile(r"[?#]")
 _VARIABLE = re.compile(r"\{[^{}/]*\}")
 
@@ -102,6 +103,36 @@ def _may_mean(pattern: str, server: str) -> bool:
     return inside.startswith(start) or start.startswith(inside)
 
 
+def narrowed(function: Function, patterns: tuple[str, ...]) -> bool:
+    """Whether a run may call a function by the patterns that narrow it: one fits, and none that begins with `!`.
+    `tag:NAME` fits functions with this tag."""
+    named, left_out = _signed(patterns)
+    return _fits(function, named) and not _fits(function, left_out)
+
+
+def asked_for(function: Function, patterns: tuple[str, ...]) -> bool:
+    """Whether one of the patterns that narrow a run is about a function or its server, and not about any of them."""
+    return _fits(function, tuple(p for p in _signed(patterns)[0] if not is_wild(p.partition(".")[0])))
+
+
+def may_be_narrowed_to(patterns: tuple[str, ...], server: str) -> bool:
+    """Whether a run that these patterns narrow may call any function of a server."""
+    named, _ = _signed(patterns)
+    return any(pattern.startswith(_TAG) for pattern in named) or may_mean(named, server)
+
+
+@lru_cache(32)
+def _signed(patterns: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The patterns of what may be called, and those of what may not, without their `!`."""
+    left_out = tuple(pattern[1:] for pattern in patterns if pattern.startswith("!"))
+    return tuple(pattern for pattern in patterns if not pattern.startswith("!")), left_out
+
+
+def _fits(function: Function, patterns: tuple[str, ...]) -> bool:
+    tags = {pattern[len(_TAG) :] for pattern in patterns if pattern.startswith(_TAG)}
+    return not tags.isdisjoint(function.tags) or matches(function, patterns)
+
+
 def _apart(patterns: Iterable[str]) -> tuple[Patterns, list[UpstreamPattern]]:
     """The patterns of functions, and those of upstreams."""
     given = tuple(patterns)
@@ -184,8 +215,8 @@ def selected(function: Function, patterns: Iterable[str]) -> bool:
 def _selects(pattern: str, function: Function) -> bool:
     if pattern in (function.name, function.id, function.route, *function.aliases):
         return True
-    if pattern.startswith("tag:"):
-        return any(fnmatchcase(tag, pattern[4:]) for tag in function.tags)
+    if pattern.startswith(_TAG):
+        return any(fnmatchcase(tag, pattern[len(_TAG) :]) for tag in function.tags)
     if pattern.startswith("/"):
         pattern = f"* {pattern}"
     if _ROUTE.match(pattern):

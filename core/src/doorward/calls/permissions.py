@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from doorward.access.policy import left_out_by
-from doorward.access.rules import readings, selected, shorter
+from doorward.access.rules import asked_for, readings, selected, shorter
 from doorward.calls.function_lookup import LEFT_OUT_HINT, left_out
 from doorward.model.decisions import ALLOWED, Decision
 from doorward.model.errors import Refused
-from doorward.model.functions import Function
+from doorward.model.functions import ASKS_A_MODEL, Function
 
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
@@ -35,6 +35,11 @@ class Permissions:
             raise _refused(refusal, hidden.rule if hidden else "")
         if key := self._left_out_by(function):
             raise Refused(left_out(function.qualified, key), hint=LEFT_OUT_HINT)
+        settings = self._settings(function)  # a call without a program is asked for by whoever makes it
+        if settings and settings.on_request and program.code and not asked_for(function, program.functions or ()):
+            how = "`sampling`: true, or " if ASKS_A_MODEL in function.tags else ""
+            hint = f'Run it with {how}`functions`: ["*", "{function.server}.*"].'
+            raise Refused(f"{function.qualified} is only for runs that ask for it", hint=hint)
 
     def decide(self, program: Program, call: Call, made: int, size: int) -> Decision:
         """The same for one call, with its arguments of `size` bytes; `made` calls of its run came before. Returns: what

@@ -48,6 +48,7 @@ _READS_WORDS = re.compile(r"\b(?:argv|argparse)\b")
     metavar="NAME",
     help="The language of the program; by default that of FILE's name (.py, .ts, .mts, .js, .mjs), else Python.",
 )
+@click.option("--sampling/--no-sampling", default=None, help="Whether it may ask a language model.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="The most that it may take.")
 @click.option("--plan", is_flag=True, help="Withhold what it writes, and show it: `doorward runs commit` writes it.")
 @click.option(
@@ -88,6 +89,7 @@ async def _run(
     timeout: float | None,
     language: str,
     plan: bool,
+    sampling: bool | None,
     argv: tuple[str, ...],
 ) -> int:
     loaded = project.load()
@@ -99,7 +101,14 @@ async def _run(
         values = _values(code, params, language or gate.languages.default)
         mode, may_call = "plan" if plan else "run", functions or None
         outcome = await gate.execute(
-            code, params=values, functions=may_call, timeout=timeout, language=language, mode=mode, argv=argv
+            code,
+            params=values,
+            functions=may_call,
+            timeout=timeout,
+            language=language,
+            mode=mode,
+            sampling=sampling,
+            argv=argv,
         )
         outcome = replace(outcome, notes=(*outcome.notes, *saved(gate, outcome.artefacts, folder)))
     return tell(project, outcome)

@@ -154,6 +154,9 @@ class ServerSettings(Settings):
     skills: str | None = Field(
         None, description="A Markdown guide for agents: a path, relative to the configuration file, or a URL"
     )
+    on_request: bool = Field(
+        False, description="Only programs may call it whose run names it in `functions`, or a model by `sampling`"
+    )
     price: NonNegativeFloat = Field(0.0, description="What a call costs, where budgets count `cost`")
     undo: dict[str, InverseSettings] = Field(
         {}, description="By which calls `doorward runs undo` undoes calls of functions: a table for each by its name"

@@ -26,7 +26,7 @@ class Variables:
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"cannot be read: {error}", place=str(file)) from None
         self.file = file
-        self._there = {name: value for name, value in there.items() if value is not None}
+        self.there = {name: value for name, value in there.items() if value is not None}
         self._environ = os.environ if environ is None else environ
         self.new: dict[str, str] = {}
 
@@ -38,16 +38,16 @@ class Variables:
         while True:
             for name in wanted:
                 name = name if number == 1 else f"{name}_{number}"
-                values = {known[name] for known in (self._environ, self._there, self.new) if name in known}
+                values = {known[name] for known in (self._environ, self.there, self.new) if name in known}
                 if values <= {secret}:
-                    if name not in self._there:
+                    if name not in self.there:
                         self.new[name] = secret
                     return f"${{{name}}}"
             number += 1
 
     def has(self, name: str) -> bool:
         """Whether a variable has a value, or will have one."""
-        return any(name in known for known in (self._environ, self._there, self.new))
+        return any(name in known for known in (self._environ, self.there, self.new))
 
 
 def variable(text: str) -> str:

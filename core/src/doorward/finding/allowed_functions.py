@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.lowlevel
 
-from doorward.access.rules import matches, may_mean
+from doorward.access.rules import may_be_narrowed_to, narrowed
 from doorward.data.offload import off_loop
 from doorward.model.functions import Function
 
@@ -48,14 +48,14 @@ class AllowedFunctions:
     async def mask(self, index: Index, principal: str, within: tuple[str, ...] | None = None) -> Mask | None:
         """A truth value for each function of an index; `None` if the principal may call all of them. `within` are the
         patterns by which a run is narrowed, if it is."""
-        allowed = narrowed = None
+        allowed = own = None
         if (scope := self._policy.scope(principal)) is not None:
             allows = partial(self._policy.allows, principal=principal)
             allowed = await self._kept(scope, index, allows, index.servers, here=bool(scope.principal))
         if within is not None:
-            meant = [server for server in index.servers if may_mean(within, server)]
-            narrowed = await self._kept(within, index, partial(matches, patterns=within), meant, here=False)
-        return both(allowed, narrowed)
+            meant = [server for server in index.servers if may_be_narrowed_to(within, server)]
+            own = await self._kept(within, index, partial(narrowed, patterns=within), meant, here=False)
+        return both(allowed, own)
 
     async def names(self, server: str, principal: str, within: tuple[str, ...] | None = None) -> Sequence[str]:
         """The names of the functions of a server that may be called, in the order of its document."""

@@ -10,6 +10,10 @@ Schema = Mapping[str, Any]
 """A JSON Schema 2020-12. `{"$ref": "#/$defs/NAME"}` means the definition NAME of the function's server."""
 
 
+ASKS_A_MODEL = "llm"
+"""The tag of functions that ask a language model: what `sampling` of a run is about."""
+
+
 @dataclass(frozen=True, slots=True)
 class Function:
     """One callable operation of a server.

@@ -9,6 +9,7 @@ found under its name in the entry-point group `doorward.plugins` and loaded in t
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pluggy
@@ -30,6 +31,11 @@ class SourceHooks:
     @hookspec
     def source_compiled(self, server: str, functions: list[Function]) -> None:
         """Change the functions of a server in place. Fires after the compile, before they are stored."""
+
+    @hookspec
+    def refresh_due(self, config: Path, env_file: Path) -> None:
+        """Bring the configuration up to date: what is written into its file `config`, with secrets in `env_file`, is
+        served at once. Fires when `serve` has started, and every `refresh` seconds, in a thread of its own."""
 
 
 class AuthHooks:
@@ -149,7 +155,7 @@ SPECS = (SourceHooks, AuthHooks, GuardHooks, CacheHooks, ExecutorHooks, Observer
 
 OBSERVERS = (
     *("auth_chosen", "run_started", "run_finished", "call_finished", "trace_call", "approval_wanted"),
-    "sandboxes_known",
+    *("sandboxes_known", "refresh_due"),
 )
 """Hooks that only learn what has happened. Their failure changes nothing."""
 
@@ -159,5 +165,5 @@ ADDITIONS = ("mcp_tools", "mcp_prompts", "mcp_resources", "http_pages", "mcp_ser
 MAY_WAIT = ("guard_program",)
 """Hooks that may be `async def`, within the time of the run."""
 
-SECONDS = {"doctor_checks": 30.0}
+SECONDS = {"doctor_checks": 30.0, "refresh_due": 30.0}
 """Hooks that are called in a thread, and the seconds after which one has failed."""

@@ -24,6 +24,8 @@ def idle(
     """The patterns that fit nothing which a principal may call at these servers."""
     found, left = [], _MOST_NAMES
     for pattern in patterns:
+        if pattern.startswith(("!", "tag:")):  # what is left out need not be there; a tag is of many servers
+            continue
         text = qualified(pattern)
         server, _, name = text.partition(".")
         if not is_wild(text):

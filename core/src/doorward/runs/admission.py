@@ -98,6 +98,7 @@ class Admission:
         params: Mapping[str, Any] | None = None,
         description: str = "",
         functions: Sequence[str] | None = None,
+        sampling: bool | None = None,
         timeout: float | None = None,
         show_bytes: int | None = None,
         language: str = PYTHON,
@@ -116,7 +117,7 @@ class Admission:
                 raise InvalidArguments(told, hint="A program reads all of a value: doorward.read(…).")
             limits = replace(limits, inline_bytes=show_bytes, cut_bytes=show_bytes)
         run, deadline = secrets.token_hex(8), time.monotonic() + limits.timeout
-        may_call = narrowing(functions)
+        may_call = narrowing(functions, sampling)
         return Program(
             code,
             params or {},

@@ -48,6 +48,7 @@ class Secrets(Scrubber):
     ) -> None:
         """`folder`: where relative paths of `${file:…}` start; if not given, the folder of `.env`."""
         super().__init__()
+        self.env_file = dotenv
         self._dotenv = CachedFile(dotenv, _variables, MAX_DOTENV_BYTES) if dotenv else None
         self._folder = folder or (dotenv.parent if dotenv else Path())
         self._environ = os.environ if environ is None else environ

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.to_thread
 
 from doorward.catalog.recovery import turn
 from doorward.config.config import module_name
@@ -81,13 +82,21 @@ class BackgroundRefresh:
     """Compiles the servers of one gateway in the background."""
 
     def __init__(
-        self, servers: Servers, compiler: Compiler, catalog: Catalog, refresh: float, reconfiguration: Reconfiguration
+        self,
+        servers: Servers,
+        compiler: Compiler,
+        catalog: Catalog,
+        refresh: float,
+        reconfiguration: Reconfiguration,
+        due: Callable[[], object] = lambda: None,
     ) -> None:
+        """`due` may bring the configuration up to date; it is called in a thread."""
         self._servers = servers
         self._compiler = compiler
         self._catalog = catalog
         self._refresh = refresh or float("inf")
         self._reconfiguration = reconfiguration
+        self._due = due
         self._changed: set[str] = set()
         self._told = anyio.Event()
         servers.changed = self._has_changed
@@ -173,6 +182,7 @@ class BackgroundRefresh:
     async def _look(self, compiled: Sequence[str]) -> None:
         """Compile the servers, but for these, whose documents may have changed since they were compiled."""
         await anyio.sleep(START_SECONDS)
+        await anyio.to_thread.run_sync(self._due)
         for name in self._servers.configured.keys() - set(compiled):
             if not self._tells_changes(name):
                 await self._compiler.compile_one(name)
@@ -187,6 +197,7 @@ class BackgroundRefresh:
             self._changed.clear()
             if anyio.current_time() >= again:
                 again, due = anyio.current_time() + self._refresh, [*self._servers.configured]
+                await anyio.to_thread.run_sync(self._due)
             await self._compile(due)
             await anyio.sleep(ROUND_SECONDS)
 

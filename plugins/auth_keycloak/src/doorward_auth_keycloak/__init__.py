@@ -15,7 +15,7 @@ PLUGIN_API = 1
 
 
 class Keycloak(OAuth2):
-    """Tokens of a realm, whose endpoints are discovered."""
+    """Tokens of a realm, whose endpoints are discovered, or where every realm has them."""
 
     Settings = KeycloakSettings
 

@@ -10,6 +10,22 @@ from doorward_auth_oauth2 import OAuth2Settings
 from pydantic import Field, model_validator
 
 
+class _RealmSettings(OAuth2Settings):
+    """Those of `oauth2` for a realm: its endpoints are where every realm has them, if it does not tell them."""
+
+    def usual_urls(self, why: str) -> dict[str, str]:
+        """See `OAuth2Settings`; none if Keycloak says that there is no such realm."""
+        if "realm does not exist" in why.lower():
+            return {}
+        at = f"{self.issuer}/protocol/openid-connect"
+        return {
+            "authorization_endpoint": f"{at}/auth",
+            "token_endpoint": f"{at}/token",
+            "revocation_endpoint": f"{at}/revoke",
+            "device_authorization_endpoint": f"{at}/auth/device",
+        }
+
+
 class KeycloakSettings(Settings):
     """`auth = { type = "keycloak", base_url = "https://sso.example.com", realm = "main", client_id = "me",
     client_secret = "${X}" }`"""
@@ -64,4 +80,4 @@ class KeycloakSettings(Settings):
         given = {key: getattr(self, key) for key in self.model_fields_set & OAuth2Settings.model_fields.keys()}
         flow = self.flow or ("password" if self.username else "client_credentials")
         issuer = f"{self.base_url.rstrip('/')}/realms/{quote(self.realm, safe='')}"
-        return OAuth2Settings.model_construct(**{**given, "flow": flow, "issuer": issuer})
+        return _RealmSettings.model_construct(**{**given, "flow": flow, "issuer": issuer})

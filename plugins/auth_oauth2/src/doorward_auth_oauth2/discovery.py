@@ -99,6 +99,8 @@ async def _provider(
             except ValidationError:
                 raise ServerError(f"{at} names no place for devices that could be used") from None
             if not utils.issuers_match(str(found.issuer), expected):
+                if settings.usual_urls(words):
+                    break
                 raise ServerError(
                     f"{at} is the metadata of {found.issuer}, not of {expected}: nobody was asked for tokens"
                 )
@@ -107,6 +109,8 @@ async def _provider(
             return found
         if not ok:
             break
+    if usual := settings.usual_urls(words):
+        return Metadata.model_validate({"issuer": expected, **usual})
     if settings.issuer:
         raise ConfigError(f"{issuer} has no metadata{f': {words}' if words else ''}", hint="Is that its address?")
     if issuer or not guess:

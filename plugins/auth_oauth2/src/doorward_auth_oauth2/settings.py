@@ -191,6 +191,11 @@ class OAuth2Settings(Settings):
         """The fields that `params` adds to requests. Raises: MissingSecret."""
         return {name: await value.get() for name, value in self.params.items()}
 
+    def usual_urls(self, why: str) -> dict[str, str]:
+        """The endpoints of an issuer that has no metadata for us, by their names there, where all providers of its kind
+        have the same ones: of an issuer of any kind, none. `why` is what it said instead."""
+        return {}
+
     def urls(self, server: str) -> list[str]:
         """The URLs that the operator named, including the server's own."""
         named = (server, self.issuer, self.authorization_url, self.device_authorization_url, self.token_url)

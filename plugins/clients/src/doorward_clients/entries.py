@@ -4,7 +4,7 @@ looked at, never run."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,6 +13,16 @@ from doorward.commands import is_named_secret
 
 _REMOTE_TYPES = {"http", "streamablehttp", "httpstream", "remote", "sse"}
 _LOCAL_TYPES = {"stdio", "local"}
+_READ_KEYS = {
+    *("type", "transport", "transportType", "source", "disabled", "enabled"),
+    *("timeout", "tool_timeout_sec", "startup_timeout_sec"),
+    *("includeTools", "enabled_tools", "tools", "excludeTools", "disabled_tools", "disabledTools"),
+}
+_REMOTE_KEYS = {
+    *("url", "httpUrl", "serverUrl"),
+    *("headers", "http_headers", "env_http_headers", "bearer_token_env_var"),
+}
+_LOCAL_KEYS = {"command", "path", "args", "cwd", "env", "env_vars", "environment"}
 MAX_ENTRY_CHARACTERS = 2**16
 """Characters of all texts of an entry."""
 _MIN_MILLISECONDS = 1000
@@ -36,7 +46,7 @@ class Entry:
     start_timeout: float | None = None
     disabled: bool = False
     left_out: tuple[str, ...] = ()
-    """Keys that mean something to the client, but have no equivalent in doorward.toml."""
+    """Keys that were not read: they mean something to the client, or nothing to a server of this kind."""
 
 
 def parse(raw: Any) -> Entry:
@@ -54,19 +64,19 @@ def parse(raw: Any) -> Entry:
     if kind and kind not in _REMOTE_TYPES | _LOCAL_TYPES:
         raise ValueError(f"has the transport {kind!r}, which is unknown here")
     if url and (kind in _REMOTE_TYPES or not command):
-        return Entry(url=_url(url), sse=kind == "sse", headers=_headers(raw), **_common(raw))
+        return Entry(url=_url(url), sse=kind == "sse", headers=_headers(raw), **_common(raw, _REMOTE_KEYS))
     if command and kind not in _REMOTE_TYPES:
         words = [command] if isinstance(command, str) else _list(raw, "command")
         return Entry(
             command=_texts([*words, *_list(raw, "args")], "args"),
             env=_env(raw),
             cwd=_text(raw.get("cwd") or "", "cwd"),
-            **_common(raw),
+            **_common(raw, _LOCAL_KEYS),
         )
     raise ValueError("has neither a command nor a URL")
 
 
-def _common(raw: Mapping[str, Any]) -> dict[str, Any]:
+def _common(raw: Mapping[str, Any], read: Collection[str]) -> dict[str, Any]:
     timeout = _number(raw.get("timeout"))
     if timeout is not None and timeout >= _MIN_MILLISECONDS:
         timeout /= 1000
@@ -76,7 +86,7 @@ def _common(raw: Mapping[str, Any]) -> dict[str, Any]:
         "timeout": _number(raw.get("tool_timeout_sec")) or timeout,
         "start_timeout": _number(raw.get("startup_timeout_sec")),
         "disabled": raw.get("disabled") is True or raw.get("enabled") is False,
-        "left_out": tuple(key for key in ("envFile", "oauth", "headersHelper") if raw.get(key)),
+        "left_out": tuple(key for key, value in raw.items() if value and key not in _READ_KEYS and key not in read),
     }
 
 

@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import click
+from doorward import clean_text
 from doorward.commands import Project, block, common, compile_now, print_json, say, table
 
 from doorward_clients.clients import CLIENTS, Machine
 from doorward_clients.planning import Plan, Step, printable
-from doorward_clients.search import Search
+from doorward_clients.search import FOLDER, Search
+
+MAX_LINE = 2_000
+"""Characters of what is said of a setting that is not taken over: a line to copy."""
 
 
 @click.command("import")
@@ -45,8 +49,8 @@ def import_(
 
     Any JSON, JSONC or TOML file with `mcpServers`, `servers`, `context_servers`, `mcp_servers` or `mcp` will do, and
     `swaggers.yaml` of MCE. Secrets in them are copied to .env; the configuration refers to them. Nothing of the
-    clients is changed: `doorward connect CLIENT --move` also takes the servers out there. Ends with 1 if something
-    could not be read or used.
+    clients is changed: `doorward connect CLIENT --move` also takes the servers out there. What is not taken over is
+    listed. Ends with 1 if something could not be read or used, or a list of allowed domains was left out.
     """
     search, plan = planned(project, files, clients, everything=everything, force=force)
     return carry_out(plan, search, dry_run=dry_run, yes=yes, compile_too=compile_too)
@@ -62,6 +66,8 @@ def planned(
         search.file(file)
     if clients or not files:
         search.clients([CLIENTS[name] for name in clients] or list(CLIENTS.values()))
+    if not clients and not files:
+        search.folder(machine.home / FOLDER)
     plan = Plan(project, machine.home, force=force)
     plan.add(search.servers)
     return search, plan
@@ -82,7 +88,11 @@ def carry_out(plan: Plan, search: Search, *, dry_run: bool, yes: bool, compile_t
         print_json(_as_json(plan, search, dry_run))
     elif not project.json:
         _tell(plan, dry_run)
-    failed = bool(search.problems) or any(step.action in ("unusable", "unasked") for step in plan.steps)
+    failed = (
+        bool(search.problems)
+        or any(each.guards for each in search.left_out)
+        or any(step.action in ("unusable", "unasked") for step in plan.steps)
+    )
     if compile_too and plan.written and not dry_run:
         failed = bool(compile_now(project, tuple(step.name for step in plan.written))) or failed
     return 1 if failed else 0
@@ -115,6 +125,8 @@ def _show(plan: Plan, search: Search) -> None:
         )
     for problem in search.problems:
         say(f"warning: {printable(str(problem))}", err=True)
+    for setting in search.left_out:
+        say(f"warning: {' '.join(clean_text(str(setting)).split())[:MAX_LINE]}", err=True)
     if search.elsewhere:
         say(f"{_servers(search.elsewhere)} of other projects left out; --all takes them", err=True)
     if not plan.steps:
@@ -201,6 +213,7 @@ def _as_json(plan: Plan, search: Search, dry_run: bool) -> dict[str, Any]:
         "to_set": plan.wanted,
         "uses": list(_uses(plan)),
         "problems": [str(problem) for problem in search.problems],
+        "left_out": [str(setting) for setting in search.left_out],
     }
 
 

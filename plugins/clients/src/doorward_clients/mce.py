@@ -1,28 +1,89 @@
-"""`swaggers.yaml` of MCE, another gateway: its servers are OpenAPI documents, which become sources here."""
+"""`swaggers.yaml` of MCE, another gateway: its servers are OpenAPI documents, which become sources here. Its settings
+are variables (`MCE_…`), which are not taken over; an import says what does the same here."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from doorward import ConfigError
-from doorward.commands import beside, escaped, hide, is_plain, unescaped
+from doorward.commands import Variables, beside, escaped, hide, is_plain, unescaped
+
+from doorward_clients.left_out import LeftOut, allowed_upstreams
 
 TITLE = "MCE"
 _MAX_FILE_BYTES = 2**18
 """Largest file: parsing YAML takes long."""
 _RENAMED_KEYS = {"swagger_url": "spec", "base_url": "base_url", "skills_url": "skills", "top_level_functions": "expose"}
 """Keys that have another name here, and the same meaning."""
+_READ_KEYS = {*_RENAMED_KEYS, "name", "is_read_only", "extra_headers", "auth", "auth_header"}
+_SETTINGS = {
+    "ENABLE_ADDITIONAL_TOOLS": "they are there when a server has `skills`",
+    "LINT_ENABLED": 'plugins = ["ast", "ruff", "audit_jsonl"]',
+    "LOG_LEVEL": "log_level",
+    "DEBUG": "DOORWARD_DEBUG=1",
+    "HOST": "[http] host",
+    "PORT": "[http] port",
+    "COMPILE_ON_STARTUP": "`serve` always does",
+    "COMPILED_OUTPUT_DIR": "state",
+    "CACHE_DB_PATH": "[caches.sqlite] path",
+    "SWAGGER_CONFIG_FILE": "doorward.toml, or --config",
+    "LLM_ENHANCE": "`doorward compile --enhance`",
+    "LLM_MODEL": 'model of a server with source = "llm"',
+    "LLM_API_KEY": 'api_key of a server with source = "llm"',
+    "DOCKER_IMAGE": "[executors.docker] image",
+    "DOCKER_HOST": "[executors.docker] host",
+    "NETWORK_MODE": "[executors.docker] network",
+    "SANDBOX_MODE": "[executors.docker] mode",
+    "WARM_POOL_SIZE": "[executors.docker] pool",
+    "EXECUTION_TIMEOUT_SECONDS": "[limits] timeout",
+    "MAX_OUTPUT_SIZE_BYTES": "[limits] output",
+    "MAX_CODE_SIZE_BYTES": "[limits] code",
+    "CACHE_ENABLED": 'cache = "none" turns it off',
+    "CACHE_TTL_SECONDS": "[caches.sqlite] ttl",
+    "CACHE_MAX_ENTRIES": "[caches.sqlite] max_entries",
+}
+"""What does here what `MCE_…` does there."""
+_SERVER_SETTINGS = {
+    "BASE_URL": "base_url of the server",
+    "AUTH": "auth of the server",
+    "COOKIE": "auth of the server",
+    "EXTRA_HEADERS": "headers of the server",
+}
+"""The same for variables of one server, by the ends of their names (`MCE_NAME_AUTH`)."""
 
 
 class Swagger(dict[str, Any]):
     """An entry of such a file."""
 
 
-def read(file: Path) -> Iterator[tuple[str, Swagger]]:
-    """The servers of a file, each with its name. Raises: ConfigError."""
+def settings(file: Path, environ: Mapping[str, str]) -> Iterator[LeftOut]:
+    """The settings of MCE beside such a file, in the environment and in the `.env` of the folders from which MCE may be
+    started."""
+    found = {name: ("the environment", value) for name, value in environ.items()}
+    for folder in (Path.cwd(), file.parent, file.parent.parent):
+        with suppress(ConfigError):
+            there = Variables(folder / ".env", {}).there
+            found |= {name: (str(folder / ".env"), value) for name, value in there.items() if name not in found}
+    for name, (place, value) in found.items():
+        if name.startswith("MCE_") and value:
+            of_server = next((ours for end, ours in _SERVER_SETTINGS.items() if name.endswith(f"_{end}")), "")
+            if name == "MCE_ALLOWED_DOMAINS":
+                yield LeftOut(place, name, allowed_upstreams(value.split(",")), guards=True)
+            else:
+                yield LeftOut(place, name, _SETTINGS.get(name.removeprefix("MCE_"), of_server))
+
+
+def left_out(entry: Swagger) -> list[str]:
+    """The keys of an entry that have no like here."""
+    return [str(key) for key, value in entry.items() if value and key not in _READ_KEYS]
+
+
+def read(file: Path) -> dict[str, Any]:
+    """What a file holds, its list `servers` among it. Raises: ConfigError."""
     import yaml
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
@@ -39,10 +100,14 @@ def read(file: Path) -> Iterator[tuple[str, Swagger]]:
         data = yaml.load(file.read_bytes(), Loader)  # noqa: S506 - it is a SafeLoader
     except (yaml.YAMLError, OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"cannot be read: {error}", place=str(file), hint="Mend the YAML.") from None
-    servers = data.get("servers") if isinstance(data, dict) else None
-    if not isinstance(servers, list):
+    if not isinstance(data, dict) or not isinstance(data.get("servers"), list):
         raise ConfigError("holds no list `servers`", place=str(file))
-    for number, server in enumerate(servers, 1):
+    return data
+
+
+def entries(data: Mapping[str, Any]) -> Iterator[tuple[str, Swagger]]:
+    """The servers of such a file, each with its name."""
+    for number, server in enumerate(data["servers"], 1):
         name = server.get("name") if isinstance(server, dict) else None
         yield (str(name) if name else f"server {number}", Swagger(server if isinstance(server, dict) else {}))
 

@@ -104,7 +104,8 @@ class Plan:
             entry = found.raw if isinstance(found.raw, mce.Swagger) else parse(found.raw)
             if isinstance(entry, Entry) and _is_own(found.name, entry):
                 return Step(found, "own", "is Doorward itself")
-            notes = tuple(f"{key} is not taken over" for key in entry.left_out) if isinstance(entry, Entry) else ()
+            left_out = entry.left_out if isinstance(entry, Entry) else mce.left_out(entry)
+            notes = tuple(f"{printable(key)} is not taken over" for key in left_out)
             name = server_name(found.name)
             table = self._table(name, found, entry)
             notes += tuple(f"agents will read {guide}" for guide in [table.get("skills")] if guide)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,16 @@ from doorward import ConfigError
 from doorward_clients import mce
 from doorward_clients.clients import CLIENTS, Client, Machine
 from doorward_clients.document import Document, read
+from doorward_clients.left_out import LeftOut, beside_servers
 
 _KNOWN_KEYS = (("mcpServers",), ("servers",), ("context_servers",), ("mcp_servers",), ("mcp", "servers"), ("mcp",))
 """Keys under which servers may stand in a file of an unknown client."""
+
+FOLDER = "MCPs"
+"""The folder of the home in which another gateway has one file for some servers each."""
+
+MAX_FILES = 200
+"""Files of that folder that are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +52,14 @@ class Search:
     problems: list[ConfigError] = field(default_factory=list)
     elsewhere: int = 0
     """Servers of other projects that were left out."""
+    left_out: list[LeftOut] = field(default_factory=list)
+    """Settings beside the servers, which are not taken over."""
     _seen: set[Path] = field(default_factory=set)
 
-    def clients(self, clients: Iterable[Client]) -> None:
-        """Search all files of these clients, on this machine and in this project."""
+    def clients(self, clients: Iterable[Client], scopes: Sequence[str] = ("project", "global")) -> None:
+        """Search the files of these clients, in this project and on this machine."""
         for client in clients:
-            for scope in ("project", "global"):
+            for scope in scopes:
                 for file in client.files(self.machine, scope):
                     self._look(file, client, scope)
 
@@ -65,7 +75,18 @@ class Search:
             for path in c.files(self.machine, scope)
         }
         client, scope = whose.get(file.resolve(), (None, "file"))
-        self._look(file, client, scope)
+        found = len(self.servers) + len(self.problems) + self.elsewhere
+        if file.resolve() not in self._seen:
+            self._look(file, client, scope)
+            if len(self.servers) + len(self.problems) + self.elsewhere == found:
+                self.problems.append(ConfigError("holds no servers", place=str(file)))
+
+    def folder(self, folder: Path) -> None:
+        """Search the JSON files of a folder that hold `mcpServers`; the others are something else."""
+        for file in sorted(folder.glob("*.json"))[:MAX_FILES]:
+            with suppress(ConfigError, OSError):
+                if file.resolve() not in self._seen and read(file).has(("mcpServers",)):
+                    self._look(file, None, "file")
 
     def _look(self, file: Path, client: Client | None, scope: str) -> None:
         try:
@@ -73,7 +94,12 @@ class Search:
                 return
             self._seen.add(file.resolve())
             if file.suffix.lower() in (".yaml", ".yml"):
-                self.servers += [self._found(name, raw, mce.TITLE, file, scope) for name, raw in mce.read(file)]
+                data = mce.read(file)
+                self.servers += [self._found(name, raw, mce.TITLE, file, scope) for name, raw in mce.entries(data)]
+                self.left_out += [
+                    *beside_servers(data, "servers", str(file)),
+                    *mce.settings(file.resolve(), self.machine.environ),
+                ]
                 return
             document = read(file)
             if client is None:
@@ -82,6 +108,8 @@ class Search:
                 if client.name == "claude-code":
                     self._projects(document, client)
                 self.table(document.has(client.keys), client.title, file, scope)
+                if "mcp" in file.name:  # else it holds the client's own settings, too
+                    self.left_out += beside_servers(document.data, client.keys[0], str(file))
         except (ConfigError, OSError) as error:
             self.problems.append(error if isinstance(error, ConfigError) else ConfigError(str(error), place=str(file)))
 
@@ -122,6 +150,7 @@ class Search:
             if isinstance(table := document.has(keys), Mapping):
                 plausible = {name: raw for name, raw in table.items() if keys != ("mcp",) or isinstance(raw, Mapping)}
                 self.table(plausible, document.file.name, document.file, "file")
+                self.left_out += beside_servers(document.data, keys[0], str(document.file))
                 if keys == ("mcpServers",):
                     self._projects(document, CLIENTS["claude-code"])
                 return

@@ -68,6 +68,13 @@ class Client:
         transport = GuardedTransport(NamedHosts(urls, f"requests of {server}"), http2=False)
         self._client = httpx2.AsyncClient(follow_redirects=False, cookies=jar, headers=agent, transport=transport)
 
+    @property
+    def has_credentials(self) -> bool:
+        """Whether requests with credentials are others than those without."""
+        if self._auth is None:
+            self._auth = self._make_auth()
+        return bool(self._headers) or self._auth is not None
+
     async def send(
         self,
         what: str,

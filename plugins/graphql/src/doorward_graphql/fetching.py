@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,11 @@ from doorward_graphql.settings import GraphQLSettings, is_url
 
 if TYPE_CHECKING:
     from doorward_graphql.client import Client
+
+
+class NotTold(ServerError):
+    """An endpoint answered without its schema."""
+
 
 HEADERS = {
     "Accept": "application/graphql-response+json, application/json;q=0.9",
@@ -34,7 +40,8 @@ async def fetch(server: ServerContext[GraphQLSettings], client: Callable[[], Cli
     from doorward_graphql.client import origin
 
     what = f"{server.name}: the schema {schema.partition('?')[0]}"
-    answer = await client().send(
+    get = partial(
+        client().send,
         what,
         "GET",
         schema,
@@ -44,8 +51,11 @@ async def fetch(server: ServerContext[GraphQLSettings], client: Callable[[], Cli
         left=settings.timeout,
         most=MAX_SCHEMA_BYTES,
         safe=True,
-        credentials=origin(schema) == origin(settings.url),
     )
+    own = origin(schema) == origin(settings.url)
+    answer = await get(credentials=own and settings.schema_auth)
+    if own and answer.status != 200:
+        answer = await get(credentials=True)
     if answer.status != 200:
         to = f" and leads to {answer.headers['location'][:300]!r}" if "location" in answer.headers else ""
         raise ServerError(f"{what} cannot be had: it answered {status(answer.status)}{to}", hint="Check `schema`.")
@@ -70,9 +80,21 @@ def _read(folder: Path, schema: str, most: int) -> bytes:
 
 
 async def _introspected(server: ServerContext[GraphQLSettings], client: Client) -> bytes:
+    """What the endpoint says of its schema; with credentials only if it does not tell it without, or the operator says
+    that it has more with them. Raises: ServerError, with suggestions for `auth` if it wants credentials.
+    """
+    if client.has_credentials and not server.settings.schema_auth:
+        try:
+            return await _asked(server, client, credentials=False)
+        except NotTold:
+            pass
+    return await _asked(server, client, credentials=True)
+
+
+async def _asked(server: ServerContext[GraphQLSettings], client: Client, *, credentials: bool) -> bytes:
     """What the endpoint says of its schema: all that there is today, or what every server knows.
 
-    Raises: ServerError, with suggestions for `auth` if it wants credentials.
+    Raises: NotTold; ServerError if it does not answer.
     """
     from graphql import get_introspection_query
 
@@ -94,22 +116,25 @@ async def _introspected(server: ServerContext[GraphQLSettings], client: Client) 
             left=settings.timeout,
             most=MAX_SCHEMA_BYTES,
             safe=True,
+            credentials=credentials,
         )
         try:
             data = answers.data_of(what, answer, server.suggest)
         except ApiError as error:
             if answers.lacks_credentials(error):
-                refused = ServerError(error.message, hint=error.hint)
+                refused = NotTold(error.message, hint=error.hint)
                 refused.auth = [_bearer(server.name)]
                 raise refused from None
             if not last and answer.status < 500:
                 continue
             hint = "If it tells nobody its schema, give its SDL, or the JSON of an introspection, as `schema`."
-            raise ServerError(error.message, hint=hint) from None
+            raise NotTold(error.message, hint=hint) from None
+        except ServerError as error:  # a page for people
+            raise NotTold(error.message, hint=error.hint) from None
         if "__schema" in data:
             return answer.body
     hint = "Give its SDL, or the JSON of an introspection, as `schema`."
-    raise ServerError(f"{what} was answered without a schema", hint=hint)
+    raise NotTold(f"{what} was answered without a schema", hint=hint)
 
 
 def _bearer(server: str) -> Suggestion:

@@ -25,6 +25,11 @@ class GraphQLSettings(Settings):
         "path or a URL",
         json_schema_extra={"format": "path"},
     )
+    schema_auth: bool = Field(
+        False,
+        description="Whether the schema has more with credentials: else they are sent for it only where it is not told "
+        "without them",
+    )
     headers: Annotated[dict[str, Template], AfterValidator(named_headers)] = Field(
         {}, description="Headers of every request"
     )

@@ -14,7 +14,7 @@ from doorward import Call, CannotAsk, ConfigError, InvalidArguments, LimitExceed
 from doorward_llm.amounts import Amounts
 from doorward_llm.answers import MAX_REPAIRS, Expected, Misfit, correction, instruction, never_fits
 from doorward_llm.daily import Daily
-from doorward_llm.filter import SECRET_MASK, Filter
+from doorward_llm.filter import Filter, count_masks
 from doorward_llm.functions import DEFAULT_MAX_TOKENS
 from doorward_llm.models import Completion, Models
 from doorward_llm.prices import cost_of
@@ -46,9 +46,8 @@ class Asking:
         model, most = given.get("model") or "", given.get("max_tokens", DEFAULT_MAX_TOKENS)
         expected = Expected(given["schema"]) if given.get("schema") is not None else None
         self._check(model, given.get("system_prompt") or "")
-        messages = await self._messages(given, expected)
+        messages = await self._messages(call, expected)
         call.details["prompt_sha256"] = _sha256("\n".join(each["content"] for each in messages))
-        call.usage.add("redacted", sum(each["content"].count(SECRET_MASK) for each in messages))
         for attempt in range(MAX_REPAIRS + 1):
             completion = await self._round(call, messages, model, most)
             if expected is None:
@@ -73,8 +72,9 @@ class Asking:
             allowed = ", ".join(map(repr, settings.system_prompts))
             raise Refused("this system prompt is not allowed", hint=f"Allowed: {allowed}. Say it in the prompt.")
 
-    async def _messages(self, given: Mapping[str, Any], expected: Expected | None) -> list[Message]:
+    async def _messages(self, call: Call, expected: Expected | None) -> list[Message]:
         """The messages as they leave, cleared. Raises: Refused, InvalidArguments."""
+        given = call.arguments
         messages = given.get("messages") or [{"role": "user", "content": given["prompt"]}]
         texts = [
             given.get("system_prompt") or "",
@@ -84,14 +84,18 @@ class Asking:
         if (tokens := sum(map(estimate, texts))) > self._settings.tokens:
             said = f"the prompt has about {tokens} tokens, and a run may use {self._settings.tokens}"
             raise LimitExceeded(said, hint="Make it shorter.")
-        system, *contents, schema = await self._filter.cleared(texts)
+        cleared = await self._filter.cleared(texts)
+        system, *contents, schema = cleared
         if expected and schema != expected.text:
-            raise InvalidArguments("`schema` holds a secret, or personal data: nothing was sent")
+            raise InvalidArguments(
+                "`schema` holds a secret, or personal data: nothing was sent", hint="Leave it out of the schema."
+            )
+        call.usage.add("redacted", count_masks(cleared) - count_masks(texts))
         system = "\n\n".join(filter(None, [system, instruction(schema) if expected else ""]))
-        cleared: list[Message] = [
+        sent: list[Message] = [
             {"role": each["role"], "content": text} for each, text in zip(messages, contents, strict=True)
         ]
-        return [{"role": "system", "content": system}, *cleared] if system else cleared
+        return [{"role": "system", "content": system}, *sent] if system else sent
 
     async def _round(self, call: Call, messages: Sequence[Message], model: str, most: int) -> Completion:
         """One request. Raises: LimitExceeded, ApiError, ServerError, ConfigError."""

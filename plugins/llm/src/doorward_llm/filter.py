@@ -1,21 +1,32 @@
-"""What is taken out of a text before it leaves: secrets always, personal data if the operator wants that."""
+"""What is taken out of a text before it leaves: secrets always, personal data unless the operator keeps it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from doorward import Refused, aside
 
-SECRET_MASK = "[secret]"  # noqa: S105 what stands in the place of one
+from doorward_llm.settings import KINDS, Kind
+
+_MASKS = ("[secret]", *(f"[{kind}]" for kind in KINDS))
+"""What stands in the place of what was taken out."""
+
+
+def count_masks(texts: Iterable[str]) -> int:
+    """In how many places something was taken out of these texts, or looks so."""
+    return sum(text.count(mask) for text in texts for mask in _MASKS)
 
 
 class Filter:
     """Clears the texts of one request. `outgoing` takes secrets out of a text."""
 
-    def __init__(self, outgoing: Callable[[str], str], personal_data: Literal["keep", "redact", "refuse"]) -> None:
+    def __init__(
+        self, outgoing: Callable[[str], str], personal_data: Literal["keep", "redact", "refuse"] | Sequence[Kind]
+    ) -> None:
         self._outgoing = outgoing
-        self._personal_data = personal_data
+        self._refuses = personal_data == "refuse"
+        self._kinds = () if personal_data == "keep" else KINDS if isinstance(personal_data, str) else personal_data
 
     async def cleared(self, texts: Sequence[str]) -> list[str]:
         """The texts without what must not leave.
@@ -30,12 +41,12 @@ class Filter:
                 "the messages hold a secret, divided between them: nothing was sent",
                 hint="Programs need no credentials.",
             )
-        if self._personal_data == "keep":
+        if not self._kinds:
             return clean
         from doorward_llm.personal_data import without_personal_data
 
-        redacted = await aside(lambda: [without_personal_data(text) for text in clean], len(whole))
-        if self._personal_data == "refuse" and (kinds := sorted({kind for _, found in redacted for kind in found})):
+        redacted = await aside(lambda: [without_personal_data(text, self._kinds) for text in clean], len(whole))
+        if self._refuses and (kinds := sorted({kind for _, found in redacted for kind in found})):
             raise Refused(
                 f"the prompt holds personal data ({', '.join(kinds)}): nothing was sent",
                 hint="Leave it out: the operator allows no personal data in prompts.",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from doorward import Function
 
-from doorward_llm.settings import LLMSettings
+from doorward_llm.settings import KINDS, LLMSettings
 
 _NAMES = {"system_prompt": "systemPrompt", "max_tokens": "maxTokens"}
 """What other systems call the parameters; programs may use either."""
@@ -50,6 +50,7 @@ def functions(server: str, settings: LLMSettings) -> list[Function]:
     about = (
         "The result is text, or with `schema` a JSON value. "
         f"A run may ask {settings.rounds} times, for {settings.tokens:,} tokens in all."
+        f" {_never_sent(settings)}"
     )
     return [
         Function(
@@ -67,6 +68,18 @@ def functions(server: str, settings: LLMSettings) -> list[Function]:
             ("think", "Go on with a conversation with a language model", thought),
         )
     ]
+
+
+def _never_sent(settings: LLMSettings) -> str:
+    """What the filter does to a prompt, for a program that would count on what it takes out."""
+    match settings.personal_data:
+        case "keep" | []:
+            return "Secrets do not reach the model: [secret] stands in their place."
+        case "refuse":
+            return "Secrets do not reach the model: [secret] stands in their place. Personal data is refused."
+        case kinds:
+            masks = ", ".join(f"[{kind}]" for kind in (KINDS if isinstance(kinds, str) else kinds))
+            return f"Secrets and personal data do not reach the model: [secret], {masks} stand in their place."
 
 
 def _one_of(allowed: Iterable[str]) -> str:

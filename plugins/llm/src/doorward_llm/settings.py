@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Literal, Self, get_args
 from urllib.parse import urlsplit
 
 from doorward import Secret, Settings
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, field_validator, model_validator
 
 from doorward_llm.providers import PROVIDERS, ProviderName
+
+Kind = Literal["email", "iban", "card", "ssn", "phone"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""What personal data there is."""
 
 SYSTEM_PROMPTS = ("", "You are a helpful assistant", "You are a code analysis expert")
 
@@ -54,8 +58,9 @@ class LLMSettings(Settings):
     prices: dict[str, Price] = Field(
         {}, description="Dollars for a million tokens, for models whose price is not known"
     )
-    personal_data: Literal["keep", "redact", "refuse"] = Field(
-        "keep", description="What happens to e-mail addresses, numbers of cards, phones, accounts … in prompts"
+    personal_data: Literal["keep", "redact", "refuse"] | list[Kind] = Field(
+        ["email", "ssn"],
+        description="The kinds of personal data that are taken out of prompts; or what happens to all kinds",
     )
     timeout: PositiveFloat = Field(60.0, description="Seconds that one request may take")
 

@@ -94,15 +94,17 @@ async def execute_code(
     description: Annotated[str, "What it does, in general words"] = "",
     params: Annotated[dict[str, Any] | None, "Values for top-level variables"] = None,
     functions: Annotated[list[str] | None, "Narrow what it may call; wildcards work"] = None,
-    session_id: Annotated[str, '"new" keeps variables for further runs'] = "",
+    session_id: Annotated[str, '"new" keeps variables'] = "",
     timeout: _Seconds = None,
     show_bytes: int | None = None,
     language: str = "",
     mode: Annotated[str, {"enum": ["run", "plan"]}, "plan: withholds writes and shows them"] = "run",
+    sampling: bool | None = None,
 ) -> Answer:
     outcome = await caller.gate.execute(
         code, description=description, params=params, functions=functions, session_id=session_id, timeout=timeout,
         show_bytes=show_bytes, principal=caller.principal, client=caller.client, language=language, mode=mode,
+        sampling=sampling,
     )  # fmt: skip
     return answered(caller, outcome)
 

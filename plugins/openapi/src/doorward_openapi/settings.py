@@ -21,6 +21,11 @@ class OpenAPISettings(Settings):
     """The keys of `[servers.NAME]` with `source = "openapi"`."""
 
     spec: str = Field(min_length=1, description="The document: a path, relative to the configuration file, or a URL")
+    spec_auth: bool = Field(
+        False,
+        description="Whether the document has more with credentials: else they are sent for it only where it is "
+        "refused without them, or says by `Vary` that it depends on them",
+    )
     overlay: list[str] = Field(
         [],
         description="OpenAPI Overlay documents that correct it, in this order: paths or URLs",

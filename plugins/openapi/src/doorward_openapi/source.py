@@ -319,6 +319,7 @@ class OpenAPI:
             settings.base_url,
             settings.origins,
             settings.timeout,
+            settings.spec_auth,
             self._is_home,
         )
         bundle = await fetch(settings.spec, server.folder, download, settings.origins)
@@ -333,7 +334,7 @@ class OpenAPI:
 
     def _is_home(self, url: str, body: bytes) -> bool:
         """Whether a public document says that its API is at the origin of `spec`, that is where the document itself is.
-        Every call sends credentials there anyway, and with credentials the document may contain more."""
+        Every call sends credentials there anyway."""
         from doorward_openapi.document.document import decompress, parse
 
         settings = self._settings

@@ -30,6 +30,10 @@ MAX_RESPONSE_BYTES = 50 * 2**20
 """Size of one answer after decompression."""
 
 
+class NotFollowed(ServerError):
+    """A redirect leads to an address that only the operator may name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reach:
     """What the operator configured of a server's network.
@@ -228,7 +232,7 @@ class Client:
         try:
             await self._destinations.require_public(*origin(hop.url)[1:])
         except ServerError as error:
-            raise ServerError(
+            raise NotFollowed(
                 f"{what} redirects to {shown(hop.url)}, which is not followed: {error}", hint=error.hint
             ) from None
 

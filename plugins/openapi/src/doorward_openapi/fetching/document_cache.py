@@ -19,10 +19,11 @@ MAX_DOCUMENT_BYTES`. The oldest are removed."""
 
 
 class CachedDocument(NamedTuple):
-    """A cached document: the hash of the URL that it came from, the headers that ask whether
-    it has changed, its bytes."""
+    """A cached document: the hash of the URL that it came from, the names of the headers on which it depends, the
+    headers that ask whether it has changed, its bytes."""
 
     place: str
+    vary: str
     validators: Mapping[str, bytes]
     body: bytes
 
@@ -42,7 +43,7 @@ class DocumentCache:
             if head["url"] != url_digest(url) or head["sha256"] != hashlib.sha256(body).hexdigest():
                 return None
             validators = {name: value.encode() for name, value in head["validators"].items()}
-            return CachedDocument(head["place"], validators, body)
+            return CachedDocument(head["place"], str(head.get("vary", "")), validators, body)
         except (OSError, ConfigError, ValueError, LookupError, TypeError, AttributeError):
             return None
 
@@ -57,7 +58,13 @@ class DocumentCache:
                 file.unlink(missing_ok=True)
                 return
             sha256 = hashlib.sha256(body).hexdigest()
-            head = {"url": url_digest(url), "place": url_digest(place), "validators": validators, "sha256": sha256}
+            head = {
+                "url": url_digest(url),
+                "place": url_digest(place),
+                "vary": headers.get("vary", "")[:1000],
+                "validators": validators,
+                "sha256": sha256,
+            }
             write_own(file, json.dumps(head).encode() + b"\n" + body)
             self._prune()
         except (OSError, ConfigError):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import urldefrag
 
 import anyio
-from doorward import ConfigError, LoginRefused, MissingSecret, ServerError, status
+from doorward import ConfigError, ServerError, status
 
 from doorward_openapi.document.document import MAX_DOCUMENT_BYTES, decompress, parse
 from doorward_openapi.document.servers import among, same_origin, shown
@@ -18,7 +19,8 @@ from doorward_openapi.operations.operations import METHODS
 if TYPE_CHECKING:
     from doorward_openapi.calls.answers import Answer
 
-_REFUSED = (401, 403, 404)
+_OF_CREDENTIALS = re.compile(r"auth|cookie|key|session|token", re.IGNORECASE)
+"""Names of headers with credentials."""
 
 _ACCEPT = {"Accept": b"application/json, application/yaml, */*;q=0.8"}
 
@@ -42,10 +44,11 @@ class Getter(Protocol):
 class Downloads:
     """Downloads the documents of one server.
 
-    Credentials are sent if the document's origin is that of the API (`base_url`) or one of its `origins`. If
-    `base_url` is not known, the origin of `spec` gets them if it refuses requests without, or if its document says
-    that the API is there (`is_home`; the URL is then in `home`). No other origin ever gets them. `notes` collects
-    what the operator should know.
+    Everything is asked for without credentials first. They are read and sent only if that is refused, or answered with
+    a page for people, or if the document depends on them: its `Vary` names them, or the operator says so (`differs`).
+    They go to the origin of the API (`base_url`) and to its `origins`. If `base_url` is not known, the origin of `spec`
+    gets them if it refuses, or if its document says that the API is there (`is_home`; the URL is then in `home`). No
+    other origin ever gets them. `notes` collects what the operator should know.
     """
 
     server: str
@@ -55,6 +58,7 @@ class Downloads:
     base_url: str | None
     origins: Sequence[str]
     timeout: float
+    differs: bool = False
     is_home: Callable[[str, bytes], bool] = lambda url, body: False
     notes: list[str] = field(default_factory=list)
     home: list[str] = field(default_factory=list)
@@ -62,24 +66,26 @@ class Downloads:
     async def __call__(self, url: str) -> Downloaded:
         """Download a document, following redirects. Raises: ServerError; MissingSecret or LoginRefused if the document
         needs credentials that are not available."""
-        trusted, lacking = self._trusted(url), None
-        if trusted:
-            try:
-                return self._usable(url, await self._asked(url, credentials=True))
-            except (MissingSecret, LoginRefused) as error:  # calls need credentials, but many documents are public
-                lacking = error
-        answer = await self._asked(url, credentials=False)
-        if answer.status in _REFUSED:
-            if lacking:
-                raise lacking
-            return self._usable(url, await self._asked(url, credentials=True) if trusted is None else answer)
+        from doorward_openapi.calls.client import NotFollowed
+
+        trusted = self._trusted(url)
+        try:
+            answer = await self._asked(url, credentials=False)
+        except NotFollowed:  # perhaps to where people log in
+            if trusted is False:
+                raise
+            return self._usable(url, await self._asked(url, credentials=True))
+        refused = 400 <= answer.status < 500 and answer.status != 429  # 400: perhaps for want of a configured header
+        if trusted is not False and (refused or _is_page(answer)):
+            return self._usable(url, await self._asked(url, credentials=True))
         found = self._usable(url, answer)
-        if lacking:
-            self._note(url, f"was asked for without credentials, and may have more with them: {lacking}")
-        if trusted is None and url == urldefrag(self.spec)[0] and await anyio.to_thread.run_sync(self.is_home, *found):
+        if trusted is False or not (self.differs or _OF_CREDENTIALS.search(answer.headers.get("vary", ""))):
+            return found
+        if trusted is None:
+            if url != urldefrag(self.spec)[0] or not await anyio.to_thread.run_sync(self.is_home, *found):
+                return found
             self.home.append(url)
-            return await self._more(url, found)
-        return found
+        return await self._more(url, found)
 
     async def _more(self, url: str, found: Downloaded) -> Downloaded:
         """The document as it is with credentials, if they work; else as everybody sees it."""
@@ -110,7 +116,7 @@ class Downloads:
         answer = await self._got(url, before.validators if before else {}, credentials)
         if answer.status == 304 and before:
             if before.place == url_digest(answer.url):
-                return replace(answer, status=200, body=before.body)
+                return replace(answer, status=200, body=before.body, headers={"vary": before.vary, **answer.headers})
             answer = await self._got(
                 url, {}, credentials
             )  # the redirect leads elsewhere by now: the cached document is from another place
@@ -133,6 +139,11 @@ class Downloads:
         if self.base_url:
             return same_origin(url, self.base_url)
         return (bool(self.home) or None) if same_origin(url, self.spec) else False
+
+
+def _is_page(answer: Answer) -> bool:
+    """Whether an answer is a page for people, such as one to log in: no JSON and no YAML begins so."""
+    return answer.status == 200 and answer.body.lstrip()[:1] == b"<"
 
 
 def operations(body: bytes) -> int:
