@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from anyio.lowlevel import checkpoint
 from doorward import (
     Busy,
     ExecutorError,
@@ -26,7 +25,7 @@ from doorward import (
 )
 from doorward_jail.connections.local import LocalConnection
 from doorward_jail.probes.trials_of_limits import _named
-from doorward_testing import Door, FullPythonConformance
+from doorward_testing import Door, FullPythonConformance, SharedExecutor
 
 from . import unshared
 
@@ -75,27 +74,11 @@ ONE_EACH = RELAYED | {"fresh": False}
 each_mode = pytest.mark.parametrize("mode", [PASSED, RELAYED, ONE_EACH], ids=["passed", "relayed", "one-each"])
 
 
-class TestPassed(FullPythonConformance):
+class TestPassed(SharedExecutor, FullPythonConformance):
     settings: ClassVar[dict[str, Any]] = PASSED
-    shared: ClassVar[Any]
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def anyio_backend(cls) -> str:
-        return "asyncio"
-
-    @pytest.fixture(scope="class", autouse=True)
-    async def _shared(self, request: pytest.FixtureRequest) -> AsyncIterator[None]:
-        """One executor for all tests, each of which closes it: its start would take most of a test."""
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("HOST_CANARY", "x")  # what a test looks for is there when jails are started
-            request.cls.shared = executor = unshared_executor(**self.settings)
-            patch.setattr(executor, "close", checkpoint)
-            yield
-        await executor.close()
-
-    def executor(self, host: Any) -> Any:
-        return self.shared
+    def started(self, host: Any, request: pytest.FixtureRequest) -> Any:
+        return unshared_executor(**self.settings)
 
 
 class TestRelayed(TestPassed):

@@ -3,46 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
 from importlib.resources import files
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
-from anyio.lowlevel import checkpoint
 from doorward import PluginContext
 from doorward_sandbox_deno import DenoExecutor, DenoSettings
-from doorward_testing import ExecutorConformance, Host, check_driver, check_light_import
+from doorward_testing import ExecutorConformance, Host, SharedExecutor, check_driver, check_light_import
 
 pytestmark = pytest.mark.slow
 
 
-class TestTypeScript(ExecutorConformance):
+class TestTypeScript(SharedExecutor, ExecutorConformance):
     """Programs in TypeScript. CONTRACT: EXE-02"""
 
     language = "typescript"
 
-    shared: ClassVar[Any]
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def anyio_backend(cls) -> str:
-        return "asyncio"
-
-    @pytest.fixture(scope="class", autouse=True)
-    async def _shared(
-        self, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-    ) -> AsyncIterator[None]:
-        """One executor for all tests, each of which closes it: its start would take most of a test."""
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("HOST_CANARY", "x")  # what a test looks for is there when jails are started
-            context = Host(tmp_path_factory.mktemp("host")).context(DenoSettings, {"pool": 1}, name="deno")
-            request.cls.shared = executor = DenoExecutor(context)
-            patch.setattr(executor, "close", checkpoint)
-            yield
-        await executor.close()
-
-    def executor(self, host: Any) -> Any:
-        return self.shared
+    def started(self, host: Any, request: pytest.FixtureRequest) -> Any:
+        return DenoExecutor(host.context(DenoSettings, {"pool": 1}, name="deno"))
 
 
 class TestJavaScript(TestTypeScript):

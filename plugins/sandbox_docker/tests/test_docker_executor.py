@@ -11,47 +11,27 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
-from anyio.lowlevel import checkpoint
 from doorward import LimitExceeded, Limits, Program, SandboxDied
 from doorward_jail.probes import probe
 from doorward_sandbox_docker import DockerExecutor, DockerSettings
-from doorward_testing import Door, FullPythonConformance, Host, check_driver, check_light_import
+from doorward_testing import Door, FullPythonConformance, SharedExecutor, check_driver, check_light_import
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 Run = Callable[..., Any]
 
 
-class TestDocker(FullPythonConformance):
+class TestDocker(SharedExecutor, FullPythonConformance):
     """Docker keeps what the protocol promises."""
 
-    shared: ClassVar[Any]
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def anyio_backend(cls) -> str:
-        return "asyncio"
-
-    @pytest.fixture(scope="class", autouse=True)
-    async def _shared(
-        self, engine: Any, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-    ) -> AsyncIterator[None]:
-        """One executor for all tests, each of which closes it: its start would take most of a test."""
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("HOST_CANARY", "x")  # what a test looks for is there when jails are started
-            context = Host(tmp_path_factory.mktemp("host")).context(DockerSettings, engine.settings(pool=0))
-            request.cls.shared = executor = DockerExecutor(context)
-            patch.setattr(executor, "close", checkpoint)
-            yield
-        await executor.close()
-
-    def executor(self, host: Any) -> Any:
-        return self.shared
+    def started(self, host: Any, request: pytest.FixtureRequest) -> Any:
+        settings = request.getfixturevalue("engine").settings(pool=0)
+        return DockerExecutor(host.context(DockerSettings, settings))
 
 
 def program(code: str, **more: Any) -> Program:

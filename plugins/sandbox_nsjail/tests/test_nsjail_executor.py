@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from anyio.lowlevel import checkpoint
 from doorward_sandbox_nsjail import NsjailExecutor, NsjailSettings
-from doorward_testing import FullPythonConformance, Host, check_driver, check_light_import
+from doorward_testing import FullPythonConformance, SharedExecutor, check_driver, check_light_import
 
 pytestmark = pytest.mark.slow
 
@@ -27,33 +25,14 @@ def tried(name, act):
 """
 
 
-class TestNsjail(FullPythonConformance):
+class TestNsjail(SharedExecutor, FullPythonConformance):
     """nsjail keeps what the protocol promises."""
 
     settings: ClassVar[dict[str, Any]] = {}
-    shared: ClassVar[Any]
+    environ = SharedExecutor.environ | {"API_TOKEN": "hidden"}
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def anyio_backend(cls) -> str:
-        return "asyncio"
-
-    @pytest.fixture(scope="class", autouse=True)
-    async def _shared(
-        self, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-    ) -> AsyncIterator[None]:
-        """One executor for all tests, each of which closes it: its start would take most of a test."""
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("HOST_CANARY", "x")  # what tests look for is there when jails are started
-            patch.setenv("API_TOKEN", "hidden")
-            context = Host(tmp_path_factory.mktemp("host")).context(NsjailSettings, self.settings)
-            request.cls.shared = executor = NsjailExecutor(context)
-            patch.setattr(executor, "close", checkpoint)
-            yield
-        await executor.close()
-
-    def executor(self, host: Any) -> Any:
-        return self.shared
+    def started(self, host: Any, request: pytest.FixtureRequest) -> Any:
+        return NsjailExecutor(host.context(NsjailSettings, self.settings))
 
     @pytest.mark.anyio
     async def test_words(self, host: Any) -> None:

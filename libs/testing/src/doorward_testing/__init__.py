@@ -34,6 +34,7 @@ _MODULE_OF = {
     "ResultChangeConformance": "conformance.result_changes",
     "SearchViewConformance": "conformance.search_views",
     "SecretSchemeConformance": "conformance.secret_schemes",
+    "SharedExecutor": "shared_executor",
     "SourceConformance": "conformance.sources",
     "StartDoorward": "command_line",
     "call_of": "conformance.hooks",
@@ -81,4 +82,5 @@ if TYPE_CHECKING:
     from doorward_testing.host import Host as Host
     from doorward_testing.lesson_stores import LessonStoreConformance as LessonStoreConformance
     from doorward_testing.ports import reserve_port as reserve_port
+    from doorward_testing.shared_executor import SharedExecutor as SharedExecutor
     from doorward_testing.stores import CatalogStoreConformance as CatalogStoreConformance
