@@ -116,6 +116,7 @@ def test_setup_asks_a_person(project: Project) -> None:
         ("Runs a minute of one client [60]", ""),
         ("wait for a person's yes?", "destructive"),
         ("Which language model may programs ask?", "none"),
+        ("are they ignored, logged, or taken over?", "logged"),
         ("Write 1 server to", "y"),
         ("Connect Cursor", "y"),
         ("Doorward has Greeter 1: take them out of Cursor", ""),
@@ -125,6 +126,7 @@ def test_setup_asks_a_person(project: Project) -> None:
     written = tomllib.loads(project.file.read_text())
     assert (written["executor"], written["limits"]) == (["monty"], {"timeout": 45.0})
     assert written["policy"]["rules"] == [{"class": ["destructive"], "then": "confirm"}]
+    assert "clients" in written["plugins"]
     file = project.folder / ".cursor/mcp.json"
     assert list(json.loads(file.read_text())["mcpServers"]) == ["doorward"]
     copies = [each for each in file.parent.iterdir() if each.name.startswith("mcp.json.") and each.name in said]

@@ -52,11 +52,17 @@ def answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_enter_leaves_all_as_it_is(answered: Any) -> None:
     """Executor, limits, safety and model are asked for, with what holds now as the answer of Enter. CONTRACT: CLI-05."""
-    said, written = answered("y", "", "", "", "", "", "")
+    said, written = answered("y", "", "", "", "", "", "", "")
     assert written == {"executor": "monty", "limits": {"calls": 50}}
     for question in ("Where do programs run? ", "[monty]", "Seconds that a run may take [30.0]", "a run may make [50]"):
         assert question in said
-    for question in ("Runs a minute of one client [60]", "wait for a person's yes?", "[none]", "Which language model"):
+    for question in (
+        "Runs a minute of one client [60]",
+        "wait for a person's yes?",
+        "[none]",
+        "Which language model",
+        "[ignored]",
+    ):
         assert question in said
 
 
@@ -71,7 +77,7 @@ def test_answers_are_written(answered: Any, tmp_path: Path) -> None:
     """Each answer stands in the configuration, the key of the model in `.env` alone; a wrong answer is asked for again.
     CONTRACT: CLI-05."""
     said, written = answered(
-        "y", "nonsense", "monty, nsjail", "1000", "60", "200", "90", "destructive", "anthropic", KEY
+        "y", "nonsense", "monty, nsjail", "1000", "60", "200", "90", "destructive", "anthropic", KEY, "taken"
     )
     assert written["executor"] == ["monty", "nsjail"]
     assert written["limits"] == {"calls": 200, "timeout": 60.0, "rate": 90}
@@ -83,13 +89,16 @@ def test_answers_are_written(answered: Any, tmp_path: Path) -> None:
     assert KEY not in said
     assert KEY not in (tmp_path / "doorward.toml").read_text()
     assert "name one or more of" in said
+    assert written["plugins"][-1] == "clients"
+    assert written["hooks"] == {"clients": {"new_servers": "take"}}
 
 
 def test_the_clients_own_model(answered: Any) -> None:
     """Programs may ask the model of the client, without any key; what is configured is not asked for again."""
-    _, written = answered("y", "", "", "", "", "write", "client")
+    _, written = answered("y", "", "", "", "", "write", "client", "logged")
     assert written["servers"] == {"llm": {"source": "llm", "sampling": "only"}}
     assert written["policy"]["rules"][0]["class"] == ["write", "destructive"]
+    assert (written["plugins"][-1], "hooks" in written) == ("clients", False)
     said, again = answered("y", "", "", "", "")
     assert again == written
     assert "`[policy] rules` say so already" in said

@@ -1,5 +1,6 @@
 """What `doorward setup` asks besides servers and clients: where programs run, how much a run may use, which model
-they may ask, and which calls wait for a person. Enter leaves each as it is."""
+they may ask, which calls wait for a person, and what becomes of servers that clients get later. Enter leaves each as
+it is."""
 
 from __future__ import annotations
 
@@ -12,6 +13,8 @@ from doorward.commands import Project, Variables, find_index, put_keys, put_serv
 
 _MODELS = "llm"
 """The source whose functions ask a language model, and the server that is made of it."""
+_NOTICING = "clients"
+"""The plugin that notices the servers of clients: see `noticing`."""
 _CONFIRMED = {"none": [], "destructive": ["destructive"], "write": ["write", "destructive"]}
 """The classes of calls that wait for a person, by the answer."""
 
@@ -33,6 +36,9 @@ def ask(project: Project) -> None:
     if values:
         put_keys(project, values)
     _model(project)
+    if _NOTICING not in config.plugins and (answer := _noticed()) != "ignored":
+        taken = {"hooks": {_NOTICING: {"new_servers": "take"}}} if answer == "taken" else {}
+        put_keys(project, {"plugins": [*config.plugins, _NOTICING], **taken})
 
 
 def _executors(current: list[str], installed: list[str]) -> list[str]:
@@ -65,6 +71,12 @@ def _limits(current: Any) -> dict[str, Any]:
 def _confirmed() -> str:
     text = "Which calls wait for a person's yes? Those that may destroy something, all that write, or none"
     answer: str = click.prompt(text, default="none", type=click.Choice([*_CONFIRMED]))
+    return answer
+
+
+def _noticed() -> str:
+    text = "Servers that a client gets while Doorward serves: are they ignored, logged, or taken over?"
+    answer: str = click.prompt(text, default="ignored", type=click.Choice(["ignored", "logged", "taken"]))
     return answer
 
 
