@@ -161,7 +161,7 @@ async def test_jwt_bearer(home: Doorward, provider: Provider) -> None:
     form = provider.asked("/token")[0]
     claims = jwt.decode(form["assertion"], KEY.public_key(), algorithms=["ES256"], audience=settings["token_url"])
     assert claims["scope"] == "in the claims"
-    assert claims["exp"] - claims["iat"] == 360
+    assert claims["exp"] - claims["iat"] == 70
     assert jwt.get_unverified_header(form["assertion"])["kid"] == "key 1"
     assert "client_id" not in form
     assert home.secrets.scrub(form["assertion"]) == "[secret]"

@@ -297,8 +297,8 @@ async def test_a_secret_goes_only_where_it_is_configured_to(home: Doorward, prov
 
 
 async def test_a_signed_assertion(home: Doorward, provider: Provider) -> None:
-    """private_key_jwt: what the provider gets is signed for it; a key that cannot sign is told without the key.
-    CONTRACT: AUT-05."""
+    """private_key_jwt: what the provider gets is signed for it, and just now: Keycloak takes no assertion that lives for
+    more than a minute, or was issued a minute ago. A key that cannot sign is told without the key. CONTRACT: AUT-05."""
     import jwt
 
     key = ec.generate_private_key(ec.SECP256R1())
@@ -317,6 +317,8 @@ async def test_a_signed_assertion(home: Doorward, provider: Provider) -> None:
     [form] = provider.asked("/token")
     claims = jwt.decode(form["client_assertion"], key.public_key(), algorithms=["ES256"], audience=provider.issuer)
     assert claims["iss"] == claims["sub"] == "me"
+    assert claims["exp"] <= time.time() + 60
+    assert claims["exp"] - claims["iat"] == 70
     assert home.secrets.scrub(form["client_assertion"]) == "[secret]"
     async with home.http(home.auth(private_key="no key at all", **settings)) as http:
         with pytest.raises(ConfigError, match="private_key cannot sign with ES256") as caught:

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 GRANT = "urn:ietf:params:oauth:grant-type:"
 ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-ASSERTION_LIFE_SECONDS, CLOCK_SKEW_SECONDS = 300, 60
-"""How long an assertion is valid from now on, and how far it is dated back, since clocks differ."""
+ASSERTION_LIFE_SECONDS, CLOCK_SKEW_SECONDS = 60, 10
+"""How long an assertion is valid from now on, and how far it is dated back, since clocks differ. Keycloak refuses one
+that is valid for more than a minute, unless it was issued within the last one: so neither figure may be larger."""
 
 
 async def grant(context: PluginContext[OAuth2Settings], wire: Wire, subject: str = "") -> Login:
