@@ -50,8 +50,10 @@ SEVERAL = {
     "secrets": {"cmd", "keyring"},
 }
 """Folders that give other names than the one that they are called by."""
-COMMANDS = {"audit_jsonl": {"audit"}, "clients": {"connect", "import", "setup"}}
+COMMANDS = {"audit_jsonl": {"audit"}, "budgets": {"budgets"}, "clients": {"connect", "import", "setup"}}
 """Folders that have commands besides what they are called by."""
+OWNED = ("doorward.table", "doorward.server_key")
+"""The groups of what a hook plugin owns in the configuration."""
 BUILT_ON = {"auth_keycloak": ["doorward-auth-oauth2"], "testing": ["doorward-jail"]}
 """The plugins and libraries that are built on other ones, which they declare as dependencies."""
 BROUGHT = {"httpx2": {"httpcore2"}, "pydantic": {"pydantic_core"}, "mcp": {"mcp_types"}}
@@ -147,6 +149,8 @@ def test_one_name_everywhere(folder: Path) -> None:
     points = dict(about["entry-points"])
     if name in COMMANDS:
         assert set(points.pop("doorward.command")) == COMMANDS[name]
+    for owned in OWNED:
+        points.pop(owned, None)
     kind, _, rest = name.partition("_")
     if kind in GROUP:
         group, word = f"doorward.{GROUP[kind]}", rest
@@ -248,9 +252,11 @@ def test_what_standard_brings() -> None:
     assert given == {
         "doorward.auth": {"static", "bearer", "jwt", "basic", "api_key", "oauth2"},
         "doorward.cache": {"sqlite"},
-        "doorward.command": {"audit", "serve", "token", "health", "sandbox", "connect", "import", "setup"},
+        "doorward.command": {"audit", "budgets", "serve", "token", "health", "sandbox", "connect", "import", "setup"},
         "doorward.executor": {"monty"},
-        "doorward.plugins": {"ast", "audit_jsonl", "clients", "cmd", "keyring"},
+        "doorward.plugins": {"ast", "audit_jsonl", "budgets", "clients", "cmd", "keyring"},
+        "doorward.server_key": {"price"},
+        "doorward.table": {"budgets"},
         "doorward.source": {"openapi", "mcp"},
     }
 

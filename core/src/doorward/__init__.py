@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _EXPORTS = {
+    "access.usage_file": ("Counter", "UsageFile"),
     "host.addresses": ("PRIVATE_ADDRESS", "not_public", "not_public_name", "resolved"),
     "compat.aliases": ("aliases",),
     "config.config": ("module_name",),
@@ -52,6 +53,7 @@ _EXPORTS = {
     "plugins.mcp_additions": ("RawPage", "RawPrompt", "RawResource", "RawTool", "principal_of"),
     "model.settings": ("Settings",),
     "model.version": ("PLUGIN_API", "__version__"),
+    "model.layers": ("CallLayer", "Run", "RunLayer", "RunState", "StateKey"),
     "model.limits": ("Limits",),
     "model.names": ("is_plain", "python_name", "unique_names"),
     "http.guarded_transport": ("AnswerStream", "GuardedTransport"),
@@ -63,7 +65,7 @@ _EXPORTS = {
     "programs.parameters": ("bind", "parameters"),
     "programs.program_text": ("sets_result",),
     "data.quoting": ("in_a_line", "quoted", "status"),
-    "data.offload": ("aside", "write_json"),
+    "data.offload": ("aside", "to_its_end", "write_json"),
     "data.json_reading": ("decoded", "read_json"),
     "data.json_values": ("values_in",),
     "secrets.detection": ("found_tokens",),
@@ -105,6 +107,8 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from doorward.access.usage_file import Counter as Counter
+    from doorward.access.usage_file import UsageFile as UsageFile
     from doorward.calls.items import items_of as items_of
     from doorward.compat.aliases import aliases as aliases
     from doorward.config.config import module_name as module_name
@@ -119,6 +123,7 @@ if TYPE_CHECKING:
     from doorward.data.json_reading import read_json as read_json
     from doorward.data.json_values import values_in as values_in
     from doorward.data.offload import aside as aside
+    from doorward.data.offload import to_its_end as to_its_end
     from doorward.data.offload import write_json as write_json
     from doorward.data.planned import PLANNED_KEY as PLANNED_KEY
     from doorward.data.planned import Planned as Planned
@@ -189,6 +194,11 @@ if TYPE_CHECKING:
     from doorward.model.interaction import Client as Client
     from doorward.model.interaction import LoginPrompt as LoginPrompt
     from doorward.model.interaction import LoginPrompt as Person  # noqa: F401
+    from doorward.model.layers import CallLayer as CallLayer
+    from doorward.model.layers import Run as Run
+    from doorward.model.layers import RunLayer as RunLayer
+    from doorward.model.layers import RunState as RunState
+    from doorward.model.layers import StateKey as StateKey
     from doorward.model.limits import Limits as Limits
     from doorward.model.names import is_plain as is_plain
     from doorward.model.names import python_name as python_name

@@ -14,11 +14,12 @@ from typing import Any
 
 import anyio
 
+from doorward.access.groups import members_of
 from doorward.access.principals import Principals
+from doorward.access.rate_limit import RateLimit
 from doorward.access.readiness import Readiness
+from doorward.access.usage_file import UsageFile
 from doorward.approvals.approvals import Approvals
-from doorward.budgets.budgets import Budgets
-from doorward.budgets.rate_limit import RateLimit
 from doorward.calls.artefacts import Artefacts, Page
 from doorward.calls.broker import Broker
 from doorward.catalog.catalog import Catalog
@@ -41,6 +42,7 @@ from doorward.model.outcomes import Outcome
 from doorward.model.principals import LOCAL
 from doorward.observers.observers import Observers
 from doorward.packages.index import Index
+from doorward.plugins.layers import RunLayers
 from doorward.plugins.manager import Plugins
 from doorward.policy.choice import policy_of
 from doorward.program_api.discovery import Discovery
@@ -79,7 +81,7 @@ class Gateway:
         limits = self.config.limits
         self.limits: Limits = limits.of_run()
         self.secrets.resolve = plugins.resolve_secret
-        plugins.load_configured(loaded, self.state)
+        plugins.load_configured(loaded, self.state, server_key=self._server_key, members=members_of(self.config.groups))
         self.observers = Observers(loaded, plugins, self.state)
         shared = shared and stores is None  # whoever brings their own stores has no files of ours
         stores = stores or Stores.in_folder(self.state, self.config.vault_key)
@@ -97,9 +99,11 @@ class Gateway:
         self.languages = Languages(self.executors, without_code=self.config.surface == "calls")
         policy, cards = policy_of(loaded, self.principals, self.servers.upstreams, plugins), HelperCards(HELPERS)
         self.learning = Learning(self.config.search, stores.lessons, self.catalog)
-        budgets = Budgets(self.config, self.servers.price, self.state)
+        self.counters = UsageFile(self.state / "usage.db")
         asked = Approvals(self.config.approvals, stores.approvals, plugins, self.servers, self.catalog)
-        self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets, self.learning, asked, budgets)
+        self.broker = Broker(
+            self.catalog, self.servers, policy, plugins, self.secrets, self.learning, asked, self.counters
+        )
         self.views = SearchViews(loaded, plugins, self.catalog, self.state)
         self.discovery = Discovery(
             self.catalog, self.servers, self.broker, cards, self.executors.told, self.limits, policy, self.views
@@ -115,12 +119,12 @@ class Gateway:
         self._sessions = Sessions(most=limits.sessions, idle=limits.session_idle, process=self.process)
         self._kept = ProgramCache(loaded, plugins, self.catalog, self.state)
         self.readiness, journals = Readiness(), Journals.of(loaded, self.state, stores.runs)
-        rate = RateLimit(self.limits.rate, (lambda: budgets.file) if shared else None)
+        rate = RateLimit(self.limits.rate, self.counters if shared else None)
         admission = Admission(self.limits, self._artefacts, self.broker.withholding, plugins, self.readiness, rate)
         self._execution = Execution(
             self.limits, admission,
             Runs(self.executors, plugins, self.secrets, stores_plans=journals.stores_plans), self._sessions, self._kept,
-            self.broker, self.modules, self._artefacts, self.languages, self.ready, journals,
+            self.broker, self.modules, self._artefacts, self.languages, self.ready, journals, RunLayers(plugins),
         )  # fmt: skip
         self.runs = StoredRuns(
             journals, self.config.runs, self.limits, admission, self._execution, self._artefacts, self.ready,
@@ -152,7 +156,9 @@ class Gateway:
 
         Raises: ConfigError, PluginError. A broken server does not raise; `servers()` tells.
         """
-        loaded = path if isinstance(path, Loaded) else config.load(path, env_file=env_file, environ=environ)
+        loaded = (
+            path if isinstance(path, Loaded) else config.load(path, env_file=env_file, environ=environ, index=index)
+        )
         gate = cls(loaded, Plugins(index or find_index()), stores, shared=compile)
         try:
             gate.plugins.watch.start()
@@ -175,12 +181,17 @@ class Gateway:
                 await gate._close()
             gate.plugins.watch.stop()
 
+    def _server_key(self, server: str, key: str) -> Any:
+        """See `PluginContext.server_key`."""
+        return self.servers.key_of(server, key)
+
     async def _close(self) -> None:
-        for part in (self._sessions, self.executors, self.servers, self._kept, self.learning, self.views, self.broker):
+        for part in (self._sessions, self.executors, self.servers, self._kept, self.learning, self.views):
             await part.close()
         await anyio.to_thread.run_sync(lambda: self.broker.observed.flush(everything=True))
         self.catalog.close()
         self.process.close()
+        self.counters.close()
         await self.observers.close()
 
     async def list_servers(
@@ -341,5 +352,5 @@ class Gateway:
         await anyio.to_thread.run_sync(self.runs.journals.store.sweep)
         await self.servers.sweep()
         await renew_graphs(self.catalog, await anyio.to_thread.run_sync(self.broker.observed.flush))
-        for part in (self.learning, self.observers, self.broker.budgets):
+        for part in (self.learning, self.observers):
             await part.flush()

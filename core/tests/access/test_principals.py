@@ -21,7 +21,7 @@ from doorward import (
     UnknownName,
 )
 from doorward.access.principals import Principals, Rights
-from doorward.budgets.rate_limit import RateLimit
+from doorward.access.rate_limit import RateLimit
 from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import PREFIX, Artefacts
 from doorward.compat.aliases import RUNTIME
@@ -697,7 +697,7 @@ def test_artefacts_are_bounded_and_counted(steps: list[tuple[str, int, int]]) ->
 async def test_the_rate_forgets_who_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tokens may name any number of principals."""
     now = [100.0]
-    monkeypatch.setattr("doorward.budgets.rate_limit.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("doorward.access.rate_limit.time.monotonic", lambda: now[0])
     rate = RateLimit(2)
     for n in range(1500):
         await rate.admit(str(n))

@@ -16,9 +16,11 @@ RULE = Decision("confirm", "[[policy.rules]] 1", "writes need a person")
 def confirming(monkeypatch: pytest.MonkeyPatch) -> None:
     allowed = Broker._allow
 
-    def decided(self: Broker, run: Any, call: Any, *more: Any) -> Decision:
-        decision = allowed(self, run, call, *more)
-        return decision if call.function.read_only else RULE
+    def decided(self: Broker, way: Any) -> Decision:
+        decision = allowed(self, way)
+        if not way.function.read_only:
+            decision = way.decision = RULE
+        return decision
 
     monkeypatch.setattr(Broker, "_allow", decided)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from doorward import ApiError, Call, Compiled, Function, LimitExceeded, ServerContext
-from doorward.budgets.usage_file import WITHHELD_SECONDS, UsageFile
+from doorward.access.usage_file import WITHHELD_SECONDS, UsageFile
 from doorward.calls.withholding import MAX_WITHHELD, Withholding
 from doorward.results.outcome_text import as_dict
 from doorward.secrets import needles as needles_module

@@ -159,24 +159,6 @@ async def test_an_operator_may_have_every_plan_approved(doorward_host: Any, writ
     assert writes() == WRITTEN
 
 
-async def test_a_plan_that_waits_costs_no_run(doorward_host: Any, writes: Any) -> None:
-    """However often it is asked for: of two runs one planned, and one writes. A yes outlives a budget that is used
-    up."""
-    async with doorward_host.gateway(ASKS + "[[budgets]]\nruns = 2\n") as gate:
-        plan = await planned(gate)
-        for _ in range(3):
-            assert (await gate.plans.commit(plan)).waiting
-        say(gate, *requests(gate))
-        assert (await gate.plans.commit(plan)).ok
-    async with doorward_host.gateway(ASKS + "[[budgets]]\nruns = 3\n") as gate:
-        plan = await planned(gate)
-        assert (await gate.plans.commit(plan)).waiting
-        say(gate, *requests(gate))
-        assert "the budget of" in (await gate.plans.commit(plan)).error.message
-    async with doorward_host.gateway(ASKS) as gate:
-        assert (await gate.plans.commit(plan)).ok
-
-
 async def test_a_read_that_needs_a_yes_asks_while_it_is_planned(doorward_host: Any, writes: Any) -> None:
     """The plan is suspended, and goes on as a plan: it writes nothing either. Its commit reads again without asking."""
     async with doorward_host.gateway(CONFIG + RULE.format(match="weather.get_forecast", then="confirm")) as gate:

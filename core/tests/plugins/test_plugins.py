@@ -12,7 +12,7 @@ import pytest
 import structlog
 from doorward import PLUGIN_API, PluginError, hookimpl
 from doorward.packages.index import GROUPS, Entry, Index
-from doorward.plugins.install_hints import to_install
+from doorward.packages.install_hints import to_install
 from doorward.plugins.manager import Plugins
 
 from ..conftest import Weather

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from doorward.access.patterns import Patterns
 from doorward.data.near_names import in_place_of
 from doorward.model.errors import ConfigError
 
 _MARK = "@"
+
+
+def members_of(groups: Mapping[str, Iterable[str]]) -> Callable[[Iterable[str], str], Callable[[str], bool]]:
+    """See `PluginContext.members`."""
+    known = Groups(groups)
+    return lambda names, place: known.members(names, place).fit
 
 
 class Groups:

@@ -25,6 +25,7 @@ from doorward.model.decisions import ALLOWED, Decision, may_repeat
 from doorward.model.errors import DoorwardError, GuardRefused, LimitExceeded, Refused, SecretWithheld, ServerError
 from doorward.model.functions import Function
 from doorward.plans.answers import Answers
+from doorward.plugins.layers import CallLayers
 from doorward.plugins.sealing import sealed
 from doorward.results.type_mismatches import type_mismatch
 from doorward.secrets.redaction import NO_SECRETS
@@ -32,11 +33,12 @@ from doorward.secrets.scrubber import answers_of, redact_error
 
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
+    from doorward.access.usage_file import UsageFile
     from doorward.approvals.approvals import Approvals
-    from doorward.budgets.budgets import Budgets
     from doorward.calls.call_context import CallContext
     from doorward.calls.inverses import Undoable
     from doorward.catalog.catalog import Catalog
+    from doorward.data.planned import Planned
     from doorward.learning.learning import Learning
     from doorward.plugins.manager import Plugins
     from doorward.secrets.store import Secrets
@@ -44,6 +46,30 @@ if TYPE_CHECKING:
 
 _MAX_EXPLAINED = 20
 """Failed calls of a run after which unknown names are no longer explained."""
+
+
+class _Way:
+    """One call on its way: what is known of it so far. `call` is what goes out, with files in the place of their
+    handles; `made` what was decided of, once it was: its arguments were `written` then, as JSON. `count`: which call of
+    its run it is."""
+
+    __slots__ = (
+        "call", "count", "decision", "error", "function", "link", "made", "out", "place", "planned", "received",
+        "repeats", "run", "said", "started", "written",
+    )  # fmt: skip
+
+    def __init__(self, run: CallContext, function: Function, link: str, place: int) -> None:
+        self.started = time.perf_counter()
+        self.run, self.function, self.link, self.place = run, function, link, place
+        self.call: Any = None
+        self.made: Call | None = None
+        self.planned: Planned | None = None
+        self.decision = ALLOWED
+        self.error: BaseException | None = None
+        self.said: DoorwardError | None = None
+        self.written = b""
+        self.count = self.received = 0
+        self.out = self.repeats = False
 
 
 class Broker:
@@ -58,19 +84,20 @@ class Broker:
         secrets: Secrets,
         learning: Learning,
         approvals: Approvals,
-        budgets: Budgets,
+        counters: UsageFile,
     ) -> None:
         self._catalog, self._servers = catalog, servers
         self.permissions = Permissions(catalog, servers, policy)
         self._plugins, self._secrets = plugins, secrets
-        self.learning, self.budgets = learning, budgets
+        self.learning = learning
         self._approvals = approvals
         self._reached: dict[str, set[str]] = {}
         self.functions = FunctionLookup(catalog, servers, policy)
-        self.withholding = Withholding(budgets.file)
+        self.withholding = Withholding(counters)
         self._checks = AnswerChecks(catalog, servers, plugins, secrets, self.withholding)
-        self._performing = Performing(servers, plugins, self._checks, approvals.logins, budgets)
-        self._hooked = plugins.manager.looks_at_calls()
+        self._performing = Performing(servers, plugins, self._checks, approvals.logins)
+        self._layers = CallLayers(plugins)
+        self._watched = plugins.manager.looks_at_calls() or bool(self._layers.all)
         self.observed = SchemaInference(catalog)
         self.lacks = Answers(catalog, self.observed).lacks
 
@@ -107,115 +134,122 @@ class Broker:
         link: str,
         headers: bool,
     ) -> Reply:
-        started = time.perf_counter()
-        program, repeated = run.program, run.repeated
-        call: Call | None = None
-        made: Call | None = None
-        error: BaseException | None = None
-        said: DoorwardError | None = None
-        sent, received, decision, planned, out = 0, 0, ALLOWED, None, False
+        way = _Way(run, function, link, place)
         try:
-            if run.withheld:
-                raise run.withheld
-            self.withholding.admit(program.principal)
-            self._check_unchanged(function, run)
-            bind = partial(binding.bind, function, args, kwargs, self._catalog, program.language, plan=program.plan)
-            bound = await done(bind, large=True) if large else bind()
-            call = self._made(run, function, bound, link, place)
-            written = await done(dump, bound, large=True) if large else in_one_piece(bound)
-            if (sent := len(written)) > (most := program.limits.result_bytes):
-                raise LimitExceeded(f"the arguments have {sent} bytes, more than {most}", hint="Send less at once.")
-            asked, count = call, run.made
-
-            def allow() -> Decision:
-                nonlocal decision
-                try:
-                    return self._allow(run, asked, sent, count)
-                except (Refused, GuardRefused) as refused:
-                    decision = Decision("deny", (isinstance(refused, Refused) and refused.rule) or refused.kind)
-                    raise
-
-            def allow_again() -> None:
-                """After a person was waited for: all may have changed meanwhile."""
-                self._check_unchanged(function, run)
-                check_decided(asked, dump(asked.arguments), written)
-                allow()
-
-            decision = allow()
-            sends = with_files(call, run)
-            if (plan := run.changes) and (planned := await plan.meet(run, call, sends, decision)) is not None:
-                return Reply(planned)
-            repeated.check(call)
-            made, call = call, sends
-            repeats = function.read_only or may_repeat(function)
-            if not repeats or run.resumed:  # when it went out, it may have been another function
-                await run.settle(call, partial(self._servers.repeats_by, function.server, call.principal))
-            if decision.then == "confirm" and not (plan and plan.covers(made, decision)):
-                await self._confirm(run, call, made, decision)
-                allow_again()
-            if self._hooked:
-                check_decided(made, await done(dump, made.arguments, large=large), written)
-                sealed(call)
-            if self.budgets.any:
-                await self.budgets.call(made, sent)
-            self.reaches(call.principal, function.server)
-            scope = answers_of(function.server, call.principal)
-            undo = await self._undoable(run, made) if self._servers.inverses else None
-            if not function.read_only:
-                run.sending(call, repeats=repeats)
-            try:
-                out = True
-                result = await self._performing.perform(run, call, sent, allow_again)
-                reply, size, received = await self._checks.reply(call, to_reply(result), run, scope, headers=headers)
-            except SecretWithheld as withheld:
-                run.withhold(said := withheld)
-                raise
-            except Exception as raised:
-                said = await self._checks.error(call, raised, scope, program.language)
-                raise said from None
-            repeated.succeeded(made)
-            if undo:
-                undo.answered(reply.value)
-            self._learn(run, function, bound, reply.value, size)
+            await self._decide(way, args, kwargs, large)
+            if way.planned is not None:
+                return Reply(way.planned)
+            if self._layers.all:
+                inside, own = partial(self._send, way, headers), partial(self._of_layer, way, headers)
+                reply = await self._layers.around(run, way.call, inside, own)
+            else:
+                reply = await self._send(way, headers)
+            run.repeated.succeeded(way.made or way.call)
             return reply
         except BaseException as raised:
-            error = (
-                raised
-                if isinstance(raised, DoorwardError) or not isinstance(raised, Exception)
-                else self._checks.our_defect(function, raised)
-            )
-            if made is not None and isinstance(error, DoorwardError):
-                repeated.failed(made, error)
-            if isinstance(error, DoorwardError) and error is not said:
-                redact_error(error, NO_SECRETS)  # these are the program's own words: they are only cut
-            raise error from None
+            raise self._error(way, raised) from None
         finally:
-            ends = isinstance(error, asyncio.CancelledError) and run.suspension.awaited
-            ms = (time.perf_counter() - started) * 1000
-            call = call or self._made(run, function, {}, link, place)
-            waits = ends and not (out and run.is_out(call))  # it was not made
-            if not waits and planned is None:
-                self._ended(run, call, made, error, (ms, sent, received), decision)
+            self._end(way)
 
-    def _ended(
-        self,
-        run: CallContext,
-        call: Call,
-        made: Call | None,
-        error: BaseException | None,
-        measured: tuple[float, int, int],
-        decision: Decision,
-    ) -> None:
-        """Count a call, and tell observers of it."""
-        ms, sent, received = measured
+    async def _decide(self, way: _Way, args: Sequence[Any], kwargs: Mapping[str, Any], large: bool) -> None:
+        """Bind the arguments of a call, and decide of it.
+
+        Raises: InvalidArguments, Refused, GuardRefused, LimitExceeded, ServerError.
+        """
+        run, function, program = way.run, way.function, way.run.program
+        if run.withheld:
+            raise run.withheld
+        self.withholding.admit(program.principal)
+        self._check_unchanged(function, run)
+        bind = partial(binding.bind, function, args, kwargs, self._catalog, program.language, plan=program.plan)
+        bound = await done(bind, large=True) if large else bind()
+        written = await done(dump, bound, large=True) if large else in_one_piece(bound)
+        call = way.call = self._made(way, bound, len(written))
+        if call.size > (most := program.limits.result_bytes):
+            raise LimitExceeded(f"the arguments have {call.size} bytes, more than {most}", hint="Send less at once.")
+        way.written, way.count = written, run.made
+        decision = self._allow(way)
+        sends = with_files(call, run)
+        if (plan := run.changes) and (planned := await plan.meet(run, call, sends, decision)) is not None:
+            way.planned = planned
+            return
+        run.repeated.check(call)
+        made, way.made, way.call = call, call, sends
+        way.repeats = function.read_only or may_repeat(function)
+        if not way.repeats or run.resumed:  # when it went out, it may have been another function
+            await run.settle(sends, partial(self._servers.repeats_by, function.server, call.principal))
+        if decision.then == "confirm" and not (plan and plan.covers(made, decision)):
+            await self._confirm(run, sends, made, decision)
+            self._allow_again(way)
+        if self._watched:
+            check_decided(made, await done(dump, made.arguments, large=large), written)
+            sealed(sends)
+
+    async def _send(self, way: _Way, headers: bool) -> Reply:
+        """Have the source make a call that was decided. Returns: what it answered, as a program may see it.
+
+        Raises: DoorwardError.
+        """
+        run, function, call, made = way.run, way.function, way.call, way.made
+        assert made is not None
+        self.reaches(call.principal, function.server)
+        scope = answers_of(function.server, call.principal)
+        undo = await self._undoable(run, made) if self._servers.inverses else None
+        if not function.read_only:
+            run.sending(call, repeats=way.repeats)
+        try:
+            way.out = True
+            result = await self._performing.perform(run, call, lambda: self._allow_again(way))
+            reply, size, way.received = await self._checks.reply(call, to_reply(result), run, scope, headers=headers)
+        except SecretWithheld as withheld:
+            way.said = withheld
+            run.withhold(withheld)
+            raise
+        except Exception as raised:
+            way.said = await self._checks.error(call, raised, scope, run.program.language)
+            raise way.said from None
+        if undo:
+            undo.answered(reply.value)
+        self._learn(run, function, made.arguments, reply.value, size)
+        return reply
+
+    async def _of_layer(self, way: _Way, headers: bool, reply: Reply) -> Reply:
+        """A reply that a layer gives in the place of the source's, checked as that is."""
+        call = way.call
+        scope = answers_of(call.function.server, call.principal)
+        return (await self._checks.reply(call, reply, way.run, scope, headers=headers))[0]
+
+    def _error(self, way: _Way, raised: BaseException) -> BaseException:
+        """What the program gets for what was raised on the way."""
+        error = (
+            raised
+            if isinstance(raised, DoorwardError) or not isinstance(raised, Exception)
+            else self._checks.our_defect(way.function, raised)
+        )
+        if isinstance(error, DoorwardError):
+            if way.made is not None:
+                way.run.repeated.failed(way.made, error)
+            if error is not way.said:
+                redact_error(error, NO_SECRETS)  # these are the program's own words: they are only cut
+        way.error = error
+        return error
+
+    def _end(self, way: _Way) -> None:
+        """Count a call, and tell observers of it; but not of one that waits with its run, or is part of a plan."""
+        run, error = way.run, way.error
+        ms = (time.perf_counter() - way.started) * 1000
+        call = way.call or self._made(way, {})
+        ends = isinstance(error, asyncio.CancelledError) and run.suspension.awaited
+        waits = ends and not (way.out and run.is_out(call))  # it was not made
+        if waits or way.planned is not None:
+            return
         run.count(call.function.qualified, ok=error is None, ms=ms)
-        if made is not None and self.budgets.any:
-            self.budgets.answered(made, received)
         what = type(error).__name__ if error else ""
-        record = CallRecord(error is None, round(ms, 3), sent, received, what, call.details, decision)
+        record = CallRecord(error is None, round(ms, 3), call.size, way.received, what, call.details, way.decision)
         self._plugins.hook.call_finished(call=call, record=record)
 
-    def _made(self, run: CallContext, function: Function, arguments: Mapping[str, Any], link: str, place: int) -> Call:
+    def _made(self, way: _Way, arguments: Mapping[str, Any], size: int = 0) -> Call:
+        run, function = way.run, way.function
         program, server = run.program, function.server
         client = None
         if run.client:
@@ -225,8 +259,9 @@ class Broker:
         refuses_further = partial(self.permissions.refusal_of_further, program, function)
         return Call(
             *(function, arguments, program.run, program.principal, program.deadline, client, run.clock),
-            *(allows, link, forbids, refuses_further, run.usage_of(server)),
-            place=place,
+            *(allows, way.link, forbids, refuses_further, run.usage_of(server)),
+            place=way.place,
+            size=size,
             wants_text=run.wants_text,
         )
 
@@ -254,25 +289,35 @@ class Broker:
                 hint=f"The calls before it stay made, see `calls`. It is now:\n{text}",
             )
 
-    def _allow(self, run: CallContext, call: Call, size: int, made: int) -> Decision:
+    def _allow(self, way: _Way) -> Decision:
         """Check the policy, the configuration of the server, the guards and the limits, in this order. Returns: what
-        was decided of the call, perhaps that a person is to be asked. `size`: the bytes of its arguments; `made`: which
-        call of its run it is.
+        was decided of the call, perhaps that a person is to be asked.
 
         Raises: Refused, GuardRefused, LimitExceeded.
         """
-        program = run.program
-        decision = self.permissions.decide(program, call, made - 1, size)
-        if (refusal := self._plugins.hook.guard_call(call=call)) is not None:
-            raise GuardRefused(f"{call.function.qualified}: {refusal.signed}")
-        if made > program.limits.calls:
+        call, program = way.made or way.call, way.run.program
+        try:
+            way.decision = self.permissions.decide(program, call, way.count - 1, call.size)
+            if (refusal := self._plugins.hook.guard_call(call=call)) is not None:
+                raise GuardRefused(f"{call.function.qualified}: {refusal.signed}")
+        except (Refused, GuardRefused) as refused:
+            way.decision = Decision("deny", (isinstance(refused, Refused) and refused.rule) or refused.kind)
+            raise
+        if way.count > program.limits.calls:
             raise LimitExceeded(
                 f"a run may make {program.limits.calls} calls",
                 hint="Ask for more at once (pages, filters), or split the work into several runs.",
             )
         if call.time_left <= 0:
             raise LimitExceeded("the run's time is over", hint=self._plugins.watch.late_hint(program))
-        return decision
+        return way.decision
+
+    def _allow_again(self, way: _Way) -> None:
+        """Check a call once more, after a person was waited for: all may have changed meanwhile."""
+        assert way.made is not None
+        self._check_unchanged(way.function, way.run)
+        check_decided(way.made, dump(way.made.arguments), way.written)
+        self._allow(way)
 
     async def _confirm(self, run: CallContext, call: Call, made: Call, decision: Decision) -> None:
         """Have a person approve of a call. `made` is the call with handles in the place of its files, as rules know
@@ -303,10 +348,6 @@ class Broker:
     def scrubbed(self, server: str, principal: str, value: Any) -> Any:
         """A value without the credentials with which a server is called for a principal."""
         return self._secrets.redactor(answers_of(server, principal)).value(value)
-
-    async def close(self) -> None:
-        """Give back what was taken of budgets and not spent."""
-        await self.budgets.close()
 
     def reached(self, principal: str) -> frozenset[str]:
         """The servers that a principal's programs have called since the start."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from doorward.model.layers import Run
+
 if TYPE_CHECKING:
     from doorward.calls.client_requests import RunClient
     from doorward.calls.repeated_calls import RepeatedCalls
@@ -14,17 +16,13 @@ if TYPE_CHECKING:
     from doorward.model.clock import Clock
     from doorward.model.errors import SecretWithheld
     from doorward.model.outcomes import Artefact
-    from doorward.model.programs import Program
     from doorward.model.usage import Usage
     from doorward.plans.changes import Changes
     from doorward.undo.inverse import KeepsInverses
 
 
-class CallContext(Protocol):
+class CallContext(Run, Protocol):
     """A run as its calls see it: its principal, its limits, and where calls report what came of them."""
-
-    @property
-    def program(self) -> Program: ...
 
     @property
     def clock(self) -> Clock: ...
@@ -86,10 +84,6 @@ class CallContext(Protocol):
         """A call that went out was not made, and waits with its run; or it goes on."""
         ...
 
-    def is_out(self, call: Call) -> bool:
-        """Whether a call that went out may have been made: it does not wait with its run."""
-        ...
-
     @property
     def resumed(self) -> bool:
         """Whether it was stored, and goes on: its calls may have gone out before."""
@@ -142,10 +136,6 @@ class CallContext(Protocol):
 
     def hold(self, content: str | bytes, type: str, name: str = "") -> Artefact:
         """Keep a file of an answer for the run's principal."""
-        ...
-
-    def note(self, text: str, *, about: str = "") -> None:
-        """Add a note to the answer of the run; `about` says what it is about, so that it is noted once."""
         ...
 
     def noted(self, about: str) -> bool:

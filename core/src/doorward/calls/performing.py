@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from doorward.approvals.logins import Logins
-    from doorward.budgets.budgets import Budgets
     from doorward.calls.answer_checks import AnswerChecks
     from doorward.calls.call_context import CallContext
     from doorward.http.call_trace import CallTrace
@@ -29,15 +28,13 @@ if TYPE_CHECKING:
 class Performing:
     """Has sources perform calls."""
 
-    def __init__(
-        self, servers: Servers, plugins: Plugins, checks: AnswerChecks, logins: Logins, budgets: Budgets
-    ) -> None:
+    def __init__(self, servers: Servers, plugins: Plugins, checks: AnswerChecks, logins: Logins) -> None:
         self._servers, self._plugins, self._checks = servers, plugins, checks
-        self._logins, self._budgets = logins, budgets
+        self._logins = logins
         self._traces = bool(plugins.hook.trace_call.get_hookimpls())
 
-    async def perform(self, run: CallContext, call: Call, sent: int, allow_again: Callable[[], None]) -> Any:
-        """The answer of the source to a call of so many bytes; if a login is missing, once a person has logged in, if
+    async def perform(self, run: CallContext, call: Call, allow_again: Callable[[], None]) -> Any:
+        """The answer of the source to a call; if a login is missing, once a person has logged in, if
         the call is still allowed then. If its server takes no more requests for longer than the run has time, the run
         is suspended.
 
@@ -52,17 +49,16 @@ class Performing:
             allow_again()
             return await self._performed(call)
         except (RateLimited, ApiError) as refused:
-            await self._renewed(run, call, refused, sent)
+            await self._renewed(run, call, refused)
             raise
 
-    async def _renewed(self, run: CallContext, call: Call, refused: RateLimited | ApiError, sent: int) -> None:
+    async def _renewed(self, run: CallContext, call: Call, refused: RateLimited | ApiError) -> None:
         """Suspend a run until its call will be taken; return if there is no need, or no way."""
         seconds = refused.retry_after
         if (isinstance(refused, ApiError) and refused.status != 429) or seconds is None or seconds <= call.time_left:
             return
         until = time.time() + seconds
         if run.suspension.possible_until(until):
-            self._budgets.not_made(call, sent)
             run.waits(call, True)
             then = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(math.ceil(until)))
             said = f"{call.function.server} takes no more requests until {then} UTC"

@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from doorward.budgets.usage_file import WITHHELD_SECONDS, UsageFile
+from doorward.access.usage_file import WITHHELD_SECONDS, UsageFile
 from doorward.data.offload import thread_to_its_end
 from doorward.host.logs import log, seldom
 from doorward.model.errors import ConfigError, LimitExceeded, SecretWithheld

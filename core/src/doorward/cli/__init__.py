@@ -29,7 +29,6 @@ COMMANDS = {
     "login": ("cli.login", "Log in to a server, or out"),
     "policy": ("configuring.policy", "Try, explain and accept what rules decide of calls"),
     "approvals": ("operating.approvals", "List the calls that wait for a person's yes, and answer them"),
-    "budgets": ("operating.budgets", "List what principals have used of their budgets"),
     "run": ("cli.run", "Run a program in a sandbox"),
     "runs": ("operating.runs", "List stored runs, show, resume, undo, cancel or replay one"),
     "plugins": ("cli.plugins", "List what is installed"),

@@ -34,8 +34,10 @@ def whole(plugins: Plugins) -> dict[str, Any]:
     """The schema. A plugin that cannot be imported is left out, with a notice."""
     from pydantic.json_schema import models_json_schema
 
-    from doorward.config.settings import Config, ServerSettings
+    from doorward.config.owned import model_for, server_model_for
 
+    Config = model_for([entry.name for entry in plugins.index.of("table")], plugins.index)
+    ServerSettings = server_model_for([e.name for e in plugins.index.of("server_key")], plugins.index)
     kinds = ("source", "auth", "executor", "cache", "observer", "search_view", "plugin")
     found = {kind: _settings(plugins, kind) for kind in kinds}
     models = [Config, ServerSettings, *(model for by_name in found.values() for model in by_name.values())]

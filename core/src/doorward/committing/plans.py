@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -68,44 +69,55 @@ class Plans:
         `principal`: whose plan it must be; `None` is the operator.
         """
         from doorward.committing.approving import Waits  # the start does not wait for what commits
-        from doorward.committing.reading import Reading
         from doorward.committing.reads import Reads
 
-        held: RunFile | None = None
-        try:
-            if principal is not None:
-                await self._admission.admit(principal)
-            await self._ready()
-            file, stored = await thread_to_its_end(
-                self._claimed, plan, principal, give_up=lambda claimed: claimed[0].close()
-            )
-            held = file
-            said = await to_thread.run_sync(self._read, stored)
-            self._check_unchanged(said, stored.given.principal)
-            program = self._runs.again(stored.given, said)
-            reads = Reads(self._broker, self._catalog, program, said)
-            await self._let_through(program, said, reads, file, client)
-            await self._broker.budgets.run(program.principal)
-            program = self._runs.again(stored.given, said)  # its time begins once a person has answered
-            reading = Reading(self._execution, self._artefacts, self._journals.plans.ignore)
-            differs = await reading.differences(program, said, reads.again, client)
-            if differs:
-                file.append([(b"G", {})])
-                return self._outdated(program, differs)
-            journal = await thread_to_its_end(self._journals.commit, file, stored.given, said)
-            held = None
-        except Waits as waits:
-            waiting = Waiting("approval", plan, (waits.what,), next=f'commit_plan("{plan}")')
-            return Outcome(False, waiting=waiting)
-        except DoorwardError as error:
-            return self._admission.refused(error, "", principal or LOCAL)
-        finally:
-            if held is not None:
-                held.close()
+        with contextlib.ExitStack() as held:
+            try:
+                if principal is not None:
+                    await self._admission.admit(principal)
+                await self._ready()
+                file, stored = await thread_to_its_end(
+                    self._claimed, plan, principal, give_up=lambda claimed: claimed[0].close()
+                )
+                held.callback(file.close)
+                said = await to_thread.run_sync(self._read, stored)
+                self._check_unchanged(said, stored.given.principal)
+                program = self._runs.again(stored.given, said)
+                reads = Reads(self._broker, self._catalog, program, said)
+                await self._let_through(program, said, reads, file, client)
+                program = self._runs.again(stored.given, said)  # its time begins once a person has answered
+                inside = partial(self._carry_out, program, said, reads, file, stored, client, held)
+                return await self._execution.around(self._execution.context(program, client=client), inside)
+            except Waits as waits:
+                waiting = Waiting("approval", plan, (waits.what,), next=f'commit_plan("{plan}")')
+                return Outcome(False, waiting=waiting)
+            except DoorwardError as error:
+                return self._admission.refused(error, "", principal or LOCAL)
+
+    async def _carry_out(
+        self,
+        program: Program,
+        said: StoredJournal,
+        reads: Reads,
+        file: RunFile,
+        stored: StoredRun,
+        client: Client | None,
+        held: contextlib.ExitStack,
+    ) -> Outcome:
+        """Make the reads of a plan again, and its writes if nothing differs; then its journal holds the file. Raises:
+        DoorwardError."""
+        from doorward.committing.reading import Reading
+
+        reading = Reading(self._execution, self._artefacts, self._journals.plans.ignore)
+        if differs := await reading.differences(program, said, reads.again, client):
+            file.append([(b"G", {})])
+            return self._outdated(program, differs)
+        journal = await thread_to_its_end(self._journals.commit, file, stored.given, said)
+        held.pop_all()
         said.committed = True
         program = self._runs.again(stored.given, said)  # its time begins now
         known = {**parameters_if_readable(program.code, program.language), **program.params}
-        return await self._execution.run(program, known, None, client, journal)
+        return await self._execution.run(program, known, None, client, journal, layered=False)
 
     def _claimed(self, plan: str, principal: str | None) -> tuple[RunFile, StoredRun]:
         """Hold a stored plan. Raises: UnknownName, StateError."""

@@ -26,6 +26,7 @@ from doorward.secrets.store import Secrets
 
 if TYPE_CHECKING:
     from doorward.config.distribution import Distribution
+    from doorward.packages.index import Entry, Index
 
 DEFAULT_FILE = "doorward.toml"
 RESERVED_NAMES = {
@@ -53,6 +54,8 @@ class Server:
     settings: ServerSettings
     options: Mapping[str, Any]
     place: str
+    owned: Mapping[str, Any] = field(default_factory=dict)
+    """What its keys say that belong to plugins."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,12 @@ class Loaded:
     """What options of the command line set."""
     tables: frozenset[tuple[str, str]] = frozenset()
     """The tables that the file or the environment has, as `("hooks", NAME)`: not those of a distribution."""
+    index: Index | None = None
+    """The plugins among which the owners of tables are found; `None`: those that are installed."""
+    owned: frozenset[str] = frozenset()
+    """The top-level tables that belong to plugins."""
+    owners: tuple[Entry, ...] = ()
+    """The plugins that are in use because the configuration has a table or a key of theirs."""
 
     def state_folder(self) -> Path:
         """The folder of the catalog, cached programs and the audit log: the configured `state`, else a folder for this
@@ -119,9 +128,10 @@ def load(
     environ: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
     text: str | None = None,
+    index: Index | None = None,
 ) -> Loaded:
     """Read the configuration. `options` of a command line are stronger than the file and the environment. `text` stands
-    for what the file has: whether it may be written.
+    for what the file has: whether it may be written. `index` replaces the installed plugins.
 
     Raises: ConfigError if the file is missing or unreadable, or if something outside `[servers]` is wrong.
     """
@@ -140,13 +150,14 @@ def load(
             f"is {what}, so it cannot hold variables", place=str(dotenv), hint="Remove it, or write lines NAME=value."
         )
     secrets = Secrets(dotenv, folder=file.resolve().parent, environ=environ)
-    return _loaded(file, now, secrets, find_distribution(), options or {})
+    return _loaded(file, now, secrets, find_distribution(), options or {}, index)
 
 
 def reloaded(loaded: Loaded) -> Loaded:
     """The configuration as it is in the file now, with the same secrets, distribution and options. Raises:
     ConfigError."""
-    return _loaded(loaded.path, _read_now(loaded.path), loaded.secrets, loaded.distribution, loaded.options)
+    now = _read_now(loaded.path)
+    return _loaded(loaded.path, now, loaded.secrets, loaded.distribution, loaded.options, loaded.index)
 
 
 _Read = tuple[tuple[int, ...], dict[str, Any], dict[str, ConfigError]]
@@ -160,15 +171,22 @@ def _read_now(file: Path, text: str | None = None) -> _Read:
 
 
 def _loaded(
-    file: Path, now: _Read, secrets: Secrets, active: Distribution | None, options: Mapping[str, Any]
+    file: Path,
+    now: _Read,
+    secrets: Secrets,
+    active: Distribution | None,
+    options: Mapping[str, Any],
+    given: Index | None,
 ) -> Loaded:
-    from doorward.config.distribution import layers
+    from doorward.config.distribution import find_index, layers
     from doorward.config.environment import from_environment, require_settings
+    from doorward.config.owned import model_for, owners
 
-    require_settings(secrets, Config.model_fields)
+    index = given or find_index()
+    require_settings(secrets, [*Config.model_fields, *(entry.name for entry in index.of("table"))])
     found, text, repeated = now
     data, named, required = layers(text, secrets, options, active=active)
-    config = validate(Config, data, secrets=secrets, place=file.name)
+    config = validate(model_for(data, index), data, secrets=secrets, place=file.name)
     servers: dict[str, Server] = {}
     broken: dict[str, ConfigError] = dict(repeated)
     modules: dict[str, str] = {}
@@ -177,7 +195,7 @@ def _loaded(
         if name in broken:
             continue
         try:
-            server = _server(name, table, file, secrets)
+            server = _server(name, table, file, secrets, index)
             if twin != name:
                 whose = f" of {active.given_by}" if active and twin in active.servers else ""
                 raise ConfigError(
@@ -195,9 +213,11 @@ def _loaded(
         for table, named_tables in given.items()
         for name in (named_tables if isinstance(named_tables, Mapping) else ())
     )
+    owned = type(config).model_fields.keys() - Config.model_fields.keys()
+    used = owners(owned, {key for server in servers.values() for key in server.owned}, index)
     return Loaded(
         config, folder, file.name, secrets, servers, broken, named, file.absolute(), principals, _rest(data), found,
-        active, required, options, tables,
+        active, required, options, tables, given, frozenset(owned), tuple(used),
     )  # fmt: skip
 
 
@@ -216,7 +236,9 @@ def module_name(server: str) -> str:
     return re.sub(r"\W", "_", server)
 
 
-def _server(name: str, table: Mapping[str, Any], file: Path, secrets: Secrets) -> Server:
+def _server(name: str, table: Mapping[str, Any], file: Path, secrets: Secrets, index: Index) -> Server:
+    from doorward.config.owned import keys_of_server
+
     place = f"{file.name} [servers.{name}]"
     module = module_name(name)
     if not module.isidentifier() or not name.isascii() or keyword.iskeyword(module) or module in RESERVED_NAMES:
@@ -227,7 +249,8 @@ def _server(name: str, table: Mapping[str, Any], file: Path, secrets: Secrets) -
             hint=f"{hint}: {name}-mcp, for example." if module in RESERVED_NAMES else f"{hint}.",
         )
     known = {k: v for k, v in table.items() if k in ServerSettings.model_fields}
-    options = {k: v for k, v in table.items() if k not in known}
+    owned = keys_of_server(table, index, secrets, place)
+    options = {k: v for k, v in table.items() if k not in known and k not in owned}
     settings = validate(ServerSettings, known, secrets=secrets, place=place)
     if "${principal:" in repr([settings.auth, options]):
         settings = settings.model_copy(update={"per_principal": True})
@@ -237,7 +260,7 @@ def _server(name: str, table: Mapping[str, Any], file: Path, secrets: Secrets) -
             place=place,
             hint="Set per_principal = true, or auth alone.",
         )
-    return Server(name, settings, options, place)
+    return Server(name, settings, options, place, owned)
 
 
 def read(file: Path, text: str | None = None) -> tuple[dict[str, Any], dict[str, ConfigError]]:

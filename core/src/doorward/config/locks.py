@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from doorward.config.manifest import Manifest, Path, begins, dotted, leaves, path_of
+from doorward.config.manifest import Manifest, Path, begins, dotted, leaves, model_of, path_of
 from doorward.config.settings import Config, ServerSettings
 from doorward.model.errors import ConfigError
 from doorward.secrets import references
@@ -80,7 +80,8 @@ def _same(base: Mapping[str, Any], path: Path, given: Any, wanted: Any) -> bool:
     """Whether two values of a key mean the same: as its model reads them, in the table where they stand."""
     if given is _ABSENT:
         return False
-    one, other = (_plain(_read(Config, base, path, value)) for value in (given, wanted))
+    model = model_of(path[:1])
+    one, other = (_plain(_read(model, base, path, value)) for value in (given, wanted))
     if path[0] in _SETS and path != _RULES and isinstance(one, list) and isinstance(other, list):
         return sorted(map(repr, one)) == sorted(map(repr, other))
     return bool(one == other)
@@ -107,7 +108,7 @@ def _read(model: Any, siblings: Any, path: Path, value: Any) -> Any:
         return value
     if not rest:
         return value
-    if (model, key) == (Config, "servers") and len(rest) == 2:
+    if key == "servers" and issubclass(model, Config) and len(rest) == 2:
         return _read(ServerSettings, {"source": ""}, (rest[1],), value)
     if get_origin(inner) is not dict:  # perhaps it is optional
         inner = next((each for each in get_args(inner) if each is not type(None)), inner)

@@ -6,7 +6,7 @@ Nothing in it is passed over: whoever writes `[lockd]` means a lock, so every ke
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -20,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from doorward.config.owned import model_for
 from doorward.config.rule_settings import RuleSettings
 from doorward.config.settings import Config
 from doorward.config.upstream_patterns import Pattern
@@ -165,7 +166,7 @@ class Manifest(_Table):
             if ANY in table.get(kind, ()):
                 raise ValueError(f'[{kind}."*"] is for one that is called so; only in [principals] it is everyone')
         try:
-            Config.model_validate(table)
+            model_of(table).model_validate(table)
         except ValidationError as error:
             if wrong := [explain(Config, each) for each in error.errors() if not _given_elsewhere(each)]:
                 raise ValueError("; ".join(wrong)) from None
@@ -177,10 +178,17 @@ class Manifest(_Table):
         for text in texts:
             path = path_of(text)
             for depth, key in enumerate(path):
-                known = known_keys(Config, path[:depth])
+                known = known_keys(model_of(path[:1]), path[:depth])
                 if known and key not in (*known, ANY):
                     raise ValueError(f"{text!r}: unknown key {key!r}{in_place_of(key, known)}")
         return texts
+
+
+def model_of(names: Iterable[str]) -> type[Config]:
+    """The model of a configuration that has these tables, of core and of installed plugins. Raises: ConfigError."""
+    from doorward.config.distribution import find_index
+
+    return model_for(names, find_index())
 
 
 def begins(path: Path, start: Path) -> bool:

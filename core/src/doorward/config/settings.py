@@ -19,7 +19,6 @@ from pydantic import (
 
 from doorward.config import limit_keys
 from doorward.config.approval_settings import ApprovalSettings
-from doorward.config.budget_settings import BudgetSettings
 from doorward.config.http_settings import HttpSettings
 from doorward.config.plan_settings import PlanSettings
 from doorward.config.rule_settings import RuleSettings
@@ -157,7 +156,6 @@ class ServerSettings(Settings):
     on_request: bool = Field(
         False, description="Only programs may call it whose run names it in `functions`, or a model by `sampling`"
     )
-    price: NonNegativeFloat = Field(0.0, description="What a call costs, where budgets count `cost`")
     undo: dict[str, InverseSettings] = Field(
         {}, description="By which calls `doorward runs undo` undoes calls of functions: a table for each by its name"
     )
@@ -212,7 +210,6 @@ class Config(Settings):
         86400.0, description="Seconds after which a gateway that is open compiles what has changed; 0: never"
     )
     limits: LimitSettings = LimitSettings()
-    budgets: list[BudgetSettings] = Field([], description="What each principal may use in an hour or a day")
     policy: PolicySettings = PolicySettings()
     approvals: ApprovalSettings = ApprovalSettings()
     plans: PlanSettings = PlanSettings()

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from doorward.data.near_names import in_place_of
 from doorward.model.errors import ConfigError, MissingSecret
+from doorward.packages.install_hints import brought
 
 if TYPE_CHECKING:
     from doorward.model.references import Resolver
@@ -55,10 +56,11 @@ def explain(model: type[BaseModel], error: Mapping[str, Any], also: Iterable[str
         if error["type"] == "dict_type":
             why = 'Input should be a table, for example { name = "value" }'
         return f"{key}: {why}" if key else why
-    if path[-1] in Config.model_fields and not (model is Config and len(path) == 1):
+    if path[-1] in Config.model_fields and not (issubclass(model, Config) and len(path) == 1):
         return f"unknown key {key!r}: {path[-1]} is a key of the top, and stands above the first [table] of the file"
     known = sorted({*known_keys(model, path[:-1]), *(also if len(path) == 1 else ())})
-    return f"unknown key {key!r}{in_place_of(str(path[-1]), known)}"
+    owner = f": {brings}" if len(path) == 1 and issubclass(model, Config) and (brings := brought(str(path[-1]))) else ""
+    return f"unknown key {key!r}{owner or in_place_of(str(path[-1]), known)}"
 
 
 def known_keys(model: Any, path: Sequence[Any]) -> list[str]:

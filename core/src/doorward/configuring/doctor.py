@@ -25,9 +25,9 @@ from doorward.model.abilities import SupportsLoginCheck
 from doorward.model.errors import ConfigError, DoorwardError, MissingSecret
 from doorward.model.names import some
 from doorward.model.principals import LOCAL
+from doorward.packages.install_hints import to_install
 from doorward.plugins.failures import contained
 from doorward.plugins.hook_answers import expected
-from doorward.plugins.install_hints import to_install
 from doorward.servers import auth_suggestions
 
 if TYPE_CHECKING:

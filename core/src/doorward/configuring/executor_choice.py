@@ -35,7 +35,7 @@ async def choose(project: Project) -> Choice:
     """Try the executors of core's extras that the defaults lack; the quickest that holds is chosen. Where somebody else
     has chosen, a distribution or the environment, nothing is tried."""
     from doorward.config.distribution import find_distribution, find_index, layers
-    from doorward.plugins.install_hints import executors_of
+    from doorward.packages.install_hints import executors_of
     from doorward.programs.languages import JAVASCRIPT, TYPESCRIPT
     from doorward.secrets.store import Secrets
 

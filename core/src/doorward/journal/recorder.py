@@ -62,7 +62,7 @@ class Journal(Events):
 
     __slots__ = (
         "_answered_calls", "_begun", "_died", "_interrupted", "_known_by", "_offline", "_places", "_recorded", "_spent",
-        "changes", "schemas", "times",
+        "changes", "goes_on", "schemas", "times",
     )  # fmt: skip
 
     def __init__(self, given: Given, store: RunStore, *, always: bool, most: int) -> None:
@@ -71,6 +71,8 @@ class Journal(Events):
         self._places = self._begun = self._answered_calls = 0
         self._died = -1
         self._offline, self._spent = False, set[str]()
+        self.goes_on = False
+        """Whether its run was begun before: it goes on, or is played again."""
         self._known_by: dict[str, str] = {}
         self._interrupted: asyncio.Future[RunInterrupted | None] | None = None
         self.times: list[float] = []
@@ -82,7 +84,7 @@ class Journal(Events):
 
     def go_on(self, file: RunFile, stored: StoredJournal) -> None:
         """Answer the calls of a program that runs again with those of a stored run. Raises: StateError."""
-        self._file, self._always, self._places = file, True, len(stored.entries)
+        self._file, self._always, self._places, self.goes_on = file, True, len(stored.entries), True
         self._recorded = Recorded(stored.entries, stored.ends)
         self.times, self.schemas, self._spent = stored.times, stored.schemas, {*stored.spent_yeses}
         self._files.update(kept.uri for kept, _, _ in stored.files)
@@ -93,7 +95,7 @@ class Journal(Events):
     def play(self, stored: StoredJournal, patience: float) -> None:
         """Answer the calls of a program from a stored run, and no others: nothing is sent, and nothing stored."""
         self._recorded, self.times = Recorded(stored.entries, [*stored.order.values()], patience), stored.times
-        self._offline, self._always, self.why_not = True, False, "it is a replay"
+        self._offline, self._always, self.why_not, self.goes_on = True, False, "it is a replay", True
 
     @property
     def offline(self) -> bool:

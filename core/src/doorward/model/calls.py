@@ -38,8 +38,8 @@ class Call:
     what the run has used of this server, and `details` what observers are told of this call besides: names, digests and
     counts, never contents. A source adds to both. `trace` is the W3C context of a call that is followed (`traceparent`,
     `tracestate`): HTTP requests get their own, a source of another kind hands this one on. `place` is which call of the
-    run it is; a run that is resumed makes it at the same place. `wants_text`: a program that was
-    written for another system may want the texts of answers."""
+    run it is; a run that is resumed makes it at the same place. `size` is that of its arguments as JSON, in bytes.
+    `wants_text`: a program that was written for another system may want the texts of answers."""
 
     function: Function
     arguments: Mapping[str, Any]
@@ -58,6 +58,7 @@ class Call:
     details: dict[str, str | float] = field(default_factory=dict, repr=False, compare=False)
     trace: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
     place: int = field(default=0, repr=False, compare=False)
+    size: int = field(default=0, repr=False, compare=False)
     wants_text: TextRule = field(default=if_repeated, repr=False, compare=False)
     _sealed: Call | None = field(default=None, init=False, repr=False, compare=False)
 

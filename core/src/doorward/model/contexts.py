@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, cast
 
@@ -22,6 +22,10 @@ else:
     SettingsT = TypeVar("SettingsT")  # Python has the default from 3.13 on
 
 Other = TypeVar("Other")
+
+
+def _by_name(names: Iterable[str], place: str) -> Callable[[str], bool]:
+    return {*names}.__contains__
 
 
 @dataclass(frozen=True)  # with slots, Python 3.11 could not make a `ServerContext[…](…)`
@@ -66,6 +70,11 @@ class PluginContext(Generic[SettingsT]):
     that one comes or goes: it is scrubbed until the call for which that happens has ended, and afterwards as long as it
     is one of the latest. It raises LimitExceeded, so that the request is not made, if calls in progress carry too many.
 
+    A plugin that owns tables of the configuration, or keys of servers, finds what they say in `tables`, by name, and by
+    `server_key(SERVER, KEY)`: the value, or `None`; servers may change while a gateway is open. `members(NAMES, PLACE)`
+    is for a setting that names principals: it returns whether one is meant by names, wildcards and `@GROUP`, and raises
+    ConfigError for an unknown group.
+
     `principal` says whose credentials an auth is for: `local`, unless the server is `per_principal` (the server's
     setting). `presented` is the access token that the principal brought last over HTTP, if any, to be exchanged
     (RFC 8693). `vault_key` is for an auth that keeps fetched values in the state folder: it reveals the key that
@@ -83,6 +92,9 @@ class PluginContext(Generic[SettingsT]):
     vault_key: Callable[[], str] | None = None
     origins: Sequence[str] = ()
     per_principal: bool = False
+    tables: Mapping[str, Any] = field(default_factory=dict)
+    server_key: Callable[[str, str], Any] = lambda server, key: None
+    members: Callable[[Iterable[str], str], Callable[[str], bool]] = _by_name
 
     def with_settings(self, settings: Other) -> PluginContext[Other]:
         """This context with other settings, for a driver that builds on another one and hands its context on."""

@@ -23,6 +23,8 @@ GROUPS = {
     "observer": "doorward.observer",
     "search_view": "doorward.search_view",
     "plugin": "doorward.plugins",
+    "table": "doorward.table",
+    "server_key": "doorward.server_key",
     "command": "doorward.command",
     "distribution": "doorward.distro",
 }

@@ -19,6 +19,7 @@ from doorward.model.approvals import ApprovalRequest
 from doorward.model.calls import Call, CallRecord
 from doorward.model.decisions import Decision
 from doorward.model.functions import Function
+from doorward.model.layers import CallLayer, RunLayer
 from doorward.model.outcomes import Outcome
 from doorward.model.programs import Finding, Program
 from doorward.plugins.mcp_additions import RawPage, RawPrompt, RawResource, RawTool, VerifiesTokens
@@ -81,6 +82,16 @@ class GuardHooks:
     def guard_result(self, call: Call, result: Any) -> str | None:
         """Why a result may not enter the sandbox; an error of the source comes as a dictionary of what it says. The
         first answer refuses it. Fires before scrubbing."""
+
+
+class LayerHooks:
+    @hookspec
+    def call_layers(self) -> Sequence[CallLayer] | None:
+        """What stands around calls. Fires once, when a gateway opens."""
+
+    @hookspec
+    def run_layers(self) -> Sequence[RunLayer] | None:
+        """What stands around runs. Fires once, when a gateway opens."""
 
 
 class CacheHooks:
@@ -151,7 +162,17 @@ class CommandHooks:
         a thread of its own."""
 
 
-SPECS = (SourceHooks, AuthHooks, GuardHooks, CacheHooks, ExecutorHooks, ObserverHooks, ServerHooks, CommandHooks)
+SPECS = (
+    SourceHooks,
+    AuthHooks,
+    GuardHooks,
+    LayerHooks,
+    CacheHooks,
+    ExecutorHooks,
+    ObserverHooks,
+    ServerHooks,
+    CommandHooks,
+)
 
 OBSERVERS = (
     *("auth_chosen", "run_started", "run_finished", "call_finished", "trace_call", "approval_wanted"),

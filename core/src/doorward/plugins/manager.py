@@ -24,12 +24,12 @@ from doorward.model.executors import Executor
 from doorward.model.functions import Function
 from doorward.model.version import PLUGIN_API
 from doorward.packages.index import GROUPS, Entry, Index, PluginId, near_group
+from doorward.packages.install_hints import to_install
 from doorward.plugins.block_watch import BlockWatch
 from doorward.plugins.checks import PROTOCOLS, driver_faults, hook_faults
 from doorward.plugins.failures import Failures, contained, said
 from doorward.plugins.hook_answers import DECLARED, Answer, answers_many, conforming
 from doorward.plugins.hooks import Hooks
-from doorward.plugins.install_hints import to_install
 from doorward.plugins.lifetimes import HookPlugin, Lifetimes
 from doorward.plugins.tables import TABLE_OF, require_tables
 
@@ -123,10 +123,20 @@ class Plugins:
             return validate(model, dict(options), of=str(self.id(kind, name)), **given)
 
     def made(
-        self, kind: str, name: str, loaded: Loaded, state: Path, raising: type[DoorwardError] = PluginError
+        self,
+        kind: str,
+        name: str,
+        loaded: Loaded,
+        state: Path,
+        raising: type[DoorwardError] = PluginError,
+        **more: Any,
     ) -> Any:
-        """A plugin that the configuration names, made with its settings. Raises: `raising`; what `settings` raises."""
-        return self.constructed(kind, name, PluginContext(name, self.settings(kind, name, loaded), state), raising)
+        """A plugin that the configuration names, made with its settings; `more` are further parts of its context.
+
+        Raises: `raising`; what `settings` raises.
+        """
+        context = PluginContext(name, self.settings(kind, name, loaded), state, **more)
+        return self.constructed(kind, name, context, raising)
 
     def constructed(
         self, kind: str, name: str, context: Any, raising: type[DoorwardError] = PluginError, **about: str
@@ -172,16 +182,18 @@ class Plugins:
                 raise PluginError(f"{entry.id} does not fit its hooks: {error}", hint=hint) from None
             self._hook_plugins.insert(0, HookPlugin(entry.id, plugin))
 
-    def load_configured(self, loaded: Loaded, state: Path) -> None:
-        """Load the hook plugins of a configuration. One that only a default names may be missing, unless somebody has
-        given it settings.
+    def load_configured(self, loaded: Loaded, state: Path, **more: Any) -> None:
+        """Load the hook plugins of a configuration: those that it names, then those that own a table or a key in it.
+        One that only a default names may be missing, unless somebody has given it settings. `more` are further parts of
+        their contexts.
 
         Raises: PluginError, ConfigError.
         """
+        tables = {name: getattr(loaded.config, name) for name in loaded.owned}
 
         def made(name: str, plugin: Any) -> Any:
             if isinstance(plugin, type):
-                return self.made("plugin", name, loaded, state)
+                return self.made("plugin", name, loaded, state, tables=tables, **more)
             if name in loaded.config.hooks:
                 place = f"{loaded.file} [hooks.{name}]"
                 raise ConfigError(f"{self.id('plugin', name)} is no class, and takes no settings", place=place)
@@ -198,7 +210,8 @@ class Plugins:
             for name in loaded.config.plugins
             if chosen or name in loaded.required or self.index.named("plugin", name) or ("hooks", name) in loaded.tables
         ]
-        self.load_hooks(wanted, made)
+        owners = [entry.name for entry in loaded.owners if entry.name not in wanted]
+        self.load_hooks([*wanted, *owners], made)
 
     def each(self, hook: str, use: Callable[[Any], Any], **given: Any) -> list[Any]:
         """The additions of all plugins by a hook, each converted by `use`. One that fails is logged and left out."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from doorward.data.near_names import in_place_of
 from doorward.model.errors import ConfigError
 from doorward.packages.index import Index
-from doorward.plugins.install_hints import to_install
+from doorward.packages.install_hints import to_install
 
 if TYPE_CHECKING:
     from doorward.config.config import Loaded

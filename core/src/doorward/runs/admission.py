@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from doorward.access.policy import narrowing
+from doorward.access.rate_limit import RateLimit
 from doorward.access.readiness import Readiness
-from doorward.budgets.rate_limit import RateLimit
 from doorward.model.errors import DoorwardError, InvalidArguments
 from doorward.model.limits import Limits
 from doorward.model.outcomes import Outcome

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward.model.errors import DoorwardError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from doorward.model.limits import Limits
     from doorward.model.programs import Program
     from doorward.plans.changes import Changes
+    from doorward.plugins.layers import RunLayers
     from doorward.program_api.modules import Modules
     from doorward.runs.admission import Admission
     from doorward.runs.program_cache import ProgramCache
@@ -50,7 +52,9 @@ class Execution:
         languages: Languages,
         ready: Callable[[], Awaitable[None]],
         journals: Journals,
+        layers: RunLayers,
     ) -> None:
+        self._layers = layers
         self._limits = limits
         self._admission = admission
         self._runs = runs
@@ -85,7 +89,6 @@ class Execution:
         try:
             await self._admission.admit(principal)
             await self._ready()
-            await self._broker.budgets.run(principal)
             code = program_text.received(code, self._limits.code_bytes)
             language = self._languages.chosen(language, self._sessions.language(session_id, principal))
             program, known = self._admission.prepared(
@@ -121,7 +124,6 @@ class Execution:
         try:
             await self._admission.admit(principal)
             await self._ready()
-            await self._broker.budgets.run(principal)
             kept = await self._kept.get(cache_id, principal)
             self._languages.checked(kept.language)
             program = self._admission.cached(kept, principal, params, timeout=timeout, show_bytes=show_bytes)
@@ -149,12 +151,11 @@ class Execution:
         try:
             await self._admission.admit(principal)
             await self._ready()
-            await self._broker.budgets.run(principal)
             context = self.of_call(principal, client, show_bytes)
         except DoorwardError as error:
             return Outcome(False, error=failure(error))
         with self._recorded(context) as run:
-            return await self._runs.answer(run, function, arguments)
+            return await self.around(run, partial(self._runs.answer, run, function, arguments))
 
     def context(
         self,
@@ -178,6 +179,15 @@ class Execution:
         program = self._admission.program("", principal, language=self._languages.of_calls, show_bytes=show_bytes)
         return self.context(program, client=client)
 
+    async def around(self, run: RunContext, inside: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        """The outcome of what is inside, with the layers around it. One that refuses the run is an outcome, too."""
+        if not self._layers.all:
+            return await inside()
+        try:
+            return await self._layers.around(run, inside)
+        except DoorwardError as error:
+            return self._admission.refused(error, run.program.code, run.program.principal, run.program.language)
+
     @contextlib.contextmanager
     def _recorded(self, run: RunContext) -> Iterator[RunContext]:
         """Count a run as under way, and learn from it when it ends, however it does."""
@@ -197,16 +207,19 @@ class Execution:
         session: Session | None,
         client: Client | None,
         journal: Journal | None = None,
+        *,
+        layered: bool = True,
     ) -> Outcome:
         """Run an admitted program; `journal` is that of a run which goes on. Keep it with its `known` parameters if it
-        succeeds."""
+        succeeds. `layered`: layers are to stand around it; else they stand around more than it already."""
         if journal is None and session is None:
             journal = self._journals.new(program)
         with self._recorded(self.context(program, session, client, journal)) as run:
             if program.functions and (idle := self._modules.idle(program.functions, program.principal)):
                 run.note(f"`functions`: nothing that can be called fits {some(idle)}")
             try:
-                outcome = await self._runs.run(program, run, session)
+                inside = partial(self._runs.run, program, run, session)
+                outcome = await (self.around(run, inside) if layered else inside())
                 if program.plan:
                     outcome = await planned(outcome, run, journal)
                 elif journal is not None and outcome.waiting is None:

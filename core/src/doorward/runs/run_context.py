@@ -15,6 +15,7 @@ from doorward.data.offload import is_large
 from doorward.model.calls import File, Reply, TextRule
 from doorward.model.clock import Clock
 from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded
+from doorward.model.layers import RunState
 from doorward.model.outcomes import Artefact
 from doorward.model.programs import Failure, Program
 from doorward.results.last_answers import LastAnswers
@@ -71,6 +72,7 @@ class RunContext(RunJournal):
         "_repeated",
         "_session",
         "_slots",
+        "_state",
         "_wants_text",
     )  # fmt: skip
 
@@ -105,6 +107,7 @@ class RunContext(RunJournal):
         self._answers = LastAnswers()
         self._repeated = RepeatedCalls(program.limits)
         self._notes = RunNotes()
+        self._state = RunState()
         self._record = broker.learning.record(program.principal)
         self._output = RunOutput(program.limits.output_bytes)
 
@@ -120,6 +123,11 @@ class RunContext(RunJournal):
     def client(self) -> RunClient | None:
         """The client that its calls can ask, and tell of progress."""
         return self._client
+
+    @property
+    def state(self) -> RunState:
+        """What plugins keep of it."""
+        return self._state
 
     @property
     def changes(self) -> Changes | None:

@@ -76,6 +76,11 @@ class RunJournal(RunModules):
         """Whether it was stored, and goes on."""
         return self._journal is not None and self._journal.resumed
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether it was begun before."""
+        return self._journal is not None and self._journal.goes_on
+
     async def settle(self, call: Call, known_by: Callable[[], str]) -> None:
         """Make sure that a call may go out which may not be repeated, unless its server knows it by a header."""
         if self._journal is not None:

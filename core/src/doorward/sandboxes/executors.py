@@ -17,8 +17,8 @@ from doorward.model.abilities import HasPackages, HasPaths, HasReady, HasSlots, 
 from doorward.model.errors import DoorwardError, ExecutorError, PluginError, SandboxDied, Unsupported
 from doorward.model.executors import Capabilities, Executor, Sandbox
 from doorward.model.settings import Settings
+from doorward.packages.install_hints import executors_of
 from doorward.plugins.hook_answers import conforming, expected
-from doorward.plugins.install_hints import executors_of
 from doorward.programs.languages import JAVASCRIPT, PYTHON, TYPESCRIPT
 from doorward.sandboxes.packages import DISTRIBUTIONS, modules_of
 

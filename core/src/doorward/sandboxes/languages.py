@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from doorward.data.near_names import nearest
 from doorward.model.errors import DoorwardError, InvalidArguments, Unsupported
-from doorward.plugins.install_hints import executors_of
+from doorward.packages.install_hints import executors_of
 from doorward.programs.languages import JSON, PYTHON, is_script, named
 
 if TYPE_CHECKING:

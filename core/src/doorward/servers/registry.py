@@ -235,10 +235,10 @@ class Servers:
         said = server.settings.model_dump(mode="json"), dict(server.options), str(self._loaded.folder), given
         return digest(*said, *([classes] if classes else []))
 
-    def price(self, server: str) -> float:
-        """What a call of a server costs, by the name of its module."""
+    def key_of(self, server: str, key: str) -> Any:
+        """What a key that belongs to a plugin says of a server, by the name of its module; `None` if it is absent."""
         name = self.modules.get(server)
-        return self.configured[name].settings.price if name in self.configured else 0.0
+        return self.configured[name].owned.get(key) if name in self.configured else None
 
     async def close(self) -> None:
         """Close every source that was opened."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import anyio
@@ -14,7 +13,7 @@ from doorward.host.logs import seldom
 from doorward.model.errors import ConfigError, LimitExceeded
 
 if TYPE_CHECKING:
-    from doorward.budgets.usage_file import UsageFile
+    from doorward.access.usage_file import UsageFile
 
 _MAX_PRINCIPALS = 1000
 """If there are more principals, idle ones are forgotten."""
@@ -25,7 +24,7 @@ class RateLimit:
     a few at a time, which it may start within the same second. Where the file cannot be used, each process counts
     alone."""
 
-    def __init__(self, most: int, file: Callable[[], UsageFile] | None = None) -> None:
+    def __init__(self, most: int, file: UsageFile | None = None) -> None:
         self._most, self._file = most, file
         self._starts: dict[str, deque[float]] = {}
         self._taken: dict[str, tuple[int, int]] = {}
@@ -45,7 +44,7 @@ class RateLimit:
         starts.append(now)
         if self._file is not None and not self._spend(principal):
             try:
-                await self._take(principal, self._file())
+                await self._take(principal, self._file)
             except BaseException:
                 starts.remove(now)
                 raise

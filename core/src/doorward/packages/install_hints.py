@@ -20,21 +20,31 @@ _NAME_PREFIXES = {
 def to_install(kind: str, name: str, installed: Sequence[str]) -> str:
     """A hint: what to install, or which name was meant. It names only distributions that are extras of core, because a
     guessed name could belong to anybody."""
-    packages = [re.split(r"[^\w-]", requirement)[0] for requirement in requires("doorward") or ()]
+    packages = _packages()
     called = f"doorward-{_NAME_PREFIXES[kind]}-" if kind in _NAME_PREFIXES else "doorward-"
-    for package in (f"{called}{name.replace('_', '-')}", f"doorward-{name.replace('_', '-')}"):
-        if package in packages:
-            return f"`pip install {package}` brings it."
-    if any(
-        re.search(rf"extra == [\"']{re.escape(name)}[\"']", requirement) for requirement in requires("doorward") or ()
-    ):
-        return f"`pip install doorward[{name}]` brings it."
+    if (package := f"{called}{name.replace('_', '-')}") in packages:
+        return f"`pip install {package}` brings it."
+    if hint := brought(name):
+        return hint
     ours = [
         package.removeprefix(called) for package in packages if kind in _NAME_PREFIXES and package.startswith(called)
     ]
     if near := difflib.get_close_matches(name, [*installed, *ours], n=1, cutoff=0.7):
         return f"Did you mean {near[0]!r}?" + ("" if near[0] in installed else f" {to_install(kind, near[0], ())}")
     return "Install the distribution that brings it; `pip install doorward[standard]` brings the usual ones."
+
+
+def brought(name: str) -> str:
+    """What brings something of this name: a distribution that is called so, or an extra of core; "" if nothing does."""
+    if (package := f"doorward-{name.replace('_', '-')}") in _packages():
+        return f"`pip install {package}` brings it."
+    extra = re.compile(rf"extra == [\"']{re.escape(name)}[\"']")
+    found = any(extra.search(requirement) for requirement in requires("doorward") or ())
+    return f"`pip install doorward[{name}]` brings it." if found else ""
+
+
+def _packages() -> list[str]:
+    return [re.split(r"[^\w-]", requirement)[0] for requirement in requires("doorward") or ()]
 
 
 def executors_of(extra: str = "") -> dict[str, str]:

@@ -14,11 +14,10 @@ from typing import Any
 import anyio
 import pytest
 from doorward import ApiError, Call, ConfigError, LimitExceeded
-from doorward.budgets.account import Account
-from doorward.budgets.usage_file import LAYOUT, Counter, UsageFile
-from doorward.config.budget_settings import BudgetSettings
-
-from ..conftest import CONFIG, Weather
+from doorward.access.usage_file import LAYOUT, Counter, UsageFile
+from doorward_budgets.account import Account
+from doorward_budgets.settings import BudgetSettings
+from doorward_testing.samples import CONFIG, Weather
 
 pytestmark = pytest.mark.anyio
 
@@ -211,7 +210,7 @@ async def test_what_cannot_be_counted_is_refused(doorward_host: Any) -> None:
     async with doorward_host.gateway(budget("calls = 5")) as gate:
         await gate.ready()
         (gate.state / "usage.db").mkdir()
-        with pytest.raises(ConfigError, match=r"budgets cannot be counted|usage.db"):
+        with pytest.raises(ConfigError, match=r"what is used cannot be counted|usage.db"):
             await ask(gate)
 
 
@@ -249,10 +248,10 @@ async def test_what_cannot_be_given_back_is_kept(
 ) -> None:
     """No unit is forgotten while somebody else holds the file; the next time all of them are given back."""
     file = UsageFile(tmp_path / "u.db")
-    monkeypatch.setattr("doorward.budgets.usage_file.WAIT_SECONDS", 0.0)
+    monkeypatch.setattr("doorward.access.usage_file.WAIT_SECONDS", 0.0)
     with contextlib.closing(sqlite3.connect(file._path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(ConfigError, match="budgets cannot be counted"):
+        with pytest.raises(ConfigError, match="what is used cannot be counted"):
             await account.give_back()
     assert account.fits({"calls": 1.0})
     await account.give_back()
@@ -267,14 +266,14 @@ async def test_a_gateway_logs_what_it_could_not_give_back(
         await ask(gate)
         with monkeypatch.context() as held:
             held.setattr(UsageFile, "add", failing)
-            await gate.broker.budgets.flush()
-        await gate.broker.budgets.flush()
+            await gate.plugins.manager.get_plugin("budgets").flush()
+        await gate.plugins.manager.get_plugin("budgets").flush()
         assert used(gate.state, "* * day") == 1
     assert "budget_not_given_back" in capfd.readouterr().err
 
 
 def failing(*given: object) -> None:
-    raise ConfigError("budgets cannot be counted")
+    raise ConfigError("what is used cannot be counted")
 
 
 @pytest.mark.slow
@@ -315,9 +314,9 @@ SPENDER = """
 import asyncio, sys
 from pathlib import Path
 from doorward import LimitExceeded
-from doorward.budgets.account import Account
-from doorward.budgets.usage_file import UsageFile
-from doorward.config.budget_settings import BudgetSettings
+from doorward_budgets.account import Account
+from doorward import UsageFile
+from doorward_budgets.settings import BudgetSettings
 
 async def main():
     account = Account(BudgetSettings(calls=300), "here", "ann", UsageFile(Path(sys.argv[1])), lambda: 86400.0 * 20000)

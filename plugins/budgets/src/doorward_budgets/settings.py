@@ -1,12 +1,11 @@
-"""The model of `[[budgets]]`."""
+"""The models of `[[budgets]]`, and of the key `price` of a server."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import ByteSize, Field, PositiveFloat, PositiveInt, model_validator
-
-from doorward.model.settings import Settings
+from doorward import Settings
+from pydantic import ByteSize, Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
 UNITS = ("calls", "bytes", "runs", "cost")
 
@@ -39,3 +38,10 @@ class BudgetSettings(Settings):
         if self.runs is not None and self.server != "*":
             raise ValueError("a run may call any server: a budget of runs has no `server`")
         return self
+
+
+Table = Annotated[list[BudgetSettings], Field(description="What each principal may use in an hour or a day")]
+"""The type of `[[budgets]]`."""
+
+Price = Annotated[NonNegativeFloat, Field(description="What a call costs, where budgets count `cost`")]
+"""The type of a server's `price`."""

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import click
+from doorward import UsageFile
+from doorward.commands import Project, common, print_json, say, table
 
-from doorward.budgets.account import PERIODS, counter_of
-from doorward.budgets.usage_file import UsageFile
-from doorward.cli.common import Project, common, print_json, say, table
-from doorward.config.budget_settings import UNITS
+from doorward_budgets.account import PERIODS, counter_of
+from doorward_budgets.settings import UNITS
 
 
 @click.command()
@@ -25,7 +25,7 @@ def budgets(project: Project, principal: str | None) -> None:
     loaded = project.load()
     used = UsageFile(loaded.state_folder() / "usage.db").all()
     rows: list[dict[str, Any]] = []
-    for budget in loaded.config.budgets:
+    for budget in getattr(loaded.config, "budgets", []):
         seconds = PERIODS[budget.per]
         period = int(time.time() // seconds)
         then = datetime.fromtimestamp((period + 1) * seconds, UTC).isoformat(timespec="seconds")

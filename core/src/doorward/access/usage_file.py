@@ -1,4 +1,4 @@
-"""What was used, in a SQLite file that processes share: nobody takes what another one has taken."""
+"""Counts what principals use, in a SQLite file that processes share: nobody takes what another one has taken."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _ADD = (
 )
 
 _STARTS = "[limits] rate"
-"""What stands for the budget where the runs of a minute are counted, each second by itself."""
+"""What stands there where the runs of a minute are counted, each second by itself."""
 
 _WITHHELD = "withheld answers"
 """The same for the answers of a day that were withheld."""
@@ -61,7 +61,7 @@ _ALL = "SELECT period, amount FROM used WHERE budget = ? AND principal = ? AND a
 
 
 class Counter(NamedTuple):
-    """What is counted: a unit (calls, bytes …) of one budget, for one principal."""
+    """What is counted: a unit (calls, bytes …) of what is used, `budget`, for one principal."""
 
     budget: str
     principal: str
@@ -69,10 +69,10 @@ class Counter(NamedTuple):
 
 
 class UsageFile:
-    """The counters of all budgets. A counter holds one period: that before it is forgotten."""
+    """All counters. One holds one period: that before it is forgotten."""
 
     def __init__(self, path: Path) -> None:
-        hint = "What was used of budgets in this period is counted anew."
+        hint = "What was used in this period is counted anew."
         self._file = SqliteFile(path, LAYOUT, event="usage_put_aside", hint=hint)
         self._path = path
         self._turns = threading.Lock()
@@ -188,5 +188,5 @@ class UsageFile:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            hint = "Nothing that has a budget goes on as long as nobody can count it."
-            raise ConfigError(f"budgets cannot be counted: {error}", place=str(self._path), hint=hint) from None
+            hint = "Nothing that is limited by what was used goes on as long as nobody can count it."
+            raise ConfigError(f"what is used cannot be counted: {error}", place=str(self._path), hint=hint) from None

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from doorward import LimitExceeded
-from doorward.budgets.rate_limit import RateLimit
-from doorward.budgets.usage_file import UsageFile
+from doorward.access.rate_limit import RateLimit
+from doorward.access.usage_file import UsageFile
 
 from ..conftest import CONFIG
 
@@ -21,13 +21,13 @@ class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1_000_000.0
         for name in ("time", "monotonic"):
-            monkeypatch.setattr(f"doorward.budgets.rate_limit.time.{name}", lambda: self.now)
+            monkeypatch.setattr(f"doorward.access.rate_limit.time.{name}", lambda: self.now)
 
 
 def process(folder: Path, most: int) -> RateLimit:
     """What one of several processes has."""
     file = UsageFile(folder / "usage.db")
-    return RateLimit(most, lambda: file)
+    return RateLimit(most, file)
 
 
 async def started(rate: RateLimit, times: int, principal: str = "ann") -> int:
@@ -69,15 +69,11 @@ async def test_what_was_taken_and_not_started_is_given_back(tmp_path: Path, monk
 async def test_most_runs_touch_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process takes a share of what is left, and asks again once that is used."""
     Clock(monkeypatch)
-    opened = []
-
-    def file() -> UsageFile:
-        opened.append(1)
-        return found
-
-    found = UsageFile(tmp_path / "usage.db")
-    assert await started(RateLimit(100_000, file), 1000) == 1000
-    assert len(opened) == 1
+    taken = []
+    start = UsageFile.start
+    monkeypatch.setattr(UsageFile, "start", lambda *given: taken.append(1) or start(*given))
+    assert await started(process(tmp_path, 100_000), 1000) == 1000
+    assert len(taken) == 1
 
 
 async def test_each_process_counts_alone_where_nobody_can_count(tmp_path: Path) -> None:

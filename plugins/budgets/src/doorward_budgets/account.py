@@ -13,11 +13,9 @@ from functools import partial
 
 import anyio
 import anyio.to_thread
+from doorward import Counter, DoorwardError, LimitExceeded, UsageFile, to_its_end
 
-from doorward.budgets.usage_file import Counter, UsageFile
-from doorward.config.budget_settings import UNITS, BudgetSettings
-from doorward.data.offload import to_its_end
-from doorward.model.errors import DoorwardError, LimitExceeded
+from doorward_budgets.settings import UNITS, BudgetSettings
 
 PERIODS = {"hour": 3600, "day": 86400}
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import anyio
 import pytest
-
-from ..conftest import CONFIG, Cli
+from doorward_testing import Cli
+from doorward_testing.samples import CONFIG
 
 BUDGETS = """
 [[budgets]]

@@ -1,0 +1,106 @@
+"""What stands around calls and runs: layers, which plugins give by the hooks `call_layers` and `run_layers`.
+
+A layer is an async function that gets `proceed`, and awaits it at most once: what comes before that happens before the
+call is made, what comes after it once there is an answer. One that returns without it answers in the place of all that
+lies inside of it. Layers are put in order once, when a gateway opens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar, cast
+
+from doorward.model.calls import Call, Reply
+from doorward.model.functions import Function
+from doorward.model.outcomes import Outcome
+from doorward.model.programs import Program
+
+T = TypeVar("T")
+
+
+class StateKey(Generic[T]):
+    """A key for what a plugin keeps of one run: nobody else has it. `new` makes the first value."""
+
+    def __init__(self, name: str, new: Callable[[], T]) -> None:
+        self.name, self.new = name, new
+
+    def __repr__(self) -> str:
+        return f"StateKey({self.name!r})"
+
+
+class RunState:
+    """What plugins keep of one run, by their keys."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self) -> None:
+        self._values: dict[StateKey[Any], Any] = {}
+
+    def __getitem__(self, key: StateKey[T]) -> T:
+        if key not in self._values:
+            self._values[key] = key.new()
+        return cast("T", self._values[key])
+
+    def __setitem__(self, key: StateKey[T], value: T) -> None:
+        self._values[key] = value
+
+
+class Run(Protocol):
+    """A run, as layers see it."""
+
+    @property
+    def program(self) -> Program:
+        """Its program, without code if it is a single call: whose it is, its parameters and limits."""
+        ...
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it was begun before, and is resumed or played again: its layers have seen its beginning."""
+        ...
+
+    @property
+    def state(self) -> RunState:
+        """What plugins keep of it."""
+        ...
+
+    def is_out(self, call: Call) -> bool:
+        """Whether a call that was on its way when the run was suspended may have been made; else it waits, and is made
+        when the run goes on."""
+        ...
+
+    def note(self, text: str, *, about: str = "") -> None:
+        """Add a note to the answer of the run; `about` says what it is about, so that it is noted once."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CallLayer:
+    """What stands around calls that are bound, permitted and about to be made.
+
+    `around(run, call, proceed)` returns the reply, or raises a DoorwardError that refuses the call; whatever else it
+    raises refuses it, too, with the name of the plugin. It gets the call sealed: what was decided is what goes out.
+    What `proceed` returns is checked, scrubbed and bounded, and so is what the layer returns in its place. `applies` is
+    asked once for each function. The layers named in `after` stand outside of this one, those in `before` inside; a
+    name that no layer has counts for nothing.
+    """
+
+    name: str
+    around: Callable[[Run, Call, Callable[[], Awaitable[Reply]]], Awaitable[Reply]]
+    applies: Callable[[Function], bool] = lambda function: True
+    after: Sequence[str] = ()
+    before: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunLayer:
+    """What stands around runs: those of programs, and of single calls that count as one.
+
+    `around(run, proceed)` returns the outcome; a DoorwardError becomes one, and so does whatever else it raises, with
+    the name of the plugin. `after` and `before` are as those of a `CallLayer`.
+    """
+
+    name: str
+    around: Callable[[Run, Callable[[], Awaitable[Outcome]]], Awaitable[Outcome]]
+    after: Sequence[str] = ()
+    before: Sequence[str] = ()

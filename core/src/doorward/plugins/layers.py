@@ -1,0 +1,159 @@
+"""Puts the layers of plugins around calls and runs. A layer ends nothing but what it stands around."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from doorward.model.calls import Call, Reply
+from doorward.model.errors import DoorwardError, PluginError
+from doorward.model.layers import CallLayer, Run, RunLayer
+from doorward.model.outcomes import Outcome
+from doorward.plugins.failures import contained
+from doorward.plugins.hook_answers import Unfit, expected
+from doorward.plugins.sealing import sealed
+
+if TYPE_CHECKING:
+    from doorward.model.functions import Function
+    from doorward.packages.index import PluginId
+    from doorward.plugins.manager import Plugins
+
+L = TypeVar("L", bound=CallLayer | RunLayer)
+Answer = TypeVar("Answer", Reply, Outcome)
+
+
+class Layers(Generic[L]):
+    """The layers of one gateway that a hook gives, from the outermost to the innermost.
+
+    Raises: PluginError for two of one name, and for a circle.
+    """
+
+    def __init__(self, plugins: Plugins, hook: str) -> None:
+        self._failures = plugins.failures
+        found: dict[str, tuple[PluginId, L]] = {}
+        for answer in getattr(plugins.hook, hook)():
+            for layer in answer:
+                if layer.name in found:
+                    raise PluginError(
+                        f"two layers are called {layer.name!r}: of {found[layer.name][0]} and of {answer.plugin}",
+                        hint="Use one of the two plugins.",
+                    )
+                found[layer.name] = answer.plugin, layer
+        order = _in_order([layer for _, layer in found.values()])
+        self.all: Sequence[tuple[PluginId, L]] = [found[name] for name in order]
+
+    async def _through(
+        self,
+        layers: Sequence[tuple[PluginId, L]],
+        around: Callable[[L, Callable[[], Awaitable[Answer]]], Awaitable[Answer]],
+        inside: Callable[[], Awaitable[Answer]],
+        own: Callable[[Any], Awaitable[Answer]],
+    ) -> Answer:
+        """The answer of the outermost of these layers, or of what is inside of all. `own` makes an answer of what a
+        layer gives that did not come from inside."""
+        if not layers:
+            return await inside()
+        (plugin, layer), *further = layers
+        got: Any = None
+        asked = False
+
+        async def proceed() -> Answer:
+            nonlocal asked, got
+            if asked:
+                raise Unfit("it proceeded twice")
+            asked = True
+            try:
+                got = await self._through(further, around, inside, own)
+            except BaseException as error:
+                got = error
+                raise
+            return cast("Answer", got)
+
+        try:
+            with contained():
+                answer = await around(layer, proceed)
+            return answer if answer is got else await own(answer)
+        except Exception as error:
+            if error is got or isinstance(error, DoorwardError):
+                raise
+            raise self._failures.told(plugin, f"the layer {layer.name!r}", error) from None
+
+
+class CallLayers(Layers[CallLayer]):
+    """The layers around calls; those of a function are chosen when it is called first."""
+
+    def __init__(self, plugins: Plugins) -> None:
+        super().__init__(plugins, "call_layers")
+        self._chosen: dict[str, tuple[Function, Sequence[tuple[PluginId, CallLayer]]]] = {}
+
+    async def around(
+        self,
+        run: Run,
+        call: Call,
+        inside: Callable[[], Awaitable[Reply]],
+        own: Callable[[Reply], Awaitable[Reply]],
+    ) -> Reply:
+        """The reply to a call. `own` checks one that a layer gives in the place of it."""
+        shown = sealed(call)
+
+        async def checked(reply: Any) -> Reply:
+            return await own(expected(Reply, reply))
+
+        return await self._through(
+            self._of(call.function), lambda layer, proceed: layer.around(run, shown, proceed), inside, checked
+        )
+
+    def _of(self, function: Function) -> Sequence[tuple[PluginId, CallLayer]]:
+        known = self._chosen.get(function.qualified)
+        if known is None or known[0] is not function:
+            chosen = [each for each in self.all if self._applies(*each, function)]
+            known = self._chosen[function.qualified] = function, chosen
+        return known[1]
+
+    def _applies(self, plugin: PluginId, layer: CallLayer, function: Function) -> bool:
+        with self._failures.blamed(plugin, f"`applies` of the layer {layer.name!r}"):
+            return bool(layer.applies(sealed(function)))
+
+
+class RunLayers(Layers[RunLayer]):
+    """The layers around runs."""
+
+    def __init__(self, plugins: Plugins) -> None:
+        super().__init__(plugins, "run_layers")
+
+    async def around(self, run: Run, inside: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        """The outcome of a run."""
+
+        async def checked(outcome: Any) -> Outcome:
+            return expected(Outcome, outcome)
+
+        return await self._through(self.all, lambda layer, proceed: layer.around(run, proceed), inside, checked)
+
+
+def _in_order(layers: Sequence[L]) -> list[str]:
+    """The names of layers, from the outermost to the innermost; where nothing is said, as their plugins are loaded.
+
+    Raises: PluginError.
+    """
+    names = {layer.name: number for number, layer in enumerate(layers)}
+    graph: dict[str, set[str]] = {name: set() for name in names}
+    for layer in layers:
+        graph[layer.name].update(name for name in layer.after if name in names)
+        for name in layer.before:
+            if name in names:
+                graph[name].add(layer.name)
+    sorter = TopologicalSorter(graph)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        raise PluginError(
+            f"layers that stand around each other: {' around '.join(error.args[1])}",
+            hint="Leave one of their plugins out.",
+        ) from None
+    found: list[str] = []
+    while sorter.is_active():
+        ready = sorted(sorter.get_ready(), key=names.__getitem__)
+        found += ready
+        sorter.done(*ready)
+    return found

@@ -1,0 +1,8 @@
+"""Budgets of `[[budgets]]`: how much each principal may use in an hour or a day, counted for all processes."""
+
+from __future__ import annotations
+
+from doorward_budgets.budgets import Budgets as Budgets
+from doorward_budgets.settings import BudgetSettings as BudgetSettings
+
+__all__ = ["BudgetSettings", "Budgets"]
