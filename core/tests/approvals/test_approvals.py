@@ -91,6 +91,7 @@ async def test_the_person_at_the_client_approves(doorward_host: Any, said: str, 
     assert question["requestedSchema"]["properties"]["answer"]["enum"] == [ONCE, RUN, "deny"]
 
 
+@pytest.mark.slow
 async def test_a_yes_for_a_session_reaches_its_later_runs(doorward_host: Any) -> None:
     """Only those of the session for which it was given."""
     async with doorward_host.gateway(CONFIG) as gate:
@@ -238,6 +239,7 @@ async def test_a_call_without_a_program_waits_in_its_place(doorward_host: Any) -
             await gate.call("weather.add_station", {"city": "Oslo"})
 
 
+@pytest.mark.slow
 async def test_a_no_to_a_call_without_a_program_is_told_once(doorward_host: Any) -> None:
     """To the call that is made again; a later one is asked about anew, and the no stays on the list as one."""
     config = CONFIG + "[limits]\nasking = 0.2\n"
@@ -280,6 +282,7 @@ async def test_a_no_to_calls_at_once_is_one_to_each(doorward_host: Any) -> None:
     assert len(person.asked) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lie", [ONCE, "deny", "approve these 2 calls, each once", "neither: each is answered by `doorward approvals`", True]
 )
@@ -291,6 +294,7 @@ async def test_what_was_not_offered_of_calls_at_once_is_no_yes(doorward_host: An
     assert (outcome.waiting.for_, len(person.asked)) == ("approval", 1)
 
 
+@pytest.mark.slow
 async def test_calls_of_several_functions_have_no_yes_for_the_run(doorward_host: Any) -> None:
     """It would reach calls of functions of which the person has seen one."""
     code = "import asyncio\nawait asyncio.gather(weather.add_station(city='a'), weather.fail(), weather.add_station(city='b'))"
@@ -299,6 +303,7 @@ async def test_calls_of_several_functions_have_no_yes_for_the_run(doorward_host:
     assert [len(each["requestedSchema"]["properties"]["answer"]["enum"]) for each in person.asked] == [3]
 
 
+@pytest.mark.slow
 async def test_who_answers_elsewhere_leaves_the_rest_to_the_client(doorward_host: Any) -> None:
     """The call that was asked about first goes on; the person is asked anew about those that are left."""
     asked = 0

@@ -53,6 +53,7 @@ def test_a_start_says_what_is_wrong_before_it_writes(tmp_path: Path, monkeypatch
     assert [*tmp_path.iterdir()] == []
 
 
+@pytest.mark.slow
 def test_no_command_writes_the_configuration_in_another_way() -> None:
     """`project.config` is the file: only this one place hands it to what writes files."""
     root = Path(__file__).parents[3]

@@ -357,6 +357,7 @@ result = await asyncio.gather(*[one(city) for city in ["Oslo", "Rome", "Lima"]])
         assert {k: v for k, v in arguments.items() if k != "id"} == {k: v for k, v in planned_for.items() if k != "id"}
 
 
+@pytest.mark.slow
 async def test_a_write_that_fails_ends_the_commit(doorward_host: Any, writes: Any) -> None:
     """The program gets its error; if it goes on otherwise than planned, it is stopped. How much was not made is said."""
     code = """

@@ -57,6 +57,7 @@ async def api(monkeypatch: pytest.MonkeyPatch) -> Api:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["", 'vault_key = "a key of at least thirty-two characters"\n'])
 async def test_an_equal_program_is_stopped_before_it_writes(doorward_host: Any, api: Api, key: str) -> None:
     """Its error names the run, what that has sent, and how it goes on, also in another gateway. Once the run has gone on,

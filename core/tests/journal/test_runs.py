@@ -317,6 +317,7 @@ async def test_a_run_whose_client_left_says_so(
         assert gate.runs.journals.store.show(stored.given.run).state == "ended"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("what", ["claim", "suspend"])
 async def test_who_leaves_in_the_middle_holds_no_run(

@@ -173,6 +173,7 @@ async def test_an_observer_that_cannot_observe_stops_the_start(doorward_host: An
             pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["hangs", "fails", "blocks its close"])
 async def test_no_call_waits_for_an_observer(doorward_host: Any, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     """Whatever it does, calls end before it has taken anything; and so does the gateway."""

@@ -443,6 +443,7 @@ def test_nobody_agrees_to_what_they_cannot_see(cli: Cli, doorward_host: Any, she
     assert not {"\u202e", "\u200b"} & set(shown)
 
 
+@pytest.mark.slow
 def test_a_run_is_undone_by_one_at_a_time(cli: Cli, doorward_host: Any, shelf: Shelf) -> None:
     """The other one is told to ask again; nobody resumes it meanwhile."""
     ran = run(cli, doorward_host, 'await weather.add(name="one")')

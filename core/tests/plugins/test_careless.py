@@ -226,6 +226,7 @@ HOOKS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", HOOKS, ids=str)
 async def test_a_careless_hook(doorward_host: Any, odd: Odd) -> None:
     """The call goes out as it was decided, or not at all; what is said names the plugin, and no other and no source."""

@@ -305,6 +305,7 @@ def leave() -> None:
     raise SystemExit(3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "says"),
     [

@@ -95,6 +95,7 @@ async def test_one_that_hangs_ends_with_the_run(doorward_host: Any) -> None:
         assert (await gate.execute("1 + 1")).ok
 
 
+@pytest.mark.slow
 async def test_programs_wait_side_by_side(doorward_host: Any) -> None:
     """A guard that waits for one program is asked about the next."""
     both = anyio.Event()

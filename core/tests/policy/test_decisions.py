@@ -186,6 +186,7 @@ class Decides:
         return answer  # type: ignore[no-any-return]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "answer", "then"),
     [

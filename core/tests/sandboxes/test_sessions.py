@@ -70,6 +70,7 @@ async def test_a_run_whose_sandbox_died_never_moves_on(mortal: Any) -> None:
         assert "session" not in outcome.error.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "kind"), [("x = 'dies'", "executor"), ("x = 'much'", "limit"), ("await weather.sleep()", "limit")]
 )

@@ -378,6 +378,7 @@ def test_the_layout_is_what_its_steps_make() -> None:
     assert schema(vector_file.LAYOUT) == schema(replace(vector_file.LAYOUT, made=""))
 
 
+@pytest.mark.slow
 async def test_a_catalog_that_changes_all_the_time_is_embedded(
     doorward_host: Any, meanings: type[Meanings], monkeypatch: Any
 ) -> None:

@@ -355,6 +355,7 @@ def test_home_is_private(url: str) -> None:
         CredentialHome("mine", "http://me:password@api.example.com/x?token=y")
 
 
+@pytest.mark.slow
 async def test_exchange(server: Server) -> None:
     """One answer, bounded, and no redirect is followed; what cannot be reached is named without what is secret in its
     URL."""

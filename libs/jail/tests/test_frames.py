@@ -105,6 +105,7 @@ def test_what_is_nested_too_deep_is_no_frame(levels: int, characters: int) -> No
 SEEN: list[dict[str, Any]] = [{}, {"seen": []}, {"seen": [-1.5e300, 2]}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spaces", [False, True], ids=["compact", "with spaces"])
 @pytest.mark.parametrize("seen", SEEN, ids=str)
 @pytest.mark.parametrize("part", ["[]", "0", '{"a":1}', '"a"'])

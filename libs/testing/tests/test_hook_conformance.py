@@ -502,6 +502,7 @@ async def test_a_plugin_is_opened_and_closed(host: Host) -> None:
     assert plugin.did == ["open", "close"]
 
 
+@pytest.mark.slow
 def test_one_that_takes_long(told: Told) -> None:
     """A guard that keeps everything else from running is told so."""
     hasty = GUARD.replace("    def passed(self):", "    seconds = 0.2\n\n    def passed(self):")

@@ -360,6 +360,7 @@ def test_a_line_that_nothing_proves_is_told(tmp_path: Path) -> None:
     assert not found.ok or "proves nothing" in found.notes[0], (found.problems, found.notes)
 
 
+@pytest.mark.slow
 @POSIX
 def test_a_stuck_process_stops_no_run(tmp_path: Path) -> None:
     """Where another process never gives the log back, lines wait in memory, and the first one alone waits a second."""

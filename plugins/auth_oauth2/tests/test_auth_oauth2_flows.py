@@ -273,6 +273,7 @@ def begun(home: Doorward, provider: Provider, **more: Any) -> dict[str, Any]:
     return settings | {"token_url": f"{provider.issuer}/token", **more}
 
 
+@pytest.mark.slow
 async def test_stored_tokens_that_cannot_be_read(home: Doorward, provider: Provider) -> None:
     """With another `vault_key`, without one, or when the file is damaged, calls and `doctor` say so and nothing is
     sent: the configured refresh token has been replaced. With the right key all goes on."""

@@ -130,6 +130,7 @@ async def test_bytes_runs_and_money_are_counted(doorward_host: Any) -> None:
             assert (await gate.execute("1 + 1", principal="ann")).ok is ok
 
 
+@pytest.mark.slow
 async def test_a_run_that_is_resumed_pays_once(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its run, its calls and what its source said that they cost, however often it is resumed."""
     call, asked = Weather.call, {"Bergen"}
@@ -243,6 +244,7 @@ async def account(tmp_path: Path) -> Account:
     return account
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_given_back_is_kept(
     account: Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -157,6 +157,7 @@ async def test_what_waits_to_be_written_was_used_when_it_was_put(tmp_path: Path)
     await kept.close()
 
 
+@pytest.mark.slow
 async def test_nobody_drives_out_what_others_keep(tmp_path: Path) -> None:
     """Room is made at the cost of the principal who has most; what was just put stays."""
     clock = Clock()
@@ -227,6 +228,7 @@ async def test_a_bad_file_is_moved_aside(tmp_path: Path, kind: str) -> None:
     await kept.close()
 
 
+@pytest.mark.slow
 async def test_a_file_that_breaks_while_in_use(tmp_path: Path) -> None:
     """Pages overwritten under the running process are noticed, and the call still succeeds."""
     kept = cache(tmp_path)

@@ -44,6 +44,7 @@ def changed(result: Any, **settings: Any) -> Any:
     return result if answer is None else answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", KEYS)
 def test_a_key_is_refused_wherever_it_stands(key: str) -> None:
     """CONTRACT: SEC-03. In code, with its line; in parameters; in arguments at any depth; in a file. It is not quoted."""

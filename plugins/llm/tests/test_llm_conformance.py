@@ -78,6 +78,7 @@ def test_llm_settings_that_are_wrong(host, settings, said):
         host.validated(LLM.Settings, settings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("provider", "model", "host_name"),
     [

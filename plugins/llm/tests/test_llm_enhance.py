@@ -83,6 +83,7 @@ async def test_a_price_that_nobody_knows(enhance, provider):
     assert await enhance() == Enhancement(model="m", cost=None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("status", "error"), [(401, ConfigError), (404, ConfigError), (400, ApiError)])
 async def test_a_refusal(enhance, provider, status, error):
     """A wrong key or model is an error of the configuration: the next function need not be asked about."""

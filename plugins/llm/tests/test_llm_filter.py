@@ -53,6 +53,7 @@ async def test_a_canary_never_leaves(asking, provider, secret):
         assert form not in everything
 
 
+@pytest.mark.slow
 async def test_tokens_of_strangers_do_not_leave(asking, provider):
     """CONTRACT: LLM-04 What looks like a credential is taken out, although Doorward has never heard of it."""
     ours = ["ghp_" + "a1B2" * 9, "AKIA" + "ABCD1234" * 2, "password=hunter22", "Bearer " + "x1Y2z3" * 6]

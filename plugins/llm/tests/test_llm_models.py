@@ -145,6 +145,7 @@ async def test_odd_answers(models, provider, answer, kind, said):
     assert len(provider.seen) == 1
 
 
+@pytest.mark.slow
 async def test_an_answer_without_end(models, provider):
     """A provider that sends a little for ever is given the seconds that are configured."""
     provider.answers = ["for ever"]

@@ -249,6 +249,7 @@ async def test_progress(gateway: Any, era: str) -> None:
         assert not (await client.call_tool("execute_code", {"code": "await weather.work()"})).is_error
 
 
+@pytest.mark.slow
 @ERAS
 async def test_signs_of_life_do_not_count_backwards(
     doorward_host: Any, era: str, monkeypatch: pytest.MonkeyPatch, until: Any
@@ -393,6 +394,7 @@ async def test_suspended_runs_are_bounded(gateway: Any, monkeypatch: pytest.Monk
         assert isinstance(await first(client, "await weather.colour()"), t.InputRequiredResult)
 
 
+@pytest.mark.slow
 async def test_principals_share_the_places_of_suspended_runs() -> None:
     """One has half of them at most, and is told so; there is one for whoever comes next. `local` may have all."""
 

@@ -44,6 +44,7 @@ def named(told):
     return [(h["content-disposition"], h.get("content-type", ""), content) for h, content in parts(told)]
 
 
+@pytest.mark.slow
 async def test_openapi_files_keep_names_and_types(api, operation):
     """A file part has the name and the media type of its file; unnamed ones are named after the field, with the type's
     suffix."""

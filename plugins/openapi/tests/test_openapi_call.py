@@ -115,6 +115,7 @@ async def test_openapi_path_styles(api, operation, upstream, wire, value, expect
 SCALARS = st.text().filter(lambda t: not any("\ud800" <= c <= "\udfff" for c in t))
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.text(min_size=1).filter(lambda t: not any("\ud800" <= c <= "\udfff" for c in t)), st.lists(SCALARS, min_size=1)
@@ -387,6 +388,7 @@ async def test_openapi_answers_are_bounded(api, operation, upstream, monkeypatch
         await made.call("op")
 
 
+@pytest.mark.slow
 async def test_openapi_unreachable_server(api, operation):
     """A server that does not listen is a ServerError with its address and advice, without query strings."""
     url = f"http://127.0.0.1:{reserve_port()}"

@@ -184,6 +184,7 @@ async def test_openapi_base64_in_a_form(api, coding):
         assert named(await made.call("op", f=given)) == [('form-data; name="f"', "image/png", wanted)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("media", ["application/octet-stream", "image/png", "image/*", "application/zip"])
 @pytest.mark.parametrize("schema", [None, {}, OCTETS, BINARY, {"anyOf": [OCTETS, NULL]}, {"type": "object"}])
 async def test_openapi_whole_files(api, operation, media, schema):
@@ -311,6 +312,7 @@ DECLARED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", DECLARED.values(), ids=DECLARED)
 async def test_openapi_what_is_declared_as_bytes_is_a_file(api, operation, upstream, content):
     """Whatever comes: text, JSON, a type that is not declared, or nothing at all; the signature says so."""

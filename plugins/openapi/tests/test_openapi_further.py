@@ -92,6 +92,7 @@ async def test_openapi_no_write_is_redirected_to_what_may_not_be_called(gateway:
     assert sent(upstream) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "place",
     [

@@ -206,6 +206,7 @@ def test_openapi_junk_never_crashes(item, operation, parameter, version):
     json.dumps([[f.parameters, f.returns, f.data] for f in made.functions] + [dict(made.definitions)], allow_nan=False)
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=200))
 def test_openapi_bytes_never_crash(raw):
     """Property: any bytes are a value or a ConfigError."""

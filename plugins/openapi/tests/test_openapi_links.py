@@ -222,6 +222,7 @@ async def test_openapi_links_may_lead_to_what_may_be_called(gateway: Any, upstre
         assert (await got(gate, "items")).value == ["a", "k"]
 
 
+@pytest.mark.slow
 async def test_openapi_links_change_nothing_that_the_program_gave(gateway: Any, upstream: Any) -> None:
     """But for what turns pages: neither its filter, nor by a field that is taken for a method."""
     link = "/base/x?owner=mallory&owner=eve&cursor={}&size=9&n=3"
@@ -286,6 +287,7 @@ async def test_openapi_links_of_a_post_reach_no_closed_function(
     assert followed or "its link leads to what may not be called" in asked.notes[0]
 
 
+@pytest.mark.slow
 async def test_openapi_links_end(gateway: Any, upstream: Any) -> None:
     """One to the page that it stands in is the end; those that never end meet the limit of calls, and `most`."""
     upstream.answers["/base/x"] = lambda told: answer(
@@ -418,6 +420,7 @@ AZURE = {
 }
 
 
+@pytest.mark.slow
 async def test_openapi_x_ms_pageable_is_honoured(gateway: Any, upstream: Any) -> None:
     """The name of the link, of the items, and of the operation that gets the next page; a null one is the end."""
     for path in ("/x", "/pages/2", "/pages/3", "/one", "/frag/me", "/frag/me/next", "/query", "/query/next", "/dup"):

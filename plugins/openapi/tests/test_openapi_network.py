@@ -288,6 +288,7 @@ async def test_openapi_downloads_elsewhere_carry_nothing(
     assert not {"authorization", "x-key", "x-mine", "cookie"} & {name.lower() for name, _ in second["headers"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize(
     ("proxy", "said"),

@@ -219,6 +219,7 @@ async def test_openapi_pages_always_end(gateway: Any, upstream: Any, style: Any,
     assert len(upstream.seen) <= 3
 
 
+@pytest.mark.slow
 async def test_openapi_pages_are_bounded(gateway: Any, upstream: Any) -> None:
     """By `most`, and by the calls that the run may make."""
     upstream.answers["/x"] = paged(lambda q: answer({"items": [q], "next_cursor": f"c{q.get('cursor', '')}"}))

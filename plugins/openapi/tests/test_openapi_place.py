@@ -111,6 +111,7 @@ async def test_openapi_finds_the_api(api, upstream, document, others):
     ]
 
 
+@pytest.mark.slow
 async def test_openapi_looks_beside_the_document(tmp_path, upstream, document):
     """The folders of a downloaded document are places where its API may be."""
     raw = json.dumps(document(PATHS)).encode()
@@ -125,6 +126,7 @@ async def test_openapi_looks_beside_the_document(tmp_path, upstream, document):
     assert f"{upstream.url}/engine/rest" in advice
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "says"),
     [

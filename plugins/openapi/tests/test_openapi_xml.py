@@ -205,6 +205,7 @@ async def test_openapi_pages_of_xml(host: Any, document: Any, upstream: Any) -> 
     assert any("blob" in reason for reason in found["functions"][0]["matched"])
 
 
+@pytest.mark.slow
 def test_openapi_xml_of_many_elements_takes_no_time() -> None:
     """Its time grows with its length, and it has an end."""
     plan = {"props": {"l": {"items": {"props": {"n": {"type": "integer"}}}}, "m": {}}}

@@ -171,6 +171,7 @@ async def test_a_request_ends_in_time(host: Host, endpoint: Endpoint) -> None:
     await view.close()
 
 
+@pytest.mark.slow
 async def test_an_answer_of_too_many_numbers_is_not_read(
     doorward_host: Host, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
