@@ -386,3 +386,22 @@ def test_errors_stay_what_they_are() -> None:
     api = raised(said(Own("no", status=404, body={"a": 1}, retry_after=2.0)))
     assert isinstance(api, ApiError)
     assert (type(api), api.status, api.body, api.retry_after) == (ApiError, 404, {"a": 1}, 2.0)
+
+
+@pytest.mark.slow
+async def test_a_run_goes_on_with_what_it_was_given(doorward_host: Any, asks: set[str]) -> None:
+    """How much of a value is shown; and what only looks like a file, because a server wrote its URI, is still none."""
+    made_up = "doorward://results/AAAAAAAAAAAAAAAAAAAAAA"
+    code = f"""
+seen = await weather.add_station(city={made_up!r})
+await weather.add_station(city="Bergen")
+result = [await doorward.read(seen["city"]), "x" * 500]
+"""
+    async with doorward_host.gateway(CONFIG) as gate:
+        waits = (await gate.execute(code, show_bytes=300)).waiting
+    asks.clear()
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.runs.resume(waits.run)
+        assert outcome.ok, outcome.error
+        assert outcome.truncated is not None
+        assert made_up in str(outcome.value)

@@ -14,7 +14,8 @@ from doorward.model.programs import Program
 @dataclass(frozen=True, slots=True)
 class Given:
     """The head of a journal. Times are seconds since the epoch; `seed` is hexadecimal, and what random numbers that the
-    program sees are made of. `at_once`: all of it is stored when it first waits, and nothing before."""
+    program sees are made of. `at_once`: all of it is stored when it first waits, and nothing before. `inline` and
+    `cut` are how much of a value is shown, in bytes."""
 
     run: str
     principal: str
@@ -31,6 +32,8 @@ class Given:
     plan: bool = False
     at_once: bool = False
     argv: Sequence[str] = ()
+    inline: int = 0
+    cut: int = 0
 
     @classmethod
     def of(cls, program: Program, keep: float) -> Given:
@@ -41,11 +44,18 @@ class Given:
             *(program.description, program.limits.timeout, now, now + keep, program.seed.hex(), program.began),
             program.plan,
             argv=program.argv,
+            inline=program.limits.inline_bytes,
+            cut=program.limits.cut_bytes,
         )
 
     def program(self, limits: Limits) -> Program:
         """The program once more, whose time begins now."""
-        limits = replace(limits, timeout=min(self.timeout or limits.timeout, limits.max_timeout))
+        limits = replace(
+            limits,
+            timeout=min(self.timeout or limits.timeout, limits.max_timeout),
+            inline_bytes=min(self.inline or limits.inline_bytes, limits.output_bytes),
+            cut_bytes=min(self.cut or limits.cut_bytes, limits.output_bytes),
+        )
         return Program(
             code=self.code, params=self.params, description=self.description, functions=self.functions,
             principal=self.principal, limits=limits, run=self.run, deadline=time.monotonic() + limits.timeout,

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from doorward.calls.broker import Broker
     from doorward.calls.client_requests import RunClient
     from doorward.calls.withholding import Withholding
+    from doorward.journal.entries import Entry
     from doorward.journal.recorder import Journal
     from doorward.learning.run_record import RunRecord
     from doorward.model.interaction import Client
@@ -329,6 +330,11 @@ class RunContext(RunJournal):
     def is_foreign(self, uri: str) -> bool:
         """Whether this URI of a file stood in the data of an upstream, and there is no such file."""
         return self._files.is_foreign(uri)
+
+    def replayed(self, entry: Entry) -> None:
+        super().replayed(entry)
+        if entry.reply is not None:
+            self._files.replayed.append(entry.reply.value)
 
     def note_upstream_uris(self, uris: Iterable[str]) -> None:
         """These URIs of files stood in the data of an upstream."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from doorward.calls.artefacts import MAX_FILES, base_name
+from doorward.calls.artefacts import MAX_FILES, base_name, named_in
+from doorward.data.json_writing import dump
 from doorward.model.calls import File
 from doorward.model.errors import InvalidArguments, LimitExceeded, UnknownName
 from doorward.model.outcomes import Artefact
@@ -22,7 +23,7 @@ _MEDIA_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}(; ?charset=[\w-]{1,40})
 class RunFiles:
     """Artefacts of the run's principal, counted for the run."""
 
-    __slots__ = ("_artefacts", "_bytes", "_count", "_journal", "_own", "_program", "foreign")
+    __slots__ = ("_artefacts", "_bytes", "_count", "_journal", "_own", "_program", "foreign", "replayed")
 
     def __init__(self, program: Program, artefacts: Artefacts, journal: Journal | None = None) -> None:
         self._program = program
@@ -32,6 +33,8 @@ class RunFiles:
         self._count = 0
         self._bytes = 0
         self.foreign: set[str] = set()
+        self.replayed: list[Any] = []
+        """Answers of calls that were made before the run was resumed, whose URIs nobody has looked for yet."""
         """The URIs of files that stood in the data of an upstream."""
 
     def leave(self, content: bytes, type: str, name: str) -> Artefact:
@@ -65,6 +68,8 @@ class RunFiles:
 
     def is_foreign(self, uri: str) -> bool:
         """See `RunContext.is_foreign`."""
+        while self.replayed:
+            self.foreign.update(named_in(dump(self.replayed.pop())))
         return uri in self.foreign and self._artefacts.about(uri, self._program.principal) is None
 
     def open(self, uri: str) -> File:
