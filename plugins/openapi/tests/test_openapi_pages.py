@@ -350,6 +350,7 @@ async def test_openapi_pages_of_real_documents(
     config = f'cache = "none"\nplugins = []\n[servers.api]\nsource = "openapi"\nspec = "{spec}"\nbase_url = "{upstream.url}"\n'
     upstream.answers[path] = paged(style)
     async with host.gateway(config) as gate:
+        await gate.readiness.compiled.wait()  # on a busy machine that takes longer than callers wait
         found = await gate.call("doorward.pages", {"function": f"api.{function}", "arguments": arguments})
     assert ids(found) == [item["id"] for item in ITEMS]
     assert len(upstream.seen) == 3

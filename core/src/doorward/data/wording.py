@@ -40,7 +40,9 @@ def clean(text: Any, limit: int) -> str:
     """One printable line of at most `limit` characters. A longer one is cut after a sentence or word, with `…`."""
     if not isinstance(text, str) or not (text := text.strip()):
         return ""
-    line = " ".join("".join(c if c.isprintable() else " " for c in clean_text(text[: 4 * limit])).split())
+    line = " ".join(clean_text(text[: 4 * limit]).split())
+    if not line.isprintable():
+        line = " ".join("".join(c if c.isprintable() else " " for c in line).split())
     if len(line) <= limit and len(text) <= 4 * limit:
         return line
     ends = [match.end() for match in _SENTENCE_END.finditer(line, limit // 3, limit) if match.end() < limit]
@@ -68,7 +70,9 @@ def literal(value: Any, limit: int = 60, nesting: int = 8) -> str | None:
             text = str(value)
         case str() if len(value) <= limit:
             quoted = json.dumps(value, ensure_ascii=False)
-            text = visible("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in quoted))
+            if not quoted.isprintable():
+                quoted = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in quoted)
+            text = visible(quoted)
         case int() if value.bit_length() <= 64:
             text = str(value)
         case float() if value - value == 0:
