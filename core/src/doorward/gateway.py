@@ -42,7 +42,6 @@ from doorward.model.outcomes import Outcome
 from doorward.model.principals import LOCAL
 from doorward.observers.observers import Observers
 from doorward.packages.index import Index
-from doorward.plugins.layers import RunLayers
 from doorward.plugins.manager import Plugins
 from doorward.policy.choice import policy_of
 from doorward.program_api.discovery import Discovery
@@ -124,7 +123,7 @@ class Gateway:
         self._execution = Execution(
             self.limits, admission,
             Runs(self.executors, plugins, self.secrets, stores_plans=journals.stores_plans), self._sessions, self._kept,
-            self.broker, self.modules, self._artefacts, self.languages, self.ready, journals, RunLayers(plugins),
+            self.broker, self.modules, self._artefacts, self.languages, self.ready, journals,
         )  # fmt: skip
         self.runs = StoredRuns(
             journals, self.config.runs, self.limits, admission, self._execution, self._artefacts, self.ready,

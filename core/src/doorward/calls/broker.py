@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -141,7 +141,7 @@ class Broker:
                 return Reply(way.planned)
             if self._layers.all:
                 inside, own = partial(self._send, way, headers), partial(self._of_layer, way, headers)
-                reply = await self._layers.around(run, way.call, inside, own)
+                reply = await self._layers.around(run.view, way.call, inside, own)
             else:
                 reply = await self._send(way, headers)
             run.repeated.succeeded(way.made or way.call)
@@ -193,21 +193,13 @@ class Broker:
         run, function, call, made = way.run, way.function, way.call, way.made
         assert made is not None
         self.reaches(call.principal, function.server)
-        scope = answers_of(function.server, call.principal)
         undo = await self._undoable(run, made) if self._servers.inverses else None
         if not function.read_only:
             run.sending(call, repeats=way.repeats)
-        try:
-            way.out = True
-            result = await self._performing.perform(run, call, lambda: self._allow_again(way))
-            reply, size, way.received = await self._checks.reply(call, to_reply(result), run, scope, headers=headers)
-        except SecretWithheld as withheld:
-            way.said = withheld
-            run.withhold(withheld)
-            raise
-        except Exception as raised:
-            way.said = await self._checks.error(call, raised, scope, run.program.language)
-            raise way.said from None
+        way.out = True
+        reply, size = await self._checked(
+            way, self._performing.perform(run, call, lambda: self._allow_again(way)), headers
+        )
         if undo:
             undo.answered(reply.value)
         self._learn(run, function, made.arguments, reply.value, size)
@@ -215,9 +207,27 @@ class Broker:
 
     async def _of_layer(self, way: _Way, headers: bool, reply: Reply) -> Reply:
         """A reply that a layer gives in the place of the source's, checked as that is."""
-        call = way.call
+
+        async def given() -> Reply:
+            return reply
+
+        return (await self._checked(way, given(), headers))[0]
+
+    async def _checked(self, way: _Way, result: Awaitable[Any], headers: bool) -> tuple[Reply, int]:
+        """A result, or an error, as a program may see it; with the size of its value. Raises: DoorwardError."""
+        run, call = way.run, way.call
         scope = answers_of(call.function.server, call.principal)
-        return (await self._checks.reply(call, reply, way.run, scope, headers=headers))[0]
+        try:
+            made = to_reply(await result)
+            reply, size, way.received = await self._checks.reply(call, made, run, scope, headers=headers)
+        except SecretWithheld as withheld:
+            way.said = withheld
+            run.withhold(withheld)
+            raise
+        except Exception as raised:
+            way.said = await self._checks.error(call, raised, scope, run.program.language)
+            raise way.said from None
+        return reply, size
 
     def _error(self, way: _Way, raised: BaseException) -> BaseException:
         """What the program gets for what was raised on the way."""

@@ -25,6 +25,11 @@ class CallContext(Run, Protocol):
     """A run as its calls see it: its principal, its limits, and where calls report what came of them."""
 
     @property
+    def view(self) -> Run:
+        """The same, as layers get it."""
+        ...
+
+    @property
     def clock(self) -> Clock: ...
 
     @property

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from doorward.model.outcomes import Outcome, Plan, Waiting
 from doorward.model.principals import LOCAL
 from doorward.plans.change_set import Change
 from doorward.programs.parameters import parameters_if_readable
+from doorward.runs.outcomes import failure
 
 if TYPE_CHECKING:
     from doorward.approvals.approvals import Approvals
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from doorward.resuming.stored_runs import StoredRuns
     from doorward.runs.admission import Admission
     from doorward.runs.execution import Execution
+    from doorward.runs.run_context import RunContext
     from doorward.sandboxes.executors import Executors
 
 
@@ -86,8 +87,9 @@ class Plans:
                 reads = Reads(self._broker, self._catalog, program, said)
                 await self._let_through(program, said, reads, file, client)
                 program = self._runs.again(stored.given, said)  # its time begins once a person has answered
-                inside = partial(self._carry_out, program, said, reads, file, stored, client, held)
-                return await self._execution.around(self._execution.context(program, client=client), inside)
+                run = self._execution.context(program, client=client)
+                inside = partial(self._carry_out, run, said, reads, file, stored, client, held)
+                return await self._execution.around(run, inside)
             except Waits as waits:
                 waiting = Waiting("approval", plan, (waits.what,), next=f'commit_plan("{plan}")')
                 return Outcome(False, waiting=waiting)
@@ -96,7 +98,7 @@ class Plans:
 
     async def _carry_out(
         self,
-        program: Program,
+        run: RunContext,
         said: StoredJournal,
         reads: Reads,
         file: RunFile,
@@ -109,15 +111,15 @@ class Plans:
         from doorward.committing.reading import Reading
 
         reading = Reading(self._execution, self._artefacts, self._journals.plans.ignore)
-        if differs := await reading.differences(program, said, reads.again, client):
+        if differs := await reading.differences(run, said, reads.again, client):
             file.append([(b"G", {})])
-            return self._outdated(program, differs)
+            return _outdated(run.program.run, differs)
         journal = await thread_to_its_end(self._journals.commit, file, stored.given, said)
         held.pop_all()
         said.committed = True
         program = self._runs.again(stored.given, said)  # its time begins now
         known = {**parameters_if_readable(program.code, program.language), **program.params}
-        return await self._execution.run(program, known, None, client, journal, layered=False)
+        return await self._execution.run(program, known, None, client, journal, whole=run)
 
     def _claimed(self, plan: str, principal: str | None) -> tuple[RunFile, StoredRun]:
         """Hold a stored plan. Raises: UnknownName, StateError."""
@@ -172,9 +174,10 @@ class Plans:
         call = Call(function, change.arguments, program.run, program.principal)
         return self._broker.permissions.decide(program, call, made, len(dump(change.arguments)))
 
-    def _outdated(self, program: Program, differs: tuple[str, ...]) -> Outcome:
-        error = PlanOutdated(
-            "what the plan had read has changed since, so nothing was written",
-            hint="Look at the differences, and plan the program anew.",
-        )
-        return replace(self._admission.refused(error, "", program.principal), plan=Plan(program.run, differs=differs))
+
+def _outdated(plan: str, differs: tuple[str, ...]) -> Outcome:
+    error = PlanOutdated(
+        "what the plan had read has changed since, so nothing was written",
+        hint="Look at the differences, and plan the program anew.",
+    )
+    return Outcome(False, error=failure(error), plan=Plan(plan, differs=differs))

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from doorward.journal.entries import Entry
     from doorward.journal.replay import StoredJournal
     from doorward.model.interaction import Client
-    from doorward.model.programs import Program
     from doorward.runs.execution import Execution
     from doorward.runs.run_context import RunContext
 
@@ -43,7 +42,7 @@ class Reading:
         self._execution, self._artefacts, self._ignore = execution, artefacts, ignore
 
     async def differences(
-        self, program: Program, said: StoredJournal, reads: Sequence[Entry], client: Client | None
+        self, whole: RunContext, said: StoredJournal, reads: Sequence[Entry], client: Client | None
     ) -> tuple[str, ...]:
         """What has changed of what a plan has read, a line each; empty if nothing has. The calls are checked and
         counted like all; those that a person let through, for the plan or for its commit, are let through again, until
@@ -51,9 +50,8 @@ class Reading:
 
         Raises: LimitExceeded if there is no time for all of them.
         """
-        run = self._execution.context(
-            program, client=client, changes=self._execution.change_set(covered=said.yes, spent=said.spent)
-        )
+        program, covered = whole.program, self._execution.change_set(covered=said.yes, spent=said.spent)
+        run = self._execution.context(program, client=client, changes=covered, state=whole.state)
         found: dict[int, str] = {}
         at_once = CapacityLimiter(_AT_ONCE)
 

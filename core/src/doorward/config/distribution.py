@@ -81,9 +81,10 @@ def find_distribution() -> Distribution | None:
     from doorward.config.validation import validate
 
     place = f"{MANIFEST} of {entry.given_by}"
-    manifest = validate(Manifest, raw_manifest(entry), secrets=None, place=place)
+    index = find_index()
+    manifest = validate(Manifest, raw_manifest(entry), secrets=None, place=place, index=index)
     base = _with_required(manifest, merge(_core(), merge(manifest.defaults, manifest.locked)))
-    return Distribution(entry, manifest, Locks(manifest, base, entry.given_by))
+    return Distribution(entry, manifest, Locks(manifest, base, entry.given_by, index))
 
 
 def find_index() -> Index:

@@ -10,9 +10,11 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from doorward.config.manifest import Manifest, Path, begins, dotted, leaves, model_of, path_of
+from doorward.config.manifest import Manifest, Path, begins, dotted, leaves, path_of
+from doorward.config.owned import model_for
 from doorward.config.settings import Config, ServerSettings
 from doorward.model.errors import ConfigError
+from doorward.packages.index import Index
 from doorward.secrets import references
 
 _SETS = {"http", "policy", "principals"}
@@ -26,14 +28,15 @@ _ABSENT = object()
 
 class Locks:
     """The locked keys and tables of a distribution, which `given_by` names. `base` is the configuration without any
-    user: core's defaults, and the distribution's own layers."""
+    user: core's defaults, and the distribution's own layers. `index` has the plugins that own tables."""
 
-    def __init__(self, manifest: Manifest, base: Mapping[str, Any], given_by: str) -> None:
+    def __init__(self, manifest: Manifest, base: Mapping[str, Any], given_by: str, index: Index) -> None:
         self._values = dict(leaves(manifest.locked))
         self.tables = manifest.locked_tables()
         self._open = [path_of(text) for text in manifest.open]
         self._base = base
         self._given_by = given_by
+        self._index = index
 
     @property
     def keys(self) -> list[str]:
@@ -56,7 +59,7 @@ class Locks:
 
     def _refusal(self, path: Path, value: Any) -> str:
         for locked, wanted in self._values.items():
-            if _concerns(path, value, locked) and not _same(self._base, path, value, wanted):
+            if _concerns(path, value, locked) and not self._same(path, value, wanted):
                 what = "it" if path == locked else dotted(locked)
                 return f"may not be changed: {self._given_by} locks {what}" + (
                     f" to {wanted!r:.100}" if _shown(locked, wanted) else ""
@@ -64,9 +67,19 @@ class Locks:
         for table in self.tables:
             if not _concerns(path, value, table) or any(begins(path, opened) for opened in self._open):
                 continue
-            if not _same(self._base, path, value, _at(self._base, path)):
+            if not self._same(path, value, _at(self._base, path)):
                 return f"may not be set: {self._given_by} locks [{dotted(table)}]"
         return ""
+
+    def _same(self, path: Path, given: Any, wanted: Any) -> bool:
+        """Whether two values of a key mean the same: as its model reads them, in the table where they stand."""
+        if given is _ABSENT:
+            return False
+        model = model_for(path[:1], self._index)
+        one, other = (_plain(_read(model, self._base, path, value)) for value in (given, wanted))
+        if path[0] in _SETS and path != _RULES and isinstance(one, list) and isinstance(other, list):
+            return sorted(map(repr, one)) == sorted(map(repr, other))
+        return bool(one == other)
 
 
 def _concerns(path: Path, value: Any, locked: Path) -> bool:
@@ -74,17 +87,6 @@ def _concerns(path: Path, value: Any, locked: Path) -> bool:
     if value == {} and len(path) <= len(locked):
         return False
     return begins(path, locked) or (len(path) < len(locked) and begins(locked, path))
-
-
-def _same(base: Mapping[str, Any], path: Path, given: Any, wanted: Any) -> bool:
-    """Whether two values of a key mean the same: as its model reads them, in the table where they stand."""
-    if given is _ABSENT:
-        return False
-    model = model_of(path[:1])
-    one, other = (_plain(_read(model, base, path, value)) for value in (given, wanted))
-    if path[0] in _SETS and path != _RULES and isinstance(one, list) and isinstance(other, list):
-        return sorted(map(repr, one)) == sorted(map(repr, other))
-    return bool(one == other)
 
 
 def _read(model: Any, siblings: Any, path: Path, value: Any) -> Any:

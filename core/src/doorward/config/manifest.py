@@ -28,6 +28,7 @@ from doorward.config.validation import explain, known_keys
 from doorward.data.clean_text import clean_text
 from doorward.data.near_names import in_place_of
 from doorward.model.decisions import Then
+from doorward.packages.index import Index
 from doorward.secrets import references
 
 PACKAGE = "${distribution}"
@@ -161,12 +162,12 @@ class Manifest(_Table):
 
     @field_validator("defaults", "locked")
     @classmethod
-    def _of_configuration(cls, table: dict[str, Any]) -> dict[str, Any]:
+    def _of_configuration(cls, table: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         for kind in ("servers", *_TABLES.values()):
             if ANY in table.get(kind, ()):
                 raise ValueError(f'[{kind}."*"] is for one that is called so; only in [principals] it is everyone')
         try:
-            model_of(table).model_validate(table)
+            _model_for(table, info).model_validate(table)
         except ValidationError as error:
             if wrong := [explain(Config, each) for each in error.errors() if not _given_elsewhere(each)]:
                 raise ValueError("; ".join(wrong)) from None
@@ -174,21 +175,20 @@ class Manifest(_Table):
 
     @field_validator("lock", "open")
     @classmethod
-    def _paths(cls, texts: list[str]) -> list[str]:
+    def _paths(cls, texts: list[str], info: ValidationInfo) -> list[str]:
         for text in texts:
             path = path_of(text)
             for depth, key in enumerate(path):
-                known = known_keys(model_of(path[:1]), path[:depth])
+                known = known_keys(_model_for(path[:1], info), path[:depth])
                 if known and key not in (*known, ANY):
                     raise ValueError(f"{text!r}: unknown key {key!r}{in_place_of(key, known)}")
         return texts
 
 
-def model_of(names: Iterable[str]) -> type[Config]:
-    """The model of a configuration that has these tables, of core and of installed plugins. Raises: ConfigError."""
-    from doorward.config.distribution import find_index
-
-    return model_for(names, find_index())
+def _model_for(names: Iterable[str], info: ValidationInfo) -> type[Config]:
+    """The model of a configuration that has these tables, of core and of the plugins that are known. Raises:
+    ConfigError."""
+    return model_for(names, (info.context or {}).get("index") or Index([]))
 
 
 def begins(path: Path, start: Path) -> bool:

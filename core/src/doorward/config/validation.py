@@ -13,16 +13,24 @@ from doorward.packages.install_hints import brought
 
 if TYPE_CHECKING:
     from doorward.model.references import Resolver
+    from doorward.packages.index import Index
 
 T = TypeVar("T", bound=BaseModel)
 
 
 def validate(
-    model: type[T], data: Any, *, secrets: Resolver | None, place: str, also: Iterable[str] = (), of: str = ""
+    model: type[T],
+    data: Any,
+    *,
+    secrets: Resolver | None,
+    place: str,
+    also: Iterable[str] = (),
+    of: str = "",
+    index: Index | None = None,
 ) -> T:
     """Validate `data` by `model`. All errors of pydantic become one ConfigError with the place, the keys and similar
     names, which may come from `also`: keys that are allowed beside those of the model. `of` is the plugin whose model
-    it is.
+    it is; `index` has the plugins that own tables, for a manifest.
 
     Raises: ConfigError; MissingSecret if the only errors are missing variables.
     """
@@ -30,7 +38,7 @@ def validate(
     from doorward.secrets.store import Secrets
 
     try:
-        return model.model_validate(data, context={"secrets": secrets, "place": place})
+        return model.model_validate(data, context={"secrets": secrets, "place": place, "index": index})
     except ValidationError as error:
         variables = [
             variable_of(place, e["loc"], secrets) if isinstance(secrets, Secrets) else "" for e in error.errors()

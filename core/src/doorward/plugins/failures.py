@@ -108,6 +108,19 @@ class contained:
         raise Unfit(type(error).__name__) from error
 
 
+class passes_cancellation:
+    """Runs code of a plugin that is to end when somebody cancels this task. Raises: CancelledError if it went on."""
+
+    __slots__ = ("_before",)
+
+    def __enter__(self) -> None:
+        self._before = _cancellations()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        if not isinstance(error, (asyncio.CancelledError, KeyboardInterrupt)) and _cancellations() > self._before:
+            raise asyncio.CancelledError
+
+
 class _Blamed(contained):
     """Runs code of a plugin, and raises what is told of a failure that is none of Doorward's."""
 

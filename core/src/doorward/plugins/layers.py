@@ -8,19 +8,41 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from doorward.model.calls import Call, Reply
 from doorward.model.errors import DoorwardError, PluginError
-from doorward.model.layers import CallLayer, Run, RunLayer
+from doorward.model.layers import CallLayer, Run, RunLayer, RunState
 from doorward.model.outcomes import Outcome
-from doorward.plugins.failures import contained
+from doorward.plugins.failures import contained, passes_cancellation
 from doorward.plugins.hook_answers import Unfit, expected
 from doorward.plugins.sealing import sealed
 
 if TYPE_CHECKING:
     from doorward.model.functions import Function
+    from doorward.model.programs import Program
     from doorward.packages.index import PluginId
     from doorward.plugins.manager import Plugins
 
 L = TypeVar("L", bound=CallLayer | RunLayer)
 Answer = TypeVar("Answer", Reply, Outcome)
+
+
+class RunView:
+    """A run as layers get it: what `Run` says, and nothing else of it."""
+
+    __slots__ = ("_run", "program", "state")
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.program: Program = sealed(run.program)
+        self.state: RunState = run.state
+
+    @property
+    def goes_on(self) -> bool:
+        return self._run.goes_on
+
+    def is_out(self, call: Call) -> bool:
+        return self._run.is_out(call)
+
+    def note(self, text: str, *, about: str = "") -> None:
+        self._run.note(text, about=about)
 
 
 class Layers(Generic[L]):
@@ -34,6 +56,8 @@ class Layers(Generic[L]):
         found: dict[str, tuple[PluginId, L]] = {}
         for answer in getattr(plugins.hook, hook)():
             for layer in answer:
+                if not layer.name:
+                    raise PluginError(f"{answer.plugin} has a layer without a name", hint="Tell its author.")
                 if layer.name in found:
                     raise PluginError(
                         f"two layers are called {layer.name!r}: of {found[layer.name][0]} and of {answer.plugin}",
@@ -48,32 +72,37 @@ class Layers(Generic[L]):
         layers: Sequence[tuple[PluginId, L]],
         around: Callable[[L, Callable[[], Awaitable[Answer]]], Awaitable[Answer]],
         inside: Callable[[], Awaitable[Answer]],
-        own: Callable[[Any], Awaitable[Answer]],
+        own: Callable[[Any, Any], Awaitable[Answer]],
     ) -> Answer:
         """The answer of the outermost of these layers, or of what is inside of all. `own` makes an answer of what a
-        layer gives that did not come from inside."""
+        layer gives in the place of what came from inside, if anything did."""
         if not layers:
             return await inside()
         (plugin, layer), *further = layers
         got: Any = None
-        asked = False
+        state = "new"
 
         async def proceed() -> Answer:
-            nonlocal asked, got
-            if asked:
-                raise Unfit("it proceeded twice")
-            asked = True
+            nonlocal state, got
+            if state != "new":
+                raise Unfit(f"it proceeded {'twice' if state != 'over' else 'after it had answered'}")
+            state = "under way"
             try:
                 got = await self._through(further, around, inside, own)
             except BaseException as error:
                 got = error
                 raise
+            finally:
+                state = "done"
             return cast("Answer", got)
 
         try:
-            with contained():
+            with contained(), passes_cancellation():
                 answer = await around(layer, proceed)
-            return answer if answer is got else await own(answer)
+            if state == "under way":
+                raise Unfit("it answered while what it stands around was under way")
+            state = "over"
+            return answer if answer is got else await own(answer, got)
         except Exception as error:
             if error is got or isinstance(error, DoorwardError):
                 raise
@@ -97,7 +126,7 @@ class CallLayers(Layers[CallLayer]):
         """The reply to a call. `own` checks one that a layer gives in the place of it."""
         shown = sealed(call)
 
-        async def checked(reply: Any) -> Reply:
+        async def checked(reply: Any, got: Any) -> Reply:
             return await own(expected(Reply, reply))
 
         return await self._through(
@@ -113,7 +142,7 @@ class CallLayers(Layers[CallLayer]):
 
     def _applies(self, plugin: PluginId, layer: CallLayer, function: Function) -> bool:
         with self._failures.blamed(plugin, f"`applies` of the layer {layer.name!r}"):
-            return bool(layer.applies(sealed(function)))
+            return expected(bool, layer.applies(sealed(function)))
 
 
 class RunLayers(Layers[RunLayer]):
@@ -122,11 +151,17 @@ class RunLayers(Layers[RunLayer]):
     def __init__(self, plugins: Plugins) -> None:
         super().__init__(plugins, "run_layers")
 
-    async def around(self, run: Run, inside: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        """The outcome of a run."""
+    async def around(
+        self,
+        run: Run,
+        inside: Callable[[], Awaitable[Outcome]],
+        own: Callable[[Outcome], Awaitable[Outcome]],
+    ) -> Outcome:
+        """The outcome of a run. `own` reads one with a value that a layer gives in the place of the run's."""
 
-        async def checked(outcome: Any) -> Outcome:
-            return expected(Outcome, outcome)
+        async def checked(outcome: Any, got: Any) -> Outcome:
+            same = isinstance(got, Outcome) and expected(Outcome, outcome).value is got.value
+            return outcome if same else await own(expected(Outcome, outcome))
 
         return await self._through(self.all, lambda layer, proceed: layer.around(run, proceed), inside, checked)
 

@@ -82,6 +82,7 @@ def _request(request: ApprovalRequest) -> ApprovalRequest:
 
 _SEALS: Mapping[type, Callable[[Any], Any]] = {
     Call: _call,
+    Function: _function,
     Program: _program,
     Outcome: _outcome,
     CallRecord: _record,

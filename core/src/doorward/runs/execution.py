@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward.model.errors import DoorwardError
@@ -24,10 +23,10 @@ if TYPE_CHECKING:
     from doorward.journal.journals import Journals
     from doorward.journal.recorder import Journal
     from doorward.model.interaction import Client
+    from doorward.model.layers import RunState
     from doorward.model.limits import Limits
     from doorward.model.programs import Program
     from doorward.plans.changes import Changes
-    from doorward.plugins.layers import RunLayers
     from doorward.program_api.modules import Modules
     from doorward.runs.admission import Admission
     from doorward.runs.program_cache import ProgramCache
@@ -52,9 +51,7 @@ class Execution:
         languages: Languages,
         ready: Callable[[], Awaitable[None]],
         journals: Journals,
-        layers: RunLayers,
     ) -> None:
-        self._layers = layers
         self._limits = limits
         self._admission = admission
         self._runs = runs
@@ -155,7 +152,7 @@ class Execution:
         except DoorwardError as error:
             return Outcome(False, error=failure(error))
         with self._recorded(context) as run:
-            return await self.around(run, partial(self._runs.answer, run, function, arguments))
+            return await self._runs.answer(run, function, arguments)
 
     def context(
         self,
@@ -164,11 +161,14 @@ class Execution:
         client: Client | None = None,
         journal: Journal | None = None,
         changes: Changes | None = None,
+        state: RunState | None = None,
     ) -> RunContext:
-        """The record of a run that begins."""
+        """The record of a run that begins; `state` is that of another one of which it is a part."""
         if changes is None:
             changes = self.change_set() if program.plan else journal.changes if journal else None
-        return RunContext(program, self._broker, self._modules, self._artefacts, session, client, journal, changes)
+        return RunContext(
+            program, self._broker, self._modules, self._artefacts, session, client, journal, changes, state
+        )
 
     def change_set(self, *, covered: Collection[str] = (), spent: bool = False) -> ChangeSet:
         """What withholds the writes of a plan."""
@@ -180,13 +180,8 @@ class Execution:
         return self.context(program, client=client)
 
     async def around(self, run: RunContext, inside: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        """The outcome of what is inside, with the layers around it. One that refuses the run is an outcome, too."""
-        if not self._layers.all:
-            return await inside()
-        try:
-            return await self._layers.around(run, inside)
-        except DoorwardError as error:
-            return self._admission.refused(error, run.program.code, run.program.principal, run.program.language)
+        """See `Runs.around`."""
+        return await self._runs.around(run, inside)
 
     @contextlib.contextmanager
     def _recorded(self, run: RunContext) -> Iterator[RunContext]:
@@ -208,18 +203,18 @@ class Execution:
         client: Client | None,
         journal: Journal | None = None,
         *,
-        layered: bool = True,
+        whole: RunContext | None = None,
     ) -> Outcome:
         """Run an admitted program; `journal` is that of a run which goes on. Keep it with its `known` parameters if it
-        succeeds. `layered`: layers are to stand around it; else they stand around more than it already."""
+        succeeds. It may be a part of a `whole`, around which layers stand already."""
         if journal is None and session is None:
             journal = self._journals.new(program)
-        with self._recorded(self.context(program, session, client, journal)) as run:
+        state = whole.state if whole else None
+        with self._recorded(self.context(program, session, client, journal, state=state)) as run:
             if program.functions and (idle := self._modules.idle(program.functions, program.principal)):
                 run.note(f"`functions`: nothing that can be called fits {some(idle)}")
             try:
-                inside = partial(self._runs.run, program, run, session)
-                outcome = await (self.around(run, inside) if layered else inside())
+                outcome = await self._runs.run(program, run, session, whole=whole)
                 if program.plan:
                     outcome = await planned(outcome, run, journal)
                 elif journal is not None and outcome.waiting is None:

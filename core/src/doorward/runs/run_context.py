@@ -18,6 +18,7 @@ from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded
 from doorward.model.layers import RunState
 from doorward.model.outcomes import Artefact
 from doorward.model.programs import Failure, Program
+from doorward.plugins.layers import RunView
 from doorward.results.last_answers import LastAnswers
 from doorward.runs.run_files import RunFiles
 from doorward.runs.run_journal import RunJournal
@@ -74,6 +75,7 @@ class RunContext(RunJournal):
         "_session",
         "_slots",
         "_state",
+        "_view",
         "_wants_text",
     )  # fmt: skip
 
@@ -87,6 +89,7 @@ class RunContext(RunJournal):
         client: Client | None = None,
         journal: Journal | None = None,
         changes: Changes | None = None,
+        state: RunState | None = None,
     ) -> None:
         import anyio
 
@@ -108,7 +111,8 @@ class RunContext(RunJournal):
         self._answers = LastAnswers()
         self._repeated = RepeatedCalls(program.limits)
         self._notes = RunNotes()
-        self._state = RunState()
+        self._state = state or RunState()
+        self._view: RunView | None = None
         self._record = broker.learning.record(program.principal)
         self._output = RunOutput(program.limits.output_bytes)
 
@@ -129,6 +133,13 @@ class RunContext(RunJournal):
     def state(self) -> RunState:
         """What plugins keep of it."""
         return self._state
+
+    @property
+    def view(self) -> RunView:
+        """It, as layers get it."""
+        if self._view is None:
+            self._view = RunView(self)
+        return self._view
 
     @property
     def changes(self) -> Changes | None:

@@ -140,6 +140,10 @@ class RunJournal(RunModules):
         """What its calls add up to."""
         return self._totals
 
+    def count_with(self, other: RunJournal) -> None:
+        """What another run adds up to is what this one does: it is what this one stands for."""
+        self._totals = other.totals
+
     def count(self, function: str, *, ok: bool, ms: float) -> None:
         """Count a call that was made."""
         self._totals.count(function, ok=ok, ms=ms)

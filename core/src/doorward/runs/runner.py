@@ -6,8 +6,9 @@ import asyncio
 import inspect
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -31,13 +32,14 @@ from doorward.plans.change_set import ChangeSet
 from doorward.plugins.failures import kind_of
 from doorward.plugins.hook_answers import Answer
 from doorward.plugins.hooks import AwaitedAnswer
+from doorward.plugins.layers import RunLayers
 from doorward.programs import program_text, script_tokens
 from doorward.programs.languages import is_script
 from doorward.results import outcome_text
 from doorward.runs import hints
 from doorward.runs.next_call import next_call
 from doorward.runs.outcomes import failure, succeeded, waiting
-from doorward.runs.program_value import ProgramValue, keep_bytes, read_value, written
+from doorward.runs.program_value import ProgramValue, Written, keep_bytes, read_value, written
 from doorward.sandboxes.sessions import gone
 from doorward.secrets.scrubber import made_by
 from doorward.secrets.variants import as_bytes
@@ -68,14 +70,29 @@ class Runs:
         self._plugins = plugins
         self._secrets = secrets
         self._stores_plans = stores_plans
+        self._layers = RunLayers(plugins)
 
-    async def run(self, program: Program, run: RunContext, session: Session | None = None) -> Outcome:
-        """Guards, then the first executor that can run it, then the value made plain, scrubbed and cut."""
-        started = time.perf_counter()
+    async def run(
+        self, program: Program, run: RunContext, session: Session | None = None, *, whole: RunContext | None = None
+    ) -> Outcome:
+        """Guards, then the first executor that can run it, then the value made plain, scrubbed and cut; and layers
+        around that, unless they stand around the `whole` of which this is a part."""
         if session is not None:
             program = session.begin(program)
+        inside = partial(self._outcome, program, run, session, time.perf_counter())
+        if whole is None:
+            return await self.around(run, inside, program)
+        whole.count_with(run)
+        return await inside()
+
+    async def around(
+        self, run: RunContext, inside: Callable[[], Awaitable[Outcome]], program: Program | None = None
+    ) -> Outcome:
+        """The outcome of what is inside of a run, with the layers around it. Observers get it, once, however it
+        ends."""
+        program, started = program or run.program, time.perf_counter()
         try:
-            outcome = await self._outcome(program, run, session, started)
+            outcome = await self._layered(run, inside)
         except asyncio.CancelledError:
             why = Failure("limit", "Cancelled", "the client is gone")
             cancelled = Outcome(
@@ -86,8 +103,40 @@ class Runs:
         self._plugins.hook.run_finished(program=program, outcome=outcome)
         return outcome
 
+    async def _layered(self, run: RunContext, inside: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        """The outcome of what is inside, with the layers around it. One that refuses the run is an outcome, too; what
+        they have noted of it afterwards is in it."""
+        started = time.perf_counter()
+        try:
+            if not self._layers.all:
+                return await inside()
+            outcome = await self._layers.around(run.view, inside, partial(self._of_layer, run))
+        except DoorwardError as error:
+            calls, usage = run.totals.calls(), run.totals.usage()
+            outcome = Outcome(False, error=failure(error), calls=calls, usage=usage, ms=_ms_since(started))
+        later = [note for note in run.notes if note not in outcome.notes]
+        return replace(outcome, notes=(*outcome.notes, *later)) if later else outcome
+
+    async def _of_layer(self, run: RunContext, outcome: Outcome) -> Outcome:
+        """An outcome that a layer gives in the place of the run's: its value plain, scrubbed and cut.
+
+        Raises: DoorwardError if it cannot be read."""
+        if outcome.value is None:
+            return outcome
+        redactor = self._secrets.redactor(made_by(run.program.principal, run.reached))
+
+        def read() -> tuple[Any, Written]:
+            value = redactor.value(values.plain(outcome.value))
+            return value, written(value)
+
+        cut = succeeded(*await done(read, large=is_large(outcome.value)), run)
+        return replace(outcome, value=cut.value, truncated=cut.truncated, artefacts=cut.artefacts)
+
     async def answer(self, run: RunContext, function: str, arguments: Mapping[str, Any]) -> Outcome:
         """One call as a run, without a program."""
+        return await self._layered(run, partial(self._answer, run, function, arguments))
+
+    async def _answer(self, run: RunContext, function: str, arguments: Mapping[str, Any]) -> Outcome:
         started = time.perf_counter()
         try:
             reply = await run.reply(function, (), arguments)

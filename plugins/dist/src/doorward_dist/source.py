@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Annotated
 
-from doorward import ConfigError, validate
+from doorward import ConfigError, Index, installed, validate
 from doorward.commands import Manifest
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -113,4 +113,4 @@ def read(folder: Path) -> Source:
         raise ConfigError("there is no such file", place=str(file), hint="Copy distributions/acme.") from None
     except (OSError, ValueError) as error:
         raise ConfigError(f"cannot be read: {error}", place=str(file)) from None
-    return validate(Source, data, secrets=None, place=FILE)
+    return validate(Source, data, secrets=None, place=FILE, index=Index(installed()))
