@@ -18,7 +18,7 @@ from doorward.calls.permissions import Permissions
 from doorward.calls.withholding import Withholding
 from doorward.catalog.schema_inference import SchemaInference, is_open
 from doorward.data.json_writing import dump, in_one_piece
-from doorward.data.offload import done
+from doorward.data.offload import done, off_loop
 from doorward.describe.signatures import signature
 from doorward.model.calls import Call, CallRecord, Reply, if_repeated
 from doorward.model.decisions import ALLOWED, Decision, may_repeat
@@ -161,9 +161,12 @@ class Broker:
             raise run.withheld
         self.withholding.admit(program.principal)
         self._check_unchanged(function, run)
-        bind = partial(binding.bind, function, args, kwargs, self._catalog, program.language, plan=program.plan)
-        bound = await done(bind, large=True) if large else bind()
-        written = await done(dump, bound, large=True) if large else in_one_piece(bound)
+        given = function, args, kwargs, self._catalog, program.language
+        if large:
+            bound = await off_loop(partial(binding.bind, *given, plan=program.plan))
+        else:
+            bound = binding.bind(*given, plan=program.plan)
+        written = await off_loop(dump, bound) if large else in_one_piece(bound)
         call = way.call = self._made(way, bound, len(written))
         if call.size > (most := program.limits.result_bytes):
             raise LimitExceeded(f"the arguments have {call.size} bytes, more than {most}", hint="Send less at once.")
