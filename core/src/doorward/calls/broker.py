@@ -55,12 +55,13 @@ class _Way:
 
     __slots__ = (
         "call", "count", "decision", "error", "function", "link", "made", "out", "place", "planned", "received",
-        "repeats", "run", "said", "started", "written",
+        "repeated", "repeats", "run", "said", "started", "written",
     )  # fmt: skip
 
     def __init__(self, run: CallContext, function: Function, link: str, place: int) -> None:
         self.started = time.perf_counter()
         self.run, self.function, self.link, self.place = run, function, link, place
+        self.repeated = run.repeated
         self.call: Any = None
         self.made: Call | None = None
         self.planned: Planned | None = None
@@ -144,7 +145,7 @@ class Broker:
                 reply = await self._layers.around(run.view, way.call, inside, own)
             else:
                 reply = await self._send(way, headers)
-            run.repeated.succeeded(way.made or way.call)
+            way.repeated.succeeded(way.made or way.call)
             return reply
         except BaseException as raised:
             raise self._error(way, raised) from None
@@ -176,7 +177,7 @@ class Broker:
         if (plan := run.changes) and (planned := await plan.meet(run, call, sends, decision)) is not None:
             way.planned = planned
             return
-        run.repeated.check(call)
+        way.repeated.check(call)
         made, way.made, way.call = call, call, sends
         way.repeats = function.read_only or may_repeat(function)
         if not way.repeats or run.resumed:  # when it went out, it may have been another function
@@ -241,7 +242,7 @@ class Broker:
         )
         if isinstance(error, DoorwardError):
             if way.made is not None:
-                way.run.repeated.failed(way.made, error)
+                way.repeated.failed(way.made, error)
             if error is not way.said:
                 redact_error(error, NO_SECRETS)  # these are the program's own words: they are only cut
         way.error = error
