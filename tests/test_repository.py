@@ -281,6 +281,16 @@ def test_what_core_says_of_commands_of_others() -> None:
     assert all(about["does"] for about in told.values())
 
 
+def test_what_core_says_of_tables_of_others() -> None:
+    """Each table, and each key of servers, with the distribution of its owner."""
+    told = json.loads((CORE / "src/doorward/packages/owned.json").read_text(encoding="utf-8"))
+    given: dict[str, dict[str, str]] = {kind: {} for kind in told}
+    for about in (project(folder)["project"] for folder in DISTRIBUTIONS):
+        for kind in told:
+            given[kind] |= dict.fromkeys(about.get("entry-points", {}).get(f"doorward.{kind}", ()), about["name"])
+    assert told == given
+
+
 def test_core_is_small() -> None:
     """It depends on few libraries, and on nothing of ours."""
     dependencies = project(CORE)["project"]["dependencies"]

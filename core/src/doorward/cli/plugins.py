@@ -10,7 +10,7 @@ import click
 from doorward.cli.common import Project, common, print_json, table
 
 if TYPE_CHECKING:
-    from doorward.packages.index import Entry
+    from doorward.packages.index import Entry, Index
 
 
 @click.command()
@@ -21,7 +21,7 @@ def plugins(project: Project) -> None:
     from doorward.config.distribution import find_index
 
     index = find_index()
-    active = _active(project) | {("distribution", entry.name) for entry in index.of("distribution")}
+    active = _active(project, index) | {("distribution", entry.name) for entry in index.of("distribution")}
     rows = [(entry, "active" if (entry.kind, entry.name) in active else "installed", "") for entry in index.entries]
     rows += [(entry, "refused", f"not allowed by {index.why(entry)}") for entry in index.refused]
     rows += [(entry, "unknown group", _meant(entry)) for entry in index.stray]
@@ -46,9 +46,9 @@ def _row(entry: Entry) -> dict[str, str]:
     return {"kind": entry.kind, "name": entry.name, "distribution": entry.distribution, "version": entry.version}
 
 
-def _active(project: Project) -> set[tuple[str, str]]:
-    """Kind and name of each plugin that the configuration names; none if there is no configuration. It is not
-    validated, which would need pydantic."""
+def _active(project: Project, index: Index) -> set[tuple[str, str]]:
+    """Kind and name of each plugin that the configuration names, and of those whose tables or keys it has; none if
+    there is no configuration. It is not validated, which would need pydantic."""
     import tomllib
 
     from doorward.config.distribution import find_distribution, layers
@@ -71,7 +71,11 @@ def _active(project: Project) -> set[tuple[str, str]]:
     named |= {("plugin", name) for name in _list(data.get("plugins"))}
     for server in _tables(data.get("servers")):
         named.add(("source", server.get("source")))
+        named |= {("server_key", key) for key in server}
         named |= {("auth", auth.get("type")) for auth in _tables({"auth": server.get("auth")})}
+    named |= {("table", name) for name in data}
+    owned = [entry for kind in ("table", "server_key") for entry in index.of(kind) if (kind, entry.name) in named]
+    named |= {("plugin", plugin.name) for entry in owned for plugin in index.of_owner(entry)}
     return {(kind, name) for kind, name in named if isinstance(name, str)}
 
 

@@ -36,8 +36,8 @@ def whole(plugins: Plugins) -> dict[str, Any]:
 
     from doorward.config.owned import model_for, server_model_for
 
-    Config = model_for([entry.name for entry in plugins.index.of("table")], plugins.index)
-    ServerSettings = server_model_for([e.name for e in plugins.index.of("server_key")], plugins.index)
+    Config = model_for(_owned(plugins, "table"), plugins.index)
+    ServerSettings = server_model_for(_owned(plugins, "server_key"), plugins.index)
     kinds = ("source", "auth", "executor", "cache", "observer", "search_view", "plugin")
     found = {kind: _settings(plugins, kind) for kind in kinds}
     models = [Config, ServerSettings, *(model for by_name in found.values() for model in by_name.values())]
@@ -82,6 +82,22 @@ def whole(plugins: Plugins) -> dict[str, Any]:
         about = {name: keys[key][name] for name in ("title", "description")}
         keys[key] = {**about, "default": {}, **part}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **config, "$defs": definitions}
+
+
+def _owned(plugins: Plugins, kind: str) -> list[str]:
+    """The tables, or the keys of servers, whose owners can be used."""
+    from doorward.config.owned import owner, type_of
+    from doorward.model.errors import ConfigError
+
+    found = []
+    for name in dict.fromkeys(entry.name for entry in plugins.index.of(kind)):
+        try:
+            if (entry := owner(kind, name, plugins.index)) is not None:
+                type_of(entry, plugins.index)
+                found.append(name)
+        except ConfigError as error:
+            say(f"left out: {error}", err=True)
+    return found
 
 
 def _settings(plugins: Plugins, kind: str) -> dict[str, Any]:

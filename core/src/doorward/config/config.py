@@ -183,10 +183,11 @@ def _loaded(
     from doorward.config.owned import model_for, owners
 
     index = given or find_index()
-    require_settings(secrets, [*Config.model_fields, *(entry.name for entry in index.of("table"))])
+    tables_of_plugins = [entry.name for entry in index.of("table")]
+    require_settings(secrets, [*Config.model_fields, *tables_of_plugins])
     found, text, repeated = now
     data, named, required = layers(text, secrets, options, active=active)
-    config = validate(model_for(data, index), data, secrets=secrets, place=file.name)
+    config = validate(model_for(data, index), data, secrets=secrets, place=file.name, also=tables_of_plugins)
     servers: dict[str, Server] = {}
     broken: dict[str, ConfigError] = dict(repeated)
     modules: dict[str, str] = {}

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from doorward.model.errors import ConfigError
+from doorward.packages.install_hints import owner_brought
 from doorward.secrets.store import Secrets
 
 _OF_TESTS = ("SPECS", "CORPUS", "PEERS", "RUNS", "SOAK_RUNS", "DIRECTUS")
@@ -63,9 +64,8 @@ def require_settings(secrets: Secrets, known: Collection[str]) -> None:
     """Check that each variable is for a known setting. Raises: ConfigError, which names the variable."""
     for variable in _variables(secrets):
         if (name := _name(variable).partition("__")[0]) not in known:
-            raise ConfigError(
-                f"there is no setting {name!r}", place=variable, hint=f"Unset it, or name one of {', '.join(known)}."
-            )
+            hint = owner_brought("table", name) or f"Unset it, or name one of {', '.join(known)}."
+            raise ConfigError(f"there is no setting {name!r}", place=variable, hint=hint)
 
 
 def _variables(secrets: Secrets) -> dict[str, str]:

@@ -8,12 +8,12 @@ configuration has the table or the key, and then the plugin of its distribution 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import Field, TypeAdapter, ValidationError, create_model
+from pydantic import Field, TypeAdapter, ValidationError, WrapValidator, create_model
 
 from doorward.config.settings import Config, ServerSettings
-from doorward.model.errors import ConfigError
+from doorward.model.errors import ConfigError, DoorwardError
 
 if TYPE_CHECKING:
     from doorward.packages.index import Entry, Index
@@ -32,31 +32,55 @@ def server_model_for(keys: Iterable[str], index: Index) -> type[ServerSettings]:
 
 
 def _with(base: type[M], kind: str, names: Iterable[str], index: Index) -> type[M]:
-    found = {name: type_of(entry, index) for name in names if (entry := owner(kind, name, index)) is not None}
-    fields: Any = {name: (each, Field(default_factory=dict)) for name, each in found.items()}
+    fields: Any = {}
+    for name in names:
+        if (entry := owner(kind, name, index)) is not None:
+            about: Any = Field(default_factory=dict, description=f"Of {entry.distribution}")
+            fields[name] = type_of(entry, index), about
     return create_model(base.__name__, __base__=base, __doc__=base.__doc__, **fields) if fields else base
 
 
 def owner(kind: str, name: str, index: Index) -> Entry | None:
-    """The entry point that gives a table or a key of servers; `None` if nobody does, or if it is core's. Raises:
-    ConfigError."""
+    """The entry point that gives a table or a key of servers; `None` if nobody does, or if it is core's.
+
+    Raises: ConfigError if several do, or one that is not allowed here.
+    """
     if name in (Config if kind == "table" else ServerSettings).model_fields:
         return None
     found = index.named(kind, name)
     if len(found) > 1:
         both = " and by ".join(entry.given_by for entry in found)
         raise ConfigError(f"{name!r} is given by {both}", hint="Uninstall one of them.")
-    return found[0] if found else None
+    if found:
+        return found[0]
+    for entry in index.refused:
+        if (entry.kind, entry.name) == (kind, name):
+            raise ConfigError(f"{name!r} of {entry.given_by} is not allowed by {index.why(entry)}")
+    return None
 
 
 def type_of(entry: Entry, index: Index) -> Any:
-    """The type that an owner gives. Raises: ConfigError."""
+    """The type that an owner gives; whatever checks a value of it is blamed on the owner. Raises: ConfigError."""
     index.check()
+
+    def blamed(value: Any, check: Any) -> Any:
+        try:
+            return check(value)
+        except (ValidationError, ValueError, AssertionError, DoorwardError):
+            raise
+        except Exception as error:  # it may fail in any way, and what it says may hold a value
+            raise ValueError(f"{entry.id} failed: {type(error).__name__}") from error
+
     try:
-        return entry.point.load()
-    except Exception as error:  # a plugin may fail in any way, and the message names it
-        why = f"{entry.id} does not import: {type(error).__name__}: {error}"
+        given: Any = entry.point.load()
+        found: Any = Annotated[given, WrapValidator(blamed)]
+        TypeAdapter(found)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a plugin may fail in any way, and the message names it
+        why = f"{entry.id} gives no type: {type(error).__name__}: {error}".splitlines()[0]
         raise ConfigError(why, hint=f"Reinstall or upgrade {entry.distribution}.") from error
+    return found
 
 
 def keys_of_server(table: Mapping[str, Any], index: Index, secrets: Any, place: str) -> dict[str, Any]:
@@ -81,12 +105,11 @@ def owners(names: Iterable[str], keys: Iterable[str], index: Index) -> list[Entr
     given = [owner("table", name, index) for name in names] + [owner("server_key", key, index) for key in keys]
     found = {}
     for entry in filter(None, given):
-        plugins = [each for each in index.of("plugin") if each.distribution == entry.distribution]
-        named = [each for each in plugins if each.name == entry.name] or plugins
-        if len(named) != 1:
+        plugins = index.of_owner(entry)
+        if len(plugins) != 1:
             raise ConfigError(
-                f"{entry.id} belongs to {len(named)} plugins of {entry.given_by}",
+                f"{entry.id} belongs to {len(plugins)} plugins of {entry.given_by}",
                 hint="Tell its author: it is for one.",
             )
-        found[named[0].name] = named[0]
+        found[plugins[0].name] = plugins[0]
     return [found[name] for name in sorted(found)]

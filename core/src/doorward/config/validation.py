@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from doorward.data.near_names import in_place_of
 from doorward.model.errors import ConfigError, MissingSecret
-from doorward.packages.install_hints import brought
+from doorward.packages.install_hints import owner_brought
 
 if TYPE_CHECKING:
     from doorward.model.references import Resolver
@@ -63,12 +63,23 @@ def explain(model: type[BaseModel], error: Mapping[str, Any], also: Iterable[str
         why = str(error["msg"]).removeprefix("Value error, ")
         if error["type"] == "dict_type":
             why = 'Input should be a table, for example { name = "value" }'
-        return f"{key}: {why}" if key else why
+        return f"{key}: {why}{_of_owner(model, path)}" if key else why
     if path[-1] in Config.model_fields and not (issubclass(model, Config) and len(path) == 1):
         return f"unknown key {key!r}: {path[-1]} is a key of the top, and stands above the first [table] of the file"
     known = sorted({*known_keys(model, path[:-1]), *(also if len(path) == 1 else ())})
-    owner = f": {brings}" if len(path) == 1 and issubclass(model, Config) and (brings := brought(str(path[-1]))) else ""
-    return f"unknown key {key!r}{owner or in_place_of(str(path[-1]), known)}"
+    kind = "" if len(path) > 1 else "table" if issubclass(model, Config) else "server_key" if also else ""
+    if kind and (brings := owner_brought(kind, str(path[-1]))):
+        return f"unknown key {key!r}: {brings}"
+    return f"unknown key {key!r}{in_place_of(str(path[-1]), known)}{_of_owner(model, path)}"
+
+
+def _of_owner(model: type[BaseModel], path: Sequence[Any]) -> str:
+    """Whose a table of the configuration is that belongs to a plugin, in brackets."""
+    from doorward.config.settings import Config
+
+    if not issubclass(model, Config) or path[0] not in model.model_fields.keys() - Config.model_fields.keys():
+        return ""
+    return f" ({model.model_fields[str(path[0])].description})"
 
 
 def known_keys(model: Any, path: Sequence[Any]) -> list[str]:

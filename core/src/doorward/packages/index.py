@@ -110,6 +110,12 @@ class Index:
     def named(self, kind: str, name: str) -> list[Entry]:
         return self._named.get((kind, name), [])
 
+    def of_owner(self, entry: Entry) -> list[Entry]:
+        """The hook plugins to which a table or a key of servers may belong: those of its distribution, or the one of
+        them that is called like it."""
+        plugins = [each for each in self.of("plugin") if each.distribution == entry.distribution]
+        return [each for each in plugins if each.name == entry.name] or plugins
+
 
 def canonical(name: str) -> str:
     """The name of a distribution as packaging tools compare it."""

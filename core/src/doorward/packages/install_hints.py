@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Sequence
 from importlib.metadata import requires
+from pathlib import Path
 
 _NAME_PREFIXES = {
     "executor": "sandbox",
@@ -32,6 +33,15 @@ def to_install(kind: str, name: str, installed: Sequence[str]) -> str:
     if near := difflib.get_close_matches(name, [*installed, *ours], n=1, cutoff=0.7):
         return f"Did you mean {near[0]!r}?" + ("" if near[0] in installed else f" {to_install(kind, near[0], ())}")
     return "Install the distribution that brings it; `pip install doorward[standard]` brings the usual ones."
+
+
+def owner_brought(kind: str, name: str) -> str:
+    """What brings the owner of a table, or of a key of servers; "" if that is not known."""
+    import json  # late, because `doorward --help` does not need it
+
+    known = json.loads(Path(__file__).with_name("owned.json").read_text(encoding="utf-8"))
+    package = known[kind].get(name)
+    return f"`pip install {package}` brings it." if package else ""
 
 
 def brought(name: str) -> str:

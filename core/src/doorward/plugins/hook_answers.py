@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, S
 from dataclasses import is_dataclass, replace
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from doorward.model.functions import Compiled
 from doorward.model.programs import Finding
@@ -127,11 +127,13 @@ def _fits(value: Any, declared: Any) -> bool:
     if origin in (Union, UnionType):
         return any(_fits(value, part) for part in parts)
     if origin is tuple and parts[1:] == (...,):  # as many as there are
-        return isinstance(value, (tuple, list)) and all(isinstance(each, parts[0]) for each in value)
+        return isinstance(value, (tuple, list)) and all(_fits(each, parts[0]) for each in value)
     if origin is tuple:
         return isinstance(value, tuple) and len(value) == len(parts) and all(map(_fits, value, parts))
     if origin is Sequence:
         return isinstance(value, (list, tuple)) and all(_fits(each, parts[0]) for each in value)
+    if is_typeddict(declared):
+        return isinstance(value, dict)
     if origin is Mapping:
         return isinstance(value, Mapping) and all(_fits(part, parts[1]) for part in value.values())
     if origin is Callable:

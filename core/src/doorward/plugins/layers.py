@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
@@ -27,12 +27,19 @@ Answer = TypeVar("Answer", Reply, Outcome)
 class RunView:
     """A run as layers get it: what `Run` says, and nothing else of it."""
 
-    __slots__ = ("_run", "program", "state")
+    __slots__ = ("_program", "_run")
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self.program: Program = sealed(run.program)
-        self.state: RunState = run.state
+        self._program: Program = sealed(run.program)
+
+    @property
+    def program(self) -> Program:
+        return self._program
+
+    @property
+    def state(self) -> RunState:
+        return self._run.state
 
     @property
     def goes_on(self) -> bool:
@@ -53,7 +60,7 @@ class Layers(Generic[L]):
 
     def __init__(self, plugins: Plugins, hook: str) -> None:
         self._failures = plugins.failures
-        found: dict[str, tuple[PluginId, L]] = {}
+        found: dict[str, tuple[PluginId, L]] = {}  # as their plugins are loaded
         for answer in getattr(plugins.hook, hook)():
             for layer in answer:
                 if not layer.name:
@@ -64,8 +71,7 @@ class Layers(Generic[L]):
                         hint="Use one of the two plugins.",
                     )
                 found[layer.name] = answer.plugin, layer
-        order = _in_order([layer for _, layer in found.values()])
-        self.all: Sequence[tuple[PluginId, L]] = [found[name] for name in order]
+        self.all: Sequence[tuple[PluginId, L]] = [found[name] for name in _in_order(found)]
 
     async def _through(
         self,
@@ -166,29 +172,27 @@ class RunLayers(Layers[RunLayer]):
         return await self._through(self.all, lambda layer, proceed: layer.around(run, proceed), inside, checked)
 
 
-def _in_order(layers: Sequence[L]) -> list[str]:
-    """The names of layers, from the outermost to the innermost; where nothing is said, as their plugins are loaded.
+def _in_order(layers: Mapping[str, tuple[PluginId, L]]) -> list[str]:
+    """The names of layers, from the outermost to the innermost; where nothing is said, as they stand.
 
     Raises: PluginError.
     """
-    names = {layer.name: number for number, layer in enumerate(layers)}
-    graph: dict[str, set[str]] = {name: set() for name in names}
-    for layer in layers:
-        graph[layer.name].update(name for name in layer.after if name in names)
-        for name in layer.before:
-            if name in names:
-                graph[name].add(layer.name)
+    graph: dict[str, set[str]] = {name: set() for name in layers}
+    for name, (_, layer) in layers.items():
+        graph[name].update(outer for outer in layer.after if outer in graph)
+        for inner in layer.before:
+            if inner in graph:
+                graph[inner].add(name)
     sorter = TopologicalSorter(graph)
     try:
         sorter.prepare()
     except CycleError as error:
-        raise PluginError(
-            f"layers that stand around each other: {' around '.join(error.args[1])}",
-            hint="Leave one of their plugins out.",
-        ) from None
-    found: list[str] = []
+        circle = [f"{name!r} of {layers[name][0].given_by}" for name in error.args[1]]
+        why = f"layers that stand around each other: {' around '.join(circle)}"
+        raise PluginError(why, hint="Leave one of their plugins out.") from None
+    found, places = list[str](), [*layers]
     while sorter.is_active():
-        ready = sorted(sorter.get_ready(), key=names.__getitem__)
+        ready = sorted(sorter.get_ready(), key=places.index)
         found += ready
         sorter.done(*ready)
     return found

@@ -24,6 +24,7 @@ class Reconfiguration:
         self._loaded, self._servers = loaded, servers
         self._users = principals, skills
         self._stamp = loaded.stamp
+        self._in_use = {*loaded.config.plugins, *(entry.name for entry in loaded.owners)}
 
     async def look(self) -> list[str]:
         """Serve what is in the file now, if it has changed. A file that cannot be used as a whole changes nothing, and
@@ -45,6 +46,9 @@ class Reconfiguration:
         before, now = self._loaded.rest, loaded.rest
         if keys := sorted(key for key in {*before, *now} if before.get(key) != now.get(key)):
             self._refuse(f"{', '.join(keys)}: read at the start only", "Restart to use what has changed.")
+            return []
+        if new := [entry for entry in loaded.owners if entry.name not in self._in_use]:
+            self._refuse(f"{new[0].id} is loaded at the start only", "Restart to use the keys of servers that it owns.")
             return []
         if broken := next((name for name in loaded.broken if name in self._servers.configured), None):
             self._refuse(f"server {broken}: {loaded.broken[broken]}", loaded.broken[broken].hint)

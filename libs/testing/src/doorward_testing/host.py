@@ -17,7 +17,7 @@ class _Given(EntryPoint):
 
     def load(self) -> Any:
         thing = _THINGS[self.value]
-        if isinstance(thing, Exception):
+        if isinstance(thing, BaseException):
             raise thing
         return thing
 

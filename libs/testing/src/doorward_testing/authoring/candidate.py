@@ -15,6 +15,8 @@ from packaging.utils import InvalidName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 KIND_OF = {group: kind for kind, group in GROUPS.items()}
+OWNED = ("table", "server_key")
+"""The kinds of what a hook plugin owns in the configuration."""
 
 
 @dataclass(frozen=True, slots=True)

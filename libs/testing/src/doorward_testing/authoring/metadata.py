@@ -12,7 +12,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
-from doorward_testing.authoring.candidate import KIND_OF, Candidate
+from doorward_testing.authoring.candidate import KIND_OF, OWNED, Candidate
 from doorward_testing.authoring.findings import Found
 from doorward_testing.authoring.kinds import kinds
 
@@ -83,6 +83,7 @@ def entry_points(candidate: Candidate) -> Iterator[Found]:
             )
         else:
             yield from _twice(candidate, check, KIND_OF[point.group], point.name)
+            yield from _owner(candidate, check, KIND_OF[point.group], point.name)
 
 
 def _meant(group: str) -> str:
@@ -90,6 +91,14 @@ def _meant(group: str) -> str:
     words = {kind.name: kind.group for kind in kinds().values()} | {name.split(".")[1]: name for name in KIND_OF}
     near = get_close_matches(re.split(r"[^a-z]", group.lower())[-1], words, n=1)
     return f"Did you mean {words[near[0]]}?" if near else f"There are {', '.join(sorted(KIND_OF))}."
+
+
+def _owner(candidate: Candidate, check: str, kind: str, name: str) -> Iterator[Found]:
+    """Whether a table, or a key of servers, belongs to one hook plugin."""
+    plugins = [point.name for point in candidate.points if KIND_OF.get(point.group) == "plugin"]
+    if kind in OWNED and name not in plugins and len(plugins) != 1:
+        do = "Whoever has it in the configuration uses the plugin that is called so, or the only one."
+        yield Found("wrong", check, f"belongs to one of {len(plugins)} hook plugins", do)
 
 
 def _twice(candidate: Candidate, check: str, kind: str, name: str) -> Iterator[Found]:

@@ -21,6 +21,7 @@ from typing import Any
 import anyio
 from doorward import ConfigError, Entry, Gateway, HasSettings, Index, PluginError, Plugins, Settings, installed
 
+from doorward_testing.authoring.candidate import OWNED
 from doorward_testing.authoring.findings import Found, one_line
 from doorward_testing.checks import HEAVY_MODULES
 
@@ -76,7 +77,9 @@ def _imported(check: str, entry: Entry, core_ms: float) -> Found:
 
 def _api(check: str, entry: Entry, thing: Any) -> Iterator[Found]:
     modules = [sys.modules[entry.point.module], sys.modules.get(getattr(thing, "__module__", ""))]
-    if entry.kind != "distribution" and not any(hasattr(where, "PLUGIN_API") for where in (thing, *modules)):
+    if entry.kind not in ("distribution", *OWNED) and not any(
+        hasattr(where, "PLUGIN_API") for where in (thing, *modules)
+    ):
         do = "Write PLUGIN_API = 1 in its module: where the interface is another one, it is refused and says so."
         yield Found("to do", check, "does not say for which plugin API it was made", do)
 
@@ -93,8 +96,22 @@ def _loaded(check: str, entry: Entry, thing: Any) -> Iterator[Found]:
         yield from _hooks(check, entry, thing, plugins)
     elif entry.kind == "command":
         yield from _command(check, plugins.driver("command", entry.name))
+    elif entry.kind in OWNED:
+        yield _owned(check, thing)
     elif entry.kind == "distribution":
         yield from _distribution(check, entry)
+
+
+def _owned(check: str, thing: Any) -> Found:
+    """Whether a table, or a key of servers, has a type that a configuration can be held against."""
+    from pydantic import TypeAdapter
+
+    try:
+        TypeAdapter(thing)
+    except Exception as error:
+        do = "Name a Settings class, a list of such, or another type that pydantic knows."
+        return Found("wrong", check, f"is no type for pydantic: {one_line(error)}", do)
+    return Found("ok", check, "has a type")
 
 
 def _settings(check: str, model: type[Settings]) -> Iterator[Found]:
