@@ -159,7 +159,6 @@ def test_two_of_one_name_stop_the_start() -> None:
         RunLayer("a", passing),
         "a",
     ],
-    ids=repr,
 )
 async def test_what_is_no_layer_stops_the_start(doorward_host: Host, odd: Any) -> None:
     """A layer is there for a reason: without it, nothing is served."""
@@ -193,7 +192,7 @@ async def test_it_is_asked_once_for_each_function(doorward_host: Host) -> None:
     assert around == [READ] * 3
 
 
-@pytest.mark.parametrize("answer", [1, None, "no", RuntimeError("s3cret"), SystemExit(3)], ids=repr)
+@pytest.mark.parametrize("answer", [1, None, "no", RuntimeError("s3cret"), SystemExit(3)])
 async def test_one_that_cannot_say_whether_it_applies_refuses(doorward_host: Host, answer: Any) -> None:
     """Nothing goes around a layer because it fails."""
 
@@ -243,7 +242,7 @@ ODD = [RuntimeError("s3cret"), Unspeakable(), Odd("s3cret"), SystemExit(3), Gene
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("odd", ODD, ids=repr)
+@pytest.mark.parametrize("odd", ODD)
 async def test_whatever_it_raises_refuses_the_call(doorward_host: Host, odd: BaseException, after: bool) -> None:
     """With the name of its plugin, and without what it says; the gateway goes on."""
 
@@ -277,7 +276,7 @@ async def test_an_error_of_doorward_is_what_the_program_gets(doorward_host: Host
     assert seen.calls == [(READ, False, "Refused")]
 
 
-@pytest.mark.parametrize("odd", [None, {"high": 1}, Outcome(True), Reply, asyncio.sleep, Reply(1, type=2)], ids=repr)  # type: ignore[arg-type]
+@pytest.mark.parametrize("odd", [None, {"high": 1}, Outcome(True), Reply, asyncio.sleep, Reply(1, type=2)])  # type: ignore[arg-type]
 async def test_what_is_no_reply_refuses(doorward_host: Host, odd: Any) -> None:
     """A layer that forgets to return what came is one of them."""
 
