@@ -22,6 +22,7 @@ from doorward.access.usage_file import UsageFile
 from doorward.approvals.approvals import Approvals
 from doorward.calls.artefacts import Artefacts, Page
 from doorward.calls.broker import Broker
+from doorward.calls.inverses import Inverses
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.function_codec import Report
 from doorward.catalog.observed_graph import renew_graphs
@@ -100,8 +101,12 @@ class Gateway:
         self.learning = Learning(self.config.search, stores.lessons, self.catalog)
         self.counters = UsageFile(self.state / "usage.db")
         asked = Approvals(self.config.approvals, stores.approvals, plugins, self.servers, self.catalog)
-        self.broker = Broker(
-            self.catalog, self.servers, policy, plugins, self.secrets, self.learning, asked, self.counters
+        inverses = Inverses(lambda: self.servers.inverses)
+        plugins.manager.register(inverses, "doorward.undo")
+        if policy.decides:
+            plugins.manager.register(asked, "doorward.approvals")
+        inverses.calls = self.broker = Broker(
+            self.catalog, self.servers, policy, plugins, self.secrets, self.learning, asked.logins, self.counters
         )
         self.views = SearchViews(loaded, plugins, self.catalog, self.state)
         self.discovery = Discovery(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from doorward.access.policy import Policy
 from doorward.calls.broker import Broker
 from doorward.model.decisions import Decision
 
@@ -23,6 +24,7 @@ def confirming(monkeypatch: pytest.MonkeyPatch) -> None:
         return decision
 
     monkeypatch.setattr(Broker, "_allow", decided)
+    monkeypatch.setattr(Policy, "decides", True)
 
 
 class Person:

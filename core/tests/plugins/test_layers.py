@@ -18,6 +18,7 @@ from doorward import (
     Call,
     CallLayer,
     Capabilities,
+    Decision,
     DoorwardError,
     Index,
     Outcome,
@@ -710,4 +711,43 @@ async def test_a_plugin_without_layers_attaches_nothing(doorward_host: Host) -> 
     """An empty list and None are none."""
     gateway, _ = opened(doorward_host, calls=None, runs=[])
     async with gateway as gate:
-        assert gate.broker._layers.all == gate._execution._runs._layers.all == []
+        assert not gate.broker._layers.of_others
+        assert gate._execution._runs._layers.all == []
+
+
+async def test_a_call_that_needs_a_yes_is_refused_where_nobody_asks(doorward_host: Host) -> None:
+    """A rule that says `confirm` never lets a call through because what asks people is not there."""
+    rule = '[[policy.rules]]\nmatch = "weather.add_station"\nthen = "confirm"\n'
+    async with doorward_host.gateway(f"{CONFIG}\n{rule}") as gate:
+        gate.broker._layers.all = []
+        with pytest.raises(Refused, match="needs a person's approval, and nothing here asks for one"):
+            await gate.call("weather.add_station", {"city": "Oslo"})
+        assert await gate.call(READ, {"city": "Oslo"})
+
+
+async def test_a_layer_may_ask_somebody(doorward_host: Host) -> None:
+    """It says that a person has approved; the call is decided once more then, and refused if it is not allowed now."""
+    decided: list[str] = []
+
+    async def asks(run: Any, call: Call, proceed: Any) -> Reply:
+        decided.append(call.decision.then)
+        return await proceed(confirmed=True)
+
+    class Asking:
+        @hookimpl
+        def decide(self, call: Call) -> Decision | None:
+            if call.function.read_only:
+                return None
+            return Decision("deny", "late") if decided[1:] else Decision("confirm", "first")
+
+        @hookimpl
+        def call_layers(self) -> list[CallLayer]:
+            return [CallLayer("asks", asks)]
+
+    doorward_host.install("plugin", "asking", Asking())
+    async with doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = ["asking"]')) as gate:
+        gate.broker._layers.all = [each for each in gate.broker._layers.all if each[1].name == "asks"]
+        assert await gate.call("weather.add_station", {"city": "Oslo"}) == {"city": "Oslo"}
+        with pytest.raises(Refused, match="late"):
+            await gate.call("weather.add_station", {"city": "Rome"})
+    assert decided == ["confirm", "confirm"]

@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Callable
 from functools import cache, partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from doorward.approvals.binding import Binding, bound
@@ -16,6 +16,8 @@ from doorward.host.logs import log
 from doorward.model.approvals import APPROVAL_SCOPES, ApprovalKind, ApprovalRequest, ApprovalScope
 from doorward.model.decisions import effect
 from doorward.model.errors import DoorwardError, LimitExceeded, Refused
+from doorward.model.layers import CallLayer
+from doorward.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     import anyio
@@ -25,9 +27,10 @@ if TYPE_CHECKING:
     from doorward.arguments.documented_secrets import DocumentedSecrets
     from doorward.catalog.catalog import Catalog
     from doorward.config.approval_settings import ApprovalSettings
-    from doorward.model.calls import Call
+    from doorward.model.calls import Call, Reply
     from doorward.model.clock import Clock
     from doorward.model.decisions import Decision
+    from doorward.model.layers import Proceed
     from doorward.plugins.manager import Plugins
     from doorward.servers.registry import Servers
 
@@ -61,6 +64,18 @@ class Approvals:
         self._now = now
         self._waited: set[str] = set()
         self._turns: WeakKeyDictionary[Clock, Turns] = WeakKeyDictionary()
+
+    @hookimpl
+    def call_layers(self) -> list[CallLayer]:
+        return [CallLayer("approvals", self._around, before=("budgets", "undo"))]
+
+    async def _around(self, run: Any, call: Call, proceed: Proceed) -> Reply:
+        """Have a person approve of a call, if it wants that."""
+        if call.decision.then != "confirm":
+            return await proceed()
+        schema_hash = self._catalog.schema_hash(call.function.server, call.function.name)
+        await self.confirm(run, call, call.decision, schema_hash)
+        return await proceed(confirmed=True)
 
     async def confirm(
         self, run: AskingRun, call: Call, decision: Decision, schema_hash: str, *, kind: ApprovalKind = "call"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -34,9 +35,8 @@ from doorward.secrets.scrubber import answers_of, redact_error
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
     from doorward.access.usage_file import UsageFile
-    from doorward.approvals.approvals import Approvals
+    from doorward.approvals.logins import Logins
     from doorward.calls.call_context import CallContext
-    from doorward.calls.inverses import Undoable
     from doorward.catalog.catalog import Catalog
     from doorward.data.planned import Planned
     from doorward.learning.learning import Learning
@@ -54,13 +54,15 @@ class _Way:
     its run it is."""
 
     __slots__ = (
-        "call", "count", "decision", "error", "function", "link", "made", "out", "place", "planned", "received",
+        "call", "count", "decision", "error", "function", "link", "made", "out", "place", "planned", "program",
+        "received",
         "repeated", "repeats", "run", "said", "started", "written",
     )  # fmt: skip
 
     def __init__(self, run: CallContext, function: Function, link: str, place: int) -> None:
         self.started = time.perf_counter()
         self.run, self.function, self.link, self.place = run, function, link, place
+        self.program = run.program
         self.repeated = run.repeated
         self.call: Any = None
         self.made: Call | None = None
@@ -84,21 +86,20 @@ class Broker:
         plugins: Plugins,
         secrets: Secrets,
         learning: Learning,
-        approvals: Approvals,
+        logins: Logins,
         counters: UsageFile,
     ) -> None:
         self._catalog, self._servers = catalog, servers
         self.permissions = Permissions(catalog, servers, policy)
         self._plugins, self._secrets = plugins, secrets
         self.learning = learning
-        self._approvals = approvals
         self._reached: dict[str, set[str]] = {}
         self.functions = FunctionLookup(catalog, servers, policy)
         self.withholding = Withholding(counters)
         self._checks = AnswerChecks(catalog, servers, plugins, secrets, self.withholding)
-        self._performing = Performing(servers, plugins, self._checks, approvals.logins)
+        self._performing = Performing(servers, plugins, self._checks, logins)
         self._layers = CallLayers(plugins)
-        self._watched = plugins.manager.looks_at_calls() or bool(self._layers.all)
+        self._watched = plugins.manager.looks_at_calls() or self._layers.of_others
         self.observed = SchemaInference(catalog)
         self.lacks = Answers(catalog, self.observed).lacks
 
@@ -140,9 +141,9 @@ class Broker:
             await self._decide(way, args, kwargs, large)
             if way.planned is not None:
                 return Reply(way.planned)
-            if self._layers.all:
+            if layers := self._layers.of(function):
                 inside, own = partial(self._send, way, headers), partial(self._of_layer, way, headers)
-                reply = await self._layers.around(run.view, way.call, inside, own)
+                reply = await self._layers.around(layers, run, way.call, inside, own)
             else:
                 reply = await self._send(way, headers)
             way.repeated.succeeded(way.made or way.call)
@@ -157,7 +158,7 @@ class Broker:
 
         Raises: InvalidArguments, Refused, GuardRefused, LimitExceeded, ServerError.
         """
-        run, function, program = way.run, way.function, way.run.program
+        run, function, program = way.run, way.function, way.program
         if run.withheld:
             raise run.withheld
         self.withholding.admit(program.principal)
@@ -183,30 +184,29 @@ class Broker:
         if not way.repeats or run.resumed:  # when it went out, it may have been another function
             await run.settle(sends, partial(self._servers.repeats_by, function.server, call.principal))
         if decision.then == "confirm" and not (plan and plan.covers(made, decision)):
-            await self._confirm(run, sends, made, decision)
-            self._allow_again(way)
+            way.call = replace(sends, decision=decision)
         if self._watched:
             check_decided(made, await done(dump, made.arguments, large=large), written)
-            sealed(sends)
+            sealed(way.call)
 
-    async def _send(self, way: _Way, headers: bool) -> Reply:
-        """Have the source make a call that was decided. Returns: what it answered, as a program may see it.
+    async def _send(self, way: _Way, headers: bool, *, confirmed: bool = False) -> Reply:
+        """Have the source make a call that was decided; if a person has to approve of it, only once one has
+        (`confirmed`). Returns: what it answered, as a program may see it.
 
         Raises: DoorwardError.
         """
         run, function, call, made = way.run, way.function, way.call, way.made
         assert made is not None
+        if call.decision.then == "confirm":
+            self._require_yes(way, confirmed)
         self.reaches(call.principal, function.server)
-        undo = await self._undoable(run, made) if self._servers.inverses else None
         if not function.read_only:
             run.sending(call, repeats=way.repeats)
         way.out = True
         reply, size = await self._checked(
             way, self._performing.perform(run, call, lambda: self._allow_again(way)), headers
         )
-        if undo:
-            undo.answered(reply.value)
-        self._learn(run, function, made.arguments, reply.value, size)
+        self._learn(way, made.arguments, reply.value, size)
         return reply
 
     async def _of_layer(self, way: _Way, headers: bool, reply: Reply) -> Reply:
@@ -263,25 +263,27 @@ class Broker:
         self._plugins.hook.call_finished(call=call, record=record)
 
     def _made(self, way: _Way, arguments: Mapping[str, Any], size: int = 0) -> Call:
-        run, function = way.run, way.function
-        program, server = run.program, function.server
+        run, function, program, server = way.run, way.function, way.program, way.function.server
         client = None
         if run.client:
             client = run.client.of_call(server, partial(self.scrubbed, server, program.principal))
-        allows = partial(self.permissions.lets, program, server)
-        forbids = partial(self.permissions.policy.refusal_of_route, program, function)
-        refuses_further = partial(self.permissions.refusal_of_further, program, function)
+        permissions = self.permissions
         return Call(
             *(function, arguments, program.run, program.principal, program.deadline, client, run.clock),
-            *(allows, way.link, forbids, refuses_further, run.usage_of(server)),
+            lambda id, route: permissions.lets(program, server, id, route),
+            way.link,
+            lambda route: permissions.policy.refusal_of_route(program, function, route),
+            lambda request, functions: permissions.refusal_of_further(program, function, request, functions),
+            run.usage_of(server),
             place=way.place,
             size=size,
             wants_text=run.wants_text,
         )
 
-    def _learn(self, run: CallContext, function: Function, bound: Mapping[str, Any], value: Any, size: int) -> None:
+    def _learn(self, way: _Way, bound: Mapping[str, Any], value: Any, size: int) -> None:
         """Remember what a call answered, for hints, notes and schemas."""
-        if run.wants_text is if_repeated:  # else it may not be what our own style gives
+        run, function = way.run, way.function
+        if way.call.wants_text is if_repeated:  # else it may not be what our own style gives
             if is_open(function) and not self._servers.per_principal(function.server):  # others must not learn it
                 self.observed.learn(function, value)
             self._note_unlike(run, function, value)
@@ -309,7 +311,7 @@ class Broker:
 
         Raises: Refused, GuardRefused, LimitExceeded.
         """
-        call, program = way.made or way.call, way.run.program
+        call, program = way.made or way.call, way.program
         try:
             way.decision = self.permissions.decide(program, call, way.count - 1, call.size)
             if (refusal := self._plugins.hook.guard_call(call=call)) is not None:
@@ -333,18 +335,18 @@ class Broker:
         check_decided(way.made, dump(way.made.arguments), way.written)
         self._allow(way)
 
-    async def _confirm(self, run: CallContext, call: Call, made: Call, decision: Decision) -> None:
-        """Have a person approve of a call. `made` is the call with handles in the place of its files, as rules know
-        it."""
-        schema_hash = self._catalog.schema_hash(call.function.server, call.function.name)
-        await self._approvals.confirm(run, call, decision, schema_hash)
-        if run.changes is not None:
-            run.changes.approved(made, decision)
-
-    async def _undoable(self, run: CallContext, call: Call) -> Undoable | None:
-        from doorward.calls.inverses import undoable  # for those who declare inverses
-
-        return await undoable(self, self._servers.inverses, run, call)
+    def _require_yes(self, way: _Way, confirmed: bool) -> None:
+        """Let a call go out that a person has approved of: all may have changed meanwhile. Raises: Refused if nobody
+        has; what `_allow_again` raises."""
+        made = way.made
+        if not confirmed or made is None:
+            raise Refused(
+                f"{way.function.qualified} needs a person's approval, and nothing here asks for one",
+                hint="Tell the operator: no plugin in use asks people.",
+            )
+        if way.run.changes is not None:
+            way.run.changes.approved(made, way.call.decision)
+        self._allow_again(way)
 
     def _note_unlike(self, run: CallContext, function: Function, value: Any) -> None:
         """Note that a function answers another type than it declares, once: in a loop, each answer would give a

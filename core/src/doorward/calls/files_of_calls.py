@@ -29,4 +29,4 @@ def with_files(call: Call, run: CallContext) -> Call:
         return file
 
     opened = files.opened(call.function, call.arguments, open, run.is_foreign)
-    return call if opened is call.arguments else replace(call, arguments=opened)
+    return call if opened is call.arguments else replace(call, arguments=opened, given=call.arguments)

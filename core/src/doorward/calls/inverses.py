@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from doorward.model.errors import DoorwardError, Refused
+from doorward.model.layers import CallLayer
+from doorward.plugins.hookspecs import hookimpl
 from doorward.undo.inverse import inverse_of
 
 if TYPE_CHECKING:
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     from doorward.calls.function_lookup import FunctionLookup
     from doorward.config.undo_settings import InverseSettings
     from doorward.model.calls import Call, Reply
+    from doorward.model.functions import Function
+    from doorward.model.layers import Proceed
     from doorward.undo.inverse import KeepsInverses
 
 
@@ -52,7 +56,7 @@ class Undoable:
 
     def __init__(self, call: Call, inverse: InverseSettings, keeps: KeepsInverses) -> None:
         self._call, self._inverse, self._keeps = call, inverse, keeps
-        self._known: dict[str, Any] = {"args": call.arguments}
+        self._known: dict[str, Any] = {"args": call.as_given}
         self._why_not = ""
 
     async def read_before(self, calls: Calls, run: CallContext) -> None:
@@ -73,7 +77,7 @@ class Undoable:
         if not function.read_only:
             raise Refused(f"{name} does not only read")
         taken = function.parameters.get("properties", {})
-        arguments = {key: value for key, value in call.arguments.items() if key in taken}
+        arguments = {key: value for key, value in call.as_given.items() if key in taken}
         return (await calls.call(run, name, (), arguments, call.place, large=False)).value
 
     def answered(self, value: Any) -> None:
@@ -84,14 +88,29 @@ class Undoable:
         self._keeps.undone_by(self._call.place, said or inverse_of(self._inverse, server, self._known))
 
 
-async def undoable(
-    calls: Calls, inverses: Mapping[str, InverseSettings], run: CallContext, call: Call
-) -> Undoable | None:
-    """A call that goes out now, if it writes, its function has an inverse, and its run is recorded."""
-    inverse, keeps = inverses.get(call.function.qualified), run.keeps_inverses
-    if inverse is None or keeps is None or call.function.read_only:
-        return None
-    found = Undoable(call, inverse, keeps)
-    if inverse.before:
-        await found.read_before(calls, run)
-    return found
+class Inverses:
+    """Finds them for the calls of one gateway. `calls` makes calls; `declared` has the inverses that there are now."""
+
+    calls: Calls
+
+    def __init__(self, declared: Callable[[], Mapping[str, InverseSettings]]) -> None:
+        self._declared = declared
+
+    @hookimpl
+    def call_layers(self) -> list[CallLayer]:
+        return [CallLayer("undo", self._around, self._applies, after=("approvals", "budgets"))]
+
+    def _applies(self, function: Function) -> bool:
+        return not function.read_only and function.qualified in self._declared()
+
+    async def _around(self, run: Any, call: Call, proceed: Proceed) -> Reply:
+        """Find out what undoes a call, if its run is recorded."""
+        inverse, keeps = self._declared().get(call.function.qualified), run.keeps_inverses
+        if inverse is None or keeps is None:
+            return await proceed()
+        found = Undoable(call, inverse, keeps)
+        if inverse.before:
+            await found.read_before(self.calls, run)
+        reply = await proceed()
+        found.answered(reply.value)
+        return reply

@@ -39,6 +39,7 @@ class Call:
     counts, never contents. A source adds to both. `trace` is the W3C context of a call that is followed (`traceparent`,
     `tracestate`): HTTP requests get their own, a source of another kind hands this one on. `place` is which call of the
     run it is; a run that is resumed makes it at the same place. `size` is that of its arguments as JSON, in bytes.
+    `decision` is what is left to be done of what was decided: a person may have to be asked. `given`: see `as_given`.
     `wants_text`: a program that was written for another system may want the texts of answers."""
 
     function: Function
@@ -59,8 +60,15 @@ class Call:
     trace: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
     place: int = field(default=0, repr=False, compare=False)
     size: int = field(default=0, repr=False, compare=False)
+    decision: Decision = field(default=ALLOWED, repr=False, compare=False)
+    given: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
     wants_text: TextRule = field(default=if_repeated, repr=False, compare=False)
     _sealed: Call | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def as_given(self) -> Mapping[str, Any]:
+        """Its arguments with handles in the place of files, as the program gave them."""
+        return self.arguments if self.given is None else self.given
 
     @property
     def key(self) -> str:

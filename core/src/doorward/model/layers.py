@@ -74,6 +74,15 @@ class Run(Protocol):
         ...
 
 
+class Proceed(Protocol):
+    """Makes a call, or lets the next layer stand around it."""
+
+    async def __call__(self, *, confirmed: bool = False) -> Reply:
+        """The reply. `confirmed`: a person has approved of the call, whose `decision` wants that; it is decided once
+        more. Without anybody who says so, such a call is refused."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class CallLayer:
     """What stands around calls that are bound, permitted and about to be made.
@@ -86,7 +95,7 @@ class CallLayer:
     """
 
     name: str
-    around: Callable[[Run, Call, Callable[[], Awaitable[Reply]]], Awaitable[Reply]]
+    around: Callable[[Run, Call, Proceed], Awaitable[Reply]]
     applies: Callable[[Function], bool] = lambda function: True
     after: Sequence[str] = ()
     before: Sequence[str] = ()

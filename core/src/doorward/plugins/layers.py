@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from doorward.model.calls import Call, Reply
 from doorward.model.errors import DoorwardError, PluginError
@@ -52,6 +53,16 @@ class RunView:
         self._run.note(text, about=about)
 
 
+class ViewedRun(Run, Protocol):
+    """A run that layers of others get a view of."""
+
+    @property
+    def view(self) -> Run: ...
+
+
+Chosen = Sequence[tuple["PluginId", CallLayer]]
+
+
 class Layers(Generic[L]):
     """The layers of one gateway that a hook gives, from the outermost to the innermost.
 
@@ -76,8 +87,8 @@ class Layers(Generic[L]):
     async def _through(
         self,
         layers: Sequence[tuple[PluginId, L]],
-        around: Callable[[L, Callable[[], Awaitable[Answer]]], Awaitable[Answer]],
-        inside: Callable[[], Awaitable[Answer]],
+        around: Callable[[PluginId, L, Any], Awaitable[Answer]],
+        inside: Callable[..., Awaitable[Answer]],
         own: Callable[[Any, Any], Awaitable[Answer]],
     ) -> Answer:
         """The answer of the outermost of these layers, or of what is inside of all. `own` makes an answer of what a
@@ -88,13 +99,14 @@ class Layers(Generic[L]):
         got: Any = None
         state = "new"
 
-        async def proceed() -> Answer:
+        async def proceed(*, confirmed: bool = False) -> Answer:
             nonlocal state, got
             if state != "new":
                 raise Unfit(f"it proceeded {'twice' if state != 'over' else 'after it had answered'}")
             state = "under way"
             try:
-                got = await self._through(further, around, inside, own)
+                within = partial(inside, confirmed=True) if confirmed else inside
+                got = await self._through(further, around, within, own)
             except BaseException as error:
                 got = error
                 raise
@@ -104,7 +116,7 @@ class Layers(Generic[L]):
 
         try:
             with contained(), passes_cancellation():
-                answer = await around(layer, proceed)
+                answer = await around(plugin, layer, proceed)
             if state == "under way":
                 raise Unfit("it answered while what it stands around was under way")
             state = "over"
@@ -120,26 +132,36 @@ class CallLayers(Layers[CallLayer]):
 
     def __init__(self, plugins: Plugins) -> None:
         super().__init__(plugins, "call_layers")
-        self._chosen: dict[str, tuple[Function, Sequence[tuple[PluginId, CallLayer]]]] = {}
+        self._chosen: dict[str, tuple[Function, Chosen]] = {}
+
+    @property
+    def of_others(self) -> bool:
+        """Whether any is of a plugin, and none of core's own."""
+        return any(plugin.given_by for plugin, _ in self.all)
 
     async def around(
         self,
-        run: Run,
+        layers: Chosen,
+        run: ViewedRun,
         call: Call,
-        inside: Callable[[], Awaitable[Reply]],
+        inside: Callable[..., Awaitable[Reply]],
         own: Callable[[Reply], Awaitable[Reply]],
     ) -> Reply:
-        """The reply to a call. `own` checks one that a layer gives in the place of it."""
-        shown = sealed(call)
+        """The reply to a call, with these layers around it. Core's own see the run and the call themselves. `own`
+        checks a reply that a layer gives in the place of it."""
+
+        def around(plugin: PluginId, layer: CallLayer, proceed: Any) -> Awaitable[Reply]:
+            if not plugin.given_by:
+                return layer.around(run, call, proceed)
+            return layer.around(run.view, sealed(call), proceed)
 
         async def checked(reply: Any, got: Any) -> Reply:
             return await own(expected(Reply, reply))
 
-        return await self._through(
-            self._of(call.function), lambda layer, proceed: layer.around(run, shown, proceed), inside, checked
-        )
+        return await self._through(layers, around, inside, checked)
 
-    def _of(self, function: Function) -> Sequence[tuple[PluginId, CallLayer]]:
+    def of(self, function: Function) -> Chosen:
+        """The layers around calls of a function."""
         known = self._chosen.get(function.qualified)
         if known is None or known[0] is not function:
             chosen = [each for each in self.all if self._applies(*each, function)]
@@ -169,7 +191,7 @@ class RunLayers(Layers[RunLayer]):
             same = isinstance(got, Outcome) and expected(Outcome, outcome).value is got.value
             return outcome if same else await own(expected(Outcome, outcome))
 
-        return await self._through(self.all, lambda layer, proceed: layer.around(run, proceed), inside, checked)
+        return await self._through(self.all, lambda _, layer, proceed: layer.around(run, proceed), inside, checked)
 
 
 def _in_order(layers: Mapping[str, tuple[PluginId, L]]) -> list[str]:
