@@ -747,7 +747,7 @@ async def test_a_layer_may_ask_somebody(doorward_host: Host) -> None:
     doorward_host.install("plugin", "asking", Asking())
     async with doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = ["asking"]')) as gate:
         gate.broker._layers.all = [each for each in gate.broker._layers.all if each[1].name == "asks"]
-        assert await gate.call("weather.add_station", {"city": "Oslo"}) == {"city": "Oslo"}
+        assert (await gate.call("weather.add_station", {"city": "Oslo"}))["city"] == "Oslo"
         with pytest.raises(Refused, match="late"):
             await gate.call("weather.add_station", {"city": "Rome"})
     assert decided == ["confirm", "confirm"]
