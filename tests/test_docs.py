@@ -198,6 +198,8 @@ def test_the_pages_are_there() -> None:
     """What a project is expected to say of itself is said. CONTRACT: TST-05, SEC-12."""
     for page in (
         "README.md",
+        "AGENTS.md",
+        "ARCHITECTURE.md",
         "CONTRIBUTING.md",
         "SECURITY.md",
         "CHANGELOG.md",
@@ -332,7 +334,14 @@ def test_the_tests_are_run_by_make_test() -> None:
     assert "$ make test" in text
     assert "`make test-all`" in text
     rules = dict(re.findall(r"^([a-z-]+): .*\n((?:\t.*\n)+)", text_of("Makefile"), re.MULTILINE))
-    assert all("pytest" in rules[target] for target in ("quick", "test"))
+    for target in ("quick", "test"):
+        assert rules[target].splitlines()[-1].startswith("\t$(BIN)/python -m pytest $(FIRST) "), target
+    everything = rules["test-all"].splitlines()
+    assert everything[0] == "\t$(BIN)/tox run -e together"
+    assert " -m pytest " in everything[1]
+    first = re.search(r'^FIRST := .* -m "(.*)"$', text_of("Makefile"), re.MULTILINE)
+    assert first is not None
+    assert first[1] == "not slow and not alone or essential", "what starts containers is slow"
 
 
 def test_tools_of_the_readme_are_those_served() -> None:

@@ -491,7 +491,8 @@ def test_the_examples_are_tested() -> None:
     """Each example file is named by a test of the examples. CONTRACT: TST-04."""
     tests = "".join(file.read_text(encoding="utf-8") for file in (DEMO / "tests").glob("test_*.py"))
     examples = [file for file in (ROOT / "examples").iterdir() if file.suffix in (".py", ".toml")]
-    assert examples
+    assert {"doorward.toml", "library_use.py", "plugin_in_20_lines.py"} <= {file.name for file in examples}
+    assert {file.name for file in (ROOT / "examples/skills").iterdir()} == {"multi-tool-pipeline", "simple-fetch"}
     assert [file.name for file in examples if file.name not in tests and file.stem not in tests] == []
 
 
@@ -566,8 +567,10 @@ def test_the_gate_is_part_of_what_is_run() -> None:
     sources = {folder / "src" for folder in DISTRIBUTIONS}
     assert sources <= {folder for pattern in gate["EVERYTHING"] for folder in ROOT.glob(pattern)}
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert "coverage run -m pytest" in makefile
-    assert ".ci/coverage_gate.py" in makefile.partition("\ncoverage:")[2].partition("\n\n")[0]
+    assert makefile.partition("\ncoverage: setup\n")[2].partition("\n\n")[0].splitlines()[-2:] == [
+        '\t$(BIN)/python -m coverage run -m pytest $(SIDE_BY_SIDE) -m "not alone" $(TESTS)',
+        "\t$(BIN)/python .ci/coverage_gate.py $(TESTS)",
+    ]
     assert "'coverage' || 'test'" in (ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8")
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["coverage"]
     assert settings["run"]["branch"]

@@ -41,6 +41,7 @@ for line in sys.stdin:
 """
 """A server that starts quickly: the SDK takes longer than all of these tests do."""
 TOKEN = "tok-of-a-greeter"
+URL = "https://x.test/mcp"
 
 
 @pytest.fixture
@@ -75,6 +76,42 @@ async def test_a_clients_server_is_moved_behind_doorward(project: Project) -> No
         assert not any(TOKEN in text for text in agent.received)
     listed = json.loads(project.run("connect", "--json").stdout)["clients"]
     assert [(each["client"], each["state"]) for each in listed] == [("cursor", "yes")]
+
+
+def test_what_clients_have_is_merged(project: Project) -> None:
+    """Servers of Claude Code, of a person and of the project, and of VS Code are found beside Cursor's; of two of one name
+    the project's is taken; one that two clients have is taken once, Doorward itself never. All of them, by whatever
+    transport, are tables of one file, and a second time nothing is new. CONTRACT: MCP-07, MCP-08, MCP-15, MCP-17."""
+
+    def entry(word: str) -> dict[str, object]:
+        return {"command": "true", "args": [word]}
+
+    twice = json.loads((project.folder / ".cursor/mcp.json").read_text())["mcpServers"]["Greeter 1"]
+    ours = {"command": "doorward", "args": ["serve"]}
+    for file, key, servers in (
+        (
+            ".claude.json",
+            "mcpServers",
+            {"mine": entry("mine"), "both": entry("a person's")},
+        ),
+        (".mcp.json", "mcpServers", {"both": entry("the project's")}),
+        (
+            ".vscode/mcp.json",
+            "servers",
+            {"old": {"type": "sse", "url": "https://x.test/sse"}, "new": {"url": URL}, "twice": twice, "dw": ours},
+        ),
+    ):
+        (project.folder / file).parent.mkdir(exist_ok=True)
+        (project.folder / file).write_text(json.dumps({key: servers}))
+    assert project.run("import", "--yes").returncode == 0
+    written = tomllib.loads(project.file.read_text())["servers"]
+    assert {*written} == {"Greeter-1", "mine", "both", "old", "new"}
+    assert written["both"]["command"] == ["true", "the project's"]
+    assert (written["old"]["url"], written["new"]["url"]) == ("https://x.test/sse", URL)
+    assert {each["source"] for each in written.values()} == {"mcp"}
+    (project.folder / ".cursor/mcp.json").write_text(json.dumps({"mcpServers": {"renamed": twice}}))
+    assert project.run("import", "--yes").returncode == 0
+    assert {*tomllib.loads(project.file.read_text())["servers"]} == {*written}
 
 
 def test_setup_is_one_command(project: Project) -> None:

@@ -96,6 +96,15 @@ async def test_variables_are_the_configuration(api: Api, tmp_path: Path) -> None
     assert not project.state.exists()
 
 
+def test_the_audit_log_is_on_by_default(project: Project) -> None:
+    """With no word of plugins in the configuration, each run and call has its line. CONTRACT: OBS-02."""
+    project.change('plugins = ["ast", "audit_jsonl"]\n')
+    assert project.run("call", "shelf.get_item", "id=1").returncode == 0
+    (call,) = [line for line in project.audit() if line["event"] == "call_finished"]
+    assert call["function"] == "shelf.get_item"
+    assert call["time"]
+
+
 async def test_what_is_broken_is_listed_and_the_rest_serves(api: Api, wrong: Project) -> None:
     """Each broken server is listed with one message that names the place; the good one works. CONTRACT: OBS-03, DIS-01,
     OUT-05."""

@@ -45,6 +45,12 @@ export const result = reached;
 """
 
 
+STATES = """
+const kinds = ["read", "write", "net", "env", "run", "ffi", "import"];
+export const result = Object.fromEntries(kinds.map((name) => [name, Deno.permissions.querySync({ name }).state]));
+"""
+
+
 @pytest.fixture(scope="module")
 async def agent(anyio_backend: str, api: Api, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Agent]:
     """A client of a gateway whose executor is deno."""
@@ -58,6 +64,8 @@ async def test_nothing_of_the_host(agent: Agent) -> None:
     """No file, variable, process, network or foreign code is there, and functions of the catalog are. CONTRACT: SBX-19."""
     answer = await agent.run(REACHING)
     assert (answer.get("value"), answer.get("executor")) == ([], "deno"), answer
+    states = await agent.value(STATES)
+    assert states == dict.fromkeys(states, "denied"), "not even for a part of it"
     answer = await agent.run('import { get_item } from "shelf";\n(await get_item({ id: 7 })).id')
     assert answer.get("value") == 7, answer
 

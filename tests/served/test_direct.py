@@ -144,7 +144,7 @@ async def test_without_guides_and_direct_tools_nothing_is_added(project: Project
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_compile_elsewhere_is_served_at_once_and_clients_are_told(way: str, project: Project) -> None:
-    """CONTRACT: SRC-12, TLF-06."""
+    """CONTRACT: SRC-12."""
     transport, era = way.split("-")
     told = asyncio.Event()
 
@@ -210,6 +210,29 @@ async def test_a_catalog_that_is_made_anew_is_served(project: Project) -> None:
             while (answer := await agent.run(call))["ok"]:
                 await asyncio.sleep(0.1)
         assert "get_item" in answer["error"]["message"], "the new file is read"
+
+
+async def test_direct_tools_follow_the_last_compile(project: Project, api: Api) -> None:
+    """What a function takes, and which functions there are by a pattern, are those of the document as it is now.
+    CONTRACT: TLF-06."""
+    document = api.get("/openapi.json")
+    spec = project.folder / "shelf.json"
+    spec.write_text(json.dumps(document))
+    project.change(
+        f'spec = "{api.url}/openapi.json"', f'spec = "shelf.json"\nbase_url = "{api.url}"\nexpose = ["get*"]'
+    )
+    async with project.stdio() as agent:
+        tools = {tool.name: tool for tool in (await agent.client.list_tools()).tools}
+        assert {name for name in tools if name.startswith("shelf_")} == {"shelf_get_item"}
+        one = document["paths"]["/items/{id}"]["get"]
+        one["parameters"].append({"name": "lang", "in": "query", "schema": {"type": "string"}})
+        document["paths"]["/big"]["get"]["operationId"] = "getBig"
+        spec.write_text(json.dumps(document))
+        assert (await asyncio.to_thread(project.run, "compile")).returncode == 0
+        async with asyncio.timeout(100):
+            while "shelf_get_big" not in tools:
+                tools = {tool.name: tool for tool in (await agent.client.list_tools()).tools}
+        assert {*tools["shelf_get_item"].input_schema["properties"]} == {"id", "lang"}
 
 
 async def test_a_document_that_changes_while_it_is_served_is_compiled_again(project: Project, api: Api) -> None:

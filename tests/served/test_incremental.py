@@ -13,7 +13,7 @@ from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.packages.index import Index
 
 from .forked import Forked
-from .product import Project, web_of
+from .product import Api, Project, web_of
 
 pytestmark = pytest.mark.anyio
 
@@ -75,6 +75,46 @@ def test_a_document_is_a_file_or_at_a_url_in_json_or_yaml(tmp_path: Path) -> Non
         assert project.run("compile").returncode == 0
     listed = json.loads(project.run("search", "parts", "--json").stdout)["functions"]
     assert sorted(found["function"] for found in listed) == [f"{name}.list_parts" for name in places]
+
+
+def test_a_swagger_document_becomes_typed_functions(tmp_path: Path, api: Api) -> None:
+    """Version 2 too: what a function takes and gives, and a call of it. CONTRACT: SRC-01."""
+    item = {"type": "object", "properties": {"itemName": {"type": "string"}}}
+    one = {
+        "operationId": "getItem",
+        "parameters": [{"name": "id", "in": "path", "required": True, "type": "integer"}],
+        "responses": {"200": {"description": "it", "schema": item}},
+    }
+    more = {
+        "operationId": "createItem",
+        "parameters": [{"name": "item", "in": "body", "required": True, "schema": item}],
+    }
+    document = {"swagger": "2.0", "paths": {"/items/{id}": {"get": one}, "/items": {"post": more}}}
+    (tmp_path / "old.json").write_text(json.dumps(document))
+    project = Forked(tmp_path, f'[servers.old]\nsource = "openapi"\nspec = "old.json"\nbase_url = "{api.url}"\n')
+    assert project.run("compile").returncode == 0
+    shown = project.run("show", "old.get_item").stdout
+    assert "id: int" in shown
+    assert "itemName: str" in shown
+    assert json.loads(project.run("call", "old.get_item", "id=7").stdout)["itemName"] == "item 7"
+    made = json.loads(project.run("call", "old.create_item", "itemName=new").stdout)
+    assert made["itemName"] == "new", made
+
+
+def test_what_is_compiled_is_one_file_in_the_state_folder(parts: Project) -> None:
+    """Which `state` or `DOORWARD_STATE_DIR` names; functions are printed from there without the document. CONTRACT: SRC-07,
+    SBX-23."""
+    assert parts.run("compile").returncode == 0
+    parts.env["DOORWARD_STATE_DIR"] = str(parts.folder / "another")
+    assert parts.run("compile").returncode == 0
+    (parts.folder / "api" / "openapi.json").unlink()
+    for state in (parts.folder / "another", parts.state):
+        assert (state / "catalog.db").stat().st_size > 0
+        assert not [*state.rglob("*.py")]
+        assert "def list_parts(" in parts.run("show", "parts.list_parts").stdout
+        (state / "catalog.db").unlink()
+        assert "def list_parts(" not in parts.run("show", "parts.list_parts").stdout
+        parts.env.pop("DOORWARD_STATE_DIR", None)
 
 
 async def test_newer_plugin_compiles_anew(parts: Project) -> None:

@@ -133,6 +133,22 @@ async def test_no_file_of_the_host_is_there(agent: Agent, shelf: Project) -> Non
             assert "[servers.shelf]" not in json.dumps(answer)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="nsjail needs Linux")
+async def test_no_file_of_the_host_is_in_a_jail(project: Project) -> None:
+    """A program that has files finds none of the host's, by whatever path. CONTRACT: SEC-07, SEC-08."""
+    project.change('executor = "monty"', 'executor = "nsjail"')
+    paths = [
+        "/etc/passwd",
+        str(project.file),
+        f"../../../..{project.file}",
+        f"/proc/1/root{project.file}",
+        "doorward.toml",
+    ]
+    found = "import os\nresult = [path for path in paths if os.path.exists(path)]"
+    async with project.stdio() as agent:
+        assert await agent.value(f"paths = {paths!r}\n{found}") == []
+
+
 @pytest.mark.parametrize("executor", ["monty", "nsjail"])
 async def test_unpickling_and_opening_files(project: Project, executor: str) -> None:
     """What is unpickled is refused before anything runs. `open` reads and writes files of the sandbox alone, where it has

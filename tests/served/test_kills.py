@@ -37,7 +37,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 async def main():
     server = StdioServerParameters(command=sys.argv[2], args=sys.argv[3:])
     async with Client(stdio_client(server)) as client:
-        await client.call_tool("execute_code", {"code": sys.argv[1]})
+        await client.call_tool("execute_code", {"code": sys.argv[1], "timeout": 300})
 
 asyncio.run(main())
 """
@@ -125,6 +125,21 @@ def test_a_client_that_closes_its_end_ends_serve(forked: Project) -> None:
     assert gone(left)
 
 
+def test_blank_lines_of_a_client_are_passed_over(forked: Project) -> None:
+    """None is answered with an error, and not even a log of everything speaks of them; the requests between them are
+    answered. CONTRACT: SEC-14."""
+    forked.env["DOORWARD_LOG_LEVEL"] = "debug"
+    with Wire(forked) as wire:
+        wire.connect()
+        assert wire.process.stdin is not None
+        for blank in (b"\n", b"\r\n", b"  \t\n"):
+            wire.process.stdin.write(blank)
+        number = wire.send("ping")
+        assert json.loads(wire._lines.get(timeout=PATIENCE)) == {"jsonrpc": "2.0", "id": number, "result": {}}
+    assert "Initializing server" in forked.said()
+    assert "Invalid JSON" not in forked.said()
+
+
 def test_serve_without_an_input_ends(project: Project) -> None:
     """The null device as input, as a service manager gives it, is the end of input: exit code 0, and no traceback."""
     with project.stderr.open("ab") as errors:
@@ -147,7 +162,7 @@ def test_workers_of_a_killed_serve_end_by_themselves(api: Api, project: Project,
     """kill -9 of `serve` in the middle of a program: no worker outlives it for long, and a new one starts at once.
     CONTRACT: SBX-24."""
     with Wire(project) as wire:
-        wire.connect().start(code.replace("NAME", project.folder.name), timeout=60)
+        wire.connect().start(code.replace("NAME", project.folder.name), timeout=300)  # the end of which is too late
         assert api.marked(project.folder.name)
         left = workers(wire.process.pid)
         wire.kill()

@@ -143,6 +143,10 @@ async def test_the_model_of_a_provider(made: Any, provider: Any, executor: str, 
     assert answer["usage"] == again["usage"] == {"llm": {"rounds": 5, "tokens": 75}}
     assert len(seen) == 10
     assert all(request.startswith(f"Bearer {KEY} ") for request in seen)
+    bodies = [json.loads(request.partition(KEY)[2]) for request in seen]
+    sent = {body["messages"][-1]["content"]: (body["messages"][:-1], body["max_tokens"]) for body in bodies}
+    assert sent["one"] == ([], 1000)
+    assert sent["two"] == ([{"role": "system", "content": "You are a helpful assistant"}], 7)
 
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])
