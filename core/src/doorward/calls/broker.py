@@ -192,7 +192,8 @@ class Broker:
         """
         run, function, call, made = way.run, way.function, way.call, way.made
         assert made is not None
-        self.reaches(call.principal, function.server)
+        if function.server not in self._reached.get(call.principal, ()):
+            self.reaches(call.principal, function.server)
         undo = await self._undoable(run, made) if self._servers.inverses else None
         if not function.read_only:
             run.sending(call, repeats=way.repeats)
