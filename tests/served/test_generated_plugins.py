@@ -208,6 +208,7 @@ WATCHED = (
     'executor = "monty"\ncache = "none"\nplugins = ["my_observer"]\nobserver = ["my_exporter"]\n'
     '[observers.my_exporter]\nurl = "{url}/events"\n'
 ) + PEOPLE
+LAYERED = 'executor = "monty"\ncache = "none"\nplugins = ["my_layer"]\n' + PEOPLE
 LIST = "import people\npeople.list_people()"
 ANN = {"name": "Ann", "mail": "ann@example.com"}
 HIDDEN = {"name": "Ann", "mail": "█████"}
@@ -233,7 +234,7 @@ async def agent(anyio_backend: str, served: Served) -> AsyncIterator[Agent]:
 
 def test_every_kind_is_served() -> None:
     """Each is named by a configuration below, but a command and a distribution, which need not be."""
-    named = set(re.findall(r"\bmy_(\w+)", TOGETHER + RUNNING + WATCHED))
+    named = set(re.findall(r"\bmy_(\w+)", TOGETHER + RUNNING + WATCHED + LAYERED))
     assert named | {"command", "distribution"} == set(kinds())
 
 
@@ -306,6 +307,15 @@ async def test_hooks_change_answers(agent: Agent) -> None:
     assert await agent.value(LIST) == [HIDDEN]
     listed = {server["name"]: server["functions"] for server in (await agent.call("list_servers"))["servers"]}
     assert listed["people"] == 2
+
+
+async def test_a_layer_answers(generated: dict[str, Plugins], people: str, tmp_path: Path) -> None:
+    """The API is asked once for what two programs read."""
+    async with Served(tmp_path, generated["layer"], LAYERED, people).stdio() as agent:
+        assert await agent.value(LIST) == [ANN]
+        asked = len(People.seen)
+        assert await agent.value(LIST) == [ANN]
+        assert len(People.seen) == asked
 
 
 async def test_a_tool_and_a_prompt_are_there(agent: Agent) -> None:

@@ -40,6 +40,7 @@ def offered(
         ("doorward compile w", ["weather", "wet"]),
         ("doorward search --server we", ["weather", "wet"]),
         ("doorward list --js", ["--json"]),
+        ("doorward plugins --ch", ["--chain"]),
         ("doorward show --config nowhere.toml w", []),
         ("doorward nonsense w", []),
     ],

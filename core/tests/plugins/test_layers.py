@@ -33,7 +33,7 @@ from doorward import (
 )
 from doorward.model.layers import RunState
 from doorward.plugins.layers import CallLayers, RunLayers
-from doorward_testing import Host
+from doorward_testing import Cli, Host
 
 from ..conftest import CONFIG, InProcess, MemoryCache
 
@@ -167,6 +167,23 @@ async def test_what_is_no_layer_stops_the_start(doorward_host: Host, odd: Any) -
     with pytest.raises(PluginError, match=WHO):
         async with gateway:
             pass
+
+
+def test_the_chain_is_shown(doorward_host: Host, cli: Cli) -> None:
+    """`doorward plugins --chain`: runs and calls, outermost first, each layer with its plugin and distribution."""
+    layers = [named("b", after=["a"]), named("a")]
+    opened(doorward_host, calls=layers, runs=[RunLayer("c", passing)])
+    doorward_host.write(CONFIG.replace("plugins = []", 'plugins = ["mine"]'))
+    found = cli("plugins", "--chain", "--json").json["layers"]
+    assert [(row["around"], row["layer"]) for row in found] == [("runs", "c"), ("calls", "a"), ("calls", "b")]
+    assert {(row["plugin"], row["distribution"]) for row in found} == {("mine", "acme 2.1")}
+    assert cli("plugins", "--chain").out.splitlines()[-1].split("\t") == ["calls", "b", "mine", "acme 2.1"]
+    doorward_host.write(CONFIG)
+    assert "no plugin in use has a layer" in cli("plugins", "--chain").err
+    layers.append(named("a"))
+    doorward_host.write(CONFIG.replace("plugins = []", 'plugins = ["mine"]'))
+    ended = cli("plugins", "--chain")
+    assert (ended.code, "two layers are called 'a'" in ended.err) == (2, True)
 
 
 # To which functions they apply

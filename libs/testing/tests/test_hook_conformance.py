@@ -225,9 +225,97 @@ class TestDoubles(AdditionConformance):
         return [("double", {"n": 4})]
 """
 
-GOOD = {"guard": GUARD, "observer": OBSERVER, "scheme": SCHEME, "changes": CHANGES, "channel": CHANNEL, "adds": ADDS}
+LAYER = """
+from doorward import CallLayer, Refused, RunLayer, hookimpl
+from doorward_testing import LayerConformance, call_of
+
+
+class Quota:
+    def __init__(self, context):
+        self.left = context.tables["quota"]
+
+    @hookimpl
+    def call_layers(self):
+        return [CallLayer("quota", self.call, applies=lambda function: not function.read_only, after=["budgets"])]
+
+    @hookimpl
+    def run_layers(self):
+        return [RunLayer("quota", self.run)]
+
+    async def call(self, run, call, proceed):
+        if not self.left:
+            raise Refused("the quota is used up")
+        self.left -= 1
+        return await proceed()
+
+    async def run(self, run, proceed):
+        outcome = await proceed()
+        run.note("a run")
+        return outcome
+
+
+class TestQuota(LayerConformance):
+    plugin = Quota
+
+    def owned(self):
+        return {"quota": (int, 1)}
+
+    def passed(self):
+        return [call_of("notes.delete", read_only=False, id=1), call_of(), "1 + 1"]
+
+    def refused(self):
+        return [call_of("notes.delete", read_only=False, id=1)]
+"""
+
+GOOD = {
+    "layer": LAYER,
+    "guard": GUARD,
+    "observer": OBSERVER,
+    "scheme": SCHEME,
+    "changes": CHANGES,
+    "channel": CHANNEL,
+    "adds": ADDS,
+}
 
 MISTAKES = {
+    "no layers": (LAYER, ("return [CallLayer", "return [] and [CallLayer"), "test_it_refuses", "it let pass the call notes.delete"),
+    "no name": (LAYER, ('RunLayer("quota"', 'RunLayer(""'), "test_its_layers", "has no name"),
+    "one text for an order": (LAYER, ('["budgets"]', '"budgets"'), "test_its_layers", "write a list of names"),
+    "a layer that is not async": (LAYER, ("async def run(self, run, proceed):\n        outcome = await", "def run(self, run, proceed):\n        outcome ="), "test_its_layers", "`around` is `async def`"),
+    "applies to some": (LAYER, ("not function.read_only", "function.name.isascii() and None"), "test_its_layers", "no bool"),
+    "nothing to pass": (LAYER, ("def passed", "def passes"), "test_it_lets_pass", "Write in it: def passed(self)"),
+    "refuses reads": (LAYER, ("applies=lambda function: not function.read_only, ", ""), "test_it_lets_pass", "raised Refused"),
+    "proceeds twice": (LAYER, ("self.left -= 1", "self.left -= 1; await proceed()"), "test_it_lets_pass", "it proceeded 2 times"),
+    "answers nothing": (LAYER, ("return outcome", "pass"), "test_it_lets_pass", "it answered None for a run of '1 + 1'"),
+    "changes arguments": (LAYER, ("self.left -= 1", "call.arguments.clear(); self.left -= 1"), "test_it_lets_pass", "it changed the call"),
+    "refuses afterwards": (LAYER, ("        if not self.left:", "        if not self.left and await proceed():"), "test_it_refuses", "after it had been made"),
+    "refuses without a word": (LAYER, ('"the quota is used up"', '""'), "test_it_refuses", "without a reason"),
+    "refuses by accident": (LAYER, ('raise Refused("the quota is used up")', "[].pop()"), "test_it_refuses", "with IndexError"),
+    "swallows errors": (
+        LAYER,
+        ("        return await proceed()", "        try:\n            return await proceed()\n        except Exception:\n            return __import__('doorward').Reply(1)"),
+        "test_errors_pass",
+        "say replaces_errors = True, or raise it",
+    ),
+    "swallows cancellation": (
+        LAYER,
+        ("        outcome = await proceed()", "        try:\n            outcome = await proceed()\n        except BaseException:\n            outcome = __import__('doorward').Outcome(True)"),
+        "test_cancellation_passes",
+        "when it was cancelled: let CancelledError pass",
+    ),
+    "odd outcomes": (
+        LAYER,
+        ('run.note("a run")', "run.note(outcome.error.hint.lower())"),
+        "test_it_raises_nothing_odd",
+        "Raise doorward.Refused",
+    ),
+    "blocks": (LAYER, ("self.left -= 1", "self.left -= 1; __import__('time').sleep(2.5)"), "test_it_does_not_block", "the event loop stood still"),
+    "leaves a task": (
+        LAYER,
+        ("self.left -= 1", "self.left -= 1; import asyncio; self.task = asyncio.ensure_future(asyncio.sleep(1000))"),
+        "test_nothing_is_left",
+        "these go on after `close`",
+    ),
     "no plugin": (GUARD, ("    plugin = Office\n", ""), "test_it_loads", "Write in it: plugin = your_module"),
     "no hook": (
         GUARD,

@@ -52,6 +52,9 @@ class X:
 """
 
 
+OWNED = 'x = "acme_x:{}"\n[project.entry-points."doorward.plugins"]\nx = "acme_x:X"'
+"""The entry points of a table, and of the plugin that owns it."""
+
 LATER = "import time\nclock = time.perf_counter\ntime.perf_counter = lambda: clock() + 200\n"
 """A module that seems to take that long to import, to whoever measures it."""
 
@@ -150,6 +153,12 @@ MISTAKES = {
     "no Python": Mistake(
         "doorward.cache", CACHE, "nothing of Python", status="to do", project=without(PROJECT, 'requires-python = ">=3.11"')
     ),
+    "a table without a plugin": Mistake("doorward.table", "X = int", "belongs to one of 0 hook plugins", "the only one"),
+    "a key of servers without a plugin": Mistake("doorward.server_key", "X = int", "belongs to one of 0 hook plugins"),
+    "a table of no type": Mistake(
+        "doorward.table", GUARD + "T = object()", "is no type for pydantic", "Settings class", points=OWNED.format("T")
+    ),
+    "a table": Mistake("doorward.table", GUARD + "T = list[int]", "has a type", status="ok", points=OWNED.format("T")),
     "no distribution": Mistake("doorward.distro", "", r"distro\.toml", point="acme_x"),
 }  # fmt: skip
 
@@ -179,7 +188,8 @@ each way in which plugins are loaded."""
 IN_METADATA = [about for about, wrong in MISTAKES.items() if wrong.project != PROJECT]
 ALONE = (
     "a wrong group", "another wrong group", "no group", "no entry point", "an odd entry point", "an odd name",
-    "a name that is taken", "no distribution",
+    "a name that is taken", "no distribution", "a table without a plugin", "a key of servers without a plugin",
+    "a table of no type", "a table",
 )  # fmt: skip
 """What other plugins of the same package would hide, or suffer from."""
 

@@ -199,7 +199,8 @@ class Broker:
         assert made is not None
         if call.decision.then == "confirm":
             self._require_yes(way, confirmed)
-        self.reaches(call.principal, function.server)
+        if function.server not in self._reached.get(call.principal, ()):
+            self.reaches(call.principal, function.server)
         if not function.read_only:
             run.sending(call, repeats=way.repeats)
         way.out = True

@@ -1,4 +1,4 @@
-"""`doorward plugins`: what is installed, without importing any of it."""
+"""`doorward plugins`: what is installed, without importing any of it; and in which order layers stand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from doorward.cli.common import Project, common, print_json, table
+from doorward.cli.common import Project, common, print_json, say, table
 
 if TYPE_CHECKING:
     from doorward.packages.index import Entry, Index
@@ -15,10 +15,17 @@ if TYPE_CHECKING:
 
 @click.command()
 @common
-def plugins(project: Project) -> None:
+@click.option(
+    "--chain", is_flag=True, help="The layers around runs and calls, outermost first. Loads the plugins in use."
+)
+def plugins(project: Project, chain: bool) -> None:
     """List every installed plugin: active (the configuration names it), installed, refused (not allowed by the
     distribution that is installed), or in an entry-point group in which nothing looks for it."""
     from doorward.config.distribution import find_index
+
+    if chain:
+        _print_chain(project)
+        return
 
     index = find_index()
     active = _active(project, index) | {("distribution", entry.name) for entry in index.of("distribution")}
@@ -33,6 +40,28 @@ def plugins(project: Project) -> None:
             ["kind", "name", "distribution", "version", "status"],
             [(*_row(entry).values(), f"{status}: {why}" if why else status) for entry, status, why in rows],
         )
+
+
+def _print_chain(project: Project) -> None:
+    from doorward.access.groups import members_of
+    from doorward.config.distribution import find_index
+    from doorward.plugins.layers import CallLayers, RunLayers
+    from doorward.plugins.manager import Plugins
+
+    loaded, plugins = project.load(), Plugins(find_index())
+    loaded.secrets.resolve = plugins.resolve_secret
+    plugins.load_configured(loaded, loaded.make_state_folder(), members=members_of(loaded.config.groups))
+    rows = [
+        {"around": around, "layer": layer.name, "plugin": plugin.name, "distribution": plugin.given_by}
+        for around, layers in (("runs", RunLayers(plugins)), ("calls", CallLayers(plugins)))
+        for plugin, layer in layers.all
+    ]
+    if project.json:
+        print_json({"layers": rows})
+    elif not rows:
+        say("no plugin in use has a layer", err=True)
+    else:
+        table(["around", "layer", "plugin", "distribution"], [tuple(row.values()) for row in rows])
 
 
 def _meant(entry: Entry) -> str:

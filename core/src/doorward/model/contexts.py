@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, cast
 
@@ -25,7 +26,8 @@ Other = TypeVar("Other")
 
 
 def _by_name(names: Iterable[str], place: str) -> Callable[[str], bool]:
-    return {*names}.__contains__
+    meant = tuple(names)
+    return lambda principal: any(fnmatchcase(principal, name) for name in meant)
 
 
 @dataclass(frozen=True)  # with slots, Python 3.11 could not make a `ServerContext[…](…)`

@@ -28,6 +28,7 @@ _MODULE_OF = {
     "FullPythonConformance": "cpython",
     "GuardConformance": "conformance.guards",
     "Host": "host",
+    "LayerConformance": "conformance.layers",
     "LessonStoreConformance": "lesson_stores",
     "ObserverConformance": "conformance.observers",
     "Request": "conformance.echo",
@@ -42,6 +43,7 @@ _MODULE_OF = {
     "check_light_import": "checks",
     "ended": "command_line",
     "reserve_port": "ports",
+    "run_of": "conformance.layers",
 }
 __all__ = [*_MODULE_OF]
 
@@ -71,6 +73,8 @@ if TYPE_CHECKING:
     from doorward_testing.conformance.exporters import ExporterConformance as ExporterConformance
     from doorward_testing.conformance.guards import GuardConformance as GuardConformance
     from doorward_testing.conformance.hooks import call_of as call_of
+    from doorward_testing.conformance.layers import LayerConformance as LayerConformance
+    from doorward_testing.conformance.layers import run_of as run_of
     from doorward_testing.conformance.observers import ObserverConformance as ObserverConformance
     from doorward_testing.conformance.result_changes import ResultChangeConformance as ResultChangeConformance
     from doorward_testing.conformance.search_views import SearchViewConformance as SearchViewConformance

@@ -42,12 +42,16 @@ class HookConformance(Conformance):
         """What an operator writes in `[hooks.NAME]`."""
         return {}
 
+    def more(self, host: Any) -> dict[str, Any]:
+        """Further parts of its context."""
+        return {}
+
     def made(self, host: Any) -> Any:
         """The module, or a fresh instance of the class."""
         if not isinstance(self.plugin, type):
             return self.plugin
         model = self.plugin.Settings if isinstance(self.plugin, HasSettings) else Settings
-        return self.plugin(host.context(model, self.settings(host), name=NAME))
+        return self.plugin(host.context(model, self.settings(host), name=NAME, **self.more(host)))
 
     @contextlib.asynccontextmanager
     async def opened(self, host: Any) -> AsyncIterator[Any]:

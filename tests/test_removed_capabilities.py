@@ -1,0 +1,103 @@
+"""Removing a capability loosens nothing: what the configuration asks of it is refused, with what to install."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+from doorward import ConfigError, DoorwardError, Index, installed
+from doorward_testing import Cli, Host
+from doorward_testing.samples import CONFIG
+
+pytestmark = pytest.mark.anyio
+
+
+class Capability(NamedTuple):
+    """A distribution, and what a configuration may ask of it: by a table, by a variable, by a key of a server, by the
+    name of its plugin, by a command."""
+
+    distribution: str
+    table: str = ""
+    variable: tuple[str, str] = ("", "")
+    server_key: str = ""
+    plugin: str = ""
+    command: str = ""
+
+
+CAPABILITIES = [
+    Capability(
+        "doorward-budgets",
+        "[[budgets]]\ncalls = 100\n",
+        ("DOORWARD_BUDGETS", '[{"calls": 100}]'),
+        "price = 1",
+        "budgets",
+        "budgets",
+    )
+]
+
+
+@pytest.fixture(params=CAPABILITIES, ids=lambda each: each.distribution)
+def capability(request: pytest.FixtureRequest) -> Capability:
+    found: Capability = request.param
+    return found
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def index(host: Host, without: str = "") -> Index:
+    """What is installed here, one distribution aside."""
+    return Index([*host.entries, *(entry for entry in installed() if entry.distribution != without)])
+
+
+def asked(capability: Capability) -> dict[str, tuple[str, dict[str, str]]]:
+    """What a configuration asks of it, each with the environment, where it stops the start."""
+    asks = {
+        "table": (CONFIG + capability.table, {}),
+        "variable": (CONFIG, dict([capability.variable])),
+        "plugin": (CONFIG.replace("plugins = []", f'plugins = ["{capability.plugin}"]'), {}),
+    }
+    return {name: each for name, each in asks.items() if getattr(capability, name) not in ("", ("", ""))}
+
+
+def priced(capability: Capability) -> str:
+    """A configuration with its key of a server, and a second server without."""
+    return f'{CONFIG}{capability.server_key}\n[servers.other]\nsource = "fake"\n'
+
+
+async def test_a_start_is_refused(doorward_host: Host, capability: Capability) -> None:
+    """By its table, a variable for that, and its name in `plugins`; with it installed, all of them start."""
+    for name, (text, environ) in asked(capability).items():
+        async with doorward_host.gateway(text, index=index(doorward_host), environ=environ) as gate:
+            assert await gate.call("weather.get_forecast", {"city": "Oslo"}), name
+        with pytest.raises(ConfigError) as told:
+            async with doorward_host.gateway(
+                text, index=index(doorward_host, capability.distribution), environ=environ
+            ):
+                pass
+        assert f"pip install {capability.distribution}`" in f"{told.value} {told.value.hint}", name
+
+
+async def test_a_server_is_out_of_use(doorward_host: Host, capability: Capability) -> None:
+    """By its key; the other servers serve."""
+    text = priced(capability)
+    async with doorward_host.gateway(text, index=index(doorward_host)) as gate:
+        assert await gate.call("weather.get_forecast", {"city": "Oslo"})
+    async with doorward_host.gateway(text, index=index(doorward_host, capability.distribution)) as gate:
+        await gate.ready()
+        assert f"pip install {capability.distribution}`" in str(gate.servers.broken["weather"])
+        with pytest.raises(DoorwardError, match="weather"):
+            await gate.call("weather.get_forecast", {"city": "Oslo"})
+        assert await gate.call("other.get_forecast", {"city": "Oslo"})
+
+
+def test_its_command_says_what_to_install(
+    cli: Cli, doorward_host: Host, capability: Capability, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody guesses."""
+    found: Any = index(doorward_host, capability.distribution)
+    monkeypatch.setattr("doorward.config.distribution.find_index", lambda: found)
+    ended = cli(capability.command)
+    assert (ended.code, f"pip install {capability.distribution}" in ended.err) == (2, True), ended.err
