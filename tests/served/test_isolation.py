@@ -76,7 +76,8 @@ async def test_sessions_are_limited(project: Project) -> None:
 
 
 async def test_the_value_is_result_however_it_is_set(stdio: Agent) -> None:
-    """`result`, wherever it is set, else the last expression; `main` is never called. CONTRACT: EXE-03, EXE-05."""
+    """`result`, wherever it is set, else the last expression; `main` is never called; what is printed is told.
+    CONTRACT: EXE-03, EXE-04, EXE-05."""
     for code, value in [
         ("result = 1\n2", 1),
         ("1\n2", 2),
@@ -94,6 +95,7 @@ async def test_the_value_is_result_however_it_is_set(stdio: Agent) -> None:
     ]:
         answer = await stdio.run(code)
         assert (answer["ok"], answer["value"]) == (True, value), code
+    assert (await stdio.run("n = 3\ndef main():\n    print(n)\nresult = main()"))["printed"] == "3\n"
 
 
 @pytest.mark.parametrize("way", ["stdio-auto", "stdio-legacy", "http-auto", "http-legacy"])
