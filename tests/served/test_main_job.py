@@ -47,9 +47,10 @@ async def client(anyio_backend: str, http_url: str) -> AsyncIterator[Agent]:
 
 
 @pytest.mark.essential
-async def test_search_get_execute_and_again(agent: Agent) -> None:
-    """The whole job, text and structured content alike. CONTRACT: DIS-04, EXE-01, EXE-04, EXE-05, EXE-06, CAC-01,
-    CAC-02, DIS-08, CLI-02."""
+async def test_search_get_execute_and_again(agent: Agent, api: Api) -> None:
+    """The whole job, text and structured content alike, and never the address of the API. CONTRACT: DIS-04, EXE-01,
+    EXE-04, EXE-05, EXE-06, CAC-01, CAC-02, DIS-08, CLI-02, AUT-12."""
+    before = len(agent.received)
     assert "Always look before you call" in (agent.client.instructions or "")
     found = await agent.call("search_functions", query="list the items of the shelf")
     assert found["functions"][0]["function"] == "shelf.list_items"
@@ -67,6 +68,8 @@ async def test_search_get_execute_and_again(agent: Agent) -> None:
     again = await agent.call("run_cached_code", cache_id=first["cache_id"], params={"pages": 3, "factor": 2.0})
     assert (again["value"], again["cache_id"]) == (expected(3, 2.0), first["cache_id"])
     assert str(expected(3, 2.0)) in agent.text
+    await agent.call("list_servers")
+    assert api.url.partition("//")[2] not in "".join(agent.received[before:])
 
 
 async def test_the_tools_hold_what_their_schemas_promise(agent: Agent) -> None:
@@ -181,6 +184,15 @@ async def test_a_restarted_serve_still_has_the_program(project: Project) -> None
             assert (await agent.call("run_cached_code", cache_id=used))["value"] == 0
             gone = await agent.call("run_cached_code", cache_id=unused)
             assert "no cached program" in gone["error"]["message"]
+
+
+async def test_only_what_succeeded_is_kept(project: Project, client: Agent) -> None:
+    """A program that failed has no id; with `cache = "none"` no program has. CONTRACT: CAC-01."""
+    assert "cache_id" not in await client.run("1 / 0")
+    project.change('cache = "sqlite"', 'cache = "none"')
+    async with project.stdio() as agent:
+        answer = await agent.run("1")
+        assert (answer["ok"], "cache_id" in answer) == (True, False)
 
 
 async def test_minimal_surface_finds_functions_inside(project: Project) -> None:
