@@ -48,8 +48,8 @@ async def client(anyio_backend: str, http_url: str) -> AsyncIterator[Agent]:
 
 @pytest.mark.essential
 async def test_search_get_execute_and_again(agent: Agent, api: Api) -> None:
-    """The whole job, text and structured content alike, and never the address of the API. CONTRACT: DIS-04, EXE-01,
-    EXE-04, EXE-05, EXE-06, CAC-01, CAC-02, DIS-08, CLI-02, AUT-12."""
+    """The whole job, text and structured content alike, and never the address of the API or a header. CONTRACT: DIS-04,
+    EXE-01, EXE-04, EXE-05, EXE-06, CAC-01, CAC-02, DIS-08, CLI-02, AUT-12."""
     before = len(agent.received)
     assert "Always look before you call" in (agent.client.instructions or "")
     found = await agent.call("search_functions", query="list the items of the shelf")
@@ -69,7 +69,8 @@ async def test_search_get_execute_and_again(agent: Agent, api: Api) -> None:
     assert (again["value"], again["cache_id"]) == (expected(3, 2.0), first["cache_id"])
     assert str(expected(3, 2.0)) in agent.text
     await agent.call("list_servers")
-    assert api.url.partition("//")[2] not in "".join(agent.received[before:])
+    told = "".join(agent.received[before:])
+    assert [word for word in (api.url.partition("//")[2], "2022-11-28") if word in told] == []
 
 
 async def test_the_tools_hold_what_their_schemas_promise(agent: Agent) -> None:
