@@ -46,6 +46,15 @@ result = [me] + [one["id"] for one in got]"""
         assert {call["function"]: call["count"] for call in answer["calls"]} == {"shelf.get_item": 5, "shelf.slow": 1}
 
 
+async def test_a_run_waits_while_all_workers_are_busy(project: Project) -> None:
+    """Six runs share two workers, and each comes to its end. CONTRACT: EXE-23."""
+    project.change(last="\n[executors.monty]\nworkers = 2\n")
+    async with project.stdio() as agent:
+        code = "import shelf\nshelf.slow(ms=100)\nresult = 1"
+        answers = await asyncio.gather(*[agent.run(code) for _ in range(6)])
+    assert [answer.get("value") for answer in answers] == [1] * 6
+
+
 async def test_a_session_keeps_its_variables_to_itself(agent: Agent) -> None:
     """A session keeps variables, functions and imports; another session and runs without one see none of it. CONTRACT:
     EXE-09."""
