@@ -198,7 +198,7 @@ def test_ranges_between_distributions() -> None:
 @pytest.mark.parametrize("folder", DISTRIBUTIONS, ids=named)
 def test_what_every_distribution_has(folder: Path) -> None:
     """A README that says something, a marker of its types, tests with unique names, one licence and one build system.
-    CONTRACT: TST-01."""
+    CONTRACT: TST-01, DEP-05."""
     package = folder / "src" / project(folder)["project"]["name"].replace("-", "_")
     assert (package / "py.typed").is_file()
     assert len((folder / "README.md").read_text(encoding="utf-8").splitlines()) > 3
@@ -244,7 +244,7 @@ def standard() -> dict[str, Any]:
 
 
 def test_what_standard_brings() -> None:
-    """All that core had by itself once (`serve`, `token`, `sandbox`), and the usual plugins."""
+    """All that core had by itself once (`serve`, `token`, `sandbox`), and the usual plugins. CONTRACT: CLI-09, DEP-04."""
     given: dict[str, set[str]] = {}
     for about in standard().values():
         for group, points in about.get("entry-points", {}).items():

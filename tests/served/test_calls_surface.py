@@ -44,8 +44,10 @@ async def text(agent: Agent, tool: str, **arguments: Any) -> str:
 
 
 async def test_found_read_and_called(caller: Agent) -> None:
-    """Search, card, call, by texts alone: the card's example is sent as it stands, and a mistake is put right by what
-    the error says. CONTRACT: DIS-08."""
+    """Search, card, call, by texts alone and with three tools: the card's example is sent as it stands, and a mistake is
+    put right by what the error says. CONTRACT: DIS-05, DIS-08."""
+    tools = [tool.name for tool in (await caller.client.list_tools()).tools]
+    assert tools == ["search_functions", "get_functions", "call_function"]
     name = (await text(caller, "search_functions", query="one item of the shelf")).splitlines()[0].split(" ", 1)[0]
     example = CALL.search(await text(caller, "get_functions", functions=[name]))
     assert example

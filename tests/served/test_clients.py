@@ -76,6 +76,8 @@ async def test_a_clients_server_is_moved_behind_doorward(project: Project) -> No
         assert not any(TOKEN in text for text in agent.received)
     listed = json.loads(project.run("connect", "--json").stdout)["clients"]
     assert [(each["client"], each["state"]) for each in listed] == [("cursor", "yes")]
+    assert project.run("connect", "claude-code").returncode == 0
+    assert json.loads((project.folder / ".claude.json").read_text())["mcpServers"]["doorward"]["args"] == entry["args"]
 
 
 def test_what_clients_have_is_merged(project: Project) -> None:

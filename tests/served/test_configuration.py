@@ -106,8 +106,8 @@ def test_the_audit_log_is_on_by_default(project: Project) -> None:
 
 
 async def test_what_is_broken_is_listed_and_the_rest_serves(api: Api, wrong: Project) -> None:
-    """Each broken server is listed with one message that names the place; the good one works. CONTRACT: OBS-03, DIS-01,
-    OUT-05."""
+    """Each broken server is listed with one message that names the place, to programs too; the good one works.
+    CONTRACT: OBS-03, DIS-01, DIS-09, DIS-10, OUT-05."""
     async with wrong.stdio() as agent:
         listed = {
             server["name"]: server for server in (await agent.call("list_servers"))["servers"] if "broken" in server
@@ -115,6 +115,8 @@ async def test_what_is_broken_is_listed_and_the_rest_serves(api: Api, wrong: Pro
         assert await agent.value("import shelf\nresult = shelf.get_item(id=3)['id']") == 3
         assert await agent.value("import my_api\nresult = my_api.get_item(id=3)['id']") == 3
         used = (await agent.run("import broken_spec"))["error"]
+        names = "import doorward\nfrom mcp import runtime\n[[s['name'] for s in doorward.servers()], runtime.list_servers_sync()]"
+        assert all({*listed} <= {*told} for told in await agent.value(names))
         assert "Traceback" not in wrong.said()
     for name, (_, said) in WRONG.items():
         message = listed[name]["broken"]

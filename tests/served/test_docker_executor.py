@@ -123,7 +123,7 @@ async def test_what_an_api_complains_of_is_told(docked: Project) -> None:
 
 
 async def test_runs_share_a_warm_container(docked: Project, engine: Any) -> None:
-    """The second run waits for no container, and finds nothing of the first. CONTRACT: SBX-04."""
+    """The second run waits for no container, and finds nothing of the first. CONTRACT: EXE-16, SBX-04."""
     began = time.time()
     async with docked.stdio() as agent:
         await agent.value("open('/work/left', 'w').write('x')\nleft = 1")

@@ -46,6 +46,15 @@ result = [me] + [one["id"] for one in got]"""
         assert {call["function"]: call["count"] for call in answer["calls"]} == {"shelf.get_item": 5, "shelf.slow": 1}
 
 
+async def test_a_run_waits_while_all_workers_are_busy(project: Project) -> None:
+    """Six runs share two workers, and each comes to its end. CONTRACT: EXE-23."""
+    project.change(last="\n[executors.monty]\nworkers = 2\n")
+    async with project.stdio() as agent:
+        code = "import shelf\nshelf.slow(ms=100)\nresult = 1"
+        answers = await asyncio.gather(*[agent.run(code) for _ in range(6)])
+    assert [answer.get("value") for answer in answers] == [1] * 6
+
+
 async def test_a_session_keeps_its_variables_to_itself(agent: Agent) -> None:
     """A session keeps variables, functions and imports; another session and runs without one see none of it. CONTRACT:
     EXE-09."""
@@ -76,7 +85,8 @@ async def test_sessions_are_limited(project: Project) -> None:
 
 
 async def test_the_value_is_result_however_it_is_set(stdio: Agent) -> None:
-    """`result`, wherever it is set, else the last expression; `main` is never called. CONTRACT: EXE-03, EXE-05."""
+    """`result`, wherever it is set, else the last expression; `main` is never called; what is printed is told.
+    CONTRACT: EXE-03, EXE-04, EXE-05."""
     for code, value in [
         ("result = 1\n2", 1),
         ("1\n2", 2),
@@ -94,6 +104,7 @@ async def test_the_value_is_result_however_it_is_set(stdio: Agent) -> None:
     ]:
         answer = await stdio.run(code)
         assert (answer["ok"], answer["value"]) == (True, value), code
+    assert (await stdio.run("n = 3\ndef main():\n    print(n)\nresult = main()"))["printed"] == "3\n"
 
 
 @pytest.mark.parametrize("way", ["stdio-auto", "stdio-legacy", "http-auto", "http-legacy"])

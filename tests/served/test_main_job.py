@@ -47,15 +47,18 @@ async def client(anyio_backend: str, http_url: str) -> AsyncIterator[Agent]:
 
 
 @pytest.mark.essential
-async def test_search_get_execute_and_again(agent: Agent) -> None:
-    """The whole job, text and structured content alike. CONTRACT: DIS-04, EXE-01, EXE-04, EXE-05, EXE-06, CAC-01,
-    CAC-02, DIS-08, CLI-02, SRC-26."""
+async def test_search_get_execute_and_again(agent: Agent, api: Api) -> None:
+    """The whole job, text and structured content alike, and never the address of the API or a header. CONTRACT: DIS-04,
+    EXE-01, EXE-04, EXE-05, EXE-06, CAC-01, CAC-02, DIS-08, CLI-02, SRC-26, AUT-12."""
+    before = len(agent.received)
     assert "Always look before you call" in (agent.client.instructions or "")
     found = await agent.call("search_functions", query="list the items of the shelf")
     assert found["functions"][0]["function"] == "shelf.list_items"
     cards = await agent.call("get_functions", functions=["shelf.list_items", "shelf.getItem"])
     assert [card["function"] for card in cards["functions"]] == ["shelf.list_items", "shelf.get_item"]
     assert "from shelf import list_items" in agent.text
+    assert "def list_items(" not in json.dumps(found)
+    assert "def list_items(" in agent.text
     first = await agent.run(SUM, description="the price of all items")
     assert first["ok"], first
     assert (first["value"], first["executor"]) == (expected(2), "monty")
@@ -65,6 +68,9 @@ async def test_search_get_execute_and_again(agent: Agent) -> None:
     again = await agent.call("run_cached_code", cache_id=first["cache_id"], params={"pages": 3, "factor": 2.0})
     assert (again["value"], again["cache_id"]) == (expected(3, 2.0), first["cache_id"])
     assert str(expected(3, 2.0)) in agent.text
+    await agent.call("list_servers")
+    told = "".join(agent.received[before:])
+    assert [word for word in (api.url.partition("//")[2], "2022-11-28") if word in told] == []
 
 
 async def test_the_tools_hold_what_their_schemas_promise(agent: Agent) -> None:
@@ -86,9 +92,12 @@ async def test_the_tools_hold_what_their_schemas_promise(agent: Agent) -> None:
 
 
 async def test_list_servers_prompt_and_resources(agent: Agent) -> None:
-    """Servers with their functions, the guide, what can be done here, a function as a resource. CONTRACT: DIS-01,
-    DIS-16, CAC-04."""
-    server = (await agent.call("list_servers"))["servers"][0]
+    """Servers with their functions, the executors, the guide, what can be done here, a function as a resource.
+    CONTRACT: DIS-01, DIS-16, CAC-04."""
+    listed = await agent.call("list_servers")
+    server, executor = listed["servers"][0], listed["executors"][0]
+    assert (executor["executor"], executor["packages"], "json" in executor["modules"]) == ("monty", [], True)
+    assert "executors: monty" in agent.text
     assert (server["name"], server["functions"]) == ("shelf", 12)
     assert "list_items" in server["first"]
     guide = (await agent.client.get_prompt("reusable_code_guide")).messages[0].content
@@ -113,6 +122,9 @@ async def test_a_function_is_shown_with_what_it_answers(client: Agent) -> None:
     assert "-> Any" in client.text
     for name in ("list_items", "drop", "create_item"):
         assert f"from shelf import {name}\n" in client.text
+    five = [f"shelf.{name}" for name in ("list_items", "drop", "create_item", "get_item", "slow")]
+    assert [card["function"] for card in (await client.call("get_functions", functions=five))["functions"]] == five
+    assert "one to 5 functions at a time" in await client.call("get_functions", functions=[*five, "shelf.big"])
 
 
 @pytest.mark.essential
@@ -176,9 +188,18 @@ async def test_a_restarted_serve_still_has_the_program(project: Project) -> None
             assert "no cached program" in gone["error"]["message"]
 
 
+async def test_only_what_succeeded_is_kept(project: Project, client: Agent) -> None:
+    """A program that failed has no id; with `cache = "none"` no program has. CONTRACT: CAC-01."""
+    assert "cache_id" not in await client.run("1 / 0")
+    project.change('cache = "sqlite"', 'cache = "none"')
+    async with project.stdio() as agent:
+        answer = await agent.run("1")
+        assert (answer["ok"], "cache_id" in answer) == (True, False)
+
+
 async def test_minimal_surface_finds_functions_inside(project: Project) -> None:
-    """With `surface = "minimal"` one tool is shown, and the same discovery works in programs. CONTRACT: DIS-07, DIS-09,
-    DIS-12, DIS-15."""
+    """With `surface = "minimal"` one tool is shown, and the same discovery works in programs. CONTRACT: DIS-05, DIS-07,
+    DIS-09, DIS-11, DIS-12, DIS-15."""
     project.change(first='surface = "minimal"\n')
     async with project.stdio() as agent:
         assert [tool.name for tool in (await agent.client.list_tools()).tools] == ["execute_code"]
@@ -188,8 +209,9 @@ found = doorward.search("list items")["functions"][0]["function"]
 result = [
     [s["name"] for s in doorward.servers()], found, "def list_items" in doorward.describe(found),
     doorward.call(found, {"page": 2})["items"][0]["id"], "sandbox" in doorward.capabilities(),
+    [f["function"] for f in doorward.search("throw away an item", limit=1)["functions"]],
 ]"""
-        assert await agent.value(code) == [["shelf"], "shelf.list_items", True, 20, True]
+        assert await agent.value(code) == [["shelf"], "shelf.list_items", True, 20, True, ["shelf.delete_item"]]
 
 
 async def test_a_large_value_is_cut_and_handed_out_in_pages(agent: Agent) -> None:
@@ -217,7 +239,7 @@ async def test_a_large_value_is_cut_and_handed_out_in_pages(agent: Agent) -> Non
 
 async def test_read_only_include_and_headers(api: Api, tmp_path: Path) -> None:
     """Writing functions are left out at compile, names narrow, headers go along with every request. CONTRACT: SRC-05,
-    SRC-06, SRC-11, SEC-15."""
+    SRC-06, SRC-11, SEC-15, AUT-08."""
     servers = f"""
 [limits]
 rate = 1000
@@ -245,6 +267,8 @@ exclude = ["deleteItem", "create_*"]
         got = await agent.value("import reads\nresult = reads.headers()")
         assert got["x-version"] == "v1"
         assert "x-other" in got["names"]
+        assert await agent.value("import few\nresult = few.get_item(id=1)['id']") == 1
+        assert api.seen()[-1] | {"origin": 0} == {"origin": 0, "path": "/items/1", "credentials": []}
 
 
 async def test_policy_and_functions_narrow_a_run(project: Project) -> None:
@@ -296,7 +320,7 @@ async def limited(anyio_backend: str, api: Api, tmp_path_factory: pytest.TempPat
 
 async def test_limits_of_a_run(limited: Agent) -> None:
     """Time, code, output, memory and a tool's own timeout end a run with a clear error, and the next run works.
-    CONTRACT: SBX-07, SBX-08, SBX-09, SBX-10, SEC-01, SEC-02."""
+    CONTRACT: EXE-01, SBX-07, SBX-08, SBX-09, SBX-10, SEC-01, SEC-02."""
 
     async def error(code: str, **options: Any) -> dict[str, Any]:
         answer = await limited.run(code, **options)

@@ -87,7 +87,7 @@ result = [sh("cut -d' ' -f2 sorted").split(), sh("pwd").strip(), sh("id -u").str
 async def test_a_shell_in_one_line(tmp_path: Path, api: Api, shell: bool) -> None:
     """`shell = true` is all that it takes for commands, pipes and bash, and an agent is told of it; without it the guard
     refuses them. CONTRACT: EXE-20."""
-    project = made(tmp_path, api, f"shell = {json.dumps(shell)}")
+    project = made(tmp_path, api, "shell = true" if shell else "")
     project.change(ALLOWED, "")
     project.change('executor = "nsjail"', 'executor = ["monty", "nsjail"]')
     async with project.stdio() as agent:

@@ -110,6 +110,7 @@ async def test_discovery_by_names_of_d(agent: Agent) -> None:
     """`mcp.runtime`: servers, docs of tools in two details, fuzzy search, metadata, a paragraph about it all.
     CONTRACT: DIS-07, DIS-08, DIS-09, DIS-10, DIS-11, DIS-12, DIS-13, DIS-14, DIS-15."""
     code = """\
+import doorward
 from mcp import runtime
 docs = await runtime.query_tool_docs("my-shelf")
 full = await runtime.query_tool_docs("my-shelf", tool="getItem", detail="full")
@@ -120,7 +121,8 @@ result = {
     "servers": [runtime.discovered_servers(), await runtime.list_servers(), runtime.list_servers_sync()],
     "docs": [[d["toolAlias"] for d in docs], docs == runtime.query_tool_docs_sync("my-shelf"), "inputSchema" in docs[0]],
     "full": full,
-    "found": found == runtime.search_tool_docs_sync("throw away an item", limit=1) and found[0],
+    "found": found == runtime.search_tool_docs_sync("throw away an item", limit=1) and found,
+    "ours": [f["function"] for f in doorward.search("", server="my-shelf", limit=50)["functions"]],
     "tools": [t["alias"] for t in runtime.list_tools_sync("shelf")],
     "about": [about["name"], about["alias"], about["tools"][2]["name"], about["tools"][2]["input_schema"]["required"], "cwd" in about],
     "loaded": [[s["name"], len(s["tools"])] for s in loaded],
@@ -132,11 +134,9 @@ result = {
     assert got["full"].pop("inputSchema")["properties"]["id"]["type"] == "integer"
     wanted = {"server": "my-shelf", "serverAlias": "my_shelf", "tool": "getItem", "toolAlias": "get_item"}
     assert got["full"] == wanted | {"description": "One item of the shelf"}
-    assert (got["found"]["server"], got["found"]["tool"], got["found"]["description"]) == (
-        "shelf",
-        "deleteItem",
-        "Throw an item away",
-    )
+    (hit,) = got["found"]
+    assert (hit["server"], hit["tool"], hit["description"]) == ("shelf", "deleteItem", "Throw an item away")
+    assert sorted(got["ours"]) == sorted(f"my_shelf.{name}" for name in OURS)
     assert got["tools"] == OURS
     assert got["about"] == ["my-shelf", "my_shelf", "getItem", ["id"], False]
     assert got["loaded"] == [["shelf", len(OURS)], ["my-shelf", len(OURS)]]

@@ -158,7 +158,7 @@ async def test_programs_of_these_forms(connected: Agent, form: str) -> None:
 async def test_a_model_is_asked_without_an_import(
     connected: Agent, model: tuple[str, list[str]], language: str
 ) -> None:
-    """By `llm.ask`, in both languages, with the text of a file. CONTRACT: LLM-01, EXE-08."""
+    """By `llm.ask`, in both languages, with the text of a file. CONTRACT: LLM-01, EXE-04, EXE-08."""
     model[1].clear()
     code = {
         "python": "text = call_mcp_tool('mcp__filesystem__read_file', {'path': './package.json'})\n"

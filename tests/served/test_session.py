@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import secrets
 import shlex
 import socket
@@ -33,6 +34,7 @@ KINDS = {
     "site": 'login_url = "/form/login/"\ncontent_type = "form"\ncsrf = true\n',
     "token": 'login_url = "/token"\ntoken_field = "data.auth.token"\n',
 }
+SHORT = {"short": 'login_url = "/login"\ncookie_name = "sid"\nexpires_seconds = 2\n'}
 PASSWORD = f"{secrets.token_urlsafe(9)}/+&=%<~!? :{secrets.token_hex(6)}"
 
 
@@ -80,7 +82,7 @@ def project(folder: Path, url: str, *kinds: str, head: str = "", **env: str) -> 
     for kind in kinds:
         config += f'[servers.{kind}]\nsource = "openapi"\nspec = "{folder}/openapi.json"\nbase_url = "{url}/api"\n'
         config += f'[servers.{kind}.auth]\ntype = "session"\nusername = "alice"\npassword = "${{PASSWORD}}"\nlogout_url = "/logout"\n'
-        config += KINDS[kind] or 'login_url = "/login"\n'
+        config += (KINDS | SHORT)[kind] or 'login_url = "/login"\n'
     return Forked(folder, config, env)
 
 
@@ -143,6 +145,20 @@ async def test_each_kind(tmp_path: Path, application: tuple[Any, str]) -> None:
         app.sessions.clear()
         assert await agent.value("import site\nsite.web()") == {"user": "alice"}
     assert len(app.logins) == 4
+
+
+async def test_what_a_session_is_unless_it_says_otherwise(tmp_path: Path, application: tuple[Any, str]) -> None:
+    """A login as JSON, all its cookies, and no end for now; `cookie_name` leaves the other cookies here, and
+    `expires_seconds` ends it. CONTRACT: AUT-07, AUT-10."""
+    app, url = application
+    place = project(tmp_path, url, "plain", "short", PASSWORD=PASSWORD)
+    async with place.stdio() as agent:
+        for _ in range(2):
+            assert await agent.value("import plain, short\n[plain.me(), short.me()]") == [{"user": "alice"}] * 2
+            await anyio.sleep(2.1)
+    assert [json.loads(body) for *_, body in app.asked("/login")] == [{"username": "alice", "password": PASSWORD}] * 3
+    sent = [re.findall(r"(\w+)=", headers["cookie"]) for _, _, headers, _ in app.asked("/api/me")]
+    assert [sorted(names) for names in sent] == [["sid", "theme"], ["sid"]] * 2
 
 
 async def test_a_wrong_password(tmp_path: Path, application: tuple[Any, str]) -> None:

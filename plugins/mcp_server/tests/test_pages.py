@@ -86,7 +86,8 @@ async def opened(place: Any, size: int, work: Callable[[Gateway], Any]) -> Any:
 
 @pytest.mark.slow
 async def test_the_list_of_servers_is_one_page(place: Any, counted: Counted) -> None:
-    """Its bytes and its statements are those of a page, and the pages together name each server once."""
+    """Its bytes and its statements are those of a page, and the pages together name each server once.
+    CONTRACT: DIS-01."""
 
     async def listed(gate: Gateway) -> tuple[int, int]:
         async with Client(build(gate)) as client:

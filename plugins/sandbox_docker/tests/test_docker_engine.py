@@ -357,7 +357,7 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 async def test_an_image_with_packages(engine: Any, executing: Any, host: Any, wheel: str) -> None:
     """Built from an archive, with packages from this machine's pip; programs import them, and `check` says what is
-    used."""
+    used. CONTRACT: DEP-01."""
     settings = engine.settings([wheel], image="doorward-test-packages", pool=0)
     said: list[str] = []
     async with executor(host, settings) as building:
