@@ -53,7 +53,7 @@ _EXPORTS = {
     "plugins.mcp_additions": ("RawPage", "RawPrompt", "RawResource", "RawTool", "principal_of"),
     "model.settings": ("Settings",),
     "model.version": ("PLUGIN_API", "__version__"),
-    "model.layers": ("CallLayer", "Run", "RunLayer", "RunState", "StateKey"),
+    "model.layers": ("CallLayer", "Proceed", "Run", "RunLayer", "RunState", "StateKey"),
     "model.limits": ("Limits",),
     "model.names": ("is_plain", "python_name", "unique_names"),
     "http.guarded_transport": ("AnswerStream", "GuardedTransport"),
@@ -195,6 +195,7 @@ if TYPE_CHECKING:
     from doorward.model.interaction import LoginPrompt as LoginPrompt
     from doorward.model.interaction import LoginPrompt as Person  # noqa: F401
     from doorward.model.layers import CallLayer as CallLayer
+    from doorward.model.layers import Proceed as Proceed
     from doorward.model.layers import Run as Run
     from doorward.model.layers import RunLayer as RunLayer
     from doorward.model.layers import RunState as RunState
