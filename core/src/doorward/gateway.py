@@ -253,6 +253,15 @@ class Gateway:
         await self.ready()
         return await self.discovery.describe(function_names(names), principal, self.languages.of_texts(language))
 
+    def chain(self) -> list[dict[str, str]]:
+        """The layers around runs and around calls, outermost first: `[{"around", "layer", "plugin", "distribution"}]`;
+        core's own are of no distribution."""
+        return [
+            {"around": around, "layer": layer.name, "plugin": plugin.name, "distribution": plugin.given_by}
+            for around, layers in (("runs", self._execution.layers), ("calls", self.broker.layers))
+            for plugin, layer in layers.all
+        ]
+
     def capabilities(self, principal: str = LOCAL) -> str:
         """A paragraph about what a principal can do here."""
         return self.discovery.capabilities(principal, self.languages.of_texts())

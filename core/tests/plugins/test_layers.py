@@ -728,15 +728,15 @@ async def test_a_plugin_without_layers_attaches_nothing(doorward_host: Host) -> 
     """An empty list and None are none."""
     gateway, _ = opened(doorward_host, calls=None, runs=[])
     async with gateway as gate:
-        assert not gate.broker._layers.of_others
-        assert gate._execution._runs._layers.all == []
+        assert not gate.broker.layers.of_others
+        assert gate._execution._runs.layers.all == []
 
 
 async def test_a_call_that_needs_a_yes_is_refused_where_nobody_asks(doorward_host: Host) -> None:
     """A rule that says `confirm` never lets a call through because what asks people is not there."""
     rule = '[[policy.rules]]\nmatch = "weather.add_station"\nthen = "confirm"\n'
     async with doorward_host.gateway(f"{CONFIG}\n{rule}") as gate:
-        gate.broker._layers.all = []
+        gate.broker.layers.all = []
         with pytest.raises(Refused, match="needs a person's approval, and nothing here asks for one"):
             await gate.call("weather.add_station", {"city": "Oslo"})
         assert await gate.call(READ, {"city": "Oslo"})
@@ -763,7 +763,7 @@ async def test_a_layer_may_ask_somebody(doorward_host: Host) -> None:
 
     doorward_host.install("plugin", "asking", Asking())
     async with doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = ["asking"]')) as gate:
-        gate.broker._layers.all = [each for each in gate.broker._layers.all if each[1].name == "asks"]
+        gate.broker.layers.all = [each for each in gate.broker.layers.all if each[1].name == "asks"]
         assert (await gate.call("weather.add_station", {"city": "Oslo"}))["city"] == "Oslo"
         with pytest.raises(Refused, match="late"):
             await gate.call("weather.add_station", {"city": "Rome"})

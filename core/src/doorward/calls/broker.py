@@ -98,8 +98,8 @@ class Broker:
         self.withholding = Withholding(counters)
         self._checks = AnswerChecks(catalog, servers, plugins, secrets, self.withholding)
         self._performing = Performing(servers, plugins, self._checks, logins)
-        self._layers = CallLayers(plugins)
-        self._watched = plugins.manager.looks_at_calls() or self._layers.of_others
+        self.layers = CallLayers(plugins)
+        self._watched = plugins.manager.looks_at_calls() or self.layers.of_others
         self.observed = SchemaInference(catalog)
         self.lacks = Answers(catalog, self.observed).lacks
 
@@ -141,9 +141,9 @@ class Broker:
             await self._decide(way, args, kwargs, large)
             if way.planned is not None:
                 return Reply(way.planned)
-            if layers := self._layers.of(function):
+            if layers := self.layers.of(function):
                 inside, own = partial(self._send, way, headers), partial(self._of_layer, way, headers)
-                reply = await self._layers.around(layers, run, way.call, inside, own)
+                reply = await self.layers.around(layers, run, way.call, inside, own)
             else:
                 reply = await self._send(way, headers)
             way.repeated.succeeded(way.made or way.call)

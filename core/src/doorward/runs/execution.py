@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from doorward.model.limits import Limits
     from doorward.model.programs import Program
     from doorward.plans.changes import Changes
+    from doorward.plugins.layers import RunLayers
     from doorward.program_api.modules import Modules
     from doorward.runs.admission import Admission
     from doorward.runs.program_cache import ProgramCache
@@ -64,6 +65,11 @@ class Execution:
         self._languages = languages
         self._journals = journals
         self.under_way: set[RunContext] = set()
+
+    @property
+    def layers(self) -> RunLayers:
+        """What stands around runs."""
+        return self._runs.layers
 
     async def execute(
         self,

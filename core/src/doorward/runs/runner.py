@@ -70,7 +70,7 @@ class Runs:
         self._plugins = plugins
         self._secrets = secrets
         self._stores_plans = stores_plans
-        self._layers = RunLayers(plugins)
+        self.layers = RunLayers(plugins)
 
     async def run(
         self, program: Program, run: RunContext, session: Session | None = None, *, whole: RunContext | None = None
@@ -108,9 +108,9 @@ class Runs:
         they have noted of it afterwards is in it."""
         started = time.perf_counter()
         try:
-            if not self._layers.all:
+            if not self.layers.all:
                 return await inside()
-            outcome = await self._layers.around(run.view, inside, partial(self._of_layer, run))
+            outcome = await self.layers.around(run.view, inside, partial(self._of_layer, run))
         except DoorwardError as error:
             calls, usage = run.totals.calls(), run.totals.usage()
             outcome = Outcome(False, error=failure(error), calls=calls, usage=usage, ms=_ms_since(started))
