@@ -343,14 +343,14 @@ def test_core_names_no_other_distribution() -> None:
 
 @pytest.mark.slow
 def test_plugins_import_only_what_is_offered() -> None:
-    """A plugin or library imports `doorward` and `doorward.commands`, and of others of ours the packages of those that
+    """A plugin or library imports `doorward` and `doorward.administration`, and of others of ours the packages of those that
     it declares as dependencies, all by names that they export."""
     wrong = []
     for folder in [*LIBS, *PLUGINS]:
         built_on = {Requirement(text).name.replace("-", "_") for text in project(folder)["project"]["dependencies"]}
         for file in sources(folder):
             ours = {module for module in imports(file) if module.partition(".")[0].startswith("doorward")}
-            allowed = {"doorward.commands", *(name for name in built_on if name.startswith("doorward"))}
+            allowed = {"doorward.administration", *(name for name in built_on if name.startswith("doorward"))}
             allowed |= {"doorward.engines"} | ({"doorward.serving"} if folder.name in FACES else set())
             wrong += [
                 (named(file), m) for m in ours if m not in allowed and m.partition(".")[0] != f"doorward_{folder.name}"
@@ -445,7 +445,7 @@ def test_every_test_is_run_by_something() -> None:
 
 
 def test_every_export_has_a_docstring() -> None:
-    """What `doorward`, `doorward_testing`, `doorward.commands` and `doorward.serving` export says what it is; so do the
+    """What `doorward`, `doorward_testing`, `doorward.administration` and `doorward.serving` export says what it is; so do the
     public methods of its classes."""
     missing = []
     testing = importlib.import_module("doorward_testing")
