@@ -35,7 +35,6 @@ _EXPORTS = {
     "host.logs": ("Bounded", "log_stream"),
     "journal.journals": ("Journals", "state_in_words"),
     "journal.replay": ("StoredJournal",),
-    "learning.lessons": ("WITH", "WORD"),
     "model.approvals": ("APPROVAL_SCOPES",),
     "model.names": ("qualified", "some"),
     "model.settings": ("expand",),
@@ -52,17 +51,16 @@ _EXPORTS = {
     "programs.languages": ("is_script", "language_named", "language_of_file"),
     "programs.program_text": ("telling_line",),
     "results.outcome_text": ("outcome_as_dict", "outcome_as_text"),
-    "secrets.detection": ("Keep", "hide", "hide_arguments", "hide_whole", "is_named_secret", "mask_tokens"),
+    "secrets.detection": ("hide", "hide_arguments", "hide_whole", "is_named_secret", "mask_tokens"),
     "secrets.references": ("Reference", "find", "is_credential", "is_plain", "joined", "to_variable", "unescaped"),
     "secrets.scrubber": ("MIN_SECRET_CHARACTERS", "is_guessable"),
     "servers.auths": ("check_auth", "url_of"),
-    "undo.steps": ("Step", "Steps", "UNDO_ENDED"),
+    "undo.steps": ("Step", "Steps", "undone_calls"),
     "undo.undoing": ("Undoing", "Undone"),
     "views.vector_file": ("VectorFile",),
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 _NAMES_THERE = {
-    "UNDO_ENDED": "ENDED",
     "answer_request": "answer",
     "artefact_uri": "handle",
     "bind_arguments": "bind",
@@ -146,8 +144,6 @@ if TYPE_CHECKING:
     from doorward.journal.journals import Journals as Journals
     from doorward.journal.journals import state_in_words as state_in_words
     from doorward.journal.replay import StoredJournal as StoredJournal
-    from doorward.learning.lessons import WITH as WITH
-    from doorward.learning.lessons import WORD as WORD
     from doorward.model.approvals import APPROVAL_SCOPES as APPROVAL_SCOPES
     from doorward.model.names import qualified as qualified
     from doorward.model.names import some as some
@@ -176,7 +172,6 @@ if TYPE_CHECKING:
     from doorward.programs.program_text import telling_line as telling_line
     from doorward.results.outcome_text import as_dict as _outcome_as_dict
     from doorward.results.outcome_text import as_text as _outcome_as_text
-    from doorward.secrets.detection import Keep as Keep
     from doorward.secrets.detection import hide as hide
     from doorward.secrets.detection import hide_arguments as hide_arguments
     from doorward.secrets.detection import hide_whole as hide_whole
@@ -193,14 +188,13 @@ if TYPE_CHECKING:
     from doorward.secrets.scrubber import is_guessable as is_guessable
     from doorward.servers.auths import check_auth as check_auth
     from doorward.servers.auths import url_of as url_of
-    from doorward.undo.steps import ENDED as _UNDO_ENDED
     from doorward.undo.steps import Step as Step
     from doorward.undo.steps import Steps as Steps
+    from doorward.undo.steps import undone_calls as undone_calls
     from doorward.undo.undoing import Undoing as Undoing
     from doorward.undo.undoing import Undone as Undone
     from doorward.views.vector_file import VectorFile as VectorFile
 
-    UNDO_ENDED = _UNDO_ENDED
     answer_request = _answer_request
     artefact_uri = _artefact_uri
     bind_arguments = _bind_arguments

@@ -16,6 +16,7 @@ from doorward import (
     Entry,
     Index,
     PluginContext,
+    Plugins,
     Settings,
     hookimpl,
     installed,
@@ -36,6 +37,12 @@ class Guard:
 
     @hookimpl
     def guard_call(self, call: Call) -> None: ...
+
+
+@pytest.mark.parametrize("entry", [e for e in installed() if e.kind == "command"], ids=lambda entry: str(entry.name))
+def test_what_is_installed_has_no_fault(entry: Entry) -> None:
+    """All commands of this repository pass."""
+    assert isinstance(Plugins(Index([entry])).driver("command", entry.name), click.Command)
 
 
 @pytest.mark.slow

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 from doorward import PluginError
-from doorward.administration import Keep, hide, hide_arguments, hide_whole, is_named_secret
+from doorward.administration import hide, hide_arguments, hide_whole, is_named_secret
 
 from doorward_cli.shared import Project, say
 
 if TYPE_CHECKING:
     from doorward import Plugins
+
+Keep = Callable[[str, str], str]
+"""Keeps a secret under a name like the proposed one, and returns the reference to it."""
 
 
 def moved(project: Project, name: str, table: Mapping[str, Any]) -> dict[str, Any]:

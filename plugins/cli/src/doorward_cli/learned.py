@@ -92,13 +92,11 @@ def _everything(project: Project) -> dict[str, dict[str, list[dict[str, Any]]]]:
 
 
 def _told(lesson: Lesson, amount: Amount, now: float) -> tuple[str, dict[str, Any]]:
-    from doorward.administration import WITH, WORD
-
     last = datetime.fromtimestamp(amount.last, UTC).isoformat(timespec="seconds")
-    if lesson.kind == WORD:
+    if lesson.kind == "word":
         times = round(amount.of_word(now), 3)
         return "words", {"word": lesson.subject, "function": lesson.object, "times": times, "last": last}
-    if lesson.kind == WITH:
+    if lesson.kind == "with":
         return "together", {"functions": [lesson.subject, lesson.object], "times": int(amount.times), "last": last}
     function, _, parameter = lesson.subject.partition(" ")
     producer, _, field = lesson.object.partition(" ")

@@ -201,10 +201,10 @@ def _time(seconds: float) -> str:
 
 def _calls(stored: StoredRun) -> list[dict[str, Any]]:
     """The calls of a run, as a person reads them."""
-    from doorward.administration import UNDO_ENDED, StoredJournal
+    from doorward.administration import StoredJournal, undone_calls
 
     made = []
-    undone = {said["n"] for kind, said in stored.frames if kind == UNDO_ENDED and said["ok"]}
+    undone = undone_calls(stored)
     for entry in StoredJournal.read(stored).entries:
         ended = "not made" if stored.state == "waiting" else "no answer: not made, or it may be repeated"
         if entry.sent:
