@@ -93,11 +93,11 @@ class Project:
         self.folder = folder
         self.config = folder / "doorward.toml"
         self.config.write_text(head + servers)
-        self.serve = [PYTHON, "-m", "doorward.cli", "serve", "--config", str(self.config)]
+        self.serve = [PYTHON, "-m", "doorward", "serve", "--config", str(self.config)]
 
     def compile(self) -> Any:
         done = subprocess.run(
-            [PYTHON, "-m", "doorward.cli", "compile", "--json", "--config", str(self.config)],
+            [PYTHON, "-m", "doorward", "compile", "--json", "--config", str(self.config)],
             capture_output=True,
             text=True,
         )

@@ -12,9 +12,9 @@ from common import BARE, HEAD, PYTHON, Project, Wire, interleaved, median, ms, r
 
 COMMANDS = {
     "python -c pass": [PYTHON, "-c", "pass"],
-    "doorward --help": [PYTHON, "-m", "doorward.cli", "--help"],
-    "doorward --version": [PYTHON, "-m", "doorward.cli", "--version"],
-    "doorward plugins": [PYTHON, "-m", "doorward.cli", "plugins"],
+    "doorward --help": [PYTHON, "-m", "doorward", "--help"],
+    "doorward --version": [PYTHON, "-m", "doorward", "--version"],
+    "doorward plugins": [PYTHON, "-m", "doorward", "plugins"],
 }
 NOT_NEEDED = (
     "structlog", "rich", "httpx", "requests", "yaml", "zstandard", "jsonschema", "docker",

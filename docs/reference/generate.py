@@ -18,8 +18,8 @@ from typing import Any
 import griffe
 
 ROOT = Path(__file__).resolve().parents[2]
-MODULES = ("doorward", "doorward.commands", "doorward.serving", "doorward.engines")
-LIBRARIES = ("doorward_testing", "doorward_auth_kit", "doorward_jail")
+MODULES = ("doorward", "doorward.administration", "doorward.serving", "doorward.engines")
+LIBRARIES = ("doorward_cli", "doorward_testing", "doorward_auth_kit", "doorward_jail")
 
 
 def pages() -> dict[str, str]:

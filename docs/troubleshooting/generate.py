@@ -59,6 +59,7 @@ PAGES = (PROGRAMS, SERVERS, CREDENTIALS, CONFIGURATION, SANDBOXES, CLIENTS, AUTH
 _BY_FOLDER = {
     r"libs/jail|plugins/sandbox_": SANDBOXES,
     r"libs/auth_kit|plugins/auth_|plugins/secrets": CREDENTIALS,
+    r"plugins/cli$": CONFIGURATION,
     r"plugins/(mcp_server|clients)$": CLIENTS,
     r"libs/testing|plugins/dist$": AUTHORS,
     r"plugins/guard_": PROGRAMS,

@@ -42,7 +42,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     words = ["serve", "--transport", "http", "--port", "0", "--config", str(folder / "doorward.toml")]
     with log.open("w") as said:
         serving = subprocess.Popen(
-            [sys.executable, "-m", "doorward.cli", *words], env=environment, cwd=folder, stdout=said, stderr=said
+            [sys.executable, "-m", "doorward", *words], env=environment, cwd=folder, stdout=said, stderr=said
         )
     try:
         end = time.monotonic() + 100

@@ -205,7 +205,7 @@ async def test_the_image_of_a_distribution(engine: Docker, wheels: Path, tmp_pat
     engine.python(version)
     out = tmp_path / "out"
     found = others(version, out / "wheels")
-    command = [sys.executable, "-m", "doorward.cli", "dist", "build", str(ROOT / "distributions/acme"), "--image"]
+    command = [sys.executable, "-m", "doorward", "dist", "build", str(ROOT / "distributions/acme"), "--image"]
     command += ["--out", str(out), "--wheels", str(wheels), "--wheels", str(found)]
     environ = {**os.environ, "PIP_NO_INDEX": "1"}
     ended = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)

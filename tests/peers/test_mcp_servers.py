@@ -47,7 +47,7 @@ class Harbour:
         (self.folder / name).write_text(tomli_w.dumps(configured))
 
     def command(self, *words: str, config: str = "all.toml") -> list[str]:
-        return [sys.executable, "-m", "doorward.cli", *words, "--config", config]
+        return [sys.executable, "-m", "doorward", *words, "--config", config]
 
     def run(self, *words: str) -> str:
         options = {"cwd": self.folder, "env": self.environment, "capture_output": True, "text": True, "timeout": 240}

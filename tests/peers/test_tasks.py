@@ -19,7 +19,7 @@ from .systems import DIRECTUS, systems
 from .tasks import TASKS, Task
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
-DOORWARD = [sys.executable, "-m", "doorward.cli"]
+DOORWARD = [sys.executable, "-m", "doorward"]
 HERE = [task for task in TASKS if DIRECTUS or "directus" not in task.servers]
 TOKENS_EACH = 1_800
 """What the answers for one task may have together, on the average (UTF-8 bytes / 4)."""

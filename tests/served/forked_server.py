@@ -19,7 +19,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import NoReturn
 
-from doorward.cli import COMMANDS, main
+from doorward_cli import main
 
 SCRIPT = "--script"
 """What follows it is no command, but a file of Python and its arguments."""
@@ -121,8 +121,7 @@ class Forks:
 
 
 def warm() -> None:
-    names = [f"doorward.{module}" for module, _ in COMMANDS.values()]
-    names += [entry.module for group in GROUPS for entry in entry_points(group=group)]
+    names = [entry.module for group in GROUPS for entry in entry_points(group=group)]
     for name in (*names, *SERVED):
         with contextlib.suppress(ImportError):
             import_module(name)

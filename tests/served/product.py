@@ -31,7 +31,7 @@ from .api import COMPLAIN, COMPLAINED
 
 T = TypeVar("T")
 
-DOORWARD = [sys.executable, "-m", "doorward.cli"]
+DOORWARD = [sys.executable, "-m", "doorward"]
 PATIENCE = 60.0
 """Seconds that anything may take before a test gives up. Nothing waits for as long when all is well."""
 

@@ -413,7 +413,7 @@ COUNT = """
 import sys
 opened, site = [], {site!r}
 sys.addaudithook(lambda event, given: event == "open" and str(given[0]).startswith(site) and opened.append(given[0]))
-from doorward.cli import main
+from doorward_cli import main
 try:
     main(["list", "--config", {config!r}])
 finally:

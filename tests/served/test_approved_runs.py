@@ -9,8 +9,8 @@ from typing import Any
 
 import mcp_types as t
 import pytest
-from doorward.cli import COMMANDS
 from doorward.config.settings import PolicySettings
+from doorward_cli.installed_commands import own_commands
 
 from .conftest import LIMITS, SHELF
 from .forked import Forked
@@ -20,7 +20,7 @@ from .test_approvals import RULE
 pytestmark = [
     pytest.mark.anyio,
     pytest.mark.skipif(
-        "rules" not in PolicySettings.model_fields or "runs" not in COMMANDS, reason="needs rules and stored runs"
+        "rules" not in PolicySettings.model_fields or "runs" not in own_commands(), reason="needs rules and stored runs"
     ),
 ]
 

@@ -121,7 +121,7 @@ class Served(Project):
         self.file.write_text(f'state = "state"\n{config}')
 
     def command(self, *words: str) -> list[str]:
-        return [str(self.plugins.environment.python), "-m", "doorward.cli", *words, "--config", str(self.file)]
+        return [str(self.plugins.environment.python), "-m", "doorward", *words, "--config", str(self.file)]
 
     def quick(self, *words: str) -> subprocess.CompletedProcess[str]:
         """A command, for which Python is not started."""

@@ -23,7 +23,7 @@ from click.testing import CliRunner
 from doorward.config.run_settings import RunSettings
 from doorward.journal.replay import StoredJournal
 from doorward.journal_files.store import FileRuns
-from doorward.operating.runs import runs as runs_command
+from doorward_cli.runs import runs as runs_command
 
 from .killed_programs import HEAD, Made, made
 from .killed_runs import ONCE, Asked, Counting, configured, counting, is_written

@@ -68,7 +68,7 @@ class Small(Project):
     """A project with so few places."""
 
     def command(self, *words: str) -> list[str]:
-        code = f"from doorward.access import slots; slots.MAX_WAITING = {PLACES}; from doorward.cli import main; main()"
+        code = f"from doorward.access import slots; slots.MAX_WAITING = {PLACES}; from doorward_cli import main; main()"
         return [sys.executable, "-c", code, *words, "--config", str(self.file)]
 
 

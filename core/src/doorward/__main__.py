@@ -1,5 +1,11 @@
 """`python -I -m doorward`: the command line, from an environment that no variable and no folder can change."""
 
-from doorward.cli import main
+import sys
+from importlib.metadata import entry_points
 
-main()
+for script in entry_points(group="console_scripts", name="doorward"):
+    sys.exit(script.load()())
+
+from doorward.packages.install_hints import brought  # noqa: E402
+
+sys.exit(f"error: the command line is not installed\nhint: {brought('cli')}")

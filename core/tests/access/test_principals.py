@@ -37,7 +37,7 @@ from doorward.servers import source_pool
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ..conftest import Cli, MemoryCache, Weather
+from ..conftest import MemoryCache, Weather
 
 pytestmark = pytest.mark.anyio
 
@@ -704,50 +704,3 @@ async def test_the_rate_forgets_who_is_idle(monkeypatch: pytest.MonkeyPatch) -> 
     now[0] += 61
     await rate.admit("new")
     assert len(rate._starts) == 1
-
-
-def test_doctor_tells_of_each_principal(cli: Cli, own: Any) -> None:
-    """What they lack, and where to set it; what `local` lacks is advice. A pattern that fits nothing is wrong."""
-    server = '[servers.{}]\nsource = "own"\nwho = "${{principal:token}}"\nauth = {{ type = "login", user = "${{principal:user}}" }}\n'
-    own.write(
-        'executor = "inprocess"\n'
-        + server.format("own")
-        + server.format("hidden")
-        + '[principals.alice]\nservers = ["own", "onw"]\n[principals.alice.secrets]\ntoken = "t"\nuser = '
-        '"${ALICE:-Ann}"\n'
-        + '[principals.bob]\nservers = ["own"]\n[principals.bob.secrets]\nuser = "Bob"\n'
-        + "[principals.carol]\nservers = []\n"
-    )
-    found = cli("doctor", "--json").json
-    checks = {check["check"]: check for check in found["checks"]}
-    assert not found["ok"]
-    assert checks["server own for alice: Ann is logged in"]["ok"]
-    assert checks["principal alice: the secret token stands in the configuration file"]["advice"]
-    missing = checks["server own for bob: the principal 'bob' has no 'token'"]
-    assert (missing["ok"], missing["advice"]) == (False, "Set token in [principals.bob.secrets].")
-    assert not checks["[principals.alice] servers: 'onw' fits no server"]["ok"]
-    told = [check for check in checks.values() if "hidden" in check["check"] or "'local'" in check["check"]]
-    assert len(told) == 3  # its functions; and what local lacks at both
-    assert all(check["ok"] for check in told)
-    assert not [name for name in checks if "carol" in name]
-
-
-def test_without_a_secret_the_command_line_still_shows_what_there_is(cli: Cli, own: Any) -> None:
-    """`list` and `show` ask nobody; `call` says what `local` lacks."""
-    own.write(OWN)
-    assert "own" in cli("list").out
-    assert "raw" in cli("list", "own").out
-    ended = cli("call", "own.raw")
-    assert (
-        ended.code,
-        "the principal 'local' has no 'token'" in ended.err,
-        "[principals.local.secrets]" in ended.err,
-    ) == (2, True, True)
-
-
-def test_the_command_line_is_local(cli: Cli, place: Any) -> None:
-    """What is not `local`'s is not there for the commands that ask as it does."""
-    place.write(BOTH + '[principals.local]\nservers = ["weather"]\n')
-    assert "zephyr" not in cli("list").out
-    assert "zephyr" not in cli("search", "siphon").out
-    assert "there is no function" in cli("call", "zephyr_vault.siphon_one", "city=Oslo").err

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import anyio
 import pytest
-from doorward.approvals.answering import answer, described
+from doorward.approvals.answering import answer, answer_in_words
 from doorward.approvals.turns import Turns
 from doorward.journal import suspension
 from doorward.model.approvals import ApprovalRequest
@@ -250,7 +250,7 @@ async def test_a_no_to_a_call_without_a_program_is_told_once(doorward_host: Any)
             for request in requests(gate):
                 if request.state == "open" and "denied" not in told and len(requests(gate)) == 1:
                     answer(store(gate), request.id, False, by="ops")
-        assert [described(each) for each in requests(gate)] == ["denied by ops", "open"]
+        assert [answer_in_words(each) for each in requests(gate)] == ["denied by ops", "open"]
 
 
 ABC = "import asyncio\nfound = await asyncio.gather(*[weather.add_station(city=c) for c in 'abc'])\nresult = [f['city'] for f in found]"

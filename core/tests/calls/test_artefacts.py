@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from doorward import Failure, Program, ProgramResult
-from doorward.calls.artefact_store import MemoryArtefacts
-from doorward.calls.artefacts import PREFIX, base_name
+from doorward.calls.artefacts import base_name
 from doorward.model.errors import DoorwardError
 from doorward.results.outcome_text import as_dict, as_text
 
@@ -125,33 +123,3 @@ async def test_a_handle_as_a_parameter_is_its_uri(files: Any) -> None:
         assert (other.error.type, "'data'" in other.error.message) == ("InvalidArguments", True)
         free = {"artefact": uri, "mine": 1}
         assert (await gate.execute("data", params={"data": free})).value == free
-
-
-def test_the_command_line_saves_files(tmp_path: Path) -> None:
-    """`--artefacts` saves under harmless names, replaces nothing and follows no link."""
-    from doorward.calls.artefacts import Artefacts
-    from doorward.cli.run import saved
-
-    class Gate:
-        store = Artefacts(MemoryArtefacts(), most=1000, seconds=60)
-
-        def file(self, uri: str) -> Any:
-            return self.store.open(uri, "local")
-
-    gate: Any = Gate()
-    kept = [gate.store.keep(content, type, "local", name) for content, type, name in [
-        (b"one", "text/csv", "a.csv"), (b"two", "text/csv", "a.csv"), (b"three", "text/plain", ".bashrc"), (b"four", "image/png", ""),
-    ]]  # fmt: skip
-    folder = tmp_path / "saved"
-    folder.mkdir()
-    (folder / "bashrc").symlink_to(tmp_path / "elsewhere")
-    notes = list(saved(gate, kept, folder))
-    assert notes[0] == f"{kept[0].uri} is {folder / 'a.csv'}"
-    found = {p.name: p.read_bytes() for p in folder.iterdir() if not p.is_symlink()}
-    assert found == {"a.csv": b"one", "a-2.csv": b"two", "bashrc-3": b"three", "artefact.png": b"four"}
-    assert not (tmp_path / "elsewhere").exists()
-    assert list(saved(gate, kept, None)) == ["4 artefacts are not kept; --artefacts FOLDER saves them"]
-    assert list(saved(gate, [], None)) == []
-    assert "cannot be saved" in next(iter(saved(gate, kept, folder / "a.csv")))
-    gone = [kept[0].__class__(PREFIX + "nope", "text/csv", 1)]
-    assert "cannot be saved" in next(iter(saved(gate, gone, folder)))

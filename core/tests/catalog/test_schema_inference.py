@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward import Call, Compiled, File, Function, LimitExceeded, Reply, ServerContext, ServerError, Settings
+from doorward import Call, Compiled, File, Function, LimitExceeded, Reply, ServerContext, Settings
 from doorward import signature as written
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.schema_inference import MAX_PLACES, SchemaInference, bounded, merge, shape
@@ -356,35 +356,6 @@ async def test_original_names_of_parameters_work(doorward_host: Any, source: typ
             await gate.call("weather.f", {"from": "a", "from_": "b"})
         with pytest.raises(Exception, match="has no parameter 'auth-x'"):
             await gate.call("weather.f", {"auth-x": "b"})
-
-
-@pytest.mark.anyio
-async def test_probing_calls_only_what_surely_changes_nothing(doorward_host: Any, source: type[Anything]) -> None:
-    """CONTRACT: SRC-23."""
-    from doorward.cli.probe import probe
-
-    needs = {"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"]}
-    optional = {"type": "object", "properties": {"x": {"type": "string"}}}
-    source.functions = {
-        "writes": function("writes", read_only=False),
-        "needs": function("needs", parameters=needs),
-        "typed": function("typed", returns={"type": "string"}),
-        "known": function("known"),
-        "list": function("list", parameters=optional),
-        "fails": function("fails"),
-        "denied": function("denied"),
-    }
-    source.answers = {"known": 1, "list": [{"id": 1}], "fails": ServerError("it is down")}
-    async with doorward_host.gateway(CONFIG + '[policy]\ndeny = ["weather.denied"]\n') as gate:
-        await gate.call("weather.known")
-        source.calls.clear()
-        told = await probe(gate, ["weather"])
-        assert sorted(source.calls) == ["fails", "list"]
-        assert told["weather.list"] == {"result": "list[dict[str, Any]]"}
-        assert told["weather.fails"] == {"failed": "it is down"}
-        assert list(told["weather.denied"]) == ["failed"]
-        assert len(told) == 3
-        assert list(await probe(gate, ["weather"])) == ["weather.denied", "weather.fails"]
 
 
 @pytest.mark.slow

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.sqlite_store import SqliteCatalog
-from doorward.configuring.variables import write_env
 from doorward.host import files
 from doorward.host.processes import Process
 from doorward.model.errors import ConfigError
@@ -232,11 +231,12 @@ def written(file: Path) -> None:
     files.write_own(file, b"ours")
 
 
-def env_written(file: Path) -> None:
-    write_env(file, {"TOKEN": "secret"})
+def changed(file: Path) -> None:
+    files.check_own(file)
+    files.write(file, b"ours", private=True)
 
 
-@pytest.mark.parametrize("work", [opened, written, env_written])
+@pytest.mark.parametrize("work", [opened, written, changed])
 @pytest.mark.parametrize("made", STRANGE)
 def test_what_is_no_file_of_ours_stays_as_it_is(
     tmp_path: Path, made: Callable[[Path], None], work: Callable[[Path], None]
@@ -251,7 +251,7 @@ def test_what_is_no_file_of_ours_stays_as_it_is(
     assert caught.value.hint
 
 
-@pytest.mark.parametrize("work", [opened, env_written])
+@pytest.mark.parametrize("work", [opened, changed])
 @pytest.mark.parametrize("made", LINKS)
 def test_a_link_leads_nowhere(tmp_path: Path, made: Callable[[Path], None], work: Callable[[Path], None]) -> None:
     """Where we append, or keep secrets, a link is refused; what it leads to stays as it is, also if that is a device,

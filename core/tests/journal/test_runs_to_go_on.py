@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from doorward import Call, Door, Program, ProgramResult, RefusedForNow, SandboxDied, hookimpl
+from doorward.journal.replay import StoredJournal
 from doorward.journal_files.store import _File
 from doorward.model.errors import StateError
-from doorward.operating.runs import _calls
 from doorward_testing.samples import _Running
 
 from ..conftest import Weather
@@ -35,10 +35,18 @@ def written(calls: list[str]) -> list[str]:
 
 
 def shown(gate: Any) -> dict[str, str]:
-    """How each call of the one stored run ended, as an operator sees it."""
+    """How each call of the one stored run ended, as it is stored."""
     (stored,) = gate.runs.journals.store.all()
     whole = gate.runs.journals.store.show(stored.given.run)
-    return {call["made"]: call["ended"] for call in _calls(whole)}
+    return {entry.text: _ended(entry) for entry in StoredJournal.read(whole).entries}
+
+
+def _ended(entry: Any) -> str:
+    if not entry.ended:
+        return "unknown: its answer is lost" if entry.sent else "no answer: not made, or it may be repeated"
+    if entry.error:
+        return f"{type(entry.error).__name__}: {entry.error}"
+    return "ok" if entry.reply else "ok; its answer is not stored"
 
 
 @contextmanager

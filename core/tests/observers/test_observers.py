@@ -27,7 +27,6 @@ from doorward import (
 from doorward.observers import event_queue
 from doorward.packages.index import PluginId
 from doorward.plugins.failures import Failures
-from doorward_testing import Cli
 
 from ..conftest import CONFIG
 
@@ -340,20 +339,6 @@ async def test_without_observers_nothing_is_done_for_them(doorward_host: Any) ->
     async with doorward_host.gateway(CONFIG) as gate:
         assert not gate.plugins.manager.has_plugin("doorward.observers")
         assert not [task for task in asyncio.all_tasks() if "observer" in task.get_name()]
-
-
-@pytest.mark.slow
-def test_the_commands_know_it(cli: Cli, doorward_host: Any) -> None:
-    """`plugins` shows it as active, `schema` has its settings, and `doctor` a line."""
-    doorward_host.install("observer", "export", Export)
-    doorward_host.write(f"observer = 'export'\n{CONFIG}")
-    (row,) = [each for each in json.loads(cli("plugins", "--json").out)["plugins"] if each["kind"] == "observer"]
-    assert (row["name"], row["status"]) == ("export", "active")
-    schema = json.loads(cli("schema").out)
-    assert "endpoint" in json.dumps(schema["$defs"]["ExportSettings"])
-    assert list(schema["properties"]["observers"]["properties"]) == ["export"]
-    assert {"type": "string"} in schema["properties"]["observer"]["anyOf"]
-    assert "observer export" in cli("doctor").out
 
 
 def test_events_are_exported() -> None:

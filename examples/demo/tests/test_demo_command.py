@@ -21,7 +21,7 @@ from doorward_demo.told import Told
 
 pytestmark = pytest.mark.slow
 
-COMMAND = [sys.executable, "-m", "doorward.cli", "demo"]
+COMMAND = [sys.executable, "-m", "doorward", "demo"]
 KEY = re.compile(r"demo-[\w-]{20,}")
 STEPS = ["compile", "connect", "search", "get", "execute", "again", "guard", "wall", "key"]
 

@@ -65,9 +65,9 @@ def test_a_skill_names_itself_and_its_program_runs(skill: Path, library: dict[st
 def test_the_template_for_agents_names_commands_that_there_are(library: dict[str, str], tmp_path: Path) -> None:
     """CONTRACT: SKL-08."""
     text = (EXAMPLES / "AGENTS.md.template").read_text()
-    from doorward.cli import COMMANDS
+    from doorward_cli.installed_commands import own_commands
 
-    assert set(re.findall(r"`doorward ([a-z]+)", text)) <= set(COMMANDS)
+    assert set(re.findall(r"`doorward ([a-z]+)", text)) <= set(own_commands())
     program = (
         text.split("```python\n")[1]
         .split("```")[0]
@@ -82,7 +82,7 @@ def test_the_template_for_agents_names_commands_that_there_are(library: dict[str
 
 def _doorward(words: list[str], folder: Path, env: dict[str, str]) -> Any:
     ran = subprocess.run(
-        [sys.executable, "-m", "doorward.cli", *words],
+        [sys.executable, "-m", "doorward", *words],
         cwd=folder,
         env=env,
         capture_output=True,
@@ -148,7 +148,7 @@ def test_the_plugin_has_20_lines_and_works(tmp_path: Path) -> None:
     (tmp_path / "doorward.toml").write_text('state = "state"\n[servers.diary]\nsource = "notes"\npath = "notes"\n')
     (tmp_path / "program.py").write_text('import diary\nresult = diary.find(words="orchids")\n')
     ran = subprocess.run(
-        [sys.executable, "-m", "doorward.cli", "run", "program.py", "--json"],
+        [sys.executable, "-m", "doorward", "run", "program.py", "--json"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(tmp_path / "site")},
         capture_output=True,

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 GOOD = '''
 import click
 from doorward import UnknownName
-from doorward.commands import Project, common, print_json, say
+from doorward_cli import Project, common, print_json, say
 from doorward_testing import CommandConformance
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from doorward import ConfigError
-from doorward.cli.compile import client_snippet
+from doorward_cli.compile import client_snippet
 from doorward_clients.document import read
 from doorward_clients.setup import setup
 

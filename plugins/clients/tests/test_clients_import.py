@@ -8,7 +8,7 @@ import tomllib
 from typing import Any
 
 import pytest
-from doorward.commands import Project
+from doorward_cli import Project
 from doorward_clients.clients import CLIENTS, Machine
 from doorward_clients.importing import import_
 from doorward_clients.planning import Plan

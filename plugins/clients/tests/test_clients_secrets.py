@@ -7,9 +7,9 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from doorward.commands import Variables, variable
-from doorward.configuring.variables import quoted, write_env
 from doorward.secrets.detection import hide, hide_arguments, is_named_secret, is_random
+from doorward_cli import Variables, variable
+from doorward_cli.variables import quoted, write_env
 from doorward_clients.references import translate
 from dotenv import dotenv_values
 from hypothesis import given, settings

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from doorward import ConfigError
-from doorward.commands import Project
+from doorward_cli import Project
 from doorward_clients.clients import CLIENTS, Machine
 from doorward_clients.connect import connected, is_own, without
 from doorward_clients.document import Document, read

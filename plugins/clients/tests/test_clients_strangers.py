@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward.commands import Project
-from doorward.configuring.variables import Variables
 from doorward.model.settings import expand
 from doorward.secrets.references import find
 from doorward.secrets.store import Secrets
+from doorward_cli import Project
+from doorward_cli.variables import Variables
 from doorward_clients.clients import Machine
 from doorward_clients.planning import Plan
 from doorward_clients.references import translate

@@ -98,7 +98,7 @@ def test_the_package_costs_nothing() -> None:
 def test_help_imports_none_of_it() -> None:
     """`doorward --help` lists the commands by what is installed alone."""
     code = (
-        "import sys; from doorward.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\nprint(*sys.modules)"
+        "import sys; from doorward_cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\nprint(*sys.modules)"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "serve" in ended.stdout

@@ -246,7 +246,7 @@ async def test_results_without_a_schema_are_observed(wire: Wire) -> None:
         ["doorward", "serve"],
         ["uvx", "doorward", "serve"],
         ["sh", "-c", "exec doorward serve"],
-        [sys.executable, "-m", "doorward.cli", "serve"],
+        [sys.executable, "-m", "doorward", "serve"],
     ],
 )
 @pytest.mark.anyio

@@ -340,8 +340,8 @@ KEYS = {
 @given(st.dictionaries(TEXT, SCHEME, min_size=1, max_size=3), st.lists(TEXT, max_size=3))
 def test_openapi_hostile_schemes(schemes, scopes):
     """Whatever a document holds, what is written parses as TOML, has our keys only, and names our variables only."""
-    from doorward.configuring.servers import block
     from doorward.secrets.store import Secrets
+    from doorward_cli.servers import block
     from doorward_openapi.document.refs import Bundle
     from doorward_openapi.operations.compiler import compile_document
 

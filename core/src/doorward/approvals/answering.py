@@ -43,7 +43,7 @@ def answer(
         )
     if not answer_together(store, [request], approve, by=by, said=said, scope=scope, now=now):
         request = store.found(id, now) or request
-        raise InvalidArguments(f"the request has been answered already: {described(request)}")
+        raise InvalidArguments(f"the request has been answered already: {answer_in_words(request)}")
     return request
 
 
@@ -72,7 +72,7 @@ def answer_together(
     return [request for request in requests if request.id in answered]
 
 
-def described(request: ApprovalRequest) -> str:
+def answer_in_words(request: ApprovalRequest) -> str:
     """What came of a request, in a few words."""
     if request.state == "open":
         return "open"

@@ -152,6 +152,17 @@ def find_active(entries: list[Entry]) -> Entry | None:
     return found[0]
 
 
+def title_of_active() -> str | None:
+    """`Distribution.title` of the active distribution, whose manifest is not validated: `doorward --version` has no
+    time for that. `None` if none is installed. Raises: ConfigError."""
+    if (active := find_active(installed())) is None:
+        return None
+    brand = raw_manifest(active).get("branding", {})
+    title = " ".join(str(brand.get("title", "")).split()) if isinstance(brand, dict) else ""
+    clean = "".join(letter for letter in title if letter.isprintable())[:100]
+    return f"{clean or active.name} ({active.given_by})"
+
+
 def layers(
     file: Mapping[str, Any],
     secrets: Secrets,

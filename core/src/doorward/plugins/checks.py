@@ -41,9 +41,8 @@ _MARK = f"{hookimpl.project_name}_impl"
 def driver_faults(kind: str, driver: Any) -> list[str]:
     """What is wrong with a driver, as ends of a sentence that begins with its name."""
     if kind == "command":
-        import click  # whoever asks for a command has it
-
-        return [] if isinstance(driver, click.Command) else [f"is {_a(driver)} and no click command"]
+        bases = (f"{base.__module__}.{base.__qualname__}" for base in type(driver).__mro__)
+        return [] if "click.core.Command" in bases else [f"is {_a(driver)} and no click command"]
     if kind == "plugin":
         return settings_faults(driver)
     if kind not in PROTOCOLS:

@@ -14,7 +14,7 @@ from typing import Any
 from doorward.model.errors import ConfigError
 from doorward.secrets import detection, references
 from doorward.secrets.redaction import REDACTED
-from doorward.secrets.scrubber import MIN_UNGUESSABLE_BITS, Scope, Scrubber, bits
+from doorward.secrets.scrubber import Scope, Scrubber, is_guessable
 from doorward.secrets.store import Secrets
 
 _ASSIGNED = re.compile(
@@ -105,7 +105,7 @@ def _without_value(found: re.Match[str]) -> str:
 
 
 def _counts(value: str) -> bool:
-    return bits(value) >= MIN_UNGUESSABLE_BITS and not detection.is_harmless(value)
+    return not is_guessable(value) and not detection.is_harmless(value)
 
 
 def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:

@@ -193,6 +193,11 @@ def redact_error(error: DoorwardError, redactor: Redactor) -> None:
         error.body = cut(redactor.value(plain(error.body, keep=(int,))), MAX_BODY_BYTES)  # type: ignore[attr-defined]
 
 
+def is_guessable(value: str) -> bool:
+    """Whether a value can be guessed, so that it is not looked for in what programs make."""
+    return bits(value) < MIN_UNGUESSABLE_BITS
+
+
 def bits(value: str) -> float:
     """An upper bound for the entropy of a value, from its length and the number of its different characters."""
     return len(value) * math.log2(len(set(value))) if value else 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from doorward.config.config import Loaded, Server, module_name
 from doorward.model.abilities import HasBaseUrl, HasOrigins, HasUrl, SupportsClose
 from doorward.model.contexts import PluginContext
 from doorward.model.drivers import Auth
-from doorward.model.errors import ConfigError
+from doorward.model.errors import ConfigError, MissingSecret
 from doorward.model.principals import LOCAL
 from doorward.model.settings import Settings
 from doorward.plugins.hook_answers import expected
@@ -115,6 +116,13 @@ class Auths:
         for kind, auth in auths:
             if isinstance(auth, SupportsClose):
                 await self._plugins.failures.closed(self._plugins.id("auth", kind), auth)
+
+
+def check_auth(loaded: Loaded, plugins: Plugins, name: str) -> None:
+    """That the types and the keys of a server's `auth` are right: in one that is unknown nobody can tell which keys
+    hold a secret. Variables may get their values later. Raises: ConfigError, PluginError."""
+    with suppress(MissingSecret):
+        Auths(loaded, plugins, Principals(loaded), Path()).drivers(loaded.servers[name])
 
 
 def url_of(source: Any) -> str:

@@ -23,7 +23,7 @@ from doorward.model.functions import Function
 from doorward.model.principals import LOCAL
 from doorward.plugins.manager import Plugins
 from doorward.secrets.scrubber import answers_of
-from doorward.servers import auth_suggestions
+from doorward.servers.auth_hint import auth_hint
 from doorward.servers.auths import Auths
 
 
@@ -117,7 +117,7 @@ class SourceMaker:
             cache(lambda: self._auths.open(server, settings, whose)),
             changed,
             partial(self._loaded.secrets.scrub, scope=answers_of(module)),
-            lambda: auth_suggestions.hint(server, self._catalog.report(module)),
+            lambda: auth_hint(server, self._catalog.report(module)),
             lambda definition: self._catalog.definition(module, definition),
             self._loaded.secrets.holds.of_connection,
             self.outgoing(module),

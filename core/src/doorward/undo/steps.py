@@ -110,3 +110,8 @@ def _why_not(entry: Entry, function: Function | None, *, waits: bool) -> str:
     if entry.error is not None:
         return "" if not_made(entry.error) else f"it failed, and may have been made all the same: {entry.error}"
     return str(entry.undo.get("why") or f"no inverse of {entry.function} was declared when it was made")
+
+
+def undone_calls(stored: StoredRun) -> set[int]:
+    """The places of the calls of a run that were undone."""
+    return {said["n"] for kind, said in stored.frames if kind == ENDED and said["ok"]}

@@ -101,7 +101,7 @@ class Stage:
         from mcp.client import Client
         from mcp.client.stdio import StdioServerParameters, stdio_client
 
-        arguments = ["-m", "doorward.cli", "serve", "--config", str(self.configuration)]
+        arguments = ["-m", "doorward", "serve", "--config", str(self.configuration)]
         server = StdioServerParameters(command=sys.executable, args=arguments, env={"DEMO_API_KEY": self.key})
         try:
             with self.stderr.open("w") as errors:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import click
 from doorward import DoorwardError, Executor, ExecutorError, SupportsBuild, SupportsMachineCheck, UnknownName
-from doorward.commands import Project, change_config, common, described, plain, print_json, put_keys, say, table
+from doorward_cli import Project, change_config, common, described, plain, print_json, put_keys, say, table
 
 if TYPE_CHECKING:
     from doorward import Gateway

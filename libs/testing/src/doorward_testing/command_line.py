@@ -24,7 +24,7 @@ Cli = Callable[..., CommandEnded]
 """The fixture `cli`: `cli("list", "--json")`."""
 
 StartDoorward = Callable[..., subprocess.Popen[str]]
-"""The fixture `start_doorward`: `start_doorward("list", python=("-X", "importtime"), VARIABLE="value")`."""
+"""The fixture `start_doorward`: `start_doorward("list", python=("-v",), VARIABLE="value")`."""
 
 
 def ended(process: subprocess.Popen[str], stdin: str | None = None) -> CommandEnded:

@@ -13,9 +13,9 @@ _FORKS = """
 import atexit, gc, json, os, sys, tempfile, traceback
 from importlib import import_module
 from importlib.metadata import entry_points
-from doorward.cli import COMMANDS, main
+from doorward_cli import main
 
-for module in (*sys.argv[1:], "doorward.gateway", *(f"doorward.{module}" for module, _ in COMMANDS.values())):
+for module in (*sys.argv[1:], "doorward.gateway"):
     import_module(module)
 for entry in entry_points(group="doorward.command"):
     import_module(entry.module)

@@ -38,8 +38,9 @@ def doorward_host(host: Any) -> Any:
 @pytest.fixture
 def cli(doorward_host: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
     """A `doorward_testing.Cli`, which runs a command line in the host's folder with the plugins of the host."""
+    _require_command_line()
     from doorward import Index
-    from doorward.commands import main
+    from doorward_cli import main
 
     from doorward_testing.command_line import CommandEnded
 
@@ -58,6 +59,14 @@ def cli(doorward_host: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         return CommandEnded(code, *capsys.readouterr())
 
     return run
+
+
+def _require_command_line() -> None:
+    """Say what to install where a fixture needs the command line."""
+    from importlib.util import find_spec
+
+    if find_spec("doorward_cli") is None:
+        pytest.fail("this fixture runs commands: pip install 'doorward-testing[cli]'", pytrace=False)
 
 
 ENTRY_POINTS = """
@@ -80,6 +89,7 @@ def start_doorward(tmp_path: Path) -> Any:
     import subprocess
     import sys
 
+    _require_command_line()
     from doorward_testing.samples import CONFIG
 
     site = tmp_path / "site" / "doorward_fake-1.0.dist-info"
@@ -92,7 +102,7 @@ def start_doorward(tmp_path: Path) -> Any:
     environ = {**kept, "PYTHONPATH": str(site.parent), "DOORWARD_STATE_DIR": str(tmp_path / "state")}
 
     def start(*words: str, python: tuple[str, ...] = (), **more: str) -> subprocess.Popen[str]:
-        command = [sys.executable, *python, "-m", "doorward.cli", *words]
+        command = [sys.executable, *python, "-m", "doorward", *words]
         pipe = subprocess.PIPE
         return subprocess.Popen(  # noqa: S603
             command, cwd=tmp_path, env={**environ, **more}, text=True, stdin=pipe, stdout=pipe, stderr=pipe

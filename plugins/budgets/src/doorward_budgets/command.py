@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 from doorward import UsageFile
-from doorward.commands import Project, common, print_json, say, table
+from doorward_cli import Project, common, print_json, say, table
 
 from doorward_budgets.account import PERIODS, counter_of
 from doorward_budgets.settings import UNITS

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 from doorward import ConfigError, starts_doorward
-from doorward.commands import Project, client_command, common, print_json, say, table
+from doorward_cli import Project, client_command, common, print_json, say, table
 
 from doorward_clients.clients import CLIENTS, Client, Machine
 from doorward_clients.document import Document, read

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from doorward.commands import is_named_secret
+from doorward.administration import is_named_secret
 
 _REMOTE_TYPES = {"http", "streamablehttp", "httpstream", "remote", "sse"}
 _LOCAL_TYPES = {"stdio", "local"}

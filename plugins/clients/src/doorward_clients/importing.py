@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 from doorward import clean_text
-from doorward.commands import Project, block, common, compile_now, print_json, say, table
+from doorward_cli import Project, block, common, compile_now, print_json, say, table
 
 from doorward_clients.clients import CLIENTS, Machine
 from doorward_clients.planning import Plan, Step, printable

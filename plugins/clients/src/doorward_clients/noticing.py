@@ -39,7 +39,7 @@ class ClientsHook:
     @hookimpl
     def refresh_due(self, config: Path, env_file: Path) -> None:
         """See `doorward.hookspecs`. Each server is logged once."""
-        from doorward.commands import Project
+        from doorward_cli import Project
 
         from doorward_clients.clients import CLIENTS, Machine
         from doorward_clients.planning import Plan

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from doorward import ConfigError, clean_text, module_name, starts_doorward
-from doorward.commands import Project, Variables, put_server, server_name, servers_of, write_env
+from doorward_cli import Project, Variables, put_server, server_name, servers_of, write_env
 
 from doorward_clients import mce
 from doorward_clients.entries import Entry, parse

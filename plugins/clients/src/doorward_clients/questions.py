@@ -9,7 +9,8 @@ from collections.abc import Callable, Collection
 from typing import Any, get_args
 
 import click
-from doorward.commands import Project, Variables, find_index, put_keys, put_server, say, servers_of, write_env
+from doorward.administration import find_index
+from doorward_cli import Project, Variables, put_keys, put_server, say, servers_of, write_env
 
 _MODELS = "llm"
 """The source whose functions ask a language model, and the server that is made of it."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 from doorward import ConfigError
-from doorward.commands import Project, begin, client_command, common, compile_now, say, servers_of
+from doorward_cli import Project, begin, client_command, common, compile_now, say, servers_of
 
 from doorward_clients import questions
 from doorward_clients.clients import CLIENTS, Client, Machine

@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from doorward.commands import Project, common, print_json, say
+from doorward_cli import Project
+from doorward_cli import common
+from doorward_cli import print_json
+from doorward_cli import say
 
 if TYPE_CHECKING:
     from doorward import Gateway
@@ -21,7 +24,7 @@ class Dist(click.Group):
 
     async def checks(self, gateway: Gateway) -> AsyncIterator[tuple[str, bool, str]]:
         """One line, since a gateway is open: what differs from the pins refuses the start."""
-        from doorward.commands import find_distribution
+        from doorward.administration import find_distribution
 
         if (found := find_distribution()) is None:
             return

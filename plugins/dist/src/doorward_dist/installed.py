@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 
-from doorward.commands import BY_RECORD, Distribution, canonical
+from doorward.administration import BY_RECORD
+from doorward.administration import Distribution
+from doorward.administration import canonical
 from packaging.requirements import Requirement
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from doorward import ConfigError
-from doorward.commands import Distribution, find_distribution, find_index
+from doorward.administration import Distribution
+from doorward.administration import find_distribution
+from doorward.administration import find_index
 
 from doorward_dist.installed import pins
 

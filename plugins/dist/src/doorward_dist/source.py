@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from doorward import ConfigError, Index, installed, validate
-from doorward.commands import Manifest
+from doorward.administration import Manifest
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name

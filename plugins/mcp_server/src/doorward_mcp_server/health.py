@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import click
-from doorward.commands import Project, common, print_json, say
+from doorward_cli import Project, common, print_json, say
 
 PATIENCE_SECONDS = 5.0
 

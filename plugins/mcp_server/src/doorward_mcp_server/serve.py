@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 from doorward import DoorwardError
-from doorward.commands import Project, common, say
+from doorward_cli import Project, common, say
 
 if TYPE_CHECKING:
     from doorward import Gateway
@@ -65,9 +65,9 @@ class Serve(click.Command):
 @click.option("--init", is_flag=True, help="First `doorward init --from-environment`, if there is no configuration.")
 def serve(project: Project, transport: str, host: str | None, port: int | None, init: bool) -> None:
     """Serve MCP clients until they go, or until told to end: SIGTERM has programs end first, within [http] grace."""
-    gc.disable()  # until all is imported, as `doorward.cli.main` does
+    gc.disable()  # until all is imported, as `doorward_cli.main` does
     if init:
-        from doorward.commands import first_start
+        from doorward_cli import first_start
 
         for file in first_start(project):
             say(f"wrote {file}", err=True)

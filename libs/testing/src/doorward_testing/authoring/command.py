@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
-from doorward.commands import plain, print_json, say
+from doorward_cli import plain, print_json, say
 
 from doorward_testing.authoring.kinds import kinds
 

@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from doorward import ConfigError, Index, __version__, installed
-from doorward.commands import known_commands
+from doorward_cli import known_commands
 from packaging.version import Version
 
 from doorward_testing.authoring.kinds import EVERY, TEMPLATES, Kind

@@ -20,7 +20,7 @@ class CommandConformance(Conformance):
     command: Any = None
     name: str = ""
     takes_json: ClassVar[bool] = True
-    """Whether it takes `--json` (the decorator `doorward.commands.common` brings it)."""
+    """Whether it takes `--json` (the decorator `doorward_cli.common` brings it)."""
 
     def works(self, host: Any) -> list[list[str]]:
         """Command lines that succeed. `host` has the sample server `weather` configured."""

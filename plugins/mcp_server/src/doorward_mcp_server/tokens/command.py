@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 from doorward import ConfigError
-from doorward.commands import Project, change_config, common, print_json, say, table
+from doorward_cli import Project, change_config, common, print_json, say, table
 
 _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 

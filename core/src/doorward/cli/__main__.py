@@ -1,3 +1,0 @@
-from doorward.cli import main
-
-main()

@@ -1,0 +1,130 @@
+"""`doorward schema`: the JSON Schema of the whole configuration file, for what is installed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from doorward_cli.shared import Project, common, print_json, say
+
+if TYPE_CHECKING:
+    from doorward import Plugins
+
+
+_AUTHS = "_auths"
+"""The definition of a table with credentials, of any installed type. No model is called so."""
+
+
+@click.command()
+@common
+def schema(project: Project) -> None:
+    """Print the JSON Schema of doorward.toml, with the settings of every installed plugin.
+
+    Editors read doorward.schema.json, which `doorward init` writes; after plugins were installed, write it anew:
+    doorward schema > doorward.schema.json
+    """
+    from doorward import Plugins
+    from doorward.administration import find_index
+
+    print_json(whole(Plugins(find_index())))
+
+
+def whole(plugins: Plugins) -> dict[str, Any]:
+    """The schema. A plugin that cannot be imported is left out, with a notice."""
+    from doorward.administration import model_for, server_model_for
+    from pydantic.json_schema import models_json_schema
+
+    Config = model_for(_owned(plugins, "table"), plugins.index)
+    ServerSettings = server_model_for(_owned(plugins, "server_key"), plugins.index)
+    kinds = ("source", "auth", "executor", "cache", "observer", "search_view", "plugin")
+    found = {kind: _settings(plugins, kind) for kind in kinds}
+    models = [Config, ServerSettings, *(model for by_name in found.values() for model in by_name.values())]
+    refs, document = models_json_schema(
+        [(model, "validation") for model in dict.fromkeys(models)], ref_template="#/$defs/{model}"
+    )
+    definitions = document["$defs"]
+
+    def of(model: Any) -> dict[str, Any]:
+        own: dict[str, Any] = definitions[refs[model, "validation"]["$ref"].removeprefix("#/$defs/")]
+        return own
+
+    def named(kind: str) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "properties": {name: refs[model, "validation"] for name, model in found[kind].items()},
+            "additionalProperties": {"type": "object"},
+        }
+
+    auth = [_joined(of(model), {"type": {"const": name}}) for name, model in found["auth"].items()]
+    if auth:
+        definitions[_AUTHS] = {"anyOf": auth}
+    about_auth = {key: _auth(of(ServerSettings)["properties"][key]) for key in ("auth", "local_auth") if auth}
+    servers = [
+        _joined(of(ServerSettings), {"source": {"const": name}} | about_auth, of(model))
+        for name, model in found["source"].items()
+    ]
+    composed = {
+        "servers": {
+            "type": "object",
+            "additionalProperties": {"anyOf": servers} if servers else refs[ServerSettings, "validation"],
+        },
+        "executors": named("executor"),
+        "caches": named("cache"),
+        "observers": named("observer"),
+        "search_views": named("search_view"),
+        "hooks": named("plugin"),
+    }
+    config = of(Config)
+    keys = config["properties"]
+    for key, part in composed.items():
+        about = {name: keys[key][name] for name in ("title", "description")}
+        keys[key] = {**about, "default": {}, **part}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **config, "$defs": definitions}
+
+
+def _owned(plugins: Plugins, kind: str) -> list[str]:
+    """The tables, or the keys of servers, whose owners can be used."""
+    from doorward import ConfigError
+    from doorward.administration import model_for, server_model_for
+
+    found = []
+    for name in dict.fromkeys(entry.name for entry in plugins.index.of(kind)):
+        try:
+            (model_for if kind == "table" else server_model_for)([name], plugins.index)
+            found.append(name)
+        except ConfigError as error:
+            say(f"left out: {error}", err=True)
+    return found
+
+
+def _settings(plugins: Plugins, kind: str) -> dict[str, Any]:
+    """The `Settings` of each installed plugin of a kind, by name."""
+    from doorward import HasSettings, PluginError, Settings
+
+    found = {}
+    for name in dict.fromkeys(entry.name for entry in plugins.index.of(kind)):
+        try:
+            driver = plugins.driver(kind, name)
+            found[name] = driver.Settings if isinstance(driver, HasSettings) else Settings
+        except PluginError as error:
+            say(f"left out: {error}", err=True)
+    return found
+
+
+def _auth(key: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a key for credentials: a table, several, or none."""
+    table = {"$ref": f"#/$defs/{_AUTHS}"}
+    return {**key, "anyOf": [table, {"type": "array", "items": table}, {"type": "null"}]}
+
+
+def _joined(table: dict[str, Any], exact: dict[str, Any], more: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The schema of a table with the keys of two others; `exact` replaces the schemas of some keys."""
+    more = more or {}
+    required = [*exact.keys() - {"auth", "local_auth"}, *table.get("required", ()), *more.get("required", ())]
+    return {
+        "type": "object",
+        "properties": {**table.get("properties", {}), **more.get("properties", {}), **exact},
+        "required": list(dict.fromkeys(required)),
+        "additionalProperties": False,
+    }
