@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from itertools import pairwise
 from typing import Any
 
@@ -81,7 +80,7 @@ def told(pieces: list[bytes], method: str = "GET", *, ends: bool = False) -> dic
             except httpx2.TransportError:
                 said["whole"] = False
             await answer.aclose()
-            kept = engine._pools["http", None].connections
+            kept = [each for each in engine._pools["http", None]._open if not each.has_expired()]
         return {"broken": False, "content": content, "keeps": bool(kept), **said}
 
     return asyncio.run(ask())

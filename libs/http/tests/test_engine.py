@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from doorward_http import GuardedTransport, HttpAnswer, HttpEngine, connections
+from doorward_http import GuardedTransport, HttpAnswer, HttpEngine, connections, pool
 from doorward_testing import reserve_port
 
 pytestmark = pytest.mark.anyio
@@ -234,9 +234,7 @@ async def test_a_server_may_answer_while_it_reads() -> None:
         (b"HTTP/1.1 200 OK\r\nA: " + b"x" * 90_000 + b"\r\nContent-Length: 2\r\n\r\nok", 200, b"ok"),
     ],
 )  # fmt: skip
-async def test_an_answer_is_read_and_its_connection_kept(
-    answer: bytes, status: int, content: bytes
-) -> None:
+async def test_an_answer_is_read_and_its_connection_kept(answer: bytes, status: int, content: bytes) -> None:
     async with serving(answer, OK) as (server, engine, url):
         assert await get(engine, url) == (status, content)
         assert await get(engine, url) == (200, b"ok")
@@ -599,14 +597,14 @@ async def test_connections_are_few() -> None:
 
     async with serving(*[slow] * 150) as (server, engine, url):
         assert await asyncio.gather(*[get(engine, url) for _ in range(150)]) == [(200, b"ok")] * 150
-        assert server.most <= connections.MAX_CONNECTIONS
-        while server.open > connections.MAX_IDLE_CONNECTIONS:
+        assert server.most <= pool.MAX_CONNECTIONS
+        while server.open > pool.MAX_IDLE_CONNECTIONS:
             await asyncio.sleep(0.01)
 
 
 @pytest.mark.slow
 async def test_who_waits_for_a_connection_waits_no_longer_than_it_wants(monkeypatch: Any) -> None:
-    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 1)
+    monkeypatch.setattr(pool, "MAX_CONNECTIONS", 1)
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
@@ -624,12 +622,12 @@ async def test_who_waits_for_a_connection_waits_no_longer_than_it_wants(monkeypa
 async def test_idle_connections_are_not_kept_for_long(monkeypatch: Any) -> None:
     """And those of one origin make room for another's."""
     async with serving(OK, OK) as (server, engine, url):
-        monkeypatch.setattr(connections, "MAX_IDLE_SECONDS", -1.0)
+        monkeypatch.setattr(pool, "MAX_IDLE_SECONDS", -1.0)
         await get(engine, url)
         await get(engine, url)
         assert server.connections == 2
     monkeypatch.undo()
-    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 1)
+    monkeypatch.setattr(pool, "MAX_CONNECTIONS", 1)
     async with serving(OK, OK) as (server, engine, url):
         await get(engine, url)
         await get(engine, url.replace("localhost", "other"))

@@ -7,10 +7,10 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from doorward.plugins.tracing import traced_by
 from doorward.model.errors import ApiError, DoorwardError, LimitExceeded, LoginRefused, RateLimited
 from doorward.plugins.cancellation import cancellable
 from doorward.plugins.failures import contained, log_left_behind
+from doorward.plugins.tracing import traced_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Connections for httpcore2: to checked addresses only, bounded in what they receive, and watched while they are idle."""
+"""Connections of httpcore2: to checked addresses only, bounded in what they receive, and not used if more has come."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import ssl
 import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -18,11 +19,6 @@ from doorward_http.destinations import Destinations, first_connected
 
 T = TypeVar("T")
 
-MAX_CONNECTIONS = 100
-MAX_IDLE_CONNECTIONS = 20
-"""Idle connections that are kept."""
-MAX_IDLE_SECONDS = 20.0
-"""Seconds for which an idle connection is kept."""
 MAX_BYTES_WITHOUT_CONTENT = 192 * 2**10
 """How much may be received over HTTP/1.1 without any content of an answer in it: heads, what a server says before them
 (1xx), extensions of chunks, trailers."""
@@ -30,32 +26,42 @@ MAX_UNREAD_BYTES = 2**18
 """How much of an answer is received before it is read."""
 
 
-class Pool(httpcore2.AsyncConnectionPool):
-    """The connections to all origins of one scheme, or to one Unix `socket`. `http2` is for https only."""
+@dataclass(slots=True, eq=False)
+class Origin:
+    """Where connections lead. Two of them are never the same."""
 
-    def __init__(self, destinations: Destinations, *, tls: bool, http2: bool, socket: str | None) -> None:
-        self._of_each: dict[str, Any] = {
-            "ssl_context": httpcore2.default_ssl_context() if tls else None,
-            "keepalive_expiry": MAX_IDLE_SECONDS,
-            "http2": http2 and tls,
-            "uds": socket,
-            "network_backend": Network(destinations),
-        }
+    scheme: str
+    host: bytes
+    port: int
+    named: bytes
+    """Its `Host` header."""
+    proxy: str | None
+    speaks_http1: bool = False
+    """Whether it could choose, and took HTTP/1.1."""
+
+
+class Connection(httpcore2.AsyncHTTPConnection):
+    """A connection of httpcore2, by TCP or to a Unix `socket`; over HTTP/1.1 or HTTP/2, as the server chooses."""
+
+    def __init__(
+        self, origin: Origin, network: Network, *, tls: ssl.SSLContext | None, http2: bool, socket: str | None
+    ) -> None:
         super().__init__(
-            max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_IDLE_CONNECTIONS, **self._of_each
+            httpcore2.Origin(origin.scheme.encode(), origin.host, origin.port),
+            ssl_context=tls,
+            http2=http2,
+            uds=socket,
+            network_backend=network,
         )
-
-    def create_connection(self, origin: httpcore2.Origin) -> httpcore2.AsyncConnectionInterface:
-        return _Connection(origin, **self._of_each)
-
-
-class _Connection(httpcore2.AsyncHTTPConnection):
-    """Carries no further exchange if more has come than the answer to the last one: the rest would be taken for the
-    next answer."""
+        self.origin = origin
+        self.exchanges = 0
+        """Those under way: HTTP/2 carries several."""
+        self.idle_since = 0.0
 
     def has_expired(self) -> bool:
-        """Called by the pool before each use. The library has no public way to ask for what it has received and not
-        used: if it hides that elsewhere one day, connections carry one exchange each, which a test would notice."""
+        """Also if more has come than the answer to the last request: the rest would be taken for the next answer. The
+        library has no public way to ask for that: if it hides it elsewhere one day, connections carry one exchange
+        each, which a test would notice."""
         if super().has_expired():
             return True
         connection = getattr(self, "_connection", None)
@@ -89,12 +95,12 @@ class Network(httpcore2.AsyncNetworkBackend):
                 raise httpcore2.ConnectError(f"the name cannot be resolved: {error}") from error
             return await first_connected(addresses, connect, _close, OSError)
 
-        return await _connected(connect_to_any(), timeout)
+        return await connected(connect_to_any(), timeout)
 
     async def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None
     ) -> Stream:
-        _, stream = await _connected(asyncio.get_running_loop().create_unix_connection(Stream, path), timeout)
+        _, stream = await connected(asyncio.get_running_loop().create_unix_connection(Stream, path), timeout)
         return stream
 
     async def sleep(self, seconds: float) -> None:
@@ -173,7 +179,9 @@ class Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
             self._transport.resume_reading()
         self.without_content += len(got)
         if self._counts and self.without_content > MAX_BYTES_WITHOUT_CONTENT:
-            raise httpcore2.RemoteProtocolError("the head of an answer, or what is neither head nor content, does not end")
+            raise httpcore2.RemoteProtocolError(
+                "the head of an answer, or what is neither head nor content, does not end"
+            )
         return got
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
@@ -196,7 +204,7 @@ class Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
         assert transport is not None
         try:
             work = loop.start_tls(transport, self, ssl_context, server_hostname=server_hostname)
-            self._transport = cast(asyncio.Transport, await _connected(work, timeout))
+            self._transport = cast(asyncio.Transport, await connected(work, timeout))
             if self._received or self._ended:
                 raise httpcore2.ConnectError("the server sent something before the connection was secured")
         except BaseException:
@@ -246,7 +254,7 @@ def _expire(waiter: asyncio.Future[None], late: type[Exception]) -> None:
         waiter.set_exception(late("it took too long"))
 
 
-async def _connected(work: Awaitable[T], seconds: float | None) -> T:
+async def connected(work: Awaitable[T], seconds: float | None) -> T:
     """Raises: httpcore2.ConnectTimeout, httpcore2.ConnectError."""
     try:
         async with asyncio.timeout(seconds) as limit:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 import urllib.request
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, cast
 
 import httpcore2
@@ -14,8 +14,9 @@ import httpx2
 from doorward import CallTrace, ConfigError, current_trace
 
 from doorward_http.answer import Headers, HttpAnswer
-from doorward_http.connections import MAX_CONNECTIONS, MAX_IDLE_CONNECTIONS, MAX_IDLE_SECONDS, Pool, Stream
+from doorward_http.connections import Origin, Stream
 from doorward_http.destinations import Destinations
+from doorward_http.pool import MAX_CONNECTIONS, MAX_IDLE_CONNECTIONS, MAX_IDLE_SECONDS, Pool
 
 Content = bytes | AsyncIterable[bytes]
 Timeouts = Mapping[str, float | None]
@@ -32,16 +33,6 @@ _WITH_LENGTH = ("POST", "PUT", "PATCH")
 """Methods whose requests say that there is no content."""
 
 
-@dataclass(slots=True)
-class _Origin:
-    scheme: str
-    host: bytes
-    port: int
-    named: bytes
-    """Its `Host` header."""
-    proxy: str | None
-
-
 class HttpEngine:
     """Sends requests only to allowed addresses. A connection is made to the very address that was checked, whatever a
     name server says next. `by_socket` names the Unix socket for a URL, if there is one. `http2` is for https only: the
@@ -55,7 +46,7 @@ class HttpEngine:
         http2: bool = False,
     ) -> None:
         self._destinations, self._by_socket, self._http2 = destinations, by_socket, http2
-        self._origins: dict[str, _Origin] = {}
+        self._origins: dict[str, Origin] = {}
         self._pools: dict[tuple[str, str | None], Pool] = {}
         self._proxied: dict[str, httpx2.AsyncHTTPTransport] = {}
 
@@ -111,14 +102,14 @@ class HttpEngine:
         )
         pool = self._pools.get((origin.scheme, socket)) or self._new_pool(origin.scheme, socket)
         try:
-            answer = await pool.handle_async_request(request)
+            answer, connection = await pool.send(origin, request)
         except Exception as error:
             raise _of_httpx2(error) from error
-        stream = cast(AsyncIterable[bytes], answer.stream)
-        return await _Answer(answer.status, answer.headers, answer.extensions, stream).checked()
+        stream, release = cast(AsyncIterable[bytes], answer.stream), partial(pool.release, connection)
+        return await _Answer(answer.status, answer.headers, answer.extensions, stream, release).checked()
 
     async def _send_by_proxy(
-        self, origin: _Origin, method: str, url: str, headers: Headers, content: Content, extensions: dict[str, Any]
+        self, origin: Origin, method: str, url: str, headers: Headers, content: Content, extensions: dict[str, Any]
     ) -> HttpAnswer:
         """The proxy resolves names itself; whatever can be checked from here is checked first."""
         assert origin.proxy is not None
@@ -138,14 +129,14 @@ class HttpEngine:
         for pool in pools:
             await pool.aclose()
 
-    def _new_origin(self, url: str) -> _Origin:
+    def _new_origin(self, url: str) -> Origin:
         parsed = httpx2.URL(url)
         if parsed.scheme not in _PORTS:
             raise httpx2.UnsupportedProtocol("the URL is no http or https URL")
         if len(self._origins) >= _MAX_ORIGINS:
             self._origins.clear()
         port = parsed.port or _PORTS[parsed.scheme]
-        made = self._origins[url] = _Origin(parsed.scheme, parsed.raw_host, port, parsed.netloc, _proxy(parsed))
+        made = self._origins[url] = Origin(parsed.scheme, parsed.raw_host, port, parsed.netloc, _proxy(parsed))
         return made
 
     def _new_pool(self, scheme: str, socket: str | None) -> Pool:
@@ -172,12 +163,18 @@ class HttpEngine:
 
 class _Answer(HttpAnswer):
     def __init__(
-        self, status: int, headers: Headers, extensions: Mapping[str, Any], stream: AsyncIterable[bytes]
+        self,
+        status: int,
+        headers: Headers,
+        extensions: Mapping[str, Any],
+        stream: AsyncIterable[bytes],
+        release: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         version = extensions.get("http_version", b"HTTP/1.1")
         super().__init__(status, extensions.get("reason_phrase", b""), headers, version)
         self._stream, self._parts = stream, aiter(stream)
         self._connection = extensions.get("network_stream")
+        self._release = release
 
     async def read(self) -> bytes:
         try:
@@ -188,14 +185,19 @@ class _Answer(HttpAnswer):
                     return part
         except Exception as error:
             raise _of_httpx2(error) from error
+        await self.aclose()
         return b""
 
     async def aclose(self) -> None:
+        release, self._release = self._release, None
         try:
             await cast(Any, self._stream).aclose()
             await cast(Any, self._parts).aclose()
         except Exception as error:
             raise _of_httpx2(error) from error
+        finally:
+            if release is not None:
+                await release()
 
     async def checked(self) -> HttpAnswer:
         """This answer. Raises: httpx2.RemoteProtocolError if it speaks of what was not asked for."""
