@@ -7,11 +7,14 @@ import contextlib
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import httpcore2
 import httpx2
 import pytest
-from doorward_http import GuardedTransport, HttpAnswer, HttpEngine, connections, pool
+from doorward import ServerError
+from doorward_http import GuardedTransport, HttpAnswer, HttpEngine, NamedHosts, connections, pool
+from doorward_http import engine as engine_module
 from doorward_testing import reserve_port
 
 pytestmark = pytest.mark.anyio
@@ -703,3 +706,110 @@ async def test_a_request_over_a_kept_connection_takes_few_turns() -> None:
     assert found == (200, b"ok")
     assert turns == 1
     assert made == []
+
+
+# Where connections go, and what is watched
+
+
+@pytest.mark.slow
+async def test_what_comes_before_the_connection_is_secured_is_no_answer(monkeypatch: Any) -> None:
+    """Somebody in between could put it there, without a certificate."""
+
+    async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(SURPLUS)
+        await reader.read()
+        writer.close()
+
+    listening = await asyncio.start_server(plain, "127.0.0.1", 0)
+    engine = HttpEngine(Anywhere(), http2=True)
+    with pytest.raises(httpx2.ConnectError):
+        await get(engine, f"https://localhost:{listening.sockets[0].getsockname()[1]}")
+
+    async def upgraded(transport: Any, protocol: connections.Stream, *_: Any, **how: Any) -> Any:
+        return transport  # as if the rest had been secured
+
+    ours, theirs = socket.socketpair()
+    stream = await stream_of(ours)
+    theirs.sendall(SURPLUS)
+    await asyncio.sleep(0.01)
+    monkeypatch.setattr(asyncio.get_running_loop(), "start_tls", upgraded)
+    with pytest.raises(Exception, match="before the connection was secured"):
+        await stream.start_tls(Any)
+    theirs.close()
+    await engine.aclose()
+    listening.close()
+
+
+async def test_a_connection_goes_to_the_address_that_was_checked() -> None:
+    """Each is asked for again, and nothing else resolves names; what may not be reached is not."""
+
+    class Rebinding(Anywhere):
+        asked = 0
+
+        async def addresses(self, host: str, port: int) -> list[str]:
+            self.asked += 1
+            if self.asked > 1:
+                raise ServerError("this may not be reached")
+            return ["127.0.0.1"]
+
+    async def last(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(OK)
+        writer.close()
+
+    async with serving(last, OK) as (server, _, url):
+        engine = HttpEngine(Rebinding())
+        url = url.replace("localhost", "name.invalid")
+        assert await get(engine, url) == (200, b"ok")
+        with pytest.raises(ServerError, match="may not be reached"):
+            await get(engine, url)
+        await engine.aclose()
+    assert server.connections == 1
+
+
+async def test_named_hosts_are_all_that_may_be_reached() -> None:
+    """Whatever their addresses are; their ports count, too."""
+    async with serving(OK) as (_, _, url):
+        engine = HttpEngine(NamedHosts([url], "texts"))
+        assert await get(engine, url) == (200, b"ok")
+        for other in (url.replace("localhost", "127.0.0.1"), "http://localhost:1/"):
+            with pytest.raises(ServerError, match="is not where the configuration sends texts"):
+                await get(engine, other)
+        await engine.aclose()
+
+
+async def test_a_library_that_hides_what_it_has_received_carries_one_exchange_a_connection(monkeypatch: Any) -> None:
+    """Whether more has come than an answer is asked where httpcore2 has no public name for it: without an answer to
+    that, no connection is used again."""
+    async with serving(OK, OK, OK, OK) as (server, engine, url):
+        for _ in range(2):
+            await get(engine, url)
+        assert server.connections == 1
+        monkeypatch.setattr(httpcore2.AsyncHTTP11Connection, "_h11_state", None, raising=False)
+        stream = next(iter(engine._pools.values()))._open[0]
+        monkeypatch.delattr(stream._connection, "_h11_state")
+        await get(engine, url)
+    assert server.connections == 2
+
+
+async def test_a_request_is_followed(monkeypatch: Any) -> None:
+    """It carries the context that it has not of its own, and its end is told, whatever that is."""
+    told: list[Any] = []
+
+    class Followed:
+        headers: ClassVar[dict[str, str]] = {"traceparent": "00-1-2-01", "tracestate": "a=b"}
+
+        def request(self, method: str, url: str) -> Followed:
+            told.append(method)
+            return self
+
+        def end(self, status: int | None, error: str) -> None:
+            told.append((status, error))
+
+    monkeypatch.setattr(engine_module, "current_trace", Followed)
+    async with serving(OK, ends) as (server, engine, url):
+        await get(engine, url, headers=[(b"TraceState", b"own")])
+        with pytest.raises(httpx2.RemoteProtocolError):
+            await get(engine, url, "POST")
+    assert told == ["GET", (200, ""), "POST", (None, "RemoteProtocolError")]
+    assert b"\r\ntraceparent: 00-1-2-01\r\n" in server.asked[0]
+    assert b"a=b" not in server.asked[0]

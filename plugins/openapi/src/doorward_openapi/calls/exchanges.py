@@ -1,4 +1,5 @@
-"""One HTTP exchange by the engine of `doorward_http`: the headers of every request, credentials, the content coding of an answer."""
+"""One HTTP exchange by the engine of `doorward_http`: the headers of every request, credentials, the content coding of
+an answer."""
 
 from __future__ import annotations
 
