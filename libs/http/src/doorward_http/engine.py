@@ -7,7 +7,7 @@ import re
 import urllib.request
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import httpcore2
 import httpx2
@@ -29,6 +29,8 @@ _ORIGIN = re.compile(r"[A-Za-z]+://[^/?#]+")
 _PLAIN_TARGET = re.compile(r"/(?:[A-Za-z0-9_~!$&'()*+,;=:@/?.-]|%[0-9A-Fa-f]{2})*")
 """A path and a query that are sent as they are."""
 _PORTS = {"http": 80, "https": 443}
+_BOTH = {b"content-length", b"transfer-encoding"}
+"""An answer that has both somebody in between may have understood otherwise (RFC 9112 section 6.3)."""
 _WITH_LENGTH = ("POST", "PUT", "PATCH")
 """Methods whose requests say that there is no content."""
 
@@ -106,7 +108,8 @@ class HttpEngine:
         except Exception as error:
             raise _of_httpx2(error) from error
         stream, release = cast(AsyncIterable[bytes], answer.stream), partial(pool.release, connection)
-        return await _Answer(answer.status, answer.headers, answer.extensions, stream, release).checked()
+        made = _Answer(answer.status, answer.headers, answer.extensions, stream, release)
+        return made if made.status >= 200 else await made.refused()
 
     async def _send_by_proxy(
         self, origin: Origin, method: str, url: str, headers: Headers, content: Content, extensions: dict[str, Any]
@@ -119,7 +122,8 @@ class HttpEngine:
         request = httpx2.Request(method, url, headers=headers, content=content or None, extensions=extensions)
         answer = await self._proxied[origin.proxy].handle_async_request(request)
         stream = cast(AsyncIterable[bytes], answer.stream)
-        return await _Answer(answer.status_code, answer.headers.raw, answer.extensions, stream).checked()
+        made = _Answer(answer.status_code, answer.headers.raw, answer.extensions, stream)
+        return made if made.status >= 200 else await made.refused()
 
     async def aclose(self) -> None:
         """Close all connections, whatever is under way."""
@@ -175,6 +179,9 @@ class _Answer(HttpAnswer):
         self._stream, self._parts = stream, aiter(stream)
         self._connection = extensions.get("network_stream")
         self._release = release
+        framing = {name.lower() for name, _ in headers if len(name) in (14, 17)}
+        if framing >= _BOTH and isinstance(self._connection, Stream):
+            self._connection.spent = True
 
     async def read(self) -> bytes:
         try:
@@ -199,16 +206,10 @@ class _Answer(HttpAnswer):
             if release is not None:
                 await release()
 
-    async def checked(self) -> HttpAnswer:
-        """This answer. Raises: httpx2.RemoteProtocolError if it speaks of what was not asked for."""
-        framing = {name.lower() for name, _ in self.headers if len(name) in (14, 17)}
-        if framing >= {b"content-length", b"transfer-encoding"} and isinstance(self._connection, Stream):
-            # RFC 9112 section 6.3: somebody between may have understood it otherwise.
-            self._connection.spent = True
-        if self.status < 200:
-            await self.aclose()
-            raise httpx2.RemoteProtocolError(f"the status {self.status} was not asked for")
-        return self
+    async def refused(self) -> NoReturn:
+        """Raises: httpx2.RemoteProtocolError."""
+        await self.aclose()
+        raise httpx2.RemoteProtocolError(f"the status {self.status} was not asked for")
 
 
 class _NoContent:
