@@ -25,6 +25,7 @@ GROUPS = {
     "policy": (95, ["core/src/doorward/access", "core/src/doorward/policy"]),
     "scrubber": (95, ["core/src/doorward/secrets", "plugins/secrets/src"]),
     "jail": (95, ["libs/jail/src"]),
+    "http": (95, ["libs/http/src"]),
     "auth": (95, ["libs/auth_kit/src", "plugins/auth_*/src"]),
     "entrance": (95, ["plugins/mcp_server/src/*/http", "plugins/mcp_server/src/*/tokens"]),
 }

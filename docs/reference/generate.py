@@ -19,7 +19,7 @@ import griffe
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = ("doorward", "doorward.administration", "doorward.serving", "doorward.engines")
-LIBRARIES = ("doorward_cli", "doorward_testing", "doorward_auth_kit", "doorward_jail")
+LIBRARIES = ("doorward_cli", "doorward_testing", "doorward_http", "doorward_auth_kit", "doorward_jail")
 
 
 def pages() -> dict[str, str]:

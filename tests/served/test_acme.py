@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 SOURCE = ROOT / "distributions/acme"
 FOLDERS = [
-    "core", "libs/auth_kit", "plugins/audit_jsonl", "plugins/auth_static", "plugins/cache_sqlite", "plugins/dist", "plugins/guard_ast",
+    "core", "libs/auth_kit", "libs/http", "plugins/audit_jsonl", "plugins/auth_static", "plugins/cache_sqlite", "plugins/dist", "plugins/guard_ast",
     "plugins/mcp_server", "plugins/mcp_upstream", "plugins/openapi", "plugins/sandbox_monty", "plugins/secrets",
 ]  # fmt: skip
 """What acme pins, and a plugin that it does not."""

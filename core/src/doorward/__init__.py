@@ -56,11 +56,6 @@ _EXPORTS = {
     "model.layers": ("CallLayer", "Proceed", "Run", "RunLayer", "RunState", "StateKey"),
     "model.limits": ("Limits",),
     "model.names": ("is_plain", "python_name", "unique_names"),
-    "http.guarded_transport": ("AnswerStream", "GuardedTransport"),
-    "http.answer": ("HttpAnswer",),
-    "http.engine": ("HttpEngine",),
-    "http.named_hosts": ("NamedHosts",),
-    "pacing.upstream_limits": ("UpstreamLimits",),
     "programs.awaited_calls": ("awaited",),
     "programs.parameters": ("bind", "parameters"),
     "programs.program_text": ("sets_result",),
@@ -80,7 +75,8 @@ _EXPORTS = {
     "model.outcomes": ("ARTEFACT_URI", "Artefact", "Outcome"),
     "model.principals": ("LOCAL",),
     "model.programs": ("CachedProgram", "Failure", "Finding", "Frame", "Program", "ProgramResult"),
-    "http.call_trace": ("CallTrace", "RequestTrace"),
+    "model.call_trace": ("CallTrace", "RequestTrace"),
+    "plugins.tracing": ("current_trace",),
     "model.usage": ("Usage",),
     "host.watchdog": ("Watchdog",),
 }  # fmt: skip
@@ -150,15 +146,10 @@ if TYPE_CHECKING:
     from doorward.host.sqlite_file import SqliteFile as SqliteFile
     from doorward.host.sqlite_layout import SqliteLayout as SqliteLayout
     from doorward.host.watchdog import Watchdog as Watchdog
-    from doorward.http.answer import HttpAnswer as HttpAnswer
-    from doorward.http.call_trace import CallTrace as CallTrace
-    from doorward.http.call_trace import RequestTrace as RequestTrace
-    from doorward.http.engine import HttpEngine as HttpEngine
-    from doorward.http.guarded_transport import AnswerStream as AnswerStream
-    from doorward.http.guarded_transport import GuardedTransport as GuardedTransport
-    from doorward.http.named_hosts import NamedHosts as NamedHosts
     from doorward.model.abilities import *  # noqa: F403
     from doorward.model.approvals import ApprovalRequest as ApprovalRequest
+    from doorward.model.call_trace import CallTrace as CallTrace
+    from doorward.model.call_trace import RequestTrace as RequestTrace
     from doorward.model.calls import Call as Call
     from doorward.model.calls import CallRecord as CallRecord
     from doorward.model.calls import File as File
@@ -219,7 +210,6 @@ if TYPE_CHECKING:
     from doorward.model.usage import Usage as Usage
     from doorward.model.version import PLUGIN_API as PLUGIN_API
     from doorward.model.version import __version__ as __version__
-    from doorward.pacing.upstream_limits import UpstreamLimits as UpstreamLimits
     from doorward.packages.index import GROUPS as GROUPS
     from doorward.packages.index import Entry as Entry
     from doorward.packages.index import Index as Index
@@ -231,6 +221,7 @@ if TYPE_CHECKING:
     from doorward.plugins.mcp_additions import RawResource as RawResource
     from doorward.plugins.mcp_additions import RawTool as RawTool
     from doorward.plugins.mcp_additions import principal_of as principal_of
+    from doorward.plugins.tracing import current_trace as current_trace
     from doorward.programs.awaited_calls import awaited as awaited
     from doorward.programs.parameters import bind as bind
     from doorward.programs.parameters import parameters as parameters

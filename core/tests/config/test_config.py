@@ -168,7 +168,6 @@ def test_environment_wins_over_the_file(loaded: Loader) -> None:
         DOORWARD_STATE_DIR="/tmp/state",
         DOORWARD_CONFIG="ignored",
         DOORWARD_NESTED="1",
-        DOORWARD_HTTP_ENGINE="httpcore2",
         DOORWARD_SERVERS__MY_API__BASE_URL="https://example.com",
     )
     assert config.config.surface == "standard"

@@ -522,9 +522,8 @@ async def test_openapi_many_calls_at_once_share_connections(api: Any, operation:
 
 @pytest.mark.slow
 async def test_openapi_a_call_is_short(api: Any, operation: Any, upstream: Any, monkeypatch: Any) -> None:
-    """A GET with a small answer over a connection that is there takes few steps of the interpreter: a quarter of what
-    httpx2 alone takes, whose layers are for credentials only."""
-    monkeypatch.delenv("DOORWARD_HTTP_ENGINE", raising=False)
+    """A GET with a small answer over a connection that is there takes few steps of the interpreter: half of what the
+    client of httpx2 takes for its request alone."""
     upstream.answers["/x"] = (200, JSON, b'{"id": 1}')
     made = await api(operation(parameters=[{"name": "n", "in": "query", "schema": {"type": "integer"}}]))
     await made.call("op", n=1)
@@ -540,7 +539,7 @@ async def test_openapi_a_call_is_short(api: Any, operation: Any, upstream: Any, 
             await made.source.call(Call(made.functions["op"], {"n": n}, deadline=time.monotonic() + 60))
     finally:
         sys.setprofile(None)
-    assert steps / 20 < 900
+    assert steps / 20 < 1250
 
 
 @pytest.mark.slow
@@ -715,7 +714,6 @@ async def test_openapi_https_without_http2(
 ) -> None:
     """A server that had the choice, and took HTTP/1.1, is not offered the other again. The certificate is checked each
     time that a connection is made."""
-    monkeypatch.delenv("DOORWARD_HTTP_ENGINE", raising=False)
     offered: list[str | None] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -739,7 +737,7 @@ async def test_openapi_https_without_http2(
     made = await api(operation(), base_url=f"https://api.example:{port}", retries=0)
     for _ in range(3):
         assert await made.call("op") is True
-    assert offered == ["h2,http/1.1", "http/1.1"]
+    assert offered == ["h2,http/1.1", "http/1.1", "http/1.1"]
     server.close()
     await server.wait_closed()
     (tmp_path / "other").mkdir()

@@ -7,10 +7,10 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from doorward.http.tracing import traced_by
 from doorward.model.errors import ApiError, DoorwardError, LimitExceeded, LoginRefused, RateLimited
 from doorward.plugins.cancellation import cancellable
 from doorward.plugins.failures import contained, log_left_behind
+from doorward.plugins.tracing import traced_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from doorward.approvals.logins import Logins
     from doorward.calls.answer_checks import AnswerChecks
     from doorward.calls.call_context import CallContext
-    from doorward.http.call_trace import CallTrace
+    from doorward.model.call_trace import CallTrace
     from doorward.model.calls import Call
     from doorward.model.drivers import Source
     from doorward.plugins.manager import Plugins

@@ -12,7 +12,7 @@ from doorward.packages.install_hints import owner_brought
 from doorward.secrets.store import Secrets
 
 _OF_TESTS = ("SPECS", "CORPUS", "PEERS", "RUNS", "SOAK_RUNS", "DIRECTUS")
-NOT_SETTINGS = {f"DOORWARD_{name}" for name in ("CONFIG", "DEBUG", "DISTRO", "HTTP_ENGINE", "NESTED", *_OF_TESTS)}
+NOT_SETTINGS = {f"DOORWARD_{name}" for name in ("CONFIG", "DEBUG", "DISTRO", "NESTED", *_OF_TESTS)}
 """Variables that are not keys of the configuration: for the command line and for tests."""
 
 

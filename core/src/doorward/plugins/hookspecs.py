@@ -14,8 +14,8 @@ from typing import Any
 
 import pluggy
 
-from doorward.http.call_trace import CallTrace
 from doorward.model.approvals import ApprovalRequest
+from doorward.model.call_trace import CallTrace
 from doorward.model.calls import Call, CallRecord
 from doorward.model.decisions import Decision
 from doorward.model.functions import Function

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from doorward.http.call_trace import CallTrace, RequestTrace
+from doorward.model.call_trace import CallTrace, RequestTrace
 from doorward.plugins.failures import contained
 from doorward.plugins.hook_answers import expected
 

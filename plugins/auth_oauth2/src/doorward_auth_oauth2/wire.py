@@ -14,7 +14,6 @@ import anyio
 import httpx2
 from doorward import (
     PRIVATE_ADDRESS,
-    GuardedTransport,
     LoginRefused,
     ServerError,
     not_public,
@@ -23,6 +22,7 @@ from doorward import (
     resolved,
 )
 from doorward_auth_kit import EXCHANGE_SECONDS, exchange, is_loopback, parsed, place
+from doorward_http import GuardedTransport
 
 MAX_REQUESTS = 4
 """Requests of one exchange, redirects included."""

@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.lowlevel
 import httpx2
-from doorward import Call, GuardedTransport, NamedHosts, ServerError, Template, UpstreamLimits, retry_after
+from doorward import Call, ServerError, Template, retry_after
+from doorward_http import GuardedTransport, NamedHosts, UpstreamLimits
 
 MAX_RESPONSE_BYTES = 50 * 2**20
 """Size of one answer after decompression."""

@@ -11,7 +11,8 @@ from typing import Any
 
 import anyio
 import httpx2
-from doorward import Call, GuardedTransport, NamedHosts, Secret, ServerError, UpstreamLimits, retry_after
+from doorward import Call, Secret, ServerError, retry_after
+from doorward_http import GuardedTransport, NamedHosts, UpstreamLimits
 
 from doorward_llm.limits import common_words
 

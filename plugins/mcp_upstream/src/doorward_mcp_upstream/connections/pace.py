@@ -6,7 +6,8 @@ import contextlib
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from doorward import Call, UpstreamLimits
+from doorward import Call
+from doorward_http import UpstreamLimits
 
 
 class Pace:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import anyio
 import httpx2
-from doorward import GuardedTransport, HttpAnswer, Refused, ServerError, Template, UpstreamLimits
+from doorward import Refused, ServerError, Template
+from doorward_http import GuardedTransport, HttpAnswer, UpstreamLimits
 
 from doorward_openapi.calls import exchanges, failures, redirects, retries
 from doorward_openapi.calls.answers import Answer

@@ -1,4 +1,5 @@
-"""One HTTP exchange by core's engine: the headers of every request, credentials, the content coding of an answer."""
+"""One HTTP exchange by the engine of `doorward_http`: the headers of every request, credentials, the content coding of
+an answer."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from functools import cache, lru_cache
 
 import anyio.lowlevel
 import httpx2
-from doorward import AnswerStream, GuardedTransport, HttpAnswer
+from doorward_http import AnswerStream, GuardedTransport, HttpAnswer
 
 _AGENT = "doorward-openapi/0.1.0"
 _MAX_KNOWN_CHARACTERS = 200

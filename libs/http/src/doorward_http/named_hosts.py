@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from doorward.host.addresses import resolved
-from doorward.model.errors import ServerError
+from doorward import ServerError, resolved
 
 _PORTS = {"http": 80, "https": 443}
 

@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
-from doorward.model.calls import Call
-from doorward.model.errors import RateLimited
-from doorward.pacing.rate_headers import Told, told
+from doorward import Call, RateLimited
+
+from doorward_http.rate_headers import Told, told
 
 MAX_FIRST_REQUESTS = 4
 """Requests that are in flight before the first answer has told what the limits are."""

@@ -1,4 +1,4 @@
-"""Whether requests of a call are followed by a plugin that traces."""
+"""Which plugin, if any, follows the requests of the call that is made now."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from doorward.http.call_trace import CallTrace
+    from doorward.model.call_trace import CallTrace
 
 _TRACE: ContextVar[list[CallTrace] | None] = ContextVar("trace", default=None)
 
 
-def trace() -> CallTrace | None:
-    """Who follows the requests that are sent now."""
+def current_trace() -> CallTrace | None:
+    """What follows the requests that are sent now: an HTTP client asks this before each request."""
     return found[0] if (found := _TRACE.get()) else None
 
 

@@ -8,10 +8,9 @@ from typing import cast
 
 import httpx2
 
-from doorward.http.answer import HttpAnswer
-from doorward.http.destinations import Destinations
-from doorward.http.engine import HttpEngine
-from doorward.http.message import Content
+from doorward_http.answer import HttpAnswer
+from doorward_http.destinations import Destinations
+from doorward_http.engine import Content, HttpEngine
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx2
 import pytest
-from doorward.http.engine import _target
+from doorward_http.engine import _target
 from hypothesis import example, given
 from hypothesis import strategies as st
 

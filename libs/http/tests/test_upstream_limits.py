@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from doorward.pacing.upstream_limits import UpstreamLimits
+from doorward_http.upstream_limits import UpstreamLimits
 
 pytestmark = pytest.mark.anyio
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from doorward.http.tracing import trace, traced_by
+from doorward.plugins.tracing import current_trace, traced_by
 
 pytestmark = pytest.mark.anyio
 
@@ -17,17 +17,17 @@ async def test_a_task_that_outlives_its_call_is_followed_no_more() -> None:
     follows: Any = object()
 
     async def connection() -> None:
-        seen.append(trace())
+        seen.append(current_trace())
         await ended.wait()
-        seen.append(trace())
+        seen.append(current_trace())
 
     with traced_by(follows):
         opened = asyncio.create_task(connection())
         await asyncio.sleep(0)
         with traced_by(None):
-            assert trace() is None
-        assert trace() is follows
-    assert trace() is None
+            assert current_trace() is None
+        assert current_trace() is follows
+    assert current_trace() is None
     ended.set()
     await opened
     assert seen == [follows, None]

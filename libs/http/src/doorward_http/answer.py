@@ -1,10 +1,10 @@
-"""What each way to send a request gives back."""
+"""What an `HttpEngine` gives back for a request."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from doorward.http.message import Headers
+Headers = list[tuple[bytes, bytes]]
 
 
 class HttpAnswer(ABC):

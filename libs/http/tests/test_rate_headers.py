@@ -7,7 +7,7 @@ from email.utils import formatdate
 from typing import Any
 
 import pytest
-from doorward.pacing.rate_headers import Told, told
+from doorward_http.rate_headers import Told, told
 
 SAYS: list[tuple[dict[str, str], Told]] = [
     ({"ratelimit": '"default";r=50;t=30'}, Told(50, 31.0)),

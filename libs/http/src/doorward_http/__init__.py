@@ -1,0 +1,46 @@
+"""HTTP for plugins: requests to checked addresses only, within the limits that servers tell.
+
+`GuardedTransport` is a transport of httpx2 that connects only where its `Destinations` allow it; `NamedHosts` allow
+what the operator named. `HttpEngine` is what it sends by, for a plugin that needs nothing of httpx2's requests.
+`UpstreamLimits` has calls wait for their turn at a server that limits requests.
+
+A name is loaded when it is first used: those that send bring httpx2.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from doorward_http.answer import HttpAnswer
+    from doorward_http.destinations import Destinations
+    from doorward_http.engine import HttpEngine
+    from doorward_http.guarded_transport import AnswerStream, GuardedTransport
+    from doorward_http.named_hosts import NamedHosts
+    from doorward_http.upstream_limits import UpstreamLimits
+
+_EXPORTS = {
+    "AnswerStream": "guarded_transport",
+    "Destinations": "destinations",
+    "GuardedTransport": "guarded_transport",
+    "HttpAnswer": "answer",
+    "HttpEngine": "engine",
+    "NamedHosts": "named_hosts",
+    "UpstreamLimits": "upstream_limits",
+}
+__all__ = [
+    "AnswerStream",
+    "Destinations",
+    "GuardedTransport",
+    "HttpAnswer",
+    "HttpEngine",
+    "NamedHosts",
+    "UpstreamLimits",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _EXPORTS:
+        return getattr(importlib.import_module(f"doorward_http.{_EXPORTS[name]}"), name)
+    raise AttributeError(f"module 'doorward_http' has no attribute {name!r}")
