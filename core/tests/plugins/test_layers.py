@@ -430,8 +430,15 @@ async def swallowing_all(run: Run, *rest: Any) -> Any:
 @pytest.mark.parametrize("kind", ["calls", "runs"])
 async def test_nobody_swallows_a_cancellation(doorward_host: Host, kind: str, native: bool) -> None:
     """Whoever left gets no answer, and what stands around the layer ends."""
-    layer = CallLayer("a", swallowing_all) if kind == "calls" else RunLayer("a", swallowing_all)
-    gateway, seen = opened(doorward_host, **{kind: [layer]})  # type: ignore[arg-type]
+    begun = anyio.Event()
+
+    async def hanging(run: Run, call: Call, proceed: Proceed) -> Reply:
+        begun.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    calls = [CallLayer("z", hanging, after=["a"]), *([CallLayer("a", swallowing_all)] * (kind == "calls"))]
+    gateway, seen = opened(doorward_host, calls=calls, runs=[RunLayer("a", swallowing_all)] * (kind == "runs"))
     async with gateway as gate:
         await gate.ready()
         scope = anyio.CancelScope()
@@ -442,9 +449,7 @@ async def test_nobody_swallows_a_cancellation(doorward_host: Host, kind: str, na
                 ended.append(await gate.execute("await weather.sleep()"))
 
         task = asyncio.ensure_future(ask())
-        while not seen.started:
-            await anyio.sleep(0.01)
-        await anyio.sleep(0.05)
+        await begun.wait()
         task.cancel() if native else scope.cancel()
         await asyncio.wait([task])
         assert ended == []
@@ -455,7 +460,8 @@ async def test_its_own_time_limit_is_none_of_a_run(doorward_host: Host) -> None:
     """A layer may give up what it stands around, and go on."""
 
     async def limiting(run: Run, call: Call, proceed: Proceed) -> Reply:
-        with anyio.move_on_after(0.01):
+        with anyio.CancelScope() as scope:
+            scope.cancel()
             return await proceed()
         return Reply("too slow")
 
