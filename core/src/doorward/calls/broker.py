@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
     from doorward.data.planned import Planned
     from doorward.learning.learning import Learning
+    from doorward.model.layers import CallLayer
+    from doorward.packages.index import PluginId
     from doorward.plugins.manager import Plugins
     from doorward.secrets.store import Secrets
     from doorward.servers.registry import Servers
@@ -51,11 +53,11 @@ _MAX_EXPLAINED = 20
 class _Way:
     """One call on its way: what is known of it so far. `call` is what goes out, with files in the place of their
     handles; `made` what was decided of, once it was: its arguments were `written` then, as JSON. `count`: which call of
-    its run it is."""
+    its run it is. `layers` stand around it."""
 
     __slots__ = (
-        "call", "count", "decision", "error", "function", "link", "made", "out", "place", "planned", "received",
-        "repeats", "run", "said", "started", "written",
+        "call", "count", "decision", "error", "function", "layers", "link", "made", "out", "place", "planned",
+        "received", "repeats", "run", "said", "started", "written",
     )  # fmt: skip
 
     def __init__(self, run: CallContext, function: Function, link: str, place: int) -> None:
@@ -64,6 +66,7 @@ class _Way:
         self.call: Any = None
         self.made: Call | None = None
         self.planned: Planned | None = None
+        self.layers: Sequence[tuple[PluginId, CallLayer]] = ()
         self.decision = ALLOWED
         self.error: BaseException | None = None
         self.said: DoorwardError | None = None
@@ -97,7 +100,7 @@ class Broker:
         self._checks = AnswerChecks(catalog, servers, plugins, secrets, self.withholding)
         self._performing = Performing(servers, plugins, self._checks, approvals.logins)
         self._layers = CallLayers(plugins)
-        self._watched = plugins.manager.looks_at_calls() or bool(self._layers.all)
+        self._watched = plugins.manager.looks_at_calls()
         self.observed = SchemaInference(catalog)
         self.lacks = Answers(catalog, self.observed).lacks
 
@@ -139,9 +142,9 @@ class Broker:
             await self._decide(way, args, kwargs, large)
             if way.planned is not None:
                 return Reply(way.planned)
-            if self._layers.all:
+            if way.layers:
                 inside, own = partial(self._send, way, headers), partial(self._of_layer, way, headers)
-                reply = await self._layers.around(run.view, way.call, inside, own)
+                reply = await self._layers.around(way.layers, run.view, way.call, inside, own)
             else:
                 reply = await self._send(way, headers)
             run.repeated.succeeded(way.made or way.call)
@@ -181,7 +184,9 @@ class Broker:
         if decision.then == "confirm" and not (plan and plan.covers(made, decision)):
             await self._confirm(run, sends, made, decision)
             self._allow_again(way)
-        if self._watched:
+        if self._layers.all:
+            way.layers = self._layers.of(function)
+        if self._watched or way.layers:
             check_decided(made, await done(dump, made.arguments, large=large), written)
             sealed(sends)
 

@@ -124,22 +124,22 @@ class CallLayers(Layers[CallLayer]):
 
     async def around(
         self,
+        layers: Sequence[tuple[PluginId, CallLayer]],
         run: Run,
         call: Call,
         inside: Callable[[], Awaitable[Reply]],
         own: Callable[[Reply], Awaitable[Reply]],
     ) -> Reply:
-        """The reply to a call. `own` checks one that a layer gives in the place of it."""
+        """The reply to a call with these layers around it. `own` checks one that a layer gives in the place of it."""
         shown = sealed(call)
 
         async def checked(reply: Any, got: Any) -> Reply:
             return await own(expected(Reply, reply))
 
-        return await self._through(
-            self._of(call.function), lambda layer, proceed: layer.around(run, shown, proceed), inside, checked
-        )
+        return await self._through(layers, lambda layer, proceed: layer.around(run, shown, proceed), inside, checked)
 
-    def _of(self, function: Function) -> Sequence[tuple[PluginId, CallLayer]]:
+    def of(self, function: Function) -> Sequence[tuple[PluginId, CallLayer]]:
+        """Those around calls of a function. Raises: PluginError if one cannot say whether it is one of them."""
         known = self._chosen.get(function.qualified)
         if known is None or known[0] is not function:
             chosen = [each for each in self.all if self._applies(*each, function)]
