@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -159,7 +159,7 @@ def test_two_of_one_name_stop_the_start() -> None:
         RunLayer("a", passing),
         "a",
     ],
-    ids=repr,
+    ids=["no name", "a number", "no function", "a text", "numbers", "no applies", "of runs", "a word"],
 )
 async def test_what_is_no_layer_stops_the_start(doorward_host: Host, odd: Any) -> None:
     """A layer is there for a reason: without it, nothing is served."""
@@ -255,7 +255,11 @@ class Unspeakable(Exception):
         raise RuntimeError("no")
 
 
-ODD = [RuntimeError("s3cret"), Unspeakable(), Odd("s3cret"), SystemExit(3), GeneratorExit(), asyncio.CancelledError(),
+class Bare(DoorwardError):
+    def __init__(self) -> None: ...
+
+
+ODD = [Refused(cast("str", None)), Refused("x", hint=cast("str", 3)), Bare(), RuntimeError("s3cret"), Unspeakable(), Odd("s3cret"), SystemExit(3), GeneratorExit(), asyncio.CancelledError(),
        BaseExceptionGroup("s3cret", [Odd()]), StopAsyncIteration()]  # fmt: skip
 
 
@@ -294,7 +298,11 @@ async def test_an_error_of_doorward_is_what_the_program_gets(doorward_host: Host
     assert seen.calls == [(READ, False, "Refused")]
 
 
-@pytest.mark.parametrize("odd", [None, {"high": 1}, Outcome(True), Reply, asyncio.sleep, Reply(1, type=2)], ids=repr)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "odd",
+    [None, {"high": 1}, Outcome(True), Reply, asyncio.sleep, Reply(1, type=cast("str", 2))],
+    ids=["nothing", "a value", "an outcome", "the class", "a function", "a part"],
+)
 async def test_what_is_no_reply_refuses(doorward_host: Host, odd: Any) -> None:
     """A layer that forgets to return what came is one of them."""
 
@@ -340,6 +348,10 @@ async def test_it_proceeds_before_it_answers(doorward_host: Host) -> None:
         kept.append(proceed)
         return Reply("mine")
 
+    async def refusing(run: Run, call: Call, proceed: Proceed) -> Reply:
+        kept.append(proceed)
+        raise Refused("no")
+
     async def leaving(run: Run, call: Call, proceed: Proceed) -> Reply:
         kept.append(asyncio.ensure_future(proceed()))
         await anyio.sleep(0)
@@ -350,10 +362,15 @@ async def test_it_proceeds_before_it_answers(doorward_host: Host) -> None:
         calls=[
             CallLayer("a", keeping, lambda function: function.qualified == WRITE),
             CallLayer("b", leaving, lambda function: function.name == "sleep"),
+            CallLayer("c", refusing, lambda function: function.qualified == READ),
         ],
     )
     async with gateway as gate:
         assert await gate.call(WRITE, {"city": "Oslo"}) == "mine"
+        with pytest.raises(Exception, match="it proceeded after it had answered"):
+            await kept.pop()()
+        with pytest.raises(Refused, match="no"):
+            await gate.call(READ, {"city": "Oslo"})
         with pytest.raises(Exception, match="it proceeded after it had answered"):
             await kept.pop()()
         with pytest.raises(PluginError, match="it answered while what it stands around was under way"):

@@ -107,12 +107,16 @@ class Layers(Generic[L]):
                 answer = await around(layer, proceed)
             if state == "under way":
                 raise Unfit("it answered while what it stands around was under way")
-            state = "over"
             return answer if answer is got else await own(answer, got)
         except Exception as error:
-            if error is got or isinstance(error, DoorwardError):
+            if error is got or _is_readable(error):
                 raise
-            raise self._failures.told(plugin, f"the layer {layer.name!r}", error) from None
+            odd = (
+                Unfit(f"it raised {type(error).__name__} without a text") if isinstance(error, DoorwardError) else error
+            )
+            raise self._failures.told(plugin, f"the layer {layer.name!r}", odd) from None
+        finally:
+            state = "over"
 
 
 class CallLayers(Layers[CallLayer]):
@@ -170,6 +174,12 @@ class RunLayers(Layers[RunLayer]):
             return outcome if same else await own(expected(Outcome, outcome))
 
         return await self._through(self.all, lambda layer, proceed: layer.around(run, proceed), inside, checked)
+
+
+def _is_readable(error: Exception) -> bool:
+    """Whether it is an error of ours, with a text for whoever gets it."""
+    message, hint = getattr(error, "message", None), getattr(error, "hint", 0)
+    return isinstance(error, DoorwardError) and isinstance(message, str) and isinstance(hint, (str, type(None)))
 
 
 def _in_order(layers: Mapping[str, tuple[PluginId, L]]) -> list[str]:
