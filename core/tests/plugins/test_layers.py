@@ -186,6 +186,24 @@ def test_the_chain_is_shown(doorward_host: Host, cli: Cli) -> None:
     assert (ended.code, "two layers are called 'a'" in ended.err) == (2, True)
 
 
+def test_a_hook_wrapper_may_add_one() -> None:
+    """Nobody else is named for it."""
+
+    class Wrapper:
+        @hookimpl(wrapper=True)
+        def call_layers(self) -> Any:
+            return [*(yield), [named("b"), named("c")]]
+
+    host = Host(Path())
+    host.install("plugin", "a", plugin([named("a")]))
+    host.install("plugin", "w", Wrapper())
+    plugins = Plugins(Index(host.entries))
+    plugins.load_hooks(["a", "w"], lambda name, loaded: loaded)
+    assert [(id.name, layer.name) for id, layer in CallLayers(plugins).all] == [
+        ("a", "a"), ("a hook wrapper", "b"), ("a hook wrapper", "c"),
+    ]  # fmt: skip
+
+
 # To which functions they apply
 
 

@@ -10,14 +10,15 @@ from doorward.model.calls import Call, Reply
 from doorward.model.errors import DoorwardError, PluginError
 from doorward.model.layers import CallLayer, Run, RunLayer, RunState
 from doorward.model.outcomes import Outcome
+from doorward.packages.index import PluginId
 from doorward.plugins.failures import contained, passes_cancellation
+from doorward.plugins.hook_answers import Answer as Answered
 from doorward.plugins.hook_answers import Unfit, expected
 from doorward.plugins.sealing import sealed
 
 if TYPE_CHECKING:
     from doorward.model.functions import Function
     from doorward.model.programs import Program
-    from doorward.packages.index import PluginId
     from doorward.plugins.manager import Plugins
 
 L = TypeVar("L", bound=CallLayer | RunLayer)
@@ -62,15 +63,16 @@ class Layers(Generic[L]):
         self._failures = plugins.failures
         found: dict[str, tuple[PluginId, L]] = {}  # as their plugins are loaded
         for answer in getattr(plugins.hook, hook)():
+            plugin = answer.plugin if isinstance(answer, Answered) else PluginId("plugin", "a hook wrapper")
             for layer in answer:
                 if not layer.name:
-                    raise PluginError(f"{answer.plugin} has a layer without a name", hint="Tell its author.")
+                    raise PluginError(f"{plugin} has a layer without a name", hint="Tell its author.")
                 if layer.name in found:
                     raise PluginError(
-                        f"two layers are called {layer.name!r}: of {found[layer.name][0]} and of {answer.plugin}",
+                        f"two layers are called {layer.name!r}: of {found[layer.name][0]} and of {plugin}",
                         hint="Use one of the two plugins.",
                     )
-                found[layer.name] = answer.plugin, layer
+                found[layer.name] = plugin, layer
         self.all: Sequence[tuple[PluginId, L]] = [found[name] for name in _in_order(found)]
 
     async def _through(
