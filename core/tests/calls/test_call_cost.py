@@ -7,7 +7,7 @@ import os
 import sqlite3
 import sys
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 
 import anyio
 import pytest
+from doorward import Call, CallLayer, Reply, Run, hookimpl
 from doorward.config.run_settings import RunSettings
 from doorward.journal.journals import Journals
 from doorward.journal_files.store import FileRuns
@@ -164,6 +165,31 @@ async def test_rules_for_others_cost_a_call_nothing(doorward_host: Any) -> None:
                 await run.call(*CALL)
             found.append(calls["call"] + calls["c_call"])
     assert found[1] - found[0] <= 5
+
+
+@pytest.mark.parametrize(("read_only", "most"), [(False, 5), (True, 70)], ids=["of others", "its own"])
+async def test_a_layer_costs_a_call_little(doorward_host: Any, read_only: bool, most: int) -> None:
+    """Next to nothing, if it stands around calls of other functions."""
+
+    async def around(run: Run, call: Call, proceed: Callable[[], Awaitable[Reply]]) -> Reply:
+        return await proceed()
+
+    class Layered:
+        @hookimpl
+        def call_layers(self) -> list[CallLayer]:
+            return [CallLayer("a", around, lambda function: function.read_only is read_only)]
+
+    doorward_host.install("plugin", "layered", Layered())
+    found = []
+    for config in (CONFIG, CONFIG.replace("plugins = []", 'plugins = ["layered"]')):
+        async with doorward_host.gateway(config) as gate:
+            await gate.call(CALL[0], CALL[2])
+            run = gate._execution.of_call("local")
+            await run.call(*CALL)
+            with counted() as calls:
+                await run.call(*CALL)
+            found.append(calls["call"] + calls["c_call"])
+    assert found[1] - found[0] <= most
 
 
 def journaled(gate: Any, folder: Path, durable: Any) -> Any:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -33,7 +33,7 @@ from doorward import (
 )
 from doorward.model.layers import RunState
 from doorward.plugins.layers import CallLayers, RunLayers
-from doorward_testing import Cli, Host
+from doorward_testing import Host
 
 from ..conftest import CONFIG, InProcess, MemoryCache
 
@@ -160,6 +160,7 @@ def test_two_of_one_name_stop_the_start() -> None:
         RunLayer("a", passing),
         "a",
     ],
+    ids=["no name", "a number", "no function", "a text", "numbers", "no applies", "of runs", "a word"],
 )
 async def test_what_is_no_layer_stops_the_start(doorward_host: Host, odd: Any) -> None:
     """A layer is there for a reason: without it, nothing is served."""
@@ -169,21 +170,22 @@ async def test_what_is_no_layer_stops_the_start(doorward_host: Host, odd: Any) -
             pass
 
 
-def test_the_chain_is_shown(doorward_host: Host, cli: Cli) -> None:
-    """`doorward plugins --chain`: runs and calls, outermost first, each layer with its plugin and distribution."""
-    layers = [named("b", after=["a"]), named("a")]
-    opened(doorward_host, calls=layers, runs=[RunLayer("c", passing)])
-    doorward_host.write(CONFIG.replace("plugins = []", 'plugins = ["mine"]'))
-    found = cli("plugins", "--chain", "--json").json["layers"]
-    assert [(row["around"], row["layer"]) for row in found] == [("runs", "c"), ("calls", "a"), ("calls", "b")]
-    assert {(row["plugin"], row["distribution"]) for row in found} == {("mine", "acme 2.1")}
-    assert cli("plugins", "--chain").out.splitlines()[-1].split("\t") == ["calls", "b", "mine", "acme 2.1"]
-    doorward_host.write(CONFIG)
-    assert "no plugin in use has a layer" in cli("plugins", "--chain").err
-    layers.append(named("a"))
-    doorward_host.write(CONFIG.replace("plugins = []", 'plugins = ["mine"]'))
-    ended = cli("plugins", "--chain")
-    assert (ended.code, "two layers are called 'a'" in ended.err) == (2, True)
+def test_a_hook_wrapper_may_add_one() -> None:
+    """Nobody else is named for it."""
+
+    class Wrapper:
+        @hookimpl(wrapper=True)
+        def call_layers(self) -> Any:
+            return [*(yield), [named("b"), named("c")]]
+
+    host = Host(Path())
+    host.install("plugin", "a", plugin([named("a")]))
+    host.install("plugin", "w", Wrapper())
+    plugins = Plugins(Index(host.entries))
+    plugins.load_hooks(["a", "w"], lambda name, loaded: loaded)
+    assert [(id.name, layer.name) for id, layer in CallLayers(plugins).all] == [
+        ("a", "a"), ("a hook wrapper", "b"), ("a hook wrapper", "c"),
+    ]  # fmt: skip
 
 
 # To which functions they apply
@@ -255,7 +257,11 @@ class Unspeakable(Exception):
         raise RuntimeError("no")
 
 
-ODD = [RuntimeError("s3cret"), Unspeakable(), Odd("s3cret"), SystemExit(3), GeneratorExit(), asyncio.CancelledError(),
+class Bare(DoorwardError):
+    def __init__(self) -> None: ...
+
+
+ODD = [Refused(cast("str", None)), Refused("x", hint=cast("str", 3)), Bare(), RuntimeError("s3cret"), Unspeakable(), Odd("s3cret"), SystemExit(3), GeneratorExit(), asyncio.CancelledError(),
        BaseExceptionGroup("s3cret", [Odd()]), StopAsyncIteration()]  # fmt: skip
 
 
@@ -294,7 +300,11 @@ async def test_an_error_of_doorward_is_what_the_program_gets(doorward_host: Host
     assert seen.calls == [(READ, False, "Refused")]
 
 
-@pytest.mark.parametrize("odd", [None, {"high": 1}, Outcome(True), Reply, asyncio.sleep, Reply(1, type=2)])  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "odd",
+    [None, {"high": 1}, Outcome(True), Reply, asyncio.sleep, Reply(1, type=cast("str", 2))],
+    ids=["nothing", "a value", "an outcome", "the class", "a function", "a part"],
+)
 async def test_what_is_no_reply_refuses(doorward_host: Host, odd: Any) -> None:
     """A layer that forgets to return what came is one of them."""
 
@@ -340,6 +350,10 @@ async def test_it_proceeds_before_it_answers(doorward_host: Host) -> None:
         kept.append(proceed)
         return Reply("mine")
 
+    async def refusing(run: Run, call: Call, proceed: Proceed) -> Reply:
+        kept.append(proceed)
+        raise Refused("no")
+
     async def leaving(run: Run, call: Call, proceed: Proceed) -> Reply:
         kept.append(asyncio.ensure_future(proceed()))
         await anyio.sleep(0)
@@ -350,10 +364,15 @@ async def test_it_proceeds_before_it_answers(doorward_host: Host) -> None:
         calls=[
             CallLayer("a", keeping, lambda function: function.qualified == WRITE),
             CallLayer("b", leaving, lambda function: function.name == "sleep"),
+            CallLayer("c", refusing, lambda function: function.qualified == READ),
         ],
     )
     async with gateway as gate:
         assert await gate.call(WRITE, {"city": "Oslo"}) == "mine"
+        with pytest.raises(Exception, match="it proceeded after it had answered"):
+            await kept.pop()()
+        with pytest.raises(Refused, match="no"):
+            await gate.call(READ, {"city": "Oslo"})
         with pytest.raises(Exception, match="it proceeded after it had answered"):
             await kept.pop()()
         with pytest.raises(PluginError, match="it answered while what it stands around was under way"):
@@ -430,8 +449,15 @@ async def swallowing_all(run: Run, *rest: Any) -> Any:
 @pytest.mark.parametrize("kind", ["calls", "runs"])
 async def test_nobody_swallows_a_cancellation(doorward_host: Host, kind: str, native: bool) -> None:
     """Whoever left gets no answer, and what stands around the layer ends."""
-    layer = CallLayer("a", swallowing_all) if kind == "calls" else RunLayer("a", swallowing_all)
-    gateway, seen = opened(doorward_host, **{kind: [layer]})  # type: ignore[arg-type]
+    begun = anyio.Event()
+
+    async def hanging(run: Run, call: Call, proceed: Proceed) -> Reply:
+        begun.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    calls = [CallLayer("z", hanging, after=["a"]), *([CallLayer("a", swallowing_all)] * (kind == "calls"))]
+    gateway, seen = opened(doorward_host, calls=calls, runs=[RunLayer("a", swallowing_all)] * (kind == "runs"))
     async with gateway as gate:
         await gate.ready()
         scope = anyio.CancelScope()
@@ -442,9 +468,7 @@ async def test_nobody_swallows_a_cancellation(doorward_host: Host, kind: str, na
                 ended.append(await gate.execute("await weather.sleep()"))
 
         task = asyncio.ensure_future(ask())
-        while not seen.started:
-            await anyio.sleep(0.01)
-        await anyio.sleep(0.05)
+        await begun.wait()
         task.cancel() if native else scope.cancel()
         await asyncio.wait([task])
         assert ended == []
@@ -455,7 +479,8 @@ async def test_its_own_time_limit_is_none_of_a_run(doorward_host: Host) -> None:
     """A layer may give up what it stands around, and go on."""
 
     async def limiting(run: Run, call: Call, proceed: Proceed) -> Reply:
-        with anyio.move_on_after(0.01):
+        with anyio.CancelScope() as scope:
+            scope.cancel()
             return await proceed()
         return Reply("too slow")
 

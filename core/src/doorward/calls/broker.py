@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
     from doorward.data.planned import Planned
     from doorward.learning.learning import Learning
+    from doorward.model.layers import CallLayer
+    from doorward.packages.index import PluginId
     from doorward.plugins.manager import Plugins
     from doorward.secrets.store import Secrets
     from doorward.servers.registry import Servers
@@ -51,12 +53,11 @@ _MAX_EXPLAINED = 20
 class _Way:
     """One call on its way: what is known of it so far. `call` is what goes out, with files in the place of their
     handles; `made` what was decided of, once it was: its arguments were `written` then, as JSON. `count`: which call of
-    its run it is."""
+    its run it is. `layers` stand around it."""
 
     __slots__ = (
-        "call", "count", "decision", "error", "function", "link", "made", "out", "place", "planned", "program",
-        "received",
-        "repeated", "repeats", "run", "said", "started", "written",
+        "call", "count", "decision", "error", "function", "layers", "link", "made", "out", "place", "planned",
+        "program", "received", "repeated", "repeats", "run", "said", "started", "written",
     )  # fmt: skip
 
     def __init__(self, run: CallContext, function: Function, link: str, place: int) -> None:
@@ -67,6 +68,7 @@ class _Way:
         self.call: Any = None
         self.made: Call | None = None
         self.planned: Planned | None = None
+        self.layers: Sequence[tuple[PluginId, CallLayer]] = ()
         self.decision = ALLOWED
         self.error: BaseException | None = None
         self.said: DoorwardError | None = None
@@ -99,7 +101,7 @@ class Broker:
         self._checks = AnswerChecks(catalog, servers, plugins, secrets, self.withholding)
         self._performing = Performing(servers, plugins, self._checks, logins)
         self.layers = CallLayers(plugins)
-        self._watched = plugins.manager.looks_at_calls() or self.layers.of_others
+        self._watched = plugins.manager.looks_at_calls()
         self.observed = SchemaInference(catalog)
         self.lacks = Answers(catalog, self.observed).lacks
 
@@ -141,9 +143,9 @@ class Broker:
             await self._decide(way, args, kwargs, large)
             if way.planned is not None:
                 return Reply(way.planned)
-            if layers := self.layers.of(function):
+            if way.layers:
                 inside, own = partial(self._send, way, headers), partial(self._of_layer, way, headers)
-                reply = await self.layers.around(layers, run, way.call, inside, own)
+                reply = await self.layers.around(way.layers, run, way.call, inside, own)
             else:
                 reply = await self._send(way, headers)
             way.repeated.succeeded(way.made or way.call)
@@ -185,7 +187,8 @@ class Broker:
             await run.settle(sends, partial(self._servers.repeats_by, function.server, call.principal))
         if decision.then == "confirm" and not (plan and plan.covers(made, decision)):
             way.call = replace(sends, decision=decision)
-        if self._watched:
+        way.layers = self.layers.of(function)
+        if self._watched or (way.layers and self.layers.of_others):
             check_decided(made, await done(dump, made.arguments, large=large), written)
             sealed(way.call)
 

@@ -96,8 +96,9 @@ class Inverses:
     def __init__(self, declared: Callable[[], Mapping[str, InverseSettings]]) -> None:
         self._declared = declared
 
-    @hookimpl
+    @hookimpl(trylast=True)
     def call_layers(self) -> list[CallLayer]:
+        """Inside of all others: nothing is read for a call that is not made."""
         return [CallLayer("undo", self._around, self._applies, after=("approvals", "budgets"))]
 
     def _applies(self, function: Function) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
@@ -11,14 +12,15 @@ from doorward.model.calls import Call, Reply
 from doorward.model.errors import DoorwardError, PluginError
 from doorward.model.layers import CallLayer, Run, RunLayer, RunState
 from doorward.model.outcomes import Outcome
+from doorward.packages.index import PluginId
 from doorward.plugins.failures import contained, passes_cancellation
+from doorward.plugins.hook_answers import Answer as Answered
 from doorward.plugins.hook_answers import Unfit, expected
 from doorward.plugins.sealing import sealed
 
 if TYPE_CHECKING:
     from doorward.model.functions import Function
     from doorward.model.programs import Program
-    from doorward.packages.index import PluginId
     from doorward.plugins.manager import Plugins
 
 L = TypeVar("L", bound=CallLayer | RunLayer)
@@ -73,15 +75,16 @@ class Layers(Generic[L]):
         self._failures = plugins.failures
         found: dict[str, tuple[PluginId, L]] = {}  # as their plugins are loaded
         for answer in getattr(plugins.hook, hook)():
+            plugin = answer.plugin if isinstance(answer, Answered) else PluginId("plugin", "a hook wrapper")
             for layer in answer:
                 if not layer.name:
-                    raise PluginError(f"{answer.plugin} has a layer without a name", hint="Tell its author.")
+                    raise PluginError(f"{plugin} has a layer without a name", hint="Tell its author.")
                 if layer.name in found:
                     raise PluginError(
-                        f"two layers are called {layer.name!r}: of {found[layer.name][0]} and of {answer.plugin}",
+                        f"two layers are called {layer.name!r}: of {found[layer.name][0]} and of {plugin}",
                         hint="Use one of the two plugins.",
                     )
-                found[layer.name] = answer.plugin, layer
+                found[layer.name] = plugin, layer
         self.all: Sequence[tuple[PluginId, L]] = [found[name] for name in _in_order(found)]
 
     async def _through(
@@ -119,12 +122,16 @@ class Layers(Generic[L]):
                 answer = await around(plugin, layer, proceed)
             if state == "under way":
                 raise Unfit("it answered while what it stands around was under way")
-            state = "over"
             return answer if answer is got else await own(answer, got)
         except Exception as error:
-            if error is got or isinstance(error, DoorwardError):
+            if error is got or _is_readable(error):
                 raise
-            raise self._failures.told(plugin, f"the layer {layer.name!r}", error) from None
+            odd = (
+                Unfit(f"it raised {type(error).__name__} without a text") if isinstance(error, DoorwardError) else error
+            )
+            raise self._failures.told(plugin, f"the layer {layer.name!r}", odd) from None
+        finally:
+            state = "over"
 
 
 class CallLayers(Layers[CallLayer]):
@@ -194,6 +201,12 @@ class RunLayers(Layers[RunLayer]):
         return await self._through(self.all, lambda _, layer, proceed: layer.around(run, proceed), inside, checked)
 
 
+def _is_readable(error: Exception) -> bool:
+    """Whether it is an error of ours, with a text for whoever gets it."""
+    message, hint = getattr(error, "message", None), getattr(error, "hint", 0)
+    return isinstance(error, DoorwardError) and isinstance(message, str) and isinstance(hint, (str, type(None)))
+
+
 def _in_order(layers: Mapping[str, tuple[PluginId, L]]) -> list[str]:
     """The names of layers, from the outermost to the innermost; where nothing is said, as they stand.
 
@@ -212,9 +225,10 @@ def _in_order(layers: Mapping[str, tuple[PluginId, L]]) -> list[str]:
         circle = [f"{name!r} of {layers[name][0].given_by}" for name in error.args[1]]
         why = f"layers that stand around each other: {' around '.join(circle)}"
         raise PluginError(why, hint="Leave one of their plugins out.") from None
-    found, places = list[str](), [*layers]
-    while sorter.is_active():
-        ready = sorted(sorter.get_ready(), key=places.index)
-        found += ready
-        sorter.done(*ready)
+    found, places, ready = list[str](), [*layers], list[int]()
+    while sorter.is_active():  # one by one: what is made free comes in its place, too
+        for name in sorter.get_ready():
+            heapq.heappush(ready, places.index(name))
+        found.append(places[heapq.heappop(ready)])
+        sorter.done(found[-1])
     return found
