@@ -3,7 +3,6 @@ and refused where they cannot be."""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
@@ -12,13 +11,11 @@ from typing import Any
 
 import pytest
 from doorward import ConfigError, Entry, Index, PluginError, Settings, hookimpl
-from doorward.cli.schema import whole
 from doorward.config import config
 from doorward.config.locks import Locks
 from doorward.config.manifest import Manifest
 from doorward.config.validation import validate
-from doorward.plugins.manager import Plugins
-from doorward_testing import Cli, Host
+from doorward_testing import Host
 from pydantic import Field, field_validator
 
 from ..conftest import CONFIG
@@ -330,37 +327,6 @@ def test_nothing_is_imported_whose_files_have_changed(doorward_host: Host, mark:
 
 
 # What else knows them
-
-
-def test_the_schema_has_them(doorward_host: Host, capsys: pytest.CaptureFixture[str]) -> None:
-    """One that cannot be used is left out, with a notice."""
-    doorward_host.install_real("fake")
-    own(doorward_host, "table", "quota", Table)
-    own(doorward_host, "table", "quotas", list[Table], plugin="")
-    own(doorward_host, "table", "odd", object(), plugin="")
-    own(doorward_host, "server_key", "weight", int, plugin="")
-    schema = whole(Plugins(Index(doorward_host.entries)))
-    assert schema["properties"]["quota"]["$ref"] == "#/$defs/Table"
-    assert schema["properties"]["quotas"]["type"] == "array"
-    assert schema["$defs"]["Table"]["properties"]["calls"]["description"] == "Calls"
-    assert "odd" not in schema["properties"]
-    assert '"weight": {' in json.dumps(schema["properties"]["servers"])
-    assert "left out: table 'odd' of acme-quota 2.1 gives no type" in capsys.readouterr().err
-
-
-def test_they_are_listed(doorward_host: Host, mark: Path, cli: Cli) -> None:
-    """`doorward plugins` imports none; what the configuration has is active, and so is its plugin."""
-
-    def listed(text: str) -> dict[tuple[str, str], str]:
-        doorward_host.write(text)
-        found = cli("plugins", "--json").json["plugins"]
-        return {(row["kind"], row["name"]): row["status"] for row in found if row["distribution"] == "acme-quota"}
-
-    kinds = ("plugin", "quota"), ("table", "quota"), ("server_key", "weight")
-    assert listed(CONFIG) == dict.fromkeys(kinds, "installed")
-    assert listed(CONFIG + QUOTA) == dict(zip(kinds, ("active", "active", "installed"), strict=True))
-    assert listed(WEIGHT) == dict(zip(kinds, ("active", "installed", "active"), strict=True))
-    assert not mark.exists()
 
 
 async def test_a_key_may_change_while_a_gateway_is_open(doorward_host: Host, mark: Path) -> None:
