@@ -203,8 +203,12 @@ class RunLayers(Layers[RunLayer]):
 
 def _is_readable(error: Exception) -> bool:
     """Whether it is an error of ours, with a text for whoever gets it."""
-    message, hint = getattr(error, "message", None), getattr(error, "hint", 0)
-    return isinstance(error, DoorwardError) and isinstance(message, str) and isinstance(hint, (str, type(None)))
+    try:
+        return isinstance(error, DoorwardError) and all(
+            isinstance(each, str) for each in (error.message, error.hint or "")
+        )
+    except AttributeError:  # it has not called our constructor
+        return False
 
 
 def _in_order(layers: Mapping[str, tuple[PluginId, L]]) -> list[str]:
