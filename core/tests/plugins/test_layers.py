@@ -186,6 +186,7 @@ def test_a_hook_wrapper_may_add_one() -> None:
     assert [(id.name, layer.name) for id, layer in CallLayers(plugins).all] == [
         ("a", "a"), ("a hook wrapper", "b"), ("a hook wrapper", "c"),
     ]  # fmt: skip
+    assert all(id.given_by for id, _ in CallLayers(plugins).all)  # else they would get what core's own get
 
 
 # To which functions they apply

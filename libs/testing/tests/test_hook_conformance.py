@@ -269,6 +269,7 @@ class TestQuota(LayerConformance):
 
 GOOD = {
     "layer": LAYER,
+    "layer that asks": LAYER.replace("return await proceed()", "return await proceed(confirmed=True)"),
     "guard": GUARD,
     "observer": OBSERVER,
     "scheme": SCHEME,

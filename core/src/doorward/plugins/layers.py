@@ -75,7 +75,8 @@ class Layers(Generic[L]):
         self._failures = plugins.failures
         found: dict[str, tuple[PluginId, L]] = {}  # as their plugins are loaded
         for answer in getattr(plugins.hook, hook)():
-            plugin = answer.plugin if isinstance(answer, Answered) else PluginId("plugin", "a hook wrapper")
+            nobody = PluginId("plugin", "a hook wrapper", "a plugin")  # which is none of core's
+            plugin = answer.plugin if isinstance(answer, Answered) else nobody
             for layer in answer:
                 if not layer.name:
                     raise PluginError(f"{plugin} has a layer without a name", hint="Tell its author.")

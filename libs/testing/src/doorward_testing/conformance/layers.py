@@ -254,7 +254,7 @@ class LayerConformance(HookConformance):
             ]
 
         async def through(rest: Sequence[Callable[[Any], Awaitable[Any]]]) -> Any:
-            return await rest[0](lambda: through(rest[1:])) if rest else await inside()
+            return await rest[0](lambda *, confirmed=False: through(rest[1:])) if rest else await inside()
 
         return await asyncio.wait_for(
             through(around), None if isinstance(inside, Inside) and inside.waits else self.seconds
