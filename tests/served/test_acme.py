@@ -173,7 +173,7 @@ def test_it_is_shown(served: Served) -> None:
     shown = served.quick("dist", "show").stdout
     assert "doorward-openapi==0.1.0 (installed: 0.1.0, files pinned)" in shown
     checks = json.loads(served.quick("doctor", "--json").stdout)["checks"]
-    assert any(c["ok"] and "the files of 11 packages are as pinned" in c["check"] for c in checks), checks
+    assert any(c["ok"] and "the files of 12 packages are as pinned" in c["check"] for c in checks), checks
     rows = json.loads(served.quick("plugins", "--json").stdout)["plugins"]
     assert {row["distribution"] for row in rows if row["status"] == "refused"} == {"doorward-secrets"}
 

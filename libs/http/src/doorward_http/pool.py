@@ -1,4 +1,5 @@
-"""Connections that are kept for the next exchange. The pool of httpcore2 would do, but costs a quarter of a request."""
+"""Connections that are kept for the next exchange. The pool of httpcore2 would do, but takes a quarter of the time of a
+request."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ class Pool:
                     await self._close()
                 answer = await connection.handle_async_request(request)
             except httpcore2.ConnectionNotAvailable:  # nothing was sent: another exchange was first
-                origin.speaks_http1 = True
+                origin.speaks_http1 = not connection.can_multiplex()
                 self._leave(connection)
             except BaseException:
                 await self.release(connection)
