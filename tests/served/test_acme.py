@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 SOURCE = ROOT / "distributions/acme"
 FOLDERS = [
-    "core", "libs/auth_kit", "libs/http", "plugins/audit_jsonl", "plugins/auth_static", "plugins/cache_sqlite", "plugins/dist", "plugins/guard_ast",
+    "core", "libs/auth_kit", "libs/http", "plugins/audit_jsonl", "plugins/auth_static", "plugins/cache_sqlite", "plugins/cli", "plugins/dist", "plugins/guard_ast",
     "plugins/mcp_server", "plugins/mcp_upstream", "plugins/openapi", "plugins/sandbox_monty", "plugins/secrets",
 ]  # fmt: skip
 """What acme pins, and a plugin that it does not."""
@@ -173,7 +173,7 @@ def test_it_is_shown(served: Served) -> None:
     shown = served.quick("dist", "show").stdout
     assert "doorward-openapi==0.1.0 (installed: 0.1.0, files pinned)" in shown
     checks = json.loads(served.quick("doctor", "--json").stdout)["checks"]
-    assert any(c["ok"] and "the files of 12 packages are as pinned" in c["check"] for c in checks), checks
+    assert any(c["ok"] and "the files of 13 packages are as pinned" in c["check"] for c in checks), checks
     rows = json.loads(served.quick("plugins", "--json").stdout)["plugins"]
     assert {row["distribution"] for row in rows if row["status"] == "refused"} == {"doorward-secrets"}
 
@@ -374,6 +374,7 @@ class kept:
 TAMPERED: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
     "a guard that guards nothing": ("doorward_guard_ast/__init__.py", lambda b: b"class AstGuard: ...\n", "doorward-guard-ast 0.1.0"),
     "one byte of core": ("doorward/calls/broker.py", lambda b: b + b"#", "doorward 0.1.0"),
+    "one byte of the command line": ("doorward_cli/shared.py", lambda b: b + b"#", "doorward-cli 0.1.0"),
     "an added module": ("doorward_openapi/more.py", lambda b: b"", "doorward-openapi 0.1.0"),
     "no locks": ("acme_doorward/distro.toml", lambda b: b.split(b"[locked]")[0], "acme-doorward 1.0"),
 }  # fmt: skip

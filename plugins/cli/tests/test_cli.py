@@ -56,6 +56,13 @@ def test_help_lists_every_command(cli: Cli, doorward_host: Any) -> None:
     assert cli("--version").out.startswith("doorward ")
 
 
+def test_nobody_replaces_a_command(project: Cli, doorward_host: Any) -> None:
+    """Another distribution that gives a command of the same name is not asked, and not imported."""
+    doorward_host.install("command", "list", ImportError("not to be imported"))
+    assert project("list").out.startswith("weather\t")
+    assert project("--help").out.count("  list ") == 1
+
+
 @pytest.mark.parametrize("word", own_commands())
 def test_every_command_explains_itself(cli: Cli, word: str) -> None:
     """Each command has help, and takes --config, --env-file and --json. CONTRACT: CLI-03."""

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward.administration import hash_of_files
-from doorward.administration import recorded_files
+from doorward.administration import hash_of_files, recorded_files
 from doorward_dist import lock as locking
 from doorward_dist import wheels as wheeling
 from doorward_testing import Cli, check_driver, check_light_import

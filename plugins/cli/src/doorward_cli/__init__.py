@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 _EXPORTS = {
     "command_line": ("main",),
-    "installed_commands": ("known_commands",),
+    "installed_commands": ("is_own_command", "known_commands"),
     "shared": ("CheckProvider", "Project", "common", "described", "plain", "print_json", "say", "table"),
     "config_file": ("change_config",),
     "compile": ("client_command", "compile_now"),
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from doorward_cli.compile import compile_now as compile_now
     from doorward_cli.config_file import change_config as change_config
     from doorward_cli.first_configuration import first_start as first_start
+    from doorward_cli.installed_commands import is_own_command as is_own_command
     from doorward_cli.installed_commands import known_commands as known_commands
     from doorward_cli.keys import put_keys as put_keys
     from doorward_cli.project import begin as begin

@@ -13,7 +13,7 @@ OWN = "doorward-cli"
 """This distribution. An organisation's distribution need not pin it, and nobody else can replace its commands."""
 
 
-def is_own(entry: Entry) -> bool:
+def is_own_command(entry: Entry) -> bool:
     """Whether it is a command of this distribution."""
     return entry.kind == "command" and entry.distribution == OWN
 
@@ -29,7 +29,7 @@ def own_commands() -> dict[str, EntryPoint]:
 
 def other_commands(index: Index) -> list[Entry]:
     """The commands of other distributions, sorted."""
-    return [entry for entry in index.of("command") if not is_own(entry)]
+    return [entry for entry in index.of("command") if not is_own_command(entry)]
 
 
 def well_known() -> dict[str, dict[str, str]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from doorward_cli.installed_commands import is_own
+from doorward_cli.installed_commands import is_own_command
 from doorward_cli.shared import Project, common, print_json, say, table
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def plugins(project: Project, chain: bool) -> None:
     active = _active(project, index) | {("distribution", entry.name) for entry in index.of("distribution")}
     rows = [(entry, "active" if (entry.kind, entry.name) in active else "installed", "") for entry in index.entries]
     rows += [(entry, "refused", f"not allowed by {index.why(entry)}") for entry in index.refused]
-    rows = [row for row in rows if not is_own(row[0])]
+    rows = [row for row in rows if not is_own_command(row[0])]
     rows += [(entry, "unknown group", _meant(entry)) for entry in index.stray]
     if project.json:
         found = [(_row(entry) | {"status": status}, why) for entry, status, why in rows]

@@ -8,10 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from doorward_cli import Project
-from doorward_cli import common
-from doorward_cli import print_json
-from doorward_cli import say
+from doorward_cli import Project, common, print_json, say
 
 if TYPE_CHECKING:
     from doorward import Gateway

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 
-from doorward.administration import BY_RECORD
-from doorward.administration import Distribution
-from doorward.administration import canonical
+from doorward.administration import BY_RECORD, Distribution, canonical
 from packaging.requirements import Requirement
 
 

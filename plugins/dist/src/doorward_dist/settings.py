@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from doorward import ConfigError, Entry, HasSettings, Index, PluginError, Plugins, installed
-from doorward.administration import ServerSettings
-from doorward.administration import explain
-from doorward.administration import is_plain
+from doorward.administration import ServerSettings, explain, is_plain
 from packaging.utils import canonicalize_name
 from pydantic import BaseModel, ValidationError
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from doorward import ConfigError
-from doorward.administration import Distribution
-from doorward.administration import find_distribution
-from doorward.administration import find_index
+from doorward.administration import Distribution, find_distribution, find_index
+from doorward_cli import is_own_command
 
 from doorward_dist.installed import pins
 
@@ -40,6 +39,7 @@ def described() -> dict[str, Any]:
         "refused": [
             {"kind": each.kind, "name": each.name, "distribution": each.distribution, "version": each.version}
             for each in refused
+            if not is_own_command(each)
         ],
     }
 

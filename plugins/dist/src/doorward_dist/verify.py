@@ -19,11 +19,7 @@ from importlib.metadata import distribution, distributions
 from pathlib import Path
 
 from doorward import ConfigError, installed
-from doorward.administration import BY_RECORD
-from doorward.administration import Distribution
-from doorward.administration import canonical
-from doorward.administration import file_problems
-from doorward.administration import recorded_files
+from doorward.administration import BY_RECORD, Distribution, canonical, file_problems, recorded_files
 
 from doorward_dist.installed import below, pins, version
 from doorward_dist.lock import Locked

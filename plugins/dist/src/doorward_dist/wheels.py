@@ -18,8 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from doorward import ConfigError
-from doorward.administration import hash_of_files
-from doorward.administration import recorded_files
+from doorward.administration import hash_of_files, recorded_files
 from packaging.utils import canonicalize_name
 
 MAX_DESCRIPTION_BYTES = 16 * 2**20
