@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from doorward.model.errors import DoorwardError, Refused
 from doorward.model.layers import CallLayer
 from doorward.plugins.hookspecs import hookimpl
-from doorward.undo.inverse import inverse_of
 
 if TYPE_CHECKING:
     from doorward.calls.call_context import CallContext
@@ -82,6 +81,8 @@ class Undoable:
 
     def answered(self, value: Any) -> None:
         """The call was made: keep what undoes it."""
+        from doorward.undo.inverse import inverse_of  # for those who declare inverses
+
         self._known["answer"] = value
         said = {"why": self._why_not} if self._why_not else None
         server = self._call.function.server

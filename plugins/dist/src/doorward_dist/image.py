@@ -52,7 +52,8 @@ ARG PIP_NO_INDEX
 COPY {wheel} requirements.txt wheel[s] /wheels/
 # By pip of the base: nothing is in the image that the lock does not name.
 RUN python -m venv --without-pip /opt/doorward \\
- && python -m pip --python /opt/doorward/bin/python install --no-cache-dir --require-hashes --no-deps --only-binary :all: \\
+ && python -m pip --python /opt/doorward/bin/python install --no-cache-dir --require-hashes --no-deps \\
+    --only-binary :all: \\
     --find-links /wheels --requirement /wheels/requirements.txt
 
 FROM ${{BASE}}
@@ -65,7 +66,8 @@ WORKDIR /var/lib/doorward
 VOLUME /var/lib/doorward
 # The build fails if what is installed is not what the lock says.
 RUN ["/opt/doorward/bin/python", "-I", "-m", "doorward_dist", "verify", "--lock", "/etc/doorward/requirements.txt"]
-HEALTHCHECK --interval=60s --timeout=20s --start-period=30s CMD ["/opt/doorward/bin/python", "-I", "-m", "doorward", "health"]
+HEALTHCHECK --interval=60s --timeout=20s --start-period=30s \\
+    CMD ["/opt/doorward/bin/python", "-I", "-m", "doorward", "health"]
 ENTRYPOINT ["/opt/doorward/bin/python", "-I", "-m", "doorward"]
 CMD ["serve", "--transport", "http"]
 """
