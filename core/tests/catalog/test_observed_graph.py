@@ -10,8 +10,7 @@ import pytest
 from doorward import Call, Compiled, Function
 from doorward.catalog.observed_graph import MAX_FUNCTIONS, renew_graphs
 from doorward.graph.producers import Edge
-
-from ..learning.shop import CONFIG, Shop
+from doorward_testing.shop import CONFIG, Shop
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward import Call, Compiled, File, Function, LimitExceeded, Reply, ServerContext, Settings
+from doorward import Compiled, File, Function, LimitExceeded, Reply
 from doorward import signature as written
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.schema_inference import MAX_PLACES, SchemaInference, bounded, merge, shape
@@ -20,41 +20,11 @@ from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.describe.cards import describe
 from doorward.describe.signatures import stub
 from doorward.results.observation import Shape, as_schema
+from doorward_testing.samples import Anything
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 NO_PARAMETERS = {"type": "object", "properties": {}}
-
-
-class Anything:
-    """A source whose functions and answers a test sets."""
-
-    Settings = Settings
-    functions: dict[str, Function]
-    answers: dict[str, Any]
-    calls: list[str]
-    version = 0
-
-    def __init__(self, server: ServerContext) -> None:
-        pass
-
-    async def fingerprint(self) -> str:
-        return str(self.version)
-
-    async def compile(self) -> Compiled:
-        return Compiled(list(self.functions.values()))
-
-    async def call(self, call: Call) -> Any:
-        self.calls.append(call.function.name)
-        answer = self.answers[call.function.name]
-        if callable(answer):
-            answer = await answer()
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    async def close(self) -> None:
-        pass
 
 
 CONFIG = 'executor = "inprocess"\ncache = "none"\nplugins = []\n[servers.weather]\nsource = "any"\n'

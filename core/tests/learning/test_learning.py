@@ -12,8 +12,7 @@ from doorward.learning.learning import MAX_OF_ONE, MAX_UNWRITTEN
 from doorward.learning.lessons import HALF_LIFE_SECONDS, WORD, Amount, Lesson
 from doorward.model.errors import StateError
 from doorward.stores import Stores
-
-from .shop import CONFIG, Shop
+from doorward_testing.shop import CONFIG, Shop
 
 pytestmark = pytest.mark.anyio
 

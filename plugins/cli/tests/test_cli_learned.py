@@ -5,58 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from doorward import Call, Compiled, Function, ServerContext, Settings
+from doorward_testing.shop import CONFIG, Shop
 
 from .conftest import Cli
 
 pytestmark = pytest.mark.slow
-
-CONFIG = """
-cache = "none"
-executor = "inprocess"
-plugins = []
-[servers.other]
-source = "shop"
-[principals."*"]
-servers = ["*"]
-"""
-
-NEEDS = {
-    "type": "object",
-    "properties": {"order_key": {"type": "string"}, "state": {"enum": ["open", "closed"]}},
-    "required": ["order_key", "state"],
-}
-ORDER = {"type": "object", "properties": {"number": {"type": "string"}, "state": {"type": "string"}}}
-
-
-class Shop:
-    """Orders have numbers, by which another function knows them under another name."""
-
-    Settings = Settings
-
-    def __init__(self, server: ServerContext[Any]) -> None:
-        self.name = server.name
-
-    async def fingerprint(self) -> str:
-        return "1"
-
-    async def compile(self) -> Compiled:
-        orders = {"type": "array", "items": ORDER}
-        about = "Orders of customers"
-        return Compiled(
-            [
-                Function(self.name, "list_orders", "list_orders", about, returns=orders, read_only=True),
-                Function(self.name, "ship", "ship", "Send a parcel to a customer", parameters=NEEDS),
-            ]
-        )
-
-    async def call(self, call: Call) -> Any:
-        if call.function.name == "ship":
-            return {"done": True}
-        return [{"number": f"secret-order-{n}", "state": "open"} for n in range(5)]
-
-    async def close(self) -> None: ...
-
 
 RUN = """
 orders = await doorward.call("other.list_orders")

@@ -6,42 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from doorward import Call, Compiled, Function, ServerContext, ServerError, Settings
+from doorward import Function, ServerError
+from doorward_testing.samples import Anything
 
 pytestmark = pytest.mark.anyio
 
 NO_PARAMETERS = {"type": "object", "properties": {}}
-
-
-class Anything:
-    """A source whose functions and answers a test sets."""
-
-    Settings = Settings
-    functions: dict[str, Function]
-    answers: dict[str, Any]
-    calls: list[str]
-    version = 0
-
-    def __init__(self, server: ServerContext) -> None:
-        pass
-
-    async def fingerprint(self) -> str:
-        return str(self.version)
-
-    async def compile(self) -> Compiled:
-        return Compiled(list(self.functions.values()))
-
-    async def call(self, call: Call) -> Any:
-        self.calls.append(call.function.name)
-        answer = self.answers[call.function.name]
-        if callable(answer):
-            answer = await answer()
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    async def close(self) -> None:
-        pass
 
 
 CONFIG = 'executor = "inprocess"\ncache = "none"\nplugins = []\n[servers.weather]\nsource = "any"\n'

@@ -206,3 +206,34 @@ plugins = []
 [servers.weather]
 source = "fake"
 """
+
+
+class Anything:
+    """A source whose functions and answers a test sets."""
+
+    Settings = Settings
+    functions: dict[str, Function]
+    answers: dict[str, Any]
+    calls: list[str]
+    version = 0
+
+    def __init__(self, server: ServerContext[Any]) -> None:
+        pass
+
+    async def fingerprint(self) -> str:
+        return str(self.version)
+
+    async def compile(self) -> Compiled:
+        return Compiled(list(self.functions.values()))
+
+    async def call(self, call: Call) -> Any:
+        self.calls.append(call.function.name)
+        answer = self.answers[call.function.name]
+        if callable(answer):
+            answer = await answer()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def close(self) -> None:
+        pass
