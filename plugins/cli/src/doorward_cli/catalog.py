@@ -16,7 +16,7 @@ import click
 
 from doorward_cli.completion import complete_functions, complete_servers
 from doorward_cli.graph import show_graph
-from doorward_cli.shared import Project, common, in_commands, pairs, parsed, plain, print_json, say, table
+from doorward_cli.shared import Project, common, in_commands, json_object, pairs, parsed, plain, print_json, say, table
 
 if TYPE_CHECKING:
     from doorward import Artefact, Gateway
@@ -181,7 +181,7 @@ def call(
 
     made(artefacts)
     result, content, is_file, notes = anyio.run(
-        _call, project, function, _object(table_), pairs(arguments), output is not None, artefacts
+        _call, project, function, json_object(table_, "--arguments"), pairs(arguments), output is not None, artefacts
     )
     for note in notes:
         say(f"note: {note}", err=True)
@@ -256,13 +256,3 @@ def _content(gate: Gateway, result: Any) -> bytes:
     if artefact is None:
         return json.dumps(result, ensure_ascii=False, indent=2).encode()
     return gate.file(artefact.uri).content
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise click.UsageError(f"--arguments is no JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise click.UsageError("--arguments is not a JSON object")
-    return value

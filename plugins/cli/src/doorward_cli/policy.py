@@ -11,7 +11,7 @@ import click
 from doorward import LOCAL, Program, Refused
 
 from doorward_cli.completion import complete_functions, complete_servers
-from doorward_cli.shared import EXIT_CODES, Project, common, print_json, say, table
+from doorward_cli.shared import EXIT_CODES, Project, common, json_object, print_json, say, table
 
 if TYPE_CHECKING:
     from doorward import Function, Gateway
@@ -52,7 +52,7 @@ async def _test(project: Project, name: str, principal: str, text: str | None, c
         from doorward.administration import Decisions, bind_arguments
 
         function = gate.broker.functions.find(name, principal)
-        arguments = {} if text is None else bind_arguments(function, (), _object(text), gate.catalog)
+        arguments = {} if text is None else bind_arguments(function, (), json_object(text, "--args"), gate.catalog)
         told = {"function": function.qualified, "principal": principal, "then": "allow", "rule": "", "reason": ""}
         policy, program = gate.discovery.policy, Program("", principal=principal)
         try:
@@ -62,16 +62,6 @@ async def _test(project: Project, name: str, principal: str, text: str | None, c
                 return told | {"then": "deny", "reason": str(refused)}
         found = policy.decide(Call(function, arguments, principal=principal), calls)
         return told | {"then": found.then, "rule": found.rule, "reason": found.reason}
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise click.UsageError(f"--args is no JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise click.UsageError('--args is no JSON object, such as \'{"owner": "acme"}\'')
-    return found
 
 
 @policy.command()

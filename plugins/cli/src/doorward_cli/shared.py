@@ -210,6 +210,17 @@ def described(error: DoorwardError) -> dict[str, str]:
     return {"message": "\n".join([str(error), *notes])} | ({"hint": in_commands(error.hint)} if error.hint else {})
 
 
+def json_object(text: str, option: str) -> dict[str, Any]:
+    """The object that an option of a command gives as JSON. Raises: click.UsageError."""
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise click.UsageError(f"{option} is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise click.UsageError(f'{option} is no JSON object, such as \'{{"owner": "acme"}}\'')
+    return found
+
+
 def print_json(value: Any) -> None:
     """Print JSON on standard output: indented at a terminal, else on one line."""
     click.echo(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
