@@ -21,7 +21,7 @@ import anyio
 import doorward
 import jsonschema_rs
 import pytest
-from doorward import Gateway
+from doorward import AgentTool, Gateway
 from doorward.config import config
 from doorward.config import settings as models
 from doorward.config.approval_settings import ApprovalSettings
@@ -346,10 +346,10 @@ def test_the_tests_are_run_by_make_test() -> None:
 
 def test_tools_of_the_readme_are_those_served() -> None:
     """The README names each tool that is always there with its arguments, optional ones with a question mark."""
-    from doorward_mcp_server.tool import always
     from doorward_mcp_server.tools import TOOLS
 
     table = rows("README.md", "## What the agent sees")
+    always = AgentTool.offered  # what it is where nothing is said
     tools = [tool for tool in TOOLS if tool.offered is always and tool.description]
     assert list(table)[::-1][1:] == [tool.name for tool in tools]
     for tool in tools:
@@ -359,10 +359,17 @@ def test_tools_of_the_readme_are_those_served() -> None:
     assert len(guides.STANDARD) < 1200
 
 
-def test_the_page_has_each_tool_with_its_arguments() -> None:
+def test_the_page_has_each_tool_with_its_arguments(tmp_path: Path) -> None:
     """docs/mcp.md has a row for each argument of each tool: its type, whether it is required, and its default."""
-    from doorward_mcp_server.tools import TOOLS
+    from doorward_mcp_server.served_tools import tools_of
 
+    (tmp_path / "doorward.toml").write_text("", encoding="utf-8")
+
+    async def served() -> list[AgentTool]:
+        async with Gateway.open(tmp_path / "doorward.toml") as gate:
+            return [tool for tool, _ in tools_of(gate).values()]
+
+    tools = anyio.run(served)
     part = text_of("docs/mcp.md").partition("\n## Tools\n")[2].partition("\n\nThe last two")[0]
     lines = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in part.splitlines()[3:]]
     told: list[tuple[str, str, str, str]] = []
@@ -370,7 +377,7 @@ def test_the_page_has_each_tool_with_its_arguments() -> None:
         told.append((name or told[-1][0], argument, kind, default))
     wanted = [
         (tool.name, argument, tool, schema)
-        for tool in TOOLS
+        for tool in tools
         for argument, schema in tool.input_schema["properties"].items()
     ]
     assert [(name, argument) for name, argument, _, _ in told] == [(name, argument) for name, argument, _, _ in wanted]

@@ -22,6 +22,7 @@ _EXPORTS = {
         "SupportsClose", "SupportsLogin", "SupportsLoginCheck", "SupportsFlush", "SupportsLogout",
         "SupportsMachineCheck", "SupportsOpen", "SupportsServerCheck", "TellsChanges", "TellsUpstreams",
     ),
+    "model.agent_tools": ("AgentTool", "ToolAnswer", "ToolCaller"),
     "model.approvals": ("ApprovalRequest",),
     "model.contexts": ("PluginContext", "ServerContext"),
     "model.decisions": ("Decision",),
@@ -147,6 +148,9 @@ if TYPE_CHECKING:
     from doorward.host.sqlite_layout import SqliteLayout as SqliteLayout
     from doorward.host.watchdog import Watchdog as Watchdog
     from doorward.model.abilities import *  # noqa: F403
+    from doorward.model.agent_tools import AgentTool as AgentTool
+    from doorward.model.agent_tools import ToolAnswer as ToolAnswer
+    from doorward.model.agent_tools import ToolCaller as ToolCaller
     from doorward.model.approvals import ApprovalRequest as ApprovalRequest
     from doorward.model.call_trace import CallTrace as CallTrace
     from doorward.model.call_trace import RequestTrace as RequestTrace

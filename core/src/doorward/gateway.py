@@ -26,6 +26,7 @@ from doorward.calls.inverses import Inverses
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.function_codec import Report
 from doorward.catalog.observed_graph import renew_graphs
+from doorward.committing.agent_tools import PlanTools
 from doorward.committing.plans import Plans
 from doorward.compat.aliases import RUNTIME, function_names
 from doorward.compat.runtime import Runtime
@@ -49,6 +50,7 @@ from doorward.program_api.discovery import Discovery
 from doorward.program_api.helper_cards import MODULE, HelperCards
 from doorward.program_api.helpers import HELPERS, Helpers
 from doorward.program_api.modules import Modules
+from doorward.resuming.agent_tools import RunTools
 from doorward.resuming.stored_runs import StoredRuns
 from doorward.runs.admission import Admission
 from doorward.runs.execution import Execution
@@ -138,6 +140,13 @@ class Gateway:
             self.runs, admission, self._execution, self.broker, self.catalog, asked, self._artefacts, self.executors,
             self.ready,
         )  # fmt: skip
+        plugins.manager.register(PlanTools(), "doorward.plans")
+        plugins.manager.register(RunTools(), "doorward.runs")
+
+    @property
+    def modes(self) -> Mapping[str, str]:
+        """The other ways to run a program than "run", by their names, with what an agent is told of each."""
+        return {"plan": "withholds writes and shows them"} if self.plans.offered else {}
 
     @classmethod
     @contextlib.asynccontextmanager

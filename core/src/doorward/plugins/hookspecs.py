@@ -14,6 +14,7 @@ from typing import Any
 
 import pluggy
 
+from doorward.model.agent_tools import AgentTool
 from doorward.model.approvals import ApprovalRequest
 from doorward.model.call_trace import CallTrace
 from doorward.model.calls import Call, CallRecord
@@ -127,8 +128,13 @@ class ObserverHooks:
 
 class ServerHooks:
     @hookspec
+    def agent_tools(self) -> Sequence[AgentTool] | None:
+        """More tools for agents: `doorward.AgentTool` objects. Fires once, when a front end starts."""
+
+    @hookspec
     def mcp_tools(self) -> Sequence[RawTool] | None:
-        """More MCP tools: `doorward.RawTool` objects. Fires when a client lists or calls tools."""
+        """More MCP tools, where `agent_tools` does not do because they need MCP itself: `doorward.RawTool` objects.
+        Fires when a client lists or calls tools."""
 
     @hookspec
     def mcp_prompts(self) -> Sequence[RawPrompt] | None:
@@ -180,7 +186,9 @@ OBSERVERS = (
 )
 """Hooks that only learn what has happened. Their failure changes nothing."""
 
-ADDITIONS = ("mcp_tools", "mcp_prompts", "mcp_resources", "http_pages", "mcp_server", "doctor_checks")
+ADDITIONS = (
+    *("agent_tools", "mcp_tools", "mcp_prompts", "mcp_resources", "http_pages", "mcp_server", "doctor_checks"),
+)
 """Hooks that add something. Without it, everything else still works."""
 
 MAY_WAIT = ("guard_program",)

@@ -3,37 +3,38 @@
 from __future__ import annotations
 
 import codecs
+from collections.abc import Sequence
 from typing import Any
 
-from doorward import Artefact, Outcome
+import mcp_types as t
+from doorward import Artefact, Outcome, ToolAnswer, ToolCaller
 from doorward.serving import as_dict
 
 from doorward_mcp_server.images import shown
 from doorward_mcp_server.output import outcome_text
 from doorward_mcp_server.surface_words import on_surface
-from doorward_mcp_server.tool import Answer, Caller
 
 _NO_TEXT = "this is no text; hand it on to functions by its handle"
 
 
-def answered(caller: Caller, outcome: Outcome) -> Answer:
-    """What came of a run, with its images."""
-    outcome = on_surface(caller.gate.config.surface, outcome)
-    outcome, images = shown(caller.gate, outcome, caller.principal)
+def answered(caller: ToolCaller, outcome: Outcome) -> tuple[ToolAnswer, Sequence[t.ImageContent]]:
+    """What came of a run, and its images."""
+    outcome = on_surface(caller.gateway.config.surface, outcome)
+    outcome, images = shown(caller.gateway, outcome, caller.principal)
     failed = not outcome.ok and outcome.waiting is None  # a run that waits is not over
-    return outcome_text(outcome, caller.form), as_dict(outcome), failed, *images
+    return ToolAnswer(as_dict(outcome), outcome_text(outcome, caller.form), failed), images
 
 
-def read_on(caller: Caller, cursor: str) -> Answer:
+def read_on(caller: ToolCaller, cursor: str) -> ToolAnswer | Outcome:
     """A page of what an earlier answer left out, or of a file that holds text. Raises: UnknownName."""
-    page = caller.gate.result(cursor, principal=caller.principal)
+    page = caller.gateway.result(cursor, principal=caller.principal)
     uri = cursor.partition("?")[0]
     content = page.content.encode() if isinstance(page.content, str) else page.content
     read = _read(content, last=page.next is None)
     if read is None:
         handle = {"artefact": uri, "type": page.type, "bytes": page.total}
         file = Artefact(uri, page.type, page.total)
-        return answered(caller, Outcome(True, value=handle, artefacts=(file,), notes=(_NO_TEXT,)))
+        return Outcome(True, value=handle, artefacts=(file,), notes=(_NO_TEXT,))
     value, end = read[0], page.offset + read[1]
     structured: dict[str, Any] = {"ok": True, "value": value}
     text = outcome_text(Outcome(True, value=value), caller.form)
@@ -41,7 +42,7 @@ def read_on(caller: Caller, cursor: str) -> Answer:
         structured["cursor"] = f"{uri}?offset={end}"
         text += f"\n[bytes {page.offset} to {end} of {page.total}; more: call_function with "
         text += f'cursor="{structured["cursor"]}"]'
-    return text, structured, False
+    return ToolAnswer(structured, text)
 
 
 def _read(content: bytes, *, last: bool) -> tuple[str, int] | None:

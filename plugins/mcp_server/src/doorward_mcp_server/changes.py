@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import anyio
-from doorward import Gateway
+from doorward import Gateway, principal_of
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
@@ -32,9 +33,16 @@ class ChangeNotifier:
         self._bus = InMemorySubscriptionBus()
         self.listen = ListenHandler(self._bus)
         self._sessions: OrderedDict[Any, Any] = OrderedDict()
+        self._offered: OrderedDict[str, Sequence[str]] = OrderedDict()
+        self.offered: Callable[[str], Sequence[str]] = lambda principal: ()
+        """The names of the tools that a principal has now, of those that come and go."""
 
     def remember(self, ctx: Any) -> None:
         """Tell this client of changes from now on: it has listed something."""
+        if (principal := principal_of(ctx)) not in self._offered:
+            self._offered[principal] = self.offered(principal)
+            while len(self._offered) > _MAX_SESSIONS:
+                self._offered.popitem(last=False)
         headers = getattr(ctx.request, "headers", None) or {}
         key = headers.get("mcp-session-id")
         if key not in self._sessions:
@@ -47,13 +55,16 @@ class ChangeNotifier:
         self._sessions.pop(key, None)
 
     async def watch(self, gate: Gateway) -> None:
-        """Tell of each change of the catalog and of the configured servers, and of the first run that waits, until
-        cancelled."""
-        seen = gate.catalog.version(), gate.servers.revision, gate.runs.can_wait
+        """Tell of each change of the catalog, of the configured servers and of the tools that clients' principals have,
+        until cancelled."""
+        seen = gate.catalog.version(), gate.servers.revision
         while True:
             await anyio.sleep(POLL_SECONDS)
-            if (now := (gate.catalog.version(), gate.servers.revision, gate.runs.can_wait)) != seen:
+            now = gate.catalog.version(), gate.servers.revision
+            offered = {principal: self.offered(principal) for principal in self._offered}
+            if now != seen or offered != self._offered:
                 seen = now
+                self._offered.update(offered)
                 await self.tell(ToolsListChanged())
                 await self.tell(ResourcesListChanged())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import mcp_types as t
@@ -21,15 +22,22 @@ def declaring(gate: Gateway, tool: t.Tool) -> t.Tool:
 
 
 def running(gate: Gateway, tool: t.Tool) -> t.Tool:
-    """`execute_code`: the languages that the executors run, and how a program looks that is no Python; and the mode,
-    where plans can be committed."""
-    if gate.config.surface != "standard" or not gate.plans.offered:
-        tool = without(tool, "mode")
+    """`execute_code`: the languages that the executors run, and how a program looks that is no Python; and the modes,
+    where there are others than `run`."""
+    modes = gate.modes if gate.config.surface == "standard" else {}
+    tool = _in_modes(tool, modes) if modes else without(tool, "mode")
     served = gate.languages.served
     if PYTHON in served or not served:
         return _with(tool, {"enum": served, "description": _HOW} if len(served) > 1 else None)
     description = in_words_of(gate, tool.description or "")
     return _with(tool.model_copy(update={"description": description}), {"enum": served} if len(served) > 1 else None)
+
+
+def _in_modes(tool: t.Tool, modes: Mapping[str, str]) -> t.Tool:
+    about = "; ".join(f"{name}: {text}" for name, text in modes.items())
+    mode = {"type": "string", "enum": ["run", *modes], "description": about, "default": "run"}
+    properties = tool.input_schema["properties"] | {"mode": mode}
+    return tool.model_copy(update={"input_schema": tool.input_schema | {"properties": properties}})
 
 
 def without(tool: t.Tool, argument: str) -> t.Tool:
@@ -44,3 +52,7 @@ def _with(tool: t.Tool, language: dict[str, Any] | None) -> t.Tool:
     if language:
         tool.input_schema["properties"]["language"] = {"type": "string", **language}
     return tool
+
+
+ADAPTED = {"get_functions": declaring, "execute_code": running}
+"""What puts a tool into the words of a gateway, by the tool's name."""

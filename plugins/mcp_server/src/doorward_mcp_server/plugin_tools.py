@@ -62,7 +62,10 @@ class Additions:
         def named(answer: Any) -> list[tuple[str, Raw]]:
             whose = str(getattr(answer, "plugin", "its plugin"))
             return [
-                (name(raw), replace(raw, **{method: Handler(getattr(raw, method), whose, answers)}))
+                (
+                    name(raw),
+                    replace(raw, **{method: Handler(getattr(raw, method), whose, (answers, t.InputRequiredResult))}),
+                )
                 for raw in answer or ()
                 if isinstance(raw, kind)
             ]
@@ -95,30 +98,30 @@ class PluginTools:
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """What a plugin runs for what it has added: `whose` it is, and what it `answers`, unless it asks for more."""
+    """What a plugin runs for what it has added: `whose` it is, and what it may answer, first of all the usual."""
 
     run: Callable[..., Awaitable[Any]]
     whose: str
-    answers: type[Any]
+    answers: tuple[type[Any], ...]
 
-    async def __call__(self, *given: Any) -> Any:
-        return await self.run(*given)
+    async def __call__(self, *given: Any, **named: Any) -> Any:
+        return await self.run(*given, **named)
 
 
-async def of_plugin(what: str, answer: Callable[..., Awaitable[Any]], *given: Any) -> Any:
+async def of_plugin(what: str, answer: Callable[..., Awaitable[Any]], *given: Any, **named: Any) -> Any:
     """The answer of a plugin's own code. Raises: MCPError and DoorwardError as the plugin raised them; ServerError in
     place of any other exception, and of an answer of another type."""
-    handler = answer if isinstance(answer, Handler) else Handler(answer, "its plugin", object)
+    handler = answer if isinstance(answer, Handler) else Handler(answer, "its plugin", (object,))
     hint = "Tell the operator: the log has the details."
     try:
-        found = await handler(*given)
+        found = await handler(*given, **named)
     except (MCPError, DoorwardError):
         raise
     except Exception as error:
         log.exception("plugin_failed", what=what, plugin=handler.whose)
         raise ServerError(f"{what} failed inside {handler.whose}: {type(error).__name__}", hint=hint) from None
-    if not isinstance(found, (handler.answers, t.InputRequiredResult)):
-        why = f"it answered {type(found).__name__}, not {handler.answers.__name__}"
+    if not isinstance(found, handler.answers):
+        why = f"it answered {type(found).__name__}, not {handler.answers[0].__name__}"
         log.error("plugin_failed", what=what, plugin=handler.whose, why=why)
         raise ServerError(f"{what} failed inside {handler.whose}: {why}", hint=hint)
     return found

@@ -1,5 +1,5 @@
-"""All tools of the MCP server: Doorward's own, the direct tools, and those of plugins. Where two have one name, the
-first one counts."""
+"""All tools of the MCP server: those for agents, the direct tools, and those of plugins that need MCP itself. Where two
+have one name, the first one counts."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from functools import cached_property, partial
 from typing import Any, Protocol
 
 import mcp_types as t
-from doorward import DoorwardError, Gateway, principal_of
+from doorward import AgentTool, DoorwardError, Gateway, ToolCaller, principal_of
 from doorward.serving import told
 
 from doorward_mcp_server.direct_tools import DirectTools
+from doorward_mcp_server.languages import ADAPTED
 from doorward_mcp_server.output import Output
 from doorward_mcp_server.plugin_tools import Additions, PluginTools
 from doorward_mcp_server.suspended_calls import SuspendableCall, SuspendedCalls
-from doorward_mcp_server.tool import Caller, OwnTool
-from doorward_mcp_server.tools import RESUME_RUN, TOOLS
+from doorward_mcp_server.tool import ServedTool, listed
+from doorward_mcp_server.tools import OTHER_TOOLS, PROGRAM_TOOLS
 
 
 class ToolMaker(Protocol):
@@ -35,16 +36,22 @@ class Tools:
     """The tools of a gateway, and their calls that wait for answers of clients."""
 
     def __init__(self, gate: Gateway, additions: Additions) -> None:
-        gate.exposed.reserve(tool.name for tool in TOOLS)
-        self.suspended = SuspendedCalls(gate.limits.asking, gate.process)
+        tools = tools_of(gate)
+        gate.exposed.reserve(tools)
+        resuming = next((name for name, (tool, _) in tools.items() if tool.resumes), "")
+        self.suspended = SuspendedCalls(gate.limits.asking, gate.process, resuming)
         output = Output(gate)
-        self._own = OwnTools(gate, self.suspended, output)
+        self._own = AgentTools(gate, tools, self.suspended, output)
         self._additions = additions
         self._makers: tuple[ToolMaker, ...] = (
             self._own,
             DirectTools(gate, self.suspended, output),
             PluginTools(additions),
         )
+
+    def offered(self, principal: str) -> list[str]:
+        """The names of the tools for agents that a principal has now."""
+        return self._own.offered(principal)
 
     async def listed(self, principal: str) -> list[t.Tool]:
         """The tools of a principal, in the order of their origins."""
@@ -57,7 +64,8 @@ class Tools:
     def schema(self, name: str) -> Mapping[str, Any] | None:
         """The input schema of a tool that may take arguments from headers, too (2026-07-28, `x-mcp-header`). Only tools
         of plugins do."""
-        raw = None if name in self._own.tools else self._additions.tools().get(name)
+        own = self._own.tools.get(name)
+        raw = self._additions.tools().get(name) if own is None or own.shown is None else None
         return raw.tool.input_schema if raw else None
 
     async def call(self, ctx: Any, params: t.CallToolRequestParams) -> Any:
@@ -73,39 +81,68 @@ class Tools:
             return _refused(told(error))
 
 
-class OwnTools:
-    """The tools of `TOOLS` that belong to the surface of a gateway."""
+def tools_of(gate: Gateway) -> dict[str, tuple[AgentTool, str]]:
+    """The tools for agents by their names, in the order in which clients see them, and whose they are."""
 
-    def __init__(self, gate: Gateway, suspended: SuspendedCalls, output: Output) -> None:
-        self._gate, self._suspended, self._output = gate, suspended, output
+    def of_plugin(answer: Any) -> list[tuple[AgentTool, str]]:
+        whose = str(getattr(answer, "plugin", "its plugin"))
+        return [(tool, whose) for tool in answer if tool.input_schema]
+
+    of_plugins = [tool for given in gate.plugins.each("agent_tools", of_plugin) for tool in given]
+    first, last = ([(tool, "Doorward") for tool in tools] for tools in (PROGRAM_TOOLS, OTHER_TOOLS))
+    ours = {tool.name for tool, _ in (*first, *last)}
+    found: dict[str, tuple[AgentTool, str]] = {}
+    for tool, whose in (*first, *(each for each in of_plugins if each[0].name not in ours), *last):
+        found.setdefault(tool.name, (tool, whose))
+    return found
+
+
+class AgentTools:
+    """The tools for agents, as far as they belong to the surface of a gateway."""
+
+    def __init__(
+        self, gate: Gateway, found: Mapping[str, tuple[AgentTool, str]], suspended: SuspendedCalls, output: Output
+    ) -> None:
+        self._gate, self._found, self._suspended, self._output = gate, found, suspended, output
 
     @cached_property
-    def tools(self) -> Mapping[str, tuple[OwnTool, t.Tool]]:
-        """The tools by their names, each also as clients see it, whether they are offered now or not. Found when first
-        needed: they say what the executors run, so these are imported for it."""
-        surface = self._gate.config.surface
-        return {tool.name: (tool, shown) for tool in TOOLS if (shown := tool.on(surface, self._gate)) is not None}
+    def tools(self) -> Mapping[str, ServedTool]:
+        """The tools by their names, whether they are offered now or not. Made when first needed: they say what the
+        executors run, so these are imported for it."""
+        made = {}
+        for name, (tool, whose) in self._found.items():
+            shown = listed(tool, self._gate.config.surface)
+            if shown is not None and name in ADAPTED:
+                shown = ADAPTED[name](self._gate, shown)
+            made[name] = ServedTool(tool, whose, shown)
+        return made
+
+    def offered(self, principal: str) -> list[str]:
+        """The names of the tools that a principal has now."""
+        return [name for name, tool in self.tools.items() if tool.offered(self._gate, principal)]
 
     async def listed(self, principal: str) -> Sequence[t.Tool]:
         """See `ToolMaker.listed`."""
-        return [shown for tool, shown in self.tools.values() if tool.offered(self._gate)]
+        return [shown for name in self.offered(principal) if (shown := self.tools[name].shown)]
 
     def find(self, name: str, principal: str) -> Callable[[Any, t.CallToolRequestParams], Awaitable[Any]] | None:
         """See `ToolMaker.find`."""
         found = self.tools.get(name)
-        return partial(self._call, *found) if found is not None and found[0].offered(self._gate) else None
+        return partial(self._call, found) if found is not None and found.offered(self._gate, principal) else None
 
-    async def _call(self, tool: OwnTool, shown: t.Tool, ctx: Any, params: t.CallToolRequestParams) -> Any:
-        arguments, principal = tool.checked(params.arguments or {}, shown), principal_of(ctx)
+    async def _call(self, tool: ServedTool, ctx: Any, params: t.CallToolRequestParams) -> Any:
+        arguments, principal = tool.checked(params.arguments or {}), principal_of(ctx)
         form = self._output.form(ctx)
 
-        async def work(tool: OwnTool, arguments: Mapping[str, Any], client: SuspendableCall) -> t.CallToolResult:
-            return await tool.call(arguments, Caller(self._gate, principal, client, form))
+        async def work(tool: ServedTool, arguments: Mapping[str, Any], client: SuspendableCall) -> t.CallToolResult:
+            return await tool.call(arguments, ToolCaller(self._gate, principal, client, form))
 
         async def resume(run: str, client: SuspendableCall) -> t.CallToolResult:
-            return await work(RESUME_RUN, {"run": run}, client)
+            resuming = self.tools[self._suspended.resuming]
+            return await work(resuming, {resuming.tool.resumes: run}, client)
 
-        return await self._suspended.call(ctx, params.request_state, partial(work, tool, arguments), resume)
+        goes_on = resume if self._suspended.resuming else None
+        return await self._suspended.call(ctx, params.request_state, partial(work, tool, arguments), goes_on)
 
 
 def _refused(text: str) -> t.CallToolResult:

@@ -48,6 +48,7 @@ def build(gate: Gateway, changes: ChangeNotifier | None = None) -> Server[Any]:
     additions = Additions(gate)
     ours = {_PROMPT.name: _PROMPT} if gate.config.surface != "calls" else {}
     tools = Tools(gate, additions)
+    changes.offered = tools.offered
 
     async def list_tools(ctx: Any, params: Any) -> t.ListToolsResult:
         changes.remember(ctx)

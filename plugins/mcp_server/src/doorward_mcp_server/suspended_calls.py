@@ -40,14 +40,14 @@ GATHER_SECONDS = 0.02
 class SuspendableCall(Progress):
     """One call of a tool, which may take several requests. It is the `doorward.Client` of its run."""
 
-    def __init__(self, ctx: Any, admit: Callable[[str], None]) -> None:
+    def __init__(self, ctx: Any, admit: Callable[[str], None], resuming: str = "") -> None:
         super().__init__(ctx)
         self.principal = principal_of(ctx)
         self.run = ""
         self.open: dict[str, tuple[Any, asyncio.Future[Mapping[str, Any]]]] = {}
         self.task: asyncio.Task[Any]
         self.timer: asyncio.TimerHandle
-        self._admit = admit
+        self._admit, self._resuming = admit, resuming
         self._asked = 0
         self._halt = asyncio.Event()
 
@@ -80,7 +80,8 @@ class SuspendableCall(Progress):
         self._beats += 1
         if (named := getattr(self.ctx.request, "scope", {}).get(STORED_RUN)) is not None:
             named.append(run)
-        await self._tell(f'run {run} is stored: resume_run("{run}") if its answer is lost')
+        if self._resuming:
+            await self._tell(f'run {run} is stored: {self._resuming}("{run}") if its answer is lost')
 
     def begin(self, work: Awaitable[Any]) -> None:
         """Start the work in a task of its own, which outlives the request."""
@@ -116,10 +117,10 @@ class SuspendableCall(Progress):
 class SuspendedCalls:
     """The calls of a server that can be suspended. A suspended call has a token, which is valid for one request, and
     names its process and its run: another process that gets it hands the answer on, or lets the run go on if that is
-    stored, and its process is gone."""
+    stored, and its process is gone. `resuming` is the name of the tool that does that; empty if there is none."""
 
-    def __init__(self, patience: float, process: Process | None = None) -> None:
-        self.lasting = patience + GRACE_SECONDS
+    def __init__(self, patience: float, process: Process | None = None, resuming: str = "") -> None:
+        self.lasting, self.resuming = patience + GRACE_SECONDS, resuming
         self._others = None if process is None else OtherProcesses(process, self._answer_for)
         self._runs: set[SuspendableCall] = set()
         self._suspended: dict[str, SuspendableCall] = {}
@@ -146,7 +147,7 @@ class SuspendedCalls:
                 if resume is not None and run_id:
                     token, work = None, partial(resume, run_id)
         if token is None:
-            run = SuspendableCall(ctx, self._admit)
+            run = SuspendableCall(ctx, self._admit, self.resuming)
             if not run.suspends:
                 async with run.told():
                     return await work(run)
