@@ -54,6 +54,7 @@ _EXPORTS = {
     "plugins.mcp_additions": ("RawPage", "RawPrompt", "RawResource", "RawTool", "principal_of"),
     "model.settings": ("Settings",),
     "model.version": ("PLUGIN_API", "__version__"),
+    "model.waits": ("Wait",),
     "model.layers": ("CallLayer", "Proceed", "Run", "RunLayer", "RunState", "StateKey"),
     "model.limits": ("Limits",),
     "model.names": ("is_plain", "python_name", "unique_names"),
@@ -214,6 +215,7 @@ if TYPE_CHECKING:
     from doorward.model.usage import Usage as Usage
     from doorward.model.version import PLUGIN_API as PLUGIN_API
     from doorward.model.version import __version__ as __version__
+    from doorward.model.waits import Wait as Wait
     from doorward.packages.index import GROUPS as GROUPS
     from doorward.packages.index import Entry as Entry
     from doorward.packages.index import Index as Index

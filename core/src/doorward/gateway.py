@@ -105,10 +105,10 @@ class Gateway:
         asked = Approvals(self.config.approvals, stores.approvals, plugins, self.servers, self.catalog)
         inverses = Inverses(lambda: self.servers.inverses)
         plugins.manager.register(inverses, "doorward.undo")
-        if policy.decides:
+        if policy.decides or self.config.approvals.login:
             plugins.manager.register(asked, "doorward.approvals")
         inverses.calls = self.broker = Broker(
-            self.catalog, self.servers, policy, plugins, self.secrets, self.learning, asked.logins, self.counters
+            self.catalog, self.servers, policy, plugins, self.secrets, self.learning, self.counters
         )
         self.views = SearchViews(loaded, plugins, self.catalog, self.state)
         self.discovery = Discovery(

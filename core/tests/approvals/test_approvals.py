@@ -11,11 +11,12 @@ from typing import Any, ClassVar
 import anyio
 import pytest
 from doorward.approvals.answering import answer, answer_in_words
+from doorward.approvals.logins import Logins
 from doorward.approvals.turns import Turns
-from doorward.journal import suspension
 from doorward.model.approvals import ApprovalRequest
 from doorward.model.errors import CannotAsk, InvalidArguments, LoginRefused, Refused, StateError
 from doorward.plugins.hookspecs import hookimpl
+from doorward.runs import suspension
 
 from ..conftest import CONFIG, Weather
 from .conftest import Person, says
@@ -695,7 +696,7 @@ async def test_guards_are_asked_again_after_a_yes(doorward_host: Any, closes: bo
     assert (outcome.ok, records) == (not closes, [("deny", "GuardRefused") if closes else ("confirm", "")])
 
 
-async def test_guards_are_asked_again_after_a_login(doorward_host: Any) -> None:
+async def test_guards_are_asked_again_after_a_login(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A person took their time for that, too."""
     sent: list[str] = []
 
@@ -706,12 +707,13 @@ async def test_guards_are_asked_again_after_a_login(doorward_host: Any) -> None:
 
     doorward_host.install("plugin", "closing", Closing)
     doorward_host.install("source", "locked", Locked)
-    async with doorward_host.gateway(GUARDED.replace("fake", "locked")) as gate:
 
-        async def came(*of: Any) -> None:
-            Closing.closed = True
+    async def came(*of: Any) -> None:
+        Closing.closed = True
 
-        gate.broker._performing._logins.came = came
+    monkeypatch.setattr(Logins, "_came", came)
+    text = GUARDED.replace("fake", "locked") + "[approvals]\nlogin = true\n"
+    async with doorward_host.gateway(text) as gate:
         outcome = await gate.execute("result = await weather.get_forecast(city='Oslo')")
     assert outcome.error.message == "weather.get_forecast: the office is closed (plugin 'closing' of test-plugin 1.0)"
     assert sent == ["get_forecast"]

@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,43 +19,19 @@ from doorward.catalog.catalog import Catalog
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.config.approval_settings import ApprovalSettings
 from doorward.model.calls import Call, File
-from doorward.model.clock import Clock
 from doorward.model.decisions import Decision
 from doorward.model.errors import InvalidArguments, Refused, UnknownName
 from doorward.model.functions import Function
 from doorward.model.programs import Program
 from doorward.plugins.hooks import Hooks
+from doorward_testing import run_of
+from doorward_testing.conformance.layers import Suspended
 
 from .conftest import RULE
 
 pytestmark = pytest.mark.anyio
 
 PAY = Function("bank", "pay", "pay", "Pay somebody")
-
-
-class Suspended(Exception):
-    """In place of the end of a sandbox."""
-
-
-class Suspension:
-    possible = True
-
-    async def wait(self, for_: Any, what: str) -> Any:
-        raise Suspended(what)
-
-
-@dataclass
-class Run:
-    """A run as `confirm` sees it; a run that is resumed has the same id."""
-
-    program: Program
-    session: str = ""
-    client: Any = None
-    clock: Clock = field(default_factory=Clock)
-    suspension: Any = field(default_factory=Suspension)
-
-    def spends(self, yes: str) -> bool:
-        return True
 
 
 class Unscrubbed:
@@ -90,7 +66,8 @@ class Desk:
     ) -> bool:  # fmt: skip
         """Whether the call was let through."""
         call = Call(function, {"to": to}, run, principal, link=link)
-        at = Run(Program(code, principal=principal, run=run), session)
+        at = run_of(Program(code, principal=principal, run=run), suspends=not session)  # a resumed one has the same id
+        at.session = session
         try:
             await self.approvals.confirm(at, call, decision, schema)
         except Suspended:
@@ -298,7 +275,8 @@ async def test_a_session_reaches_no_other(desk: Desk) -> None:
 
 async def _in_session(desk: Desk, session: str, *, run: str = "r1", to: str = "ann") -> bool:
     limits = replace(Program("").limits, timeout=0.05)
-    at = Run(Program("code", principal="local", run=run, limits=limits), f"the session {session}" if session else "")
+    at = run_of(Program("code", principal="local", run=run, limits=limits), suspends=not session)
+    at.session = f"the session {session}" if session else ""
     await desk.approvals.confirm(at, Call(PAY, {"to": to}, run, "local"), RULE, "h")
     return True
 

@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
-from doorward import Call
+from doorward import Call, Wait
 from doorward.journal.recorder import Journal
 from doorward.journal_files.store import FileRuns, _File
 from doorward.model.errors import ApiError, GuardRefused, SecretWithheld, StateError
@@ -40,7 +40,7 @@ def asks(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
     async def settle(run: Any, call: Call, known: Any) -> None:
         if call.arguments.get("city") in waiting:
-            await run.suspension.wait("approval", f"may {call.function.qualified} be called?")
+            await run.wait(Wait("approval", f"may {call.function.qualified} be called?"))
 
     monkeypatch.setattr("doorward.runs.run_context.RunContext.settle", settle)
     return waiting

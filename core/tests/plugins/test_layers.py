@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -21,6 +22,7 @@ from doorward import (
     Decision,
     DoorwardError,
     Index,
+    LoginRefused,
     Outcome,
     PluginError,
     Plugins,
@@ -28,14 +30,16 @@ from doorward import (
     Reply,
     Run,
     RunLayer,
+    ServerError,
     StateKey,
+    Wait,
     hookimpl,
 )
 from doorward.model.layers import RunState
 from doorward.plugins.layers import CallLayers, RunLayers
 from doorward_testing import Host
 
-from ..conftest import CONFIG, InProcess, MemoryCache
+from ..conftest import CONFIG, InProcess, MemoryCache, Weather
 
 pytestmark = pytest.mark.anyio
 
@@ -665,7 +669,7 @@ async def test_a_resumed_run_comes_again(doorward_host: Host, monkeypatch: pytes
 
     async def settle(run: Any, call: Call, known: Any) -> None:
         if call.arguments["city"] in asked:
-            await run.suspension.wait("approval", "may it?")
+            await run.wait(Wait("approval", "may it?"))
 
     async def noting(run: Run, proceed: Ends) -> Outcome:
         seen_runs.append((run.goes_on, run.program.run))
@@ -700,10 +704,10 @@ async def test_a_call_that_waits_was_not_made(doorward_host: Host, monkeypatch: 
             found.append(run.is_out(call))
             raise
 
-    async def perform(self: Any, run: Any, call: Call, again: Any) -> Any:
+    async def perform(self: Any, run: Any, call: Call) -> Any:
         if waits:
-            run.waits(call, True)
-            await run.suspension.wait("login", "who are you?")
+            run.set_parked(call, parked=True)
+            await run.wait(Wait("login", "who are you?"))
         return {"high": 1}
 
     waits = [True]
@@ -715,6 +719,52 @@ async def test_a_call_that_waits_was_not_made(doorward_host: Host, monkeypatch: 
         assert (found, seen.calls) == ([False], [])
         waits.clear()
         assert (await gate.runs.resume(outcome.waiting.run)).value == 1
+
+
+async def test_a_layer_suspends_a_run(doorward_host: Host) -> None:
+    """For whatever it waits; it is asked again when the run goes on, and what it consumed is used up. A run that cannot
+    be suspended gets a refusal that says why."""
+    waits, found = [True], list[Any]()
+
+    async def holding(run: Run, call: Call, proceed: Proceed) -> Reply:
+        found.append((run.can_wait(), run.can_wait(time.time() + 1e9), run.session, run.ask, run.consume("key")))
+        if waits:
+            await run.wait(Wait("weather", "the sun has to shine", together="one sun is enough"))
+        return await proceed()
+
+    gateway, seen = opened(doorward_host, calls=[CallLayer("a", holding)])
+    async with gateway as gate:
+        outcome = await gate.execute("await weather.get_forecast(city='Oslo')\nresult = 1")
+        assert (outcome.waiting.for_, outcome.waiting.what) == ("weather", ("the sun has to shine",))
+        assert seen.calls == []
+        single = await gate.answer(READ, {"city": "Oslo"})
+        assert "the sun has to shine; this run cannot wait for it: it is a single call" in single.error.message
+        waits.clear()
+        assert (await gate.runs.resume(outcome.waiting.run)).value == 1
+    assert found == [(True, False, "", None, True), (False, False, "", None, True), (True, False, "", None, False)]
+
+
+async def test_only_what_lacked_a_login_is_made_again(doorward_host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A layer may proceed again when nothing was made; a call that went out goes out once."""
+    errors = [LoginRefused("log in first"), ServerError("it failed")]
+    made: list[str] = []
+
+    async def call(self: Any, call: Call) -> Any:
+        made.append(call.function.name)
+        raise errors[len(made) - 1]
+
+    async def again(run: Run, call: Call, proceed: Proceed) -> Reply:
+        for _ in range(3):
+            with suppress(LoginRefused, ServerError):
+                return await proceed()
+        return Reply(1)
+
+    monkeypatch.setattr(Weather, "call", call)
+    gateway, _ = opened(doorward_host, calls=[CallLayer("a", again)])
+    async with gateway as gate:
+        outcome = await gate.answer(READ, {"city": "Oslo"})
+    assert outcome.error.message.endswith("failed in the layer 'a': it proceeded twice")
+    assert made == ["get_forecast"] * 2
 
 
 # State, and cost

@@ -13,7 +13,7 @@ from typing import Any
 
 import anyio
 import pytest
-from doorward import ApiError, Call, ConfigError, LimitExceeded
+from doorward import ApiError, Call, ConfigError, LimitExceeded, Wait
 from doorward.access.usage_file import LAYOUT, Counter, UsageFile
 from doorward_budgets.account import Account
 from doorward_budgets.settings import BudgetSettings
@@ -141,7 +141,7 @@ async def test_a_run_that_is_resumed_pays_once(doorward_host: Any, monkeypatch: 
 
     async def settle(run: Any, call: Call, known: Any) -> None:
         if call.arguments["city"] in asked:
-            await run.suspension.wait("approval", "may it?")
+            await run.wait(Wait("approval", "may it?"))
 
     monkeypatch.setattr(Weather, "call", priced)
     monkeypatch.setattr("doorward.runs.run_context.RunContext.settle", settle)

@@ -6,8 +6,7 @@ import secrets
 import time
 from collections.abc import Callable
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, TypeVar
 
 from doorward.approvals.binding import Binding, bound
 from doorward.approvals.logins import Logins
@@ -16,21 +15,20 @@ from doorward.host.logs import log
 from doorward.model.approvals import APPROVAL_SCOPES, ApprovalKind, ApprovalRequest, ApprovalScope
 from doorward.model.decisions import effect
 from doorward.model.errors import DoorwardError, LimitExceeded, Refused
-from doorward.model.layers import CallLayer
+from doorward.model.layers import CallLayer, StateKey
+from doorward.model.waits import Wait
 from doorward.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     import anyio
 
-    from doorward.approvals.asking_run import AskingRun
     from doorward.approvals.store import ApprovalStore
     from doorward.arguments.documented_secrets import DocumentedSecrets
     from doorward.catalog.catalog import Catalog
     from doorward.config.approval_settings import ApprovalSettings
     from doorward.model.calls import Call, Reply
-    from doorward.model.clock import Clock
     from doorward.model.decisions import Decision
-    from doorward.model.layers import Proceed
+    from doorward.model.layers import Proceed, Run
     from doorward.plugins.manager import Plugins
     from doorward.servers.registry import Servers
 
@@ -40,7 +38,18 @@ POLL_SECONDS = 0.25
 _LOOK_ANYWAY_SECONDS = 2.0
 """Seconds after which a look is taken even if nothing seems to have changed."""
 
+_ONE_YES = "one answer is enough if the person says `doorward approvals approve --run {} --for run`"
+
 T = TypeVar("T")
+
+
+def _new_turns() -> Turns:
+    import anyio
+
+    return Turns(anyio.Lock(), anyio.Lock())
+
+
+_TURNS = StateKey("approvals", _new_turns)
 
 
 class Approvals:
@@ -60,16 +69,17 @@ class Approvals:
         self._plugins = plugins
         self._without_known = cache(servers.without_known)
         self._catalog = catalog
-        self.logins = Logins(settings, servers, cache(servers.outgoing))
+        self._logins = Logins(settings, servers, cache(servers.outgoing))
         self._now = now
         self._waited: set[str] = set()
-        self._turns: WeakKeyDictionary[Clock, Turns] = WeakKeyDictionary()
 
     @hookimpl
     def call_layers(self) -> list[CallLayer]:
-        return [CallLayer("approvals", self._around, before=("budgets", "undo"))]
+        asked = CallLayer("approvals", self._around, before=("budgets", "undo"))
+        logins = CallLayer("logins", self._logins.around, after=("approvals", "budgets", "undo"))
+        return [asked, logins] if self._settings.login else [asked]
 
-    async def _around(self, run: Any, call: Call, proceed: Proceed) -> Reply:
+    async def _around(self, run: Run, call: Call, proceed: Proceed) -> Reply:
         """Have a person approve of a call, if it wants that."""
         if call.decision.then != "confirm":
             return await proceed()
@@ -78,7 +88,7 @@ class Approvals:
         return await proceed(confirmed=True)
 
     async def confirm(
-        self, run: AskingRun, call: Call, decision: Decision, schema_hash: str, *, kind: ApprovalKind = "call"
+        self, run: Run, call: Call, decision: Decision, schema_hash: str, *, kind: ApprovalKind = "call"
     ) -> None:
         """Return once a person has approved of the call, or of the plan that it commits; else the run is suspended.
 
@@ -87,24 +97,24 @@ class Approvals:
         """
         if self._store is None:
             raise Refused(f"{call.function.qualified} needs a person's approval, and there is nowhere to ask for it")
-        resumable = run.suspension.possible and not run.session
+        resumable = run.can_wait()
         binding = bound(call, decision, schema_hash, run.session, resumable=resumable)
-        turns = self._turns_of(run)
-        with turns.one(), run.clock.still():
+        turns = run.state[_TURNS]
+        with turns.one(), call.clock.still():
             found = await self._settled(binding)
             if found is None:
                 async with turns.opening:  # the same call at the same time has a request of its own
                     request = await self._opened(run, call, decision, binding, kind)
                     self._waited.add(request.id)
                 try:
-                    found = await self._awaited(run, request, binding, turns, resumable=resumable)
+                    found = await self._awaited(run, call, request, binding, turns, resumable=resumable)
                 finally:
                     self._waited.discard(request.id)
         if found is not None:
             log.info("approval_answered", id=found.id, function=found.function, state=found.state, by=found.by)
         if found is None:
             await _unanswered(run, request, resumable=resumable)
-        elif found.state == "approved" and found.scope == "once" and not run.spends(found.id):
+        elif found.state == "approved" and found.scope == "once" and not run.consume(found.id):
             raise Refused(
                 f"the yes to {call.function.qualified} has been used in this run: approvals.db is an older copy",
                 hint="Tell the operator. A call that is made again is asked about anew.",
@@ -116,15 +126,8 @@ class Approvals:
                 hint="Do without this call, or ask the person what to do instead.",
             )
 
-    def _turns_of(self, run: AskingRun) -> Turns:
-        import anyio
-
-        if (turns := self._turns.get(run.clock)) is None:  # each run has a clock of its own
-            turns = self._turns[run.clock] = Turns(anyio.Lock(), anyio.Lock())
-        return turns
-
     async def _opened(
-        self, run: AskingRun, call: Call, decision: Decision, binding: Binding, kind: ApprovalKind
+        self, run: Run, call: Call, decision: Decision, binding: Binding, kind: ApprovalKind
     ) -> ApprovalRequest:
         """The request for this call: a new one, unless it waits already since the run was suspended."""
         from doorward.approvals.answering import answer  # for those who have somebody asked
@@ -178,14 +181,21 @@ class Approvals:
         return await _apart(settled)
 
     async def _awaited(
-        self, run: AskingRun, request: ApprovalRequest, binding: Binding, turns: Turns, *, resumable: bool
+        self,
+        run: Run,
+        call: Call,
+        request: ApprovalRequest,
+        binding: Binding,
+        turns: Turns,
+        *,
+        resumable: bool,
     ) -> ApprovalRequest | None:
         """The answer to a request, whoever gives it; `None` if nobody does in time."""
         import anyio
 
         assert self._store is not None
         limits = run.program.limits
-        others = min(limits.asking - run.clock.stood, limits.timeout)
+        others = min(limits.asking - call.clock.stood, limits.timeout)
         most = self._settings.wait - turns.in_vain if resumable else others
         asked, found, error, since = anyio.Event(), None, None, time.monotonic()
         async with anyio.create_task_group() as group:
@@ -224,34 +234,35 @@ class Approvals:
                 with anyio.move_on_after(POLL_SECONDS):
                     await asked.wait()
 
-    async def _ask(
-        self, run: AskingRun, request: ApprovalRequest, alike: str, turns: Turns, asked: anyio.Event
-    ) -> None:
+    async def _ask(self, run: Run, request: ApprovalRequest, alike: str, turns: Turns, asked: anyio.Event) -> None:
         """Ask the person at the client, if there is one, and store the answer. Sets `asked` when that is over."""
         try:
-            if run.client is not None and self._settings.client:
+            if run.ask is not None and self._settings.client:
                 from doorward.approvals.at_client import AtClient  # for those who have somebody asked
 
                 assert self._store is not None
-                await AtClient(run.client, self._store, self._settings.patience, self._now).ask(turns, request, alike)
+                await AtClient(run.ask, self._store, self._settings.patience, self._now).ask(turns, request, alike)
         finally:
             asked.set()
 
 
-def _scopes(run: AskingRun, kind: ApprovalKind) -> tuple[ApprovalScope, ...]:
+def _scopes(run: Run, kind: ApprovalKind) -> tuple[ApprovalScope, ...]:
     """How far a yes may reach."""
     if run.session:
         return APPROVAL_SCOPES
     return APPROVAL_SCOPES[:2] if run.program.code and kind == "call" else APPROVAL_SCOPES[:1]
 
 
-async def _unanswered(run: AskingRun, request: ApprovalRequest, *, resumable: bool) -> None:
+async def _unanswered(run: Run, request: ApprovalRequest, *, resumable: bool) -> None:
     """Suspend the run, or refuse the call of one that cannot be suspended. Raises: Refused."""
     why = "".join(f" ({part})" for part in (request.reason or request.rule,) if part)
     what = f"{request.function} waits for a person's approval{why}"
     how = f"doorward approvals approve {request.id}"
     if resumable:
-        await run.suspension.wait("approval", f"{what}. Only a person decides, by `{how}`")
+        id = run.program.run
+        run.note(f"a loop waits anew at each call that needs a yes; {_ONE_YES.format(id)}", about="approvals")
+        together = f"For all of them: `doorward approvals approve --run {id}`"
+        await run.wait(Wait("approval", f"{what}. Only a person decides, by `{how}`", together=together))
     raise Refused(
         f"{what}, and nobody has answered in time",
         hint=f"Ask a person to run `{how}`. Then make the same call again, with the same arguments.",

@@ -3,7 +3,7 @@ answer that was offered is none at all."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from doorward.approvals.shown import MAX_ASKED_CHARACTERS, as_list, as_text
@@ -15,6 +15,9 @@ _WORDS: dict[str, ApprovalScope] = {
     "approve every call of this function in this run": "run",
     "approve every call of this function in this session": "session",
 }
+
+Ask = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
+"""Asks the client of a run, see `Run.ask`."""
 
 Verdict = tuple[bool, ApprovalScope]
 """Whether the person approves, and how far that reaches."""

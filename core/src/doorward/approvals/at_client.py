@@ -14,7 +14,7 @@ from doorward.host.logs import log
 from doorward.model.errors import DoorwardError
 
 if TYPE_CHECKING:
-    from doorward.approvals.asking_run import Asks
+    from doorward.approvals.asking import Ask
     from doorward.approvals.store import ApprovalStore
     from doorward.approvals.turns import Turns
     from doorward.model.approvals import ApprovalRequest
@@ -25,7 +25,7 @@ _MAX_LOGGED = 200
 class AtClient:
     """The person at one client. A run waits `patience` seconds in all for answers that do not come."""
 
-    def __init__(self, client: Asks, store: ApprovalStore, patience: float, now: Callable[[], float]) -> None:
+    def __init__(self, client: Ask, store: ApprovalStore, patience: float, now: Callable[[], float]) -> None:
         self._client, self._store, self._patience, self._now = client, store, patience, now
 
     async def ask(self, turns: Turns, request: ApprovalRequest, alike: str) -> None:
@@ -71,7 +71,7 @@ class AtClient:
         verdict = None
         with anyio.move_on_after(patience):
             try:
-                said = await self._client.ask("elicitation/create", asking.question(requests))
+                said = await self._client("elicitation/create", asking.question(requests))
                 verdict = asking.verdict(requests, said)
             except Exception as error:  # whatever a client does, it is no yes, and others may still answer
                 log.info("approval_not_asked", error=str(error)[:_MAX_LOGGED])

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING
 
 from doorward.data.clean_text import clean_text
 from doorward.model.abilities import SupportsLogin
-from doorward.model.errors import CannotAsk, DoorwardError, Refused
+from doorward.model.errors import CannotAsk, DoorwardError, LoginRefused, Refused
 from doorward.model.principals import LOCAL
+from doorward.model.waits import Wait
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     import anyio
 
-    from doorward.approvals.asking_run import AskingRun, Asks
+    from doorward.approvals.asking import Ask
     from doorward.config.approval_settings import ApprovalSettings
-    from doorward.model.calls import Call
-    from doorward.model.errors import LoginRefused
+    from doorward.model.calls import Call, Reply
+    from doorward.model.layers import Proceed, Run
     from doorward.servers.registry import Servers
 
 _MAX_SHOWN = 2000
@@ -36,24 +37,31 @@ class Logins:
         self._scrub = scrub
         self._logging_in: dict[tuple[str, str], tuple[anyio.Lock, list[bool]]] = {}
 
-    async def came(self, run: AskingRun, call: Call, refused: LoginRefused) -> None:
+    async def around(self, run: Run, call: Call, proceed: Proceed) -> Reply:
+        """Make a call; if a login is missing, once more when a person has logged in."""
+        try:
+            return await proceed()
+        except LoginRefused as refused:
+            await self._came(run, call, refused)
+        return await proceed()
+
+    async def _came(self, run: Run, call: Call, refused: LoginRefused) -> None:
         """Return once a person has logged in; else the run is suspended. No request of the call was answered.
 
         Raises: LoginRefused as it was, if no person can do anything about it; Refused if one would not.
         """
         server, principal = call.function.server, call.principal
-        if not self._settings.login or (auth := self._auth(server, principal)) is None:
+        if (auth := self._auth(server, principal)) is None:
             raise refused
-        resumable = run.suspension.possible and not run.session
-        if run.client is not None and self._settings.client and principal == LOCAL:
-            with run.clock.still():
-                if await self._at_client(run.client, auth, server, principal):
+        if run.ask is not None and self._settings.client and principal == LOCAL:
+            with call.clock.still():
+                if await self._at_client(run.ask, auth, server, principal):
                     return
-        if resumable:
+        if run.can_wait():
             name = self._servers.modules.get(server, server)
             own = principal != LOCAL and self._servers.per_principal(server)
             whose = f" --principal {shlex.quote(principal)}" if own else ""
-            await run.suspension.wait("login", f"{refused.message}. A person logs in: doorward login {name}{whose}")
+            await run.wait(Wait("login", f"{refused.message}. A person logs in: doorward login {name}{whose}"))
         raise refused
 
     def _auth(self, server: str, principal: str) -> SupportsLogin | None:
@@ -63,7 +71,7 @@ class Logins:
         except DoorwardError:
             return None
 
-    async def _at_client(self, client: Asks, auth: SupportsLogin, server: str, principal: str) -> bool:
+    async def _at_client(self, ask: Ask, auth: SupportsLogin, server: str, principal: str) -> bool:
         """Whether the person at the client has logged in, or another call had them do it meanwhile.
 
         Raises: Refused if they would not.
@@ -75,7 +83,7 @@ class Logins:
                 return True
             with anyio.move_on_after(self._settings.patience):
                 try:
-                    await auth.login(_AtClient(client, server, self._scrub(server)))
+                    await auth.login(_AtClient(ask, server, self._scrub(server)))
                 except Refused:
                     raise
                 except DoorwardError:  # the client cannot be asked to open a page, or the provider refused
@@ -102,8 +110,8 @@ class _AtClient:
     """A `LoginPrompt` for the person at the MCP client, by elicitation of a page (mode `url`). Only for clients on this
     machine: the page leads back to it."""
 
-    def __init__(self, client: Asks, server: str, scrub: Callable[[str], str]) -> None:
-        self._client, self._server, self._scrub = client, server, scrub
+    def __init__(self, ask: Ask, server: str, scrub: Callable[[str], str]) -> None:
+        self._ask, self._server, self._scrub = ask, server, scrub
         self._told: list[str] = []
 
     def tell(self, text: str) -> None:
@@ -114,7 +122,7 @@ class _AtClient:
             raise CannotAsk(f"the login to {self._server} begins at what is no web page")
         said = "\n".join([f"A program needs your login to {self._server}.", *self._told])
         message = clean_text(self._scrub(said))[:_MAX_SHOWN]
-        answer = await self._client.ask("elicitation/create", {"mode": "url", "message": message, "url": url})
+        answer = await self._ask("elicitation/create", {"mode": "url", "message": message, "url": url})
         if answer.get("action") != "accept":
             raise Refused(f"the person at the client does not log in to {self._server}", hint="Do without this server.")
 

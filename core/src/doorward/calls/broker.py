@@ -23,7 +23,15 @@ from doorward.data.offload import done, off_loop
 from doorward.describe.signatures import signature
 from doorward.model.calls import Call, CallRecord, Reply, if_repeated
 from doorward.model.decisions import ALLOWED, Decision, may_repeat
-from doorward.model.errors import DoorwardError, GuardRefused, LimitExceeded, Refused, SecretWithheld, ServerError
+from doorward.model.errors import (
+    DoorwardError,
+    GuardRefused,
+    LimitExceeded,
+    LoginRefused,
+    Refused,
+    SecretWithheld,
+    ServerError,
+)
 from doorward.model.functions import Function
 from doorward.plans.answers import Answers
 from doorward.plugins.layers import CallLayers
@@ -35,7 +43,6 @@ from doorward.secrets.scrubber import answers_of, redact_error
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
     from doorward.access.usage_file import UsageFile
-    from doorward.approvals.logins import Logins
     from doorward.calls.call_context import CallContext
     from doorward.catalog.catalog import Catalog
     from doorward.data.planned import Planned
@@ -56,8 +63,8 @@ class _Way:
     its run it is. `layers` stand around it."""
 
     __slots__ = (
-        "call", "count", "decision", "error", "function", "layers", "link", "made", "out", "place", "planned",
-        "program", "received", "repeated", "repeats", "run", "said", "started", "written",
+        "call", "count", "decision", "error", "function", "lacked_login", "layers", "link", "made", "out", "place",
+        "planned", "program", "received", "repeated", "repeats", "run", "said", "started", "written",
     )  # fmt: skip
 
     def __init__(self, run: CallContext, function: Function, link: str, place: int) -> None:
@@ -74,7 +81,7 @@ class _Way:
         self.said: DoorwardError | None = None
         self.written = b""
         self.count = self.received = 0
-        self.out = self.repeats = False
+        self.lacked_login = self.out = self.repeats = False
 
 
 class Broker:
@@ -88,7 +95,6 @@ class Broker:
         plugins: Plugins,
         secrets: Secrets,
         learning: Learning,
-        logins: Logins,
         counters: UsageFile,
     ) -> None:
         self._catalog, self._servers = catalog, servers
@@ -99,7 +105,7 @@ class Broker:
         self.functions = FunctionLookup(catalog, servers, policy)
         self.withholding = Withholding(counters)
         self._checks = AnswerChecks(catalog, servers, plugins, secrets, self.withholding)
-        self._performing = Performing(servers, plugins, self._checks, logins)
+        self._performing = Performing(servers, plugins, self._checks)
         self.layers = CallLayers(plugins)
         self._watched = plugins.manager.looks_at_calls()
         self.observed = SchemaInference(catalog)
@@ -202,14 +208,20 @@ class Broker:
         assert made is not None
         if call.decision.then == "confirm":
             self._require_yes(way, confirmed)
+        elif way.lacked_login:
+            self._allow_again(way)
+        if way.out:
+            raise Refused(f"{function.qualified} has been sent already")
         if function.server not in self._reached.get(call.principal, ()):
             self.reaches(call.principal, function.server)
-        if not function.read_only:
+        if not function.read_only and not way.lacked_login:
             run.sending(call, repeats=way.repeats)
         way.out = True
-        reply, size = await self._checked(
-            way, self._performing.perform(run, call, lambda: self._allow_again(way)), headers
-        )
+        try:
+            reply, size = await self._checked(way, self._performing.perform(run, call), headers)
+        except LoginRefused:  # it was not made, and may be once a person has logged in
+            way.out, way.lacked_login = False, True
+            raise
         self._learn(way, made.arguments, reply.value, size)
         return reply
 
@@ -257,7 +269,7 @@ class Broker:
         run, error = way.run, way.error
         ms = (time.perf_counter() - way.started) * 1000
         call = way.call or self._made(way, {})
-        ends = isinstance(error, asyncio.CancelledError) and run.suspension.awaited
+        ends = isinstance(error, asyncio.CancelledError) and run.suspended
         waits = ends and not (way.out and run.is_out(call))  # it was not made
         if waits or way.planned is not None:
             return

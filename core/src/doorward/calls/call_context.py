@@ -10,11 +10,10 @@ from doorward.model.layers import Run
 if TYPE_CHECKING:
     from doorward.calls.client_requests import RunClient
     from doorward.calls.repeated_calls import RepeatedCalls
-    from doorward.journal.suspension import Suspension
     from doorward.learning.run_record import RunRecord
     from doorward.model.calls import Call, File, TextRule
     from doorward.model.clock import Clock
-    from doorward.model.errors import SecretWithheld
+    from doorward.model.errors import DoorwardError, SecretWithheld
     from doorward.model.outcomes import Artefact
     from doorward.model.usage import Usage
     from doorward.plans.changes import Changes
@@ -36,13 +35,16 @@ class CallContext(Run, Protocol):
     def client(self) -> RunClient | None: ...
 
     @property
-    def session(self) -> str:
-        """The id of its session; "" if it has none."""
+    def suspended(self) -> bool:
+        """Whether it waits for something, and ends for that."""
         ...
 
-    @property
-    def suspension(self) -> Suspension:
-        """How it is suspended."""
+    def fail(self, error: DoorwardError) -> None:
+        """End it with this error, whatever its program does about it."""
+        ...
+
+    def set_parked(self, call: Call, *, parked: bool) -> None:
+        """A call that went out was not made, and may wait with its run; or it goes out again."""
         ...
 
     @property
@@ -85,10 +87,6 @@ class CallContext(Run, Protocol):
         """See `Call.wants_text`."""
         ...
 
-    def waits(self, call: Call, waits: bool) -> None:
-        """A call that went out was not made, and waits with its run; or it goes on."""
-        ...
-
     @property
     def resumed(self) -> bool:
         """Whether it was stored, and goes on: its calls may have gone out before."""
@@ -101,10 +99,6 @@ class CallContext(Run, Protocol):
 
     def sending(self, call: Call, *, repeats: bool) -> None:
         """A write goes out now, which may or may not be repeated. Raises: StateError if it must not go out."""
-        ...
-
-    def spends(self, yes: str) -> bool:
-        """Use up a person's yes. Returns: whether this run has not done that before."""
         ...
 
     def withhold(self, why: SecretWithheld) -> None:

@@ -8,14 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward.model.errors import ApiError, DoorwardError, LimitExceeded, LoginRefused, RateLimited
+from doorward.model.waits import Wait
 from doorward.plugins.cancellation import cancellable
 from doorward.plugins.failures import contained, log_left_behind
 from doorward.plugins.tracing import traced_by
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from doorward.approvals.logins import Logins
     from doorward.calls.answer_checks import AnswerChecks
     from doorward.calls.call_context import CallContext
     from doorward.model.call_trace import CallTrace
@@ -28,26 +26,22 @@ if TYPE_CHECKING:
 class Performing:
     """Has sources perform calls."""
 
-    def __init__(self, servers: Servers, plugins: Plugins, checks: AnswerChecks, logins: Logins) -> None:
+    def __init__(self, servers: Servers, plugins: Plugins, checks: AnswerChecks) -> None:
         self._servers, self._plugins, self._checks = servers, plugins, checks
-        self._logins = logins
         self._traces = bool(plugins.hook.trace_call.get_hookimpls())
 
-    async def perform(self, run: CallContext, call: Call, allow_again: Callable[[], None]) -> Any:
-        """The answer of the source to a call; if a login is missing, once a person has logged in, if
-        the call is still allowed then. If its server takes no more requests for longer than the run has time, the run
-        is suspended.
+    async def perform(self, run: CallContext, call: Call) -> Any:
+        """The answer of the source to a call. If its server takes no more requests for longer than the run has time,
+        the run is suspended.
 
-        Raises: its errors, without credentials; LimitExceeded; what `allow_again` raises.
+        Raises: its errors, without credentials; LoginRefused, and the call was not made; LimitExceeded.
         """
+        run.set_parked(call, parked=False)
         try:
             return await self._performed(call)
-        except LoginRefused as refused:
-            run.waits(call, True)
-            await self._logins.came(run, call, refused)
-            run.waits(call, False)
-            allow_again()
-            return await self._performed(call)
+        except LoginRefused:
+            run.set_parked(call, parked=True)
+            raise
         except (RateLimited, ApiError) as refused:
             await self._renewed(run, call, refused)
             raise
@@ -58,11 +52,11 @@ class Performing:
         if (isinstance(refused, ApiError) and refused.status != 429) or seconds is None or seconds <= call.time_left:
             return
         until = time.time() + seconds
-        if run.suspension.possible_until(until):
-            run.waits(call, True)
+        if run.can_wait(until):
+            run.set_parked(call, parked=True)
             then = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(math.ceil(until)))
             said = f"{call.function.server} takes no more requests until {then} UTC"
-            await run.suspension.wait("limit", said, math.ceil(until))
+            await run.wait(Wait("limit", said, math.ceil(until)))
 
     async def _performed(self, call: Call) -> Any:
         with call.clock.until(call.deadline):

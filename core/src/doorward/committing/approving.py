@@ -15,6 +15,8 @@ from doorward.model.calls import Call
 from doorward.model.clock import Clock
 from doorward.model.decisions import Decision
 from doorward.model.functions import Function
+from doorward.model.layers import RunState
+from doorward.model.waits import Wait
 from doorward.plans.shown import grouped, planned_call
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from doorward.arguments.documented_secrets import DocumentedSecrets
     from doorward.config.plan_settings import PlanSettings
     from doorward.model.interaction import Client
-    from doorward.model.outcomes import Awaited, PlannedCall
+    from doorward.model.outcomes import PlannedCall
     from doorward.model.programs import Program
     from doorward.plans.change_set import Change
 
@@ -52,32 +54,34 @@ class Approving:
     """A commit, as approvals see it: it waits like a run, but there is no sandbox yet that would have to end."""
 
     session = ""
-    possible = True
+    goes_on = False
 
     def __init__(
         self, approvals: Approvals, program: Program, client: Client | None, find: Callable[[str], Function]
     ) -> None:
         """`find` knows the functions of the plan."""
         self._approvals, self._find = approvals, find
-        self.program, self.clock = program, Clock()
-        self.client = RunClient(client, self.clock, program.limits.asking) if client else None
-        self.awaited: list[tuple[Awaited, str]] = []
+        self.program, self.state, self._clock = program, RunState(), Clock()
+        self.ask = RunClient(client, self._clock, program.limits.asking).ask if client else None
 
-    @property
-    def suspension(self) -> Approving:
-        return self
+    def is_out(self, call: Call) -> bool:
+        """See `Run`. A commit makes no call before it is approved of."""
+        return False
 
-    def spends(self, yes: str) -> bool:
-        """See `AskingRun`. The yes to a plan is stored with it."""
+    def note(self, text: str, *, about: str = "") -> None:
+        """See `Run`. It has no answer of its own."""
+
+    def consume(self, id: str) -> bool:
+        """See `Run`. The yes to a plan is stored with it."""
         return True
 
-    def possible_until(self, then: float) -> bool:
-        """See `Suspends`."""
+    def can_wait(self, until: float = 0.0) -> bool:
+        """See `Run`."""
         return True
 
-    async def wait(self, for_: Awaited, what: str, until: int = 0) -> NoReturn:
+    async def wait(self, wait: Wait) -> NoReturn:
         """Give up for now. Raises: Waits."""
-        raise Waits(what)
+        raise Waits(wait.what)
 
     async def approve(self, changes: Sequence[Change], decision: Decision) -> None:
         """Return once a person has approved of all changes. The yes is bound to the plan, its principal, and every
@@ -90,7 +94,7 @@ class Approving:
         shown = self._shown(changes, plain)
         if len(dump(shown)) > _MAX_BYTES:
             shown = self._shown(changes, partial(_cut, _MAX_BYTES // len(changes)))
-        call = Call(function, shown, self.program.run, self.program.principal)
+        call = Call(function, shown, self.program.run, self.program.principal, clock=self._clock)
         exact = repr([asdict(each) for each in changes])
         await self._approvals.confirm(self, call, decision, exact, kind="plan")
 

@@ -120,7 +120,7 @@ class CommitJournal(Journal):
         elif change.files and change.files != in_words(call.function, sent.arguments):
             error = self._unplanned(f"{name} was planned with other files; it is now {entry.text}")
         if error is not None:
-            run.suspension.fail(error)
+            run.fail(error)
             raise error
         self._met.add(call.place)
 

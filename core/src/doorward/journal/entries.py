@@ -48,7 +48,7 @@ class Entry:
     ) -> None:  # fmt: skip
         self.place, self.function, self.args, self.kwargs, self.more = place, function, args, kwargs, more
         self.key = self.text = self.by = self.yes = ""
-        self.sent = self.out = self.ended = self.claimed = self.waits = False
+        self.sent = self.out = self.ended = self.claimed = False
         self.begun = 0
         self.ms = 0.0
         self.reply: Reply | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,10 +12,11 @@ from doorward.journal.entries import Entry
 from doorward.journal_files.frames import as_json
 from doorward.journal_files.given import Given
 from doorward.model.errors import StateError
+from doorward.model.waits import Wait, resumed_at
 
 if TYPE_CHECKING:
     from doorward.journal_files.store import RunFile, RunStore
-    from doorward.model.outcomes import Artefact, Awaited
+    from doorward.model.outcomes import Artefact
     from doorward.plans.change_set import Change
 
 Event = tuple[bytes, Any, int]
@@ -108,15 +109,15 @@ class Events:
 
     # Its file
 
-    def suspend(self, awaited: Sequence[tuple[Awaited, str]], until: int) -> None:
-        """Store a run that waits, `until` some time if that is known, and let go of it. Raises: StateError, and then it
-        cannot be resumed."""
-        waits = {"for": awaited[0][0], "what": [*dict.fromkeys(line for _, line in awaited)], "at": time.time()}
-        waits |= {"until": until} if until else {}
-        for entry in self._under_way.values():
-            if entry.waits or (entry.before and not entry.sent):
+    def suspend(self, waits: Sequence[Wait], parked: Collection[int] = ()) -> None:
+        """Store a run that waits, and let go of it. Of a call under way that is not `parked`, nobody knows whether it
+        was made. Raises: StateError, and then it cannot be resumed."""
+        said = {"for": waits[0].for_, "what": [*dict.fromkeys(each.what for each in waits)], "at": time.time()}
+        said |= {"until": until} if (until := resumed_at(waits)) else {}
+        for place, entry in self._under_way.items():
+            if place in parked or (entry.before and not entry.sent):
                 self._events.append((b"U", entry, 0))
-        self._events.append((b"W", waits, 0))
+        self._events.append((b"W", said, 0))
         try:
             self._flush()
         except StateError as error:
@@ -134,7 +135,7 @@ class Events:
             raise StateError(f"this plan cannot be committed: {self.why_not}")
         self._events += [(b"P", change, 0) for change in changes]
         writes = sum(change.number > 0 for change in changes)
-        self.suspend([("plan", f"a plan of {writes} {'write' if writes == 1 else 'writes'}")], 0)
+        self.suspend([Wait("plan", f"a plan of {writes} {'write' if writes == 1 else 'writes'}")])
 
     def close(self, **why: Any) -> None:
         """Let go of the file. If that has no end yet, the run was interrupted: its client left, or Doorward was

@@ -8,15 +8,22 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 if TYPE_CHECKING:
     from doorward.journal.entries import Entry
     from doorward.model.errors import DoorwardError
-    from doorward.model.outcomes import Awaited
+    from doorward.model.waits import Wait
     from doorward.plans.changes import Changes
 
 
-class JournaledRun(Protocol):
-    """A run, as its journal knows it."""
+class Suspends(Protocol):
+    """How a run waits, or ends."""
 
-    @property
-    def suspension(self) -> Suspends: ...
+    def can_wait(self, until: float = 0.0) -> bool: ...
+
+    async def wait(self, wait: Wait) -> NoReturn: ...
+
+    def fail(self, error: DoorwardError) -> None: ...
+
+
+class JournaledRun(Suspends, Protocol):
+    """A run, as its journal knows it."""
 
     @property
     def changes(self) -> Changes | None: ...
@@ -29,14 +36,3 @@ class JournaledRun(Protocol):
 
     def used(self, function: str) -> Mapping[str, float]:
         """What the run has used of the server of a function."""
-
-
-class Suspends(Protocol):
-    """How a run waits, or ends."""
-
-    @property
-    def possible(self) -> bool: ...
-
-    async def wait(self, for_: Awaited, what: str) -> NoReturn: ...
-
-    def fail(self, error: DoorwardError) -> None: ...

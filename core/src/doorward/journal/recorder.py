@@ -28,6 +28,7 @@ from doorward.model.errors import (
     ServerError,
     StateError,
 )
+from doorward.model.waits import Wait
 
 if TYPE_CHECKING:
     from doorward.journal.journaled_run import JournaledRun, Suspends
@@ -137,7 +138,7 @@ class Journal(Events):
             entry = await self._begin(function, args, kwargs, more, large=large)
         except DoorwardError as error:
             if self.stopped or isinstance(error, ProgramDiverged):
-                run.suspension.fail(error)
+                run.fail(error)
             raise
         if entry.ended:
             return await self._again(run, entry)
@@ -149,7 +150,7 @@ class Journal(Events):
             reply = await make(entry.place)
         except DoorwardError as error:
             if (stopped := self._stops(entry, error)) is not None:
-                run.suspension.fail(stopped)
+                run.fail(stopped)
                 raise stopped from None
             await self._end(entry, None, error, started, run)
             raise
@@ -225,7 +226,7 @@ class Journal(Events):
         await self._end(entry, reply, None, time.perf_counter(), run)
         return reply
 
-    async def settle(self, call: Call, suspends: Suspends, known_by: Callable[[], str]) -> None:
+    async def settle(self, call: Call, run: Suspends, known_by: Callable[[], str]) -> None:
         """Make sure that a call may go out which may not be repeated. `known_by` is the header by which its server
         knows it if it comes again: only one that had it the first time is known.
 
@@ -233,13 +234,13 @@ class Journal(Events):
         OutcomeUnknown, LimitExceeded for a call that went out before the run was resumed, and may have been made.
         """
         if not self.resumed and self.changes is None and (error := await self._find_interrupted()) is not None:
-            suspends.fail(error)
+            run.fail(error)
             raise error
         entry = self._under_way[call.place]
         if (by := self._known_by.get(call.function.server)) is None:
             by = self._known_by[call.function.server] = known_by()
         if entry.sent and not entry.out and entry.again is not True and not (by and by == entry.by):
-            await self._unknown(entry, suspends)
+            await self._unknown(entry, run)
         entry.by = by
 
     async def _find_interrupted(self) -> RunInterrupted | None:
@@ -261,29 +262,21 @@ class Journal(Events):
         if self._always and self._events:
             self._flush_before(entry)
 
-    def waits(self, place: int, waits: bool) -> None:
-        """A call that went out was not made: it waits with its run; or it goes on. Of any other that is under way when
-        the run is suspended nobody knows whether it was made."""
-        self._under_way[place].waits = waits
-
-    def is_waiting(self, place: int) -> bool:
-        """See `waits`."""
-        return self._under_way[place].waits
-
-    def spends(self, yes: str) -> bool:
-        """Use up a person's yes to one call. Returns: whether this run has not done that before."""
-        if yes in self._spent:
+    def consume(self, id: str) -> bool:
+        """Use up what counts once, such as a person's approval of one call. Returns: whether this run has not done that
+        before."""
+        if id in self._spent:
             return False
-        self._spent.add(yes)
+        self._spent.add(id)
         if not self.why_not:
-            self._events.append((b"J", {"id": yes}, 0))
+            self._events.append((b"J", {"id": id}, 0))
         return True
 
-    async def _unknown(self, entry: Entry, suspends: Suspends) -> None:
-        if entry.again is None and suspends.possible:
+    async def _unknown(self, entry: Entry, run: Suspends) -> None:
+        if entry.again is None and run.can_wait():
             lost = f"call {entry.place} was sent and its answer lost, so it may have been made: {entry.text}"
             ask = f"doorward runs resume {self._given.run} --call {entry.place} --unknown repeat|fail|made"
-            await suspends.wait("unknown", f"{lost}; a person looks, then: {ask}")
+            await run.wait(Wait("unknown", f"{lost}; a person looks, then: {ask}"))
         raise OutcomeUnknown(
             f"whether this call of {entry.function} was made is unknown: it was sent, and its answer was lost",
             hint="Read what is there before you make it again.",

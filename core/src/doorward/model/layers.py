@@ -1,20 +1,22 @@
 """What stands around calls and runs: layers, which plugins give by the hooks `call_layers` and `run_layers`.
 
 A layer is an async function that gets `proceed`, and awaits it at most once: what comes before that happens before the
-call is made, what comes after it once there is an answer. One that returns without it answers in the place of all that
+call is made, what comes after it once there is an answer. It may proceed again only after a LoginRefused: then nothing
+was made. One that returns without it answers in the place of all that
 lies inside of it. Layers are put in order once, when a gateway opens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, NoReturn, Protocol, TypeVar, cast
 
 from doorward.model.calls import Call, Reply
 from doorward.model.functions import Function
 from doorward.model.outcomes import Outcome
 from doorward.model.programs import Program
+from doorward.model.waits import Wait
 
 T = TypeVar("T")
 
@@ -71,6 +73,36 @@ class Run(Protocol):
 
     def note(self, text: str, *, about: str = "") -> None:
         """Add a note to the answer of the run; `about` says what it is about, so that it is noted once."""
+        ...
+
+    @property
+    def session(self) -> str:
+        """The id of its session; "" if it has none. Whoever knows it can run programs there: show it to nobody."""
+        ...
+
+    @property
+    def ask(self) -> Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]] | None:
+        """Asks the client of the run, or the person who uses it; `None` if it has no client. See `Client.ask`: what is
+        asked must hold no credential. A block of `call.clock.still()` stops the time of the run for other waits."""
+        ...
+
+    def can_wait(self, until: float = 0.0) -> bool:
+        """Whether the run can be suspended now, and resumed later: whether `wait` suspends it. `until`, in seconds
+        since the epoch: whether it can still be resumed then."""
+        ...
+
+    async def wait(self, wait: Wait) -> NoReturn:
+        """Suspend the run, for a call of it that is not made now: once all its calls under way have ended or wait, its
+        sandbox ends, and what was done is stored. Does not return: the call is made when the run is resumed, and goes
+        through all layers again.
+
+        Raises: LimitExceeded if the run cannot be suspended (see `can_wait`): that is the refusal of the call.
+        """
+        ...
+
+    def consume(self, id: str) -> bool:
+        """Use up what counts once, such as a person's approval of one call. Returns: whether this run has not done so
+        before, be it before it was suspended."""
         ...
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict
 
 from doorward.model.programs import Failure
 
@@ -41,17 +41,13 @@ class Truncated(TypedDict):
     read: str
 
 
-Awaited = Literal["approval", "login", "limit", "unknown", "stop", "plan"]
-"""What a suspended run waits for: a person's yes, a person's login, the limit of an upstream, a person who knows
-whether a call was made, or the next start of `serve`; a `plan` waits to be committed."""
-
-
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Why a run is suspended. `run` is its id, `what` says what is awaited, a line each, and `next` what the agent does
-    then. `until`, in seconds since the epoch, is when it is worth resuming, if that is known."""
+    """Why a run is suspended. `for_` is a word for it (see `Wait`), `run` its id, `what` says what is awaited, a line
+    each, and `next` what the agent does then. `until`, in seconds since the epoch, is when it is worth resuming, if
+    that is known."""
 
-    for_: Awaited
+    for_: str
     run: str
     what: tuple[str, ...] = ()
     next: str = ""

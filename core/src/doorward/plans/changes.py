@@ -11,17 +11,12 @@ if TYPE_CHECKING:
     from doorward.model.errors import DoorwardError
 
 
-class Fails(Protocol):
-    """How a run is stopped, whatever its program does about it."""
-
-    def fail(self, error: DoorwardError) -> None: ...
-
-
 class PlannedRun(Protocol):
     """The run of a call. `RunContext` in the room `runs` is one."""
 
-    @property
-    def suspension(self) -> Fails: ...
+    def fail(self, error: DoorwardError) -> None:
+        """End it with this error, whatever its program does about it."""
+        ...
 
     def same_schema(self, function: str, schema_hash: str) -> str: ...
 

@@ -6,12 +6,13 @@ import heapq
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cast
 
 from doorward.model.calls import Call, Reply
-from doorward.model.errors import DoorwardError, PluginError
+from doorward.model.errors import DoorwardError, LoginRefused, PluginError
 from doorward.model.layers import CallLayer, Run, RunLayer, RunState
 from doorward.model.outcomes import Outcome
+from doorward.model.waits import Wait
 from doorward.packages.index import PluginId
 from doorward.plugins.failures import contained, passes_cancellation
 from doorward.plugins.hook_answers import Answer as Answered
@@ -53,6 +54,23 @@ class RunView:
 
     def note(self, text: str, *, about: str = "") -> None:
         self._run.note(text, about=about)
+
+    @property
+    def session(self) -> str:
+        return self._run.session
+
+    @property
+    def ask(self) -> Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]] | None:
+        return self._run.ask
+
+    def can_wait(self, until: float = 0.0) -> bool:
+        return self._run.can_wait(until)
+
+    async def wait(self, wait: Wait) -> NoReturn:
+        await self._run.wait(expected(Wait, wait))
+
+    def consume(self, id: str) -> bool:
+        return self._run.consume(id)
 
 
 class ViewedRun(Run, Protocol):
@@ -105,7 +123,8 @@ class Layers(Generic[L]):
 
         async def proceed(*, confirmed: bool = False) -> Answer:
             nonlocal state, got
-            if state != "new":
+            again = state == "done" and isinstance(got, LoginRefused)  # nothing was made, and a person may have come
+            if state != "new" and not again:
                 raise Unfit(f"it proceeded {'twice' if state != 'over' else 'after it had answered'}")
             state = "under way"
             try:

@@ -14,6 +14,7 @@ from doorward.journal.journals import TooEarly
 from doorward.model.errors import DoorwardError
 from doorward.model.outcomes import Outcome
 from doorward.model.principals import LOCAL
+from doorward.model.waits import Wait
 from doorward.programs.parameters import parameters_if_readable
 from doorward.runs.outcomes import waiting
 
@@ -73,7 +74,8 @@ class StoredRuns:
                 return found
             journal, given, stored = found
         except TooEarly as early:
-            return Outcome(False, waiting=waiting(run, "limit", early.stored.what, early.stored.until))
+            waits = [Wait("limit", each, early.stored.until) for each in early.stored.what]
+            return Outcome(False, waiting=waiting(run, waits))
         except DoorwardError as error:
             return self._admission.refused(error, "", principal or LOCAL)
         program = self.again(given, stored)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from doorward.data import values
 from doorward.model.errors import DoorwardError, InvalidProgram, Unsupported
-from doorward.model.outcomes import Awaited, Outcome, Truncated, Waiting
+from doorward.model.outcomes import Outcome, Truncated, Waiting
 from doorward.model.programs import Failure
+from doorward.model.waits import Wait, resumed_at
 from doorward.results import outcome_text
 
 if TYPE_CHECKING:
@@ -37,12 +39,15 @@ def succeeded(value: Any, written: Written, run: RunContext, **more: Any) -> Out
     return Outcome(True, value=value, truncated=truncated, artefacts=run.left(named), **more)
 
 
-def waiting(run: str, for_: Awaited, what: Sequence[str], until: int) -> Waiting:
+def waiting(run: str, waits: Sequence[Wait]) -> Waiting:
     """Why a run is suspended, and what its agent does then, and when."""
-    then = f'resume_run("{run}")'
+    what = [*dict.fromkeys(each.what for each in waits)]
+    for together, count in Counter(each.together for each in waits).items():
+        what += [together] if together and count > 1 else []
+    then, until = f'resume_run("{run}")', resumed_at(waits)
     if until:
         then += f", in {max(1, until - int(time.time()))} s, and not before"
-    return Waiting(for_, run, tuple(what), then, until)
+    return Waiting(waits[0].for_, run, tuple(what), then, until)
 
 
 def failure(error: DoorwardError, type: str = "") -> Failure:

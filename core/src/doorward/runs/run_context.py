@@ -224,6 +224,11 @@ class RunContext(RunJournal):
             return await self._journal.call(self, f"{MODULE}.{name}", args, kwargs, make, large=large)
 
     @property
+    def ask(self) -> Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]] | None:
+        """See `Run.ask`."""
+        return self._client.ask if self._client else None
+
+    @property
     def session(self) -> str:
         """The id of its session; "" if it has none."""
         return self._session.id if self._session else ""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from doorward.data.offload import thread_to_its_end
 from doorward.journal.seen_times import MOST_TIMES, SeenTimes
-from doorward.journal.suspension import Suspension
 from doorward.model.errors import DoorwardError, SecretWithheld
 from doorward.model.usage import Usage
 from doorward.runs.run_modules import RunModules
 from doorward.runs.run_totals import RunTotals
+from doorward.runs.suspension import Suspension
 
 if TYPE_CHECKING:
     from doorward.calls.broker import Broker
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from doorward.journal.recorder import Journal
     from doorward.model.calls import Call
     from doorward.model.programs import Program
+    from doorward.model.waits import Wait
     from doorward.program_api.modules import Modules
     from doorward.undo.inverse import KeepsInverses
 
@@ -32,7 +32,7 @@ class RunJournal(RunModules):
     def __init__(self, program: Program, broker: Broker, modules: Modules, journal: Journal | None) -> None:
         super().__init__(program, broker, modules)
         self._journal = journal
-        self._suspension = Suspension(self._why_not_resumed, journal.expires if journal else 0.0)
+        self._suspension = Suspension(journal)
         self._times = SeenTimes(journal.times if journal else ())
         self._totals = RunTotals()
         self._schema_hashes = {**journal.schemas} if journal else {}
@@ -84,30 +84,53 @@ class RunJournal(RunModules):
     async def settle(self, call: Call, known_by: Callable[[], str]) -> None:
         """Make sure that a call may go out which may not be repeated, unless its server knows it by a header."""
         if self._journal is not None:
-            await self._journal.settle(call, self._suspension, known_by)
+            await self._journal.settle(call, self, known_by)
 
     def sending(self, call: Call, *, repeats: bool) -> None:
         """A write goes out now, which may or may not be repeated."""
         if self._journal is not None:
             self._journal.sending(call, repeats=repeats)
 
-    def spends(self, yes: str) -> bool:
-        """Use up a person's yes. Returns: whether this run has not done that before."""
-        return self._journal is None or self._journal.spends(yes)
-
     @property
     def keeps_inverses(self) -> KeepsInverses | None:
         """Its journal, in which the calls are kept that undo its own."""
         return self._journal
 
-    def waits(self, call: Call, waits: bool) -> None:
-        """A call that went out was not made, and waits; or it goes on."""
-        if self._journal is not None:
-            self._journal.waits(call.place, waits)
+    # How it is suspended
+
+    @property
+    def suspended(self) -> bool:
+        """Whether it waits for something, and ends for that."""
+        return bool(self._suspension.waits)
+
+    def can_wait(self, until: float = 0.0) -> bool:
+        """See `Run.can_wait`."""
+        return self._suspension.possible(until)
+
+    async def wait(self, wait: Wait) -> NoReturn:
+        """See `Run.wait`."""
+        await self._suspension.wait(wait)
+
+    def fail(self, error: DoorwardError) -> None:
+        """End it with this error, whatever its program does about it."""
+        self._suspension.fail(error)
+
+    def consume(self, id: str) -> bool:
+        """See `Run.consume`."""
+        return self._suspension.consume(id)
+
+    def set_parked(self, call: Call, *, parked: bool) -> None:
+        """A call that went out was not made, and may wait with its run; or it goes out again."""
+        if self._journal is None:  # then no call has a place of its own
+            return
+        if parked:
+            self._suspension.parked.add(call.place)
+        else:
+            self._suspension.parked.discard(call.place)
 
     def is_out(self, call: Call) -> bool:
         """Whether a call that went out may have been made: it does not wait with its run."""
-        return self._journal is None or not self._journal.is_waiting(call.place)
+        return call.place not in self._suspension.parked
 
     def replayed(self, entry: Entry) -> None:
         """Count a call that was made before the run was resumed, as it was counted then."""
@@ -125,15 +148,6 @@ class RunJournal(RunModules):
     def used(self, function: str) -> Mapping[str, float]:
         """What its calls have used so far of the server of a function."""
         return self._totals.used(function.partition(".")[0])
-
-    async def suspend(self) -> None:
-        """Store the run, because it waits. Raises: StateError."""
-        if self._journal is not None:
-            awaited, until = self._suspension.awaited, self._suspension.until
-            await thread_to_its_end(self._journal.suspend, awaited, until)
-
-    def _why_not_resumed(self) -> str:
-        return "nothing is stored of it" if self._journal is None else self._journal.why_not
 
     @property
     def totals(self) -> RunTotals:

@@ -26,7 +26,7 @@ from doorward.model.errors import (
     SandboxDied,
     Unsupported,
 )
-from doorward.model.outcomes import Outcome, Waiting
+from doorward.model.outcomes import Outcome
 from doorward.model.programs import Failure, Finding, Program, ProgramResult
 from doorward.plans.change_set import ChangeSet
 from doorward.plugins.failures import kind_of
@@ -219,8 +219,8 @@ class Runs:
                 if scope.cancelled_caught:
                     if run.suspension.failed:
                         raise run.suspension.failed
-                    if run.suspension.awaited:
-                        await run.suspend()
+                    if run.suspended:
+                        await run.suspension.store()
                         return ProgramResult(suspended=True)
                     late = self._late(program, run.interrupted_call)
                     if session and session.dead:
@@ -299,8 +299,9 @@ class Runs:
             "notes": (*notes, *run.notes, *filter(None, [read.note, run.note_on(read.value)])),
         }
         if ended.suspended:
-            common["notes"] += self._asked_once(run)
-            return Outcome(False, waiting=_waiting(run), ms=_ms_since(started), **common)
+            common["notes"] += self._planned_instead(run)
+            waits = waiting(program.run, run.suspension.waits)
+            return Outcome(False, waiting=waits, ms=_ms_since(started), **common)
         if error is None:
             try:
                 if read.files:
@@ -339,24 +340,14 @@ class Runs:
             )
         return run.withheld
 
-    def _asked_once(self, run: RunContext) -> tuple[str, ...]:
-        """How a person is asked once in place of each time, if the run waits for one."""
-        if not any(for_ == "approval" for for_, _ in run.suspension.awaited):
-            return ()
+    def _planned_instead(self, run: RunContext) -> tuple[str, ...]:
+        """That a plan asks a person once, if the run waits for what one answer serves."""
         program, executors = run.program, self._executors
-        how = f"if the person says `doorward approvals approve --run {program.run} --for run`"
-        plans = any(executors.may_run(name, program.language) and executors.may_plan(name) for name in executors.names)
-        if plans and self._stores_plans and run.changes is None:
-            how += ', or for all that a program writes, if it is run with mode="plan"'
-        return (f"a loop waits anew at each call that needs a yes; one answer is enough {how}",)
-
-
-def _waiting(run: RunContext) -> Waiting:
-    awaited, id = run.suspension.awaited, run.program.run
-    what = [*dict.fromkeys(line for _, line in awaited)]
-    if sum(for_ == "approval" for for_, _ in awaited) > 1:
-        what.append(f"For all of them: `doorward approvals approve --run {id}`")
-    return waiting(id, awaited[0][0], what, run.suspension.until)
+        if not any(each.together for each in run.suspension.waits) or run.changes is not None or not self._stores_plans:
+            return ()
+        if not any(executors.may_run(name, program.language) and executors.may_plan(name) for name in executors.names):
+            return ()
+        return ('a person is asked once for all that a program writes, if it is run with mode="plan"',)
 
 
 def _refusal(finding: Finding, answer: Sequence[Finding]) -> Failure:

@@ -10,10 +10,10 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import pytest
-from doorward import ApiError, Call, DoorwardError, Failure, Outcome, Program, Reply, RunState
+from doorward import ApiError, Call, DoorwardError, Failure, LimitExceeded, Outcome, Program, Reply, RunState, Wait
 
 from doorward_testing.conformance.base import fail, only, origin, require
 from doorward_testing.conformance.hooks import NAME, HookConformance, ask, odd_calls, odd_outcomes
@@ -22,14 +22,26 @@ Layered = str | Program | Call
 """What a layer stands around: a run of a program (or of its code), or a call."""
 
 
+class Suspended(BaseException):
+    """A `SampleRun` was suspended: it waits for `wait`."""
+
+    def __init__(self, wait: Wait) -> None:
+        super().__init__(wait.what)
+        self.wait = wait
+
+
 @dataclass
 class SampleRun:
-    """A run for a layer: a `doorward.Run` whose notes can be read."""
+    """A run for a layer: a `doorward.Run` whose notes can be read. It can be suspended only if it `suspends`."""
 
     program: Program
     goes_on: bool = False
+    suspends: bool = False
+    session: str = ""
+    ask: Any = None
     state: RunState = field(default_factory=RunState)
     notes: list[str] = field(default_factory=list)
+    consumed: set[str] = field(default_factory=set)
 
     def is_out(self, call: Call) -> bool:
         return True
@@ -37,11 +49,25 @@ class SampleRun:
     def note(self, text: str, *, about: str = "") -> None:
         self.notes.append(text)
 
+    def can_wait(self, until: float = 0.0) -> bool:
+        return self.suspends
 
-def run_of(program: str | Program = "", /, *, goes_on: bool = False) -> SampleRun:
+    async def wait(self, wait: Wait) -> NoReturn:
+        """Raises: Suspended in the place of being cancelled; LimitExceeded if the run cannot be suspended."""
+        if not self.suspends:
+            raise LimitExceeded(f"{wait.what}; this run cannot wait for it")
+        raise Suspended(wait)
+
+    def consume(self, id: str) -> bool:
+        new = id not in self.consumed
+        self.consumed.add(id)
+        return new
+
+
+def run_of(program: str | Program = "", /, *, goes_on: bool = False, suspends: bool = False) -> SampleRun:
     """A run of a program, or of its code, to try a layer with."""
     made = Program(program, principal="alice", run="run") if isinstance(program, str) else program
-    return SampleRun(made, goes_on)
+    return SampleRun(made, goes_on, suspends)
 
 
 class LayerConformance(HookConformance):

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection, Sequence
+
 import anyio
 import pytest
-from doorward.journal.suspension import Suspension
+from doorward.model.waits import Wait
+from doorward.runs.suspension import Suspension
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 async def test_a_call_that_begins_while_the_sandbox_ends_does_not_go_out() -> None:
     """A sandbox takes a while to end. Nothing that a run calls by then is made: it is made when the run goes on."""
-    suspension, made = Suspension(lambda: ""), []
+
+    class Keeper:
+        why_not, expires = "", math.inf
+
+        def suspend(self, waits: Sequence[Wait], parked: Collection[int]) -> None: ...
+
+        def consume(self, id: str) -> bool:
+            return True
+
+    suspension, made = Suspension(Keeper()), []
 
     async def call(name: str) -> None:
         with suspension:
             await suspension.turn()
             made.append(name)
-            await suspension.wait("approval", name)
+            await suspension.wait(Wait("approval", name))
 
     async def sandbox() -> None:
         async with anyio.create_task_group() as group:
@@ -31,4 +44,4 @@ async def test_a_call_that_begins_while_the_sandbox_ends_does_not_go_out() -> No
     with anyio.fail_after(10), anyio.CancelScope() as scope, suspension.ends(scope):
         await sandbox()
     assert made == ["first"]
-    assert suspension.awaited == [("approval", "first")]
+    assert suspension.waits == [Wait("approval", "first")]

@@ -3,38 +3,60 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
+from doorward.data.offload import thread_to_its_end
 from doorward.model.errors import DoorwardError, LimitExceeded
+from doorward.model.waits import Wait
 
 if TYPE_CHECKING:
     import anyio
-
-    from doorward.model.outcomes import Awaited
-
 
 GATHER_SECONDS = 0.1
 """How long a run goes on once all its calls wait: calls that a program makes at once come out of its sandbox one after
 the other, some of them after an answer, and people are to be asked about all of them together."""
 
 
+class KeepsRun(Protocol):
+    """Who stores a run, so that it can be suspended, and resumed later."""
+
+    @property
+    def why_not(self) -> str:
+        """Why it cannot be resumed; "" if it can."""
+        ...
+
+    @property
+    def expires(self) -> float:
+        """Until when it can be, in seconds since the epoch."""
+        ...
+
+    def suspend(self, waits: Sequence[Wait], parked: Collection[int]) -> None:
+        """Store that the run waits. The calls at the places `parked` had gone out, and were not made. Called in a
+        thread, after the sandbox has ended. Raises: StateError; then the run has failed."""
+        ...
+
+    def consume(self, id: str) -> bool:
+        """See `Run.consume`."""
+        ...
+
+
 class Suspension:
     """What the calls of one run wait for. Once all calls in flight wait, and no other has come for a moment, the run is
-    suspended: the block around its sandbox is cancelled. `why_not` says why the run cannot be resumed, if it cannot; it
-    can be until it `expires`, in seconds since the epoch."""
+    suspended: the block around its sandbox is cancelled. Without a `keeper` it cannot be."""
 
     __slots__ = (
-        "_awaited", "_expires", "_failed", "_in_flight", "_over", "_scope", "_stopping", "_timer", "_until", "_waiting",
-        "_why_not",
+        "_failed", "_in_flight", "_keeper", "_over", "_scope", "_stopping", "_timer", "_waiting", "parked", "waits",
     )  # fmt: skip
 
-    def __init__(self, why_not: Callable[[], str], expires: float = 0.0) -> None:
-        self._why_not, self._expires = why_not, expires
-        self._until = 0
+    def __init__(self, keeper: KeepsRun | None) -> None:
+        self._keeper = keeper
         self._in_flight = self._waiting = 0
-        self._awaited: list[tuple[Awaited, str]] = []
+        self.waits: list[Wait] = []
+        """What is waited for, for each call that waits."""
+        self.parked: set[int] = set()
+        """The places of calls that have gone out and were not made."""
         self._stopping = ""
         self._over = False
         self._failed: DoorwardError | None = None
@@ -42,28 +64,18 @@ class Suspension:
         self._scope: anyio.CancelScope | None = None
 
     @property
-    def awaited(self) -> list[tuple[Awaited, str]]:
-        """What is waited for, and a line about it, for each call that waits."""
-        return self._awaited
-
-    @property
     def failed(self) -> DoorwardError | None:
         """What stopped the run, whatever its program does about it."""
         return self._failed
 
-    @property
-    def possible(self) -> bool:
-        """Whether `wait` may be called: there is a sandbox to end, and the run can be resumed."""
-        return self._scope is not None and not self._why_not()
+    def possible(self, until: float = 0.0) -> bool:
+        """Whether `wait` may be called: there is a sandbox to end, and the run can be resumed then."""
+        return not self._why_not() and self._keeper is not None and until < self._keeper.expires
 
-    @property
-    def until(self) -> int:
-        """When it is worth resuming the run, in seconds since the epoch, if that is known of all that it waits for."""
-        return self._until if all(for_ == "limit" for for_, _ in self._awaited) else 0
-
-    def possible_until(self, then: float) -> bool:
-        """Whether the run can be suspended, and resumed then."""
-        return self.possible and then < self._expires
+    def _why_not(self) -> str:
+        if self._scope is None:
+            return "it is a single call, and no program"
+        return "nothing is stored of it" if self._keeper is None else self._keeper.why_not
 
     @contextmanager
     def ends(self, scope: anyio.CancelScope) -> Iterator[None]:
@@ -78,29 +90,27 @@ class Suspension:
     def __enter__(self) -> None:
         """Begin a block around a call in flight; there may be many at once."""
         self._in_flight += 1
-        if self._awaited:
+        if self.waits:
             self._look()
 
     def __exit__(self, *raised: object) -> None:
         self._in_flight -= 1
-        if self._awaited:
+        if self.waits:
             self._look()
 
-    async def wait(self, for_: Awaited, what: str, until: int = 0) -> NoReturn:
+    async def wait(self, wait: Wait) -> NoReturn:
         """Suspend the run as soon as all calls in flight wait. The call does not come back from here: it was not made,
-        and is made when the run is resumed, or its outcome is `unknown`. `until`: it is not worth resuming before.
+        and is made when the run is resumed, or its outcome is unknown.
 
         Raises: LimitExceeded if the run cannot be suspended.
         """
         import anyio
 
-        if not self.possible:
-            why = "it is a single call, and no program" if self._scope is None else self._why_not()
+        if why := self._why_not():
             raise LimitExceeded(
-                f"{what}; this run cannot wait for it: {why}", hint="The calls before it stay made, see `calls`."
+                f"{wait.what}; this run cannot wait for it: {why}", hint="The calls before it stay made, see `calls`."
             )
-        self._awaited.append((for_, what))
-        self._until = max(self._until, until)
+        self.waits.append(wait)
         self._waiting += 1
         self._look()
         await anyio.sleep_forever()
@@ -114,15 +124,15 @@ class Suspension:
 
             await anyio.sleep_forever()
         if self._stopping:
-            await self.wait("stop", self._stopping)
+            await self.wait(Wait("stop", self._stopping))
 
     def stop(self, what: str) -> bool:
         """Suspend the run once its calls in flight have ended. Returns: whether it can be."""
-        if not self.possible:
+        if not self.possible():
             return False
         if not self._stopping:
             self._stopping = what
-            self._awaited.append(("stop", what))
+            self.waits.append(Wait("stop", what))
             self._look()
         return True
 
@@ -131,6 +141,15 @@ class Suspension:
         self._failed = self._failed or error
         if self._scope is not None:
             self._scope.cancel()
+
+    def consume(self, id: str) -> bool:
+        """See `Run.consume`."""
+        return self._keeper is None or self._keeper.consume(id)
+
+    async def store(self) -> None:
+        """Store the run, because it waits. Raises: StateError."""
+        if self._keeper is not None:
+            await thread_to_its_end(self._keeper.suspend, self.waits, self.parked)
 
     def _look(self) -> None:
         if self._scope is None or self._in_flight > self._waiting:
