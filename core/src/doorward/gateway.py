@@ -44,6 +44,7 @@ from doorward.model.outcomes import Outcome
 from doorward.model.principals import LOCAL
 from doorward.observers.observers import Observers
 from doorward.packages.index import Index
+from doorward.plans.answers import Answers
 from doorward.plugins.manager import Plugins
 from doorward.policy.choice import policy_of
 from doorward.program_api.discovery import Discovery
@@ -107,9 +108,7 @@ class Gateway:
         plugins.manager.register(inverses, "doorward.undo")
         if policy.decides or self.config.approvals.login:
             plugins.manager.register(asked, "doorward.approvals")
-        inverses.calls = self.broker = Broker(
-            self.catalog, self.servers, policy, plugins, self.secrets, self.learning, self.counters
-        )
+        self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets, self.learning, self.counters)
         self.views = SearchViews(loaded, plugins, self.catalog, self.state)
         self.discovery = Discovery(
             self.catalog, self.servers, self.broker, cards, self.executors.told, self.limits, policy, self.views
@@ -125,12 +124,13 @@ class Gateway:
         self._sessions = Sessions(most=limits.sessions, idle=limits.session_idle, process=self.process)
         self._kept = ProgramCache(loaded, plugins, self.catalog, self.state)
         self.readiness, journals = Readiness(), Journals.of(loaded, self.state, stores.runs)
+        journals.lacks = Answers(self.catalog, self.broker.observed).lacks
         rate = RateLimit(self.limits.rate, self.counters if shared else None)
         admission = Admission(self.limits, self._artefacts, self.broker.withholding, plugins, self.readiness, rate)
         self._execution = Execution(
             self.limits, admission,
             Runs(self.executors, plugins, self.secrets, stores_plans=journals.stores_plans), self._sessions, self._kept,
-            self.broker, self.modules, self._artefacts, self.languages, self.ready, journals,
+            self.broker, self.modules, self._artefacts, self.languages, self.ready, journals, journals,
         )  # fmt: skip
         self.runs = StoredRuns(
             journals, self.config.runs, self.limits, admission, self._execution, self._artefacts, self.ready,

@@ -197,7 +197,7 @@ def journaled(gate: Any, folder: Path, durable: Any) -> Any:
     settings = RunSettings(durable=durable)
     journals = Journals(FileRuns(folder, settings, None), settings)
     program = gate._execution.of_call("local").program
-    return gate._execution.context(program, journal=journals.new(program))
+    return gate._execution.context(program, recorder=journals.new(program))
 
 
 @contextmanager

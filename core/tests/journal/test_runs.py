@@ -13,6 +13,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 from doorward import Call, Wait
+from doorward.calls.broker import Broker
 from doorward.journal.recorder import Journal
 from doorward.journal_files.store import FileRuns, _File
 from doorward.model.errors import ApiError, GuardRefused, SecretWithheld, StateError
@@ -38,11 +39,13 @@ def asks(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Cities whose stations wait for a person's yes: nobody is asked about others."""
     waiting = {"Bergen"}
 
-    async def settle(run: Any, call: Call, known: Any) -> None:
-        if call.arguments.get("city") in waiting:
-            await run.wait(Wait("approval", f"may {call.function.qualified} be called?"))
+    async def decide(broker: Any, way: Any, *given: Any) -> None:
+        await decided(broker, way, *given)
+        if way.call.arguments.get("city") in waiting and not way.function.read_only:
+            await way.run.wait(Wait("approval", f"may {way.call.function.qualified} be called?"))
 
-    monkeypatch.setattr("doorward.runs.run_context.RunContext.settle", settle)
+    decided = Broker._decide
+    monkeypatch.setattr(Broker, "_decide", decide)
     return waiting
 
 

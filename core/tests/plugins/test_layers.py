@@ -667,7 +667,7 @@ async def test_a_resumed_run_comes_again(doorward_host: Host, monkeypatch: pytes
     """And says so; one that is refused then is not lost."""
     asked, seen_runs, refused = {"Oslo"}, list[Any](), list[bool]()
 
-    async def settle(run: Any, call: Call, known: Any) -> None:
+    async def settle(journal: Any, call: Call, run: Any, known: Any) -> None:
         if call.arguments["city"] in asked:
             await run.wait(Wait("approval", "may it?"))
 
@@ -677,7 +677,7 @@ async def test_a_resumed_run_comes_again(doorward_host: Host, monkeypatch: pytes
             raise Refused("not now")
         return await proceed()
 
-    monkeypatch.setattr("doorward.runs.run_context.RunContext.settle", settle)
+    monkeypatch.setattr("doorward.journal.recorder.Journal.settle", settle)
     gateway, _ = opened(doorward_host, runs=[RunLayer("a", noting)])
     async with gateway as gate:
         waits = await gate.execute("await weather.add_station(city='Oslo')\nresult = 1")

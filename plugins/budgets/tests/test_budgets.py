@@ -139,12 +139,12 @@ async def test_a_run_that_is_resumed_pays_once(doorward_host: Any, monkeypatch: 
         made.usage.add("cost", 1.0)
         return await call(self, made)
 
-    async def settle(run: Any, call: Call, known: Any) -> None:
+    async def settle(journal: Any, call: Call, run: Any, known: Any) -> None:
         if call.arguments["city"] in asked:
             await run.wait(Wait("approval", "may it?"))
 
     monkeypatch.setattr(Weather, "call", priced)
-    monkeypatch.setattr("doorward.runs.run_context.RunContext.settle", settle)
+    monkeypatch.setattr("doorward.journal.recorder.Journal.settle", settle)
     code = "for city in ['Oslo', 'Bergen', 'Paris', 'Rome']:\n    await weather.add_station(city=city)"
     async with doorward_host.gateway(budget("calls = 100\nruns = 100\ncost = 100")) as gate:
         waits = await gate.execute(code)

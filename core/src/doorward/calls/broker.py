@@ -33,7 +33,6 @@ from doorward.model.errors import (
     ServerError,
 )
 from doorward.model.functions import Function
-from doorward.plans.answers import Answers
 from doorward.plugins.layers import CallLayers
 from doorward.plugins.sealing import sealed
 from doorward.results.type_mismatches import type_mismatch
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from doorward.access.usage_file import UsageFile
     from doorward.calls.call_context import CallContext
     from doorward.catalog.catalog import Catalog
-    from doorward.data.planned import Planned
     from doorward.learning.learning import Learning
     from doorward.model.layers import CallLayer
     from doorward.packages.index import PluginId
@@ -60,11 +58,11 @@ _MAX_EXPLAINED = 20
 class _Way:
     """One call on its way: what is known of it so far. `call` is what goes out, with files in the place of their
     handles; `made` what was decided of, once it was: its arguments were `written` then, as JSON. `count`: which call of
-    its run it is. `layers` stand around it."""
+    its run it is. `in_place`: what stands for its answer, where it is not made. `layers` stand around it."""
 
     __slots__ = (
-        "call", "count", "decision", "error", "function", "lacked_login", "layers", "link", "made", "out", "place",
-        "planned", "program", "received", "repeated", "repeats", "run", "said", "started", "written",
+        "call", "count", "decision", "error", "function", "in_place", "lacked_login", "layers", "link", "made", "out",
+        "place", "program", "received", "repeated", "repeats", "run", "said", "started", "written",
     )  # fmt: skip
 
     def __init__(self, run: CallContext, function: Function, link: str, place: int) -> None:
@@ -74,7 +72,7 @@ class _Way:
         self.repeated = run.repeated
         self.call: Any = None
         self.made: Call | None = None
-        self.planned: Planned | None = None
+        self.in_place: Any = None
         self.layers: Sequence[tuple[PluginId, CallLayer]] = ()
         self.decision = ALLOWED
         self.error: BaseException | None = None
@@ -109,7 +107,6 @@ class Broker:
         self.layers = CallLayers(plugins)
         self._watched = plugins.manager.looks_at_calls()
         self.observed = SchemaInference(catalog)
-        self.lacks = Answers(catalog, self.observed).lacks
 
     async def call(
         self,
@@ -147,8 +144,8 @@ class Broker:
         way = _Way(run, function, link, place)
         try:
             await self._decide(way, args, kwargs, large)
-            if way.planned is not None:
-                return Reply(way.planned)
+            if way.in_place is not None:
+                return Reply(way.in_place)
             if way.layers:
                 inside, own = partial(self._send, way, headers), partial(self._of_layer, way, headers)
                 reply = await self.layers.around(way.layers, run, way.call, inside, own)
@@ -183,15 +180,18 @@ class Broker:
         way.written, way.count = written, run.made
         decision = self._allow(way)
         sends = with_files(call, run)
-        if (plan := run.changes) and (planned := await plan.meet(run, call, sends, decision)) is not None:
-            way.planned = planned
-            return
+        if (meets := run.interceptor) is not None:
+            way.in_place = await meets.meet(run, call, sends, decision)
+            if way.in_place is not None:
+                return
         way.repeated.check(call)
         made, way.made, way.call = call, call, sends
         way.repeats = function.read_only or may_repeat(function)
-        if not way.repeats or run.resumed:  # when it went out, it may have been another function
-            await run.settle(sends, partial(self._servers.repeats_by, function.server, call.principal))
-        if decision.then == "confirm" and not (plan and plan.covers(made, decision)):
+        recorder = run.recorder
+        if recorder and (not way.repeats or recorder.resumed):  # when it went out, it may have been another function
+            known_by = partial(self._servers.repeats_by, function.server, call.principal)
+            await recorder.settle(sends, run, known_by)
+        if decision.then == "confirm" and not (meets is not None and meets.covers(made, decision)):
             way.call = replace(sends, decision=decision)
         way.layers = self.layers.of(function)
         if self._watched or (way.layers and self.layers.of_others):
@@ -214,8 +214,8 @@ class Broker:
             raise Refused(f"{function.qualified} has been sent already")
         if function.server not in self._reached.get(call.principal, ()):
             self.reaches(call.principal, function.server)
-        if not function.read_only and not way.lacked_login:
-            run.sending(call, repeats=way.repeats)
+        if not function.read_only and not way.lacked_login and run.recorder is not None:
+            run.recorder.sending(call, repeats=way.repeats)
         way.out = True
         try:
             reply, size = await self._checked(way, self._performing.perform(run, call), headers)
@@ -265,13 +265,13 @@ class Broker:
         return error
 
     def _end(self, way: _Way) -> None:
-        """Count a call, and tell observers of it; but not of one that waits with its run, or is part of a plan."""
+        """Count a call, and tell observers of it; but not of one that waits with its run, or is not made now."""
         run, error = way.run, way.error
         ms = (time.perf_counter() - way.started) * 1000
         call = way.call or self._made(way, {})
         ends = isinstance(error, asyncio.CancelledError) and run.suspended
         waits = ends and not (way.out and run.is_out(call))  # it was not made
-        if waits or way.planned is not None:
+        if waits or way.in_place is not None:
             return
         run.count(call.function.qualified, ok=error is None, ms=ms)
         what = type(error).__name__ if error else ""
@@ -360,8 +360,8 @@ class Broker:
                 f"{way.function.qualified} needs a person's approval, and nothing here asks for one",
                 hint="Tell the operator: no plugin in use asks people.",
             )
-        if way.run.changes is not None:
-            way.run.changes.approved(made, way.call.decision)
+        if way.run.interceptor is not None:
+            way.run.interceptor.approved(made, way.call.decision)
         self._allow_again(way)
 
     def _note_unlike(self, run: CallContext, function: Function, value: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from doorward.model.layers import Run
@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from doorward.model.clock import Clock
     from doorward.model.errors import DoorwardError, SecretWithheld
     from doorward.model.outcomes import Artefact
+    from doorward.model.recording import Interceptor, Recorder
     from doorward.model.usage import Usage
-    from doorward.plans.changes import Changes
-    from doorward.undo.inverse import KeepsInverses
 
 
 class CallContext(Run, Protocol):
@@ -68,13 +67,13 @@ class CallContext(Run, Protocol):
         ...
 
     @property
-    def keeps_inverses(self) -> KeepsInverses | None:
-        """Where it keeps by which calls its own are undone; `None` if it is not recorded."""
+    def recorder(self) -> Recorder | None:
+        """What records it; `None` if nothing does."""
         ...
 
     @property
-    def changes(self) -> Changes | None:
-        """What withholds the writes of a plan, or has them made as they were planned; `None` if there is no plan."""
+    def interceptor(self) -> Interceptor | None:
+        """What stands between its calls and the world; `None` for most runs."""
         ...
 
     @property
@@ -85,20 +84,6 @@ class CallContext(Run, Protocol):
     @property
     def wants_text(self) -> TextRule:
         """See `Call.wants_text`."""
-        ...
-
-    @property
-    def resumed(self) -> bool:
-        """Whether it was stored, and goes on: its calls may have gone out before."""
-        ...
-
-    async def settle(self, call: Call, known_by: Callable[[], str]) -> None:
-        """Make sure that a call may go out which may not be repeated, unless its server knows it if it comes again, by
-        a header. Raises: OutcomeUnknown if it may have been made."""
-        ...
-
-    def sending(self, call: Call, *, repeats: bool) -> None:
-        """A write goes out now, which may or may not be repeated. Raises: StateError if it must not go out."""
         ...
 
     def withhold(self, why: SecretWithheld) -> None:

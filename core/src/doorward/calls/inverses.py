@@ -2,50 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from doorward.model.errors import DoorwardError, Refused
+from doorward.journal.recorder import JOURNAL
+from doorward.model.errors import DoorwardError
 from doorward.model.layers import CallLayer
 from doorward.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from doorward.calls.call_context import CallContext
-    from doorward.calls.function_lookup import FunctionLookup
     from doorward.config.undo_settings import InverseSettings
     from doorward.model.calls import Call, Reply
     from doorward.model.functions import Function
-    from doorward.model.layers import Proceed
+    from doorward.model.layers import Proceed, Run
     from doorward.undo.inverse import KeepsInverses
-
-
-class Calls(Protocol):
-    """What makes calls: `Broker`."""
-
-    functions: FunctionLookup
-
-    async def call(
-        self,
-        run: CallContext,
-        name: str,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        place: int = 0,
-        *,
-        large: bool,
-    ) -> Reply: ...
-
-
-class _Beside:
-    """A run, for a read that is no call of its program: it is no part of a plan that the run makes or commits."""
-
-    changes = None
-
-    def __init__(self, run: CallContext) -> None:
-        self._run = run
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._run, name)
 
 
 class Undoable:
@@ -58,26 +28,18 @@ class Undoable:
         self._known: dict[str, Any] = {"args": call.as_given}
         self._why_not = ""
 
-    async def read_before(self, calls: Calls, run: CallContext) -> None:
+    async def read_before(self, run: Run) -> None:
         """Read what is there before the call, as the program itself could; where that fails, the call is made and
         cannot be undone. Raises: StateError."""
         kept = self._keeps.before(self._call.place)
         try:
-            value = await self._read(calls, cast("CallContext", _Beside(run))) if kept is None else kept[0]
+            name = f"{self._call.function.server}.{self._inverse.before}"
+            value = await run.read_beside(self._call, name, self._call.as_given) if kept is None else kept[0]
         except DoorwardError as error:
             self._why_not = f"what was there before could not be read: {error}"
             return
         self._keeps.read_before(self._call.place, value)
         self._known["before"] = value
-
-    async def _read(self, calls: Calls, run: CallContext) -> Any:
-        call, name = self._call, f"{self._call.function.server}.{self._inverse.before}"
-        function = calls.functions.find(name, call.principal, near=False)
-        if not function.read_only:
-            raise Refused(f"{name} does not only read")
-        taken = function.parameters.get("properties", {})
-        arguments = {key: value for key, value in call.as_given.items() if key in taken}
-        return (await calls.call(run, name, (), arguments, call.place, large=False)).value
 
     def answered(self, value: Any) -> None:
         """The call was made: keep what undoes it."""
@@ -90,9 +52,7 @@ class Undoable:
 
 
 class Inverses:
-    """Finds them for the calls of one gateway. `calls` makes calls; `declared` has the inverses that there are now."""
-
-    calls: Calls
+    """Finds them for the calls of one gateway. `declared` has the inverses that there are now."""
 
     def __init__(self, declared: Callable[[], Mapping[str, InverseSettings]]) -> None:
         self._declared = declared
@@ -105,14 +65,14 @@ class Inverses:
     def _applies(self, function: Function) -> bool:
         return not function.read_only and function.qualified in self._declared()
 
-    async def _around(self, run: Any, call: Call, proceed: Proceed) -> Reply:
+    async def _around(self, run: Run, call: Call, proceed: Proceed) -> Reply:
         """Find out what undoes a call, if its run is recorded."""
-        inverse, keeps = self._declared().get(call.function.qualified), run.keeps_inverses
+        inverse, keeps = self._declared().get(call.function.qualified), run.state[JOURNAL]
         if inverse is None or keeps is None:
             return await proceed()
         found = Undoable(call, inverse, keeps)
         if inverse.before:
-            await found.read_before(self.calls, run)
+            await found.read_before(run)
         reply = await proceed()
         found.answered(reply.value)
         return reply

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -14,10 +14,11 @@ from doorward.data.values import cut, plain
 from doorward.model.calls import Call
 from doorward.model.clock import Clock
 from doorward.model.decisions import Decision
+from doorward.model.errors import Refused
 from doorward.model.functions import Function
 from doorward.model.layers import RunState
 from doorward.model.waits import Wait
-from doorward.plans.shown import grouped, planned_call
+from doorward.plans.change_set import grouped, planned_call
 
 if TYPE_CHECKING:
     from doorward.approvals.approvals import Approvals
@@ -67,6 +68,10 @@ class Approving:
     def is_out(self, call: Call) -> bool:
         """See `Run`. A commit makes no call before it is approved of."""
         return False
+
+    async def read_beside(self, call: Call, function: str, arguments: Mapping[str, Any]) -> Any:
+        """See `Run`. A commit makes no call before it is approved of."""
+        raise Refused(f"{function} is not called before the plan is approved of")
 
     def note(self, text: str, *, about: str = "") -> None:
         """See `Run`. It has no answer of its own."""

@@ -110,7 +110,7 @@ class Plans:
         DoorwardError."""
         from doorward.committing.reading import Reading
 
-        reading = Reading(self._execution, self._artefacts, self._journals.plans.ignore)
+        reading = Reading(self._execution, self._artefacts, self._journals)
         if differs := await reading.differences(run, said, reads.again, client):
             file.append([(b"G", {})])
             return _outdated(run.program.run, differs)

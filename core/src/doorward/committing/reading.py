@@ -20,6 +20,7 @@ from doorward.model.errors import ApiError, DoorwardError, LimitExceeded, Unknow
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
     from doorward.journal.entries import Entry
+    from doorward.journal.journals import Journals
     from doorward.journal.replay import StoredJournal
     from doorward.model.interaction import Client
     from doorward.runs.execution import Execution
@@ -36,10 +37,10 @@ _SHOWN_READS, _SHOWN_PLACES, _SHOWN_BYTES = 10, 10, 200
 
 
 class Reading:
-    """Makes the reads of plans again. `ignore` are patterns of fields whose changes do not count."""
+    """Makes the reads of plans again."""
 
-    def __init__(self, execution: Execution, artefacts: Artefacts, ignore: Sequence[str]) -> None:
-        self._execution, self._artefacts, self._ignore = execution, artefacts, ignore
+    def __init__(self, execution: Execution, artefacts: Artefacts, journals: Journals) -> None:
+        self._execution, self._artefacts, self._journals = execution, artefacts, journals
 
     async def differences(
         self, whole: RunContext, said: StoredJournal, reads: Sequence[Entry], client: Client | None
@@ -50,8 +51,8 @@ class Reading:
 
         Raises: LimitExceeded if there is no time for all of them.
         """
-        program, covered = whole.program, self._execution.change_set(covered=said.yes, spent=said.spent)
-        run = self._execution.context(program, client=client, changes=covered, state=whole.state)
+        program, covered = whole.program, self._journals.change_set(covered=said.yes, spent=said.spent)
+        run = self._execution.context(program, client=client, interceptor=covered, state=whole.state)
         found: dict[int, str] = {}
         at_once = CapacityLimiter(_AT_ONCE)
 
@@ -117,7 +118,7 @@ class Reading:
             return uri
 
     def _is_ignored(self, name: str) -> bool:
-        return any(fnmatchcase(name, pattern) for pattern in self._ignore)
+        return any(fnmatchcase(name, pattern) for pattern in self._journals.plans.ignore)
 
 
 def _same_etag(then: Reply, now: Reply) -> bool:

@@ -19,16 +19,15 @@ from doorward.model.errors import DoorwardError, ProgramDiverged
 from doorward.plans.change_set import fits, is_as_planned
 
 if TYPE_CHECKING:
-    from doorward.journal.journaled_run import JournaledRun
     from doorward.journal.replay import StoredJournal
     from doorward.journal_files.store import RunFile
     from doorward.model.calls import Call, Reply
     from doorward.model.decisions import Decision
-    from doorward.plans.changes import PlannedRun
+    from doorward.model.recording import InterceptedRun, RecordedRun
 
 
 class CommitJournal(Journal):
-    """See above. It is also what meets the calls of its run (`Changes`)."""
+    """See above. It is also what meets the calls of its run (`Interceptor`)."""
 
     __slots__ = ("_answers", "_approved", "_met", "_order", "_withheld")
 
@@ -47,7 +46,7 @@ class CommitJournal(Journal):
         self._recorded = Recorded(stored.entries, ())
 
     def _begins(self, stored: StoredJournal, patience: float = PATIENCE_SECONDS) -> None:
-        self.changes, self._approved = self, stored.approved
+        self.interceptor, self._approved = self, stored.approved
         self._order = PlanOrder(stored.order.values(), patience)
         self._met: set[int] = set()
         self._withheld = [entry for entry in stored.entries if entry.change is not None]
@@ -57,7 +56,7 @@ class CommitJournal(Journal):
             if entry.change is not None and entry.reply is not None
         }
 
-    def end(self, *, ok: bool) -> Sequence[str]:
+    def notes(self, *, ok: bool) -> Sequence[str]:
         """What became of the writes of the plan, and what can be done now, unless it is as planned."""
         return commit_end.told(self._given.run, self._withheld, self._met, ok=ok)
 
@@ -91,21 +90,21 @@ class CommitJournal(Journal):
         await self._order.turn(entry)
         self._order.over(entry)
 
-    async def _as_stated(self, run: JournaledRun, entry: Entry) -> Reply:
+    async def _as_stated(self, run: RecordedRun, entry: Entry) -> Reply:
         await self._order.turn(entry)
         return await super()._as_stated(run, entry)
 
     async def _end(
-        self, entry: Entry, reply: Reply | None, error: DoorwardError | None, started: float, run: JournaledRun
+        self, entry: Entry, reply: Reply | None, error: DoorwardError | None, started: float, run: RecordedRun
     ) -> None:
         await super()._end(entry, reply, error, started, run)
         if entry.change is not None and reply is not None:
             self._answers[entry.change.number] = reply.value
         self._order.over(entry, failed=error is not None)
 
-    # As `Changes`
+    # As `Interceptor`
 
-    async def meet(self, run: PlannedRun, call: Call, sent: Call, decision: Decision) -> None:
+    async def meet(self, run: InterceptedRun, call: Call, sent: Call, decision: Decision) -> None:
         """Return when it is the turn of a call, if it was planned. Raises: ProgramDiverged, which ends the run."""
         entry = self._under_way[call.place]
         change, name = entry.change, call.function.qualified
@@ -136,9 +135,12 @@ class CommitJournal(Journal):
     def approved(self, call: Call, decision: Decision) -> None:
         """A yes to one of its calls is that to no other."""
 
-    def yes(self, place: int) -> str:
-        """See `Changes.yes`."""
-        return ""
+    def value(self, value: Any) -> Any:
+        """The value as it is: all of it is known."""
+        return value
+
+    def shown(self) -> None:
+        """There is nothing to show of it."""
 
     def _unplanned(self, why: str) -> ProgramDiverged:
         return ProgramDiverged(

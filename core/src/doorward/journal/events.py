@@ -72,7 +72,7 @@ class Events:
         if not self.why_not:
             self._events.append((b"D", {"f": function, "h": schema_hash}, 0))
 
-    def seen(self, times: Sequence[float]) -> None:
+    def read_times(self, times: Sequence[float]) -> None:
         """What the program newly read from its clocks."""
         if times and not self.why_not:
             self._events.append((b"T", {"v": [*times]}, 0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from doorward.journal_files.store import RunFile, RunStore, StoredRun
     from doorward.model.functions import Function
     from doorward.model.programs import Program
+    from doorward.plans.change_set import ChangeSet, Lacks
 
 _PATIENCE_WITH_OTHER_CODE = 0.05
 """Other code may leave calls out: then answers do not wait long for them."""
@@ -68,6 +69,8 @@ class Journals:
         self.store, self.plans, self._settings = store, plans or PlanSettings(), settings
         self.effect_of = effect_of
         """What calls of a function do, as far as plans are concerned."""
+        self.lacks: Lacks
+        """What answers look like that nobody has seen yet."""
 
     @classmethod
     def of(cls, loaded: Loaded, state: Path, store: RunStore | None = None) -> Journals:
@@ -162,12 +165,8 @@ class Journals:
         finally:
             file.close()
 
-    def planning(self, mode: str, session: str) -> bool:
-        """Whether a run is to be planned. Raises: InvalidArguments, Refused if it cannot be."""
-        if mode not in ("run", "plan"):
-            raise InvalidArguments(f"there is no mode {mode[:40]!r}", hint='mode is "run" or "plan".')
-        if mode == "run":
-            return False
+    def check(self, session: str) -> None:
+        """Raises: InvalidArguments, Refused if a program cannot be planned."""
         if not self.plans.enabled or self._settings.durable == "never":
             raise Refused(
                 "programs cannot be planned here: the operator stores no plans",
@@ -177,7 +176,16 @@ class Journals:
             raise InvalidArguments(
                 "a run in a session cannot be planned", hint="Plan a program that needs no session, without session_id."
             )
-        return True
+
+    def interceptor(self) -> ChangeSet:
+        """What withholds the writes of a plan."""
+        return self.change_set()
+
+    def change_set(self, *, covered: Collection[str] = (), spent: bool = False) -> ChangeSet:
+        """The same; see there for the reads that are `covered`, and for `spent`."""
+        from doorward.plans.change_set import ChangeSet  # most runs plan nothing
+
+        return ChangeSet(self.lacks, self.effect_of, covered=covered, spent=spent)
 
     @property
     def stores_plans(self) -> bool:

@@ -6,16 +6,17 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from anyio import to_thread
 
 from doorward.data.json_writing import dump
-from doorward.data.offload import done, is_large, off_loop
+from doorward.data.offload import done, is_large, off_loop, thread_to_its_end
 from doorward.data.planned import Planned
 from doorward.host.logs import log
 from doorward.journal.entries import Entry, Recorded
 from doorward.journal.events import Events
+from doorward.journal.seen_times import MOST_TIMES, SeenTimes
 from doorward.journal.sent import sent_calls
 from doorward.journal_files.given import Given
 from doorward.model.calls import Reply
@@ -28,17 +29,24 @@ from doorward.model.errors import (
     ServerError,
     StateError,
 )
+from doorward.model.layers import RunState, StateKey
 from doorward.model.waits import Wait
 
 if TYPE_CHECKING:
-    from doorward.journal.journaled_run import JournaledRun, Suspends
     from doorward.journal.replay import StoredJournal
     from doorward.journal_files.store import RunFile, RunStore
     from doorward.model.calls import Call
     from doorward.model.errors import RunInterrupted
     from doorward.model.outcomes import Outcome
     from doorward.model.programs import Failure
-    from doorward.plans.changes import Changes
+    from doorward.model.recording import Interceptor, RecordedRun, Suspends
+    from doorward.plans.change_set import ChangeSet
+
+HELPERS = "doorward."
+"""What the names of helpers begin with."""
+
+JOURNAL = StateKey["Journal | None"]("journal", lambda: None)
+"""The journal of a run."""
 
 _COPIES = 2
 """How often the arguments of a call are stored in a plan: as they were given, and as they would be sent."""
@@ -62,8 +70,8 @@ class Journal(Events):
     file before and after each call. A run that goes on after a wait is always durable."""
 
     __slots__ = (
-        "_answered_calls", "_begun", "_died", "_interrupted", "_known_by", "_offline", "_places", "_recorded", "_spent",
-        "changes", "goes_on", "schemas", "times",
+        "_announced", "_answered_calls", "_begun", "_died", "_interrupted", "_known_by", "_offline", "_places",
+        "_recorded", "_spent", "_times", "goes_on", "interceptor", "schemas",
     )  # fmt: skip
 
     def __init__(self, given: Given, store: RunStore, *, always: bool, most: int) -> None:
@@ -76,18 +84,28 @@ class Journal(Events):
         """Whether its run was begun before: it goes on, or is played again."""
         self._known_by: dict[str, str] = {}
         self._interrupted: asyncio.Future[RunInterrupted | None] | None = None
-        self.times: list[float] = []
-        """What the program read from its clocks before it was resumed."""
+        self._announced = False
+        self._times = SeenTimes()
         self.schemas: Mapping[str, str] = {}
         """The functions that it had called before it was resumed, each as it was then: the hash of its schema."""
-        self.changes: Changes | None = None
+        self.interceptor: Interceptor | None = None
         """What has its calls made as a plan says, if it commits one."""
+
+    @property
+    def times(self) -> Sequence[float]:
+        """What the program read from its clocks before it was resumed."""
+        return self._times.given
+
+    def attach(self, state: RunState) -> None:
+        """See `Recorder.attach`."""
+        state[JOURNAL] = self
 
     def go_on(self, file: RunFile, stored: StoredJournal) -> None:
         """Answer the calls of a program that runs again with those of a stored run. Raises: StateError."""
         self._file, self._always, self._places, self.goes_on = file, True, len(stored.entries), True
         self._recorded = Recorded(stored.entries, stored.ends)
-        self.times, self.schemas, self._spent = stored.times, stored.schemas, {*stored.spent_yeses}
+        self._times = SeenTimes(stored.times)
+        self.schemas, self._spent = stored.schemas, {*stored.spent_yeses}
         self._files.update(kept.uri for kept, _, _ in stored.files)
         self._bytes, self._answered_calls, self._died = stored.bytes, len(stored.ends), stored.died
         self._events.append((b"R", {"at": time.time()}, 0))
@@ -95,7 +113,8 @@ class Journal(Events):
 
     def play(self, stored: StoredJournal, patience: float) -> None:
         """Answer the calls of a program from a stored run, and no others: nothing is sent, and nothing stored."""
-        self._recorded, self.times = Recorded(stored.entries, [*stored.order.values()], patience), stored.times
+        self._recorded = Recorded(stored.entries, [*stored.order.values()], patience)
+        self._times = SeenTimes(stored.times)
         self._offline, self._always, self.why_not, self.goes_on = True, False, "it is a replay", True
 
     @property
@@ -113,7 +132,22 @@ class Journal(Events):
         """Whether it is in a file, so that it can be resumed whatever happens to this process."""
         return self._file is not None and not self.why_not
 
-    def end(self, *, ok: bool) -> Sequence[str]:
+    def begins(self, executor: str, *, repeats: bool) -> None:
+        """See `Recorder.begins`. It has made no call yet; what is not repeated cannot be resumed."""
+        self._times.begin()
+        self.forget_times()
+        if not repeats:
+            self.lose(f"the executor {executor} repeats no program")
+
+    def seen(self, times: Sequence[float]) -> None:
+        """See `Recorder.seen`."""
+        self._times.add(times)
+        if self._times.too_many:
+            self.lose(f"its program read the time more than {MOST_TIMES:,} times")
+        else:
+            self.read_times(times)
+
+    def notes(self, *, ok: bool) -> Sequence[str]:
         """What there is to say at the end of a run, beside its outcome."""
         return ()
 
@@ -121,7 +155,7 @@ class Journal(Events):
 
     async def call(
         self,
-        run: JournaledRun,
+        run: RecordedRun,
         function: str,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
@@ -147,6 +181,8 @@ class Journal(Events):
         started = time.perf_counter()
         self._under_way[entry.place] = entry
         try:
+            if self._file is not None and not self._announced and not function.startswith(HELPERS):
+                await self._announce(run)
             reply = await make(entry.place)
         except DoorwardError as error:
             if (stopped := self._stops(entry, error)) is not None:
@@ -156,6 +192,12 @@ class Journal(Events):
             raise
         await self._end(entry, reply, None, started, run)
         return reply
+
+    async def _announce(self, run: RecordedRun) -> None:
+        """Tell the client that its run can be resumed, before its first call."""
+        if run.client is not None and self.stored:
+            self._announced = True
+            await run.client.run_stored(self._given.run)
 
     async def _begin(
         self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any], more: tuple[str, bool], *, large: bool
@@ -199,9 +241,9 @@ class Journal(Events):
         """Wait until it is the turn of a recorded call to end."""
         await self._recorded.turn(entry)
 
-    async def _again(self, run: JournaledRun, entry: Entry) -> Reply:
+    async def _again(self, run: RecordedRun, entry: Entry) -> Reply:
         await self._turn(entry)
-        run.replayed(entry)
+        run.was_made(entry.function, entry.reply, entry.error, entry.ms, entry.used)
         if entry.error is not None:
             raise entry.error
         assert entry.reply is not None
@@ -218,11 +260,11 @@ class Journal(Events):
             return None
         return self._not_made(entry, error.message, error.hint)
 
-    async def _as_stated(self, run: JournaledRun, entry: Entry) -> Reply:
+    async def _as_stated(self, run: RecordedRun, entry: Entry) -> Reply:
         """The answer of a call that was made, as a person says."""
         entry.undo = {"why": "whether it was made is what a person said"}
         reply = Reply(run.scrubbed(entry.function, entry.stated[0]))
-        run.replayed(entry)
+        run.was_made(entry.function, entry.reply, entry.error, entry.ms, entry.used)
         await self._end(entry, reply, None, time.perf_counter(), run)
         return reply
 
@@ -233,7 +275,7 @@ class Journal(Events):
         Raises: RunInterrupted, which ends the run, if another of the same program was cut off after it had written;
         OutcomeUnknown, LimitExceeded for a call that went out before the run was resumed, and may have been made.
         """
-        if not self.resumed and self.changes is None and (error := await self._find_interrupted()) is not None:
+        if not self.resumed and self.interceptor is None and (error := await self._find_interrupted()) is not None:
             run.fail(error)
             raise error
         entry = self._under_way[call.place]
@@ -283,12 +325,12 @@ class Journal(Events):
         )
 
     async def _end(
-        self, entry: Entry, reply: Reply | None, error: DoorwardError | None, started: float, run: JournaledRun
+        self, entry: Entry, reply: Reply | None, error: DoorwardError | None, started: float, run: RecordedRun
     ) -> None:
         """A call has ended: in a durable run that is stored before the program is told."""
         entry.reply, entry.error, entry.used = reply, error, run.used(entry.function)
-        if self._given.plan and run.changes is not None:
-            entry.yes = run.changes.yes(entry.place)
+        if self._given.plan and self.interceptor is None:
+            entry.yes = cast("ChangeSet", run.interceptor).yes(entry.place)
         entry.ms = (time.perf_counter() - started) * 1000
         self._under_way.pop(entry.place, None)
         self._answered_calls += 1
@@ -320,6 +362,24 @@ class Journal(Events):
 
     # The run
 
+    async def end(self, run: RecordedRun, outcome: Outcome) -> Outcome:
+        """See `Recorder.end`. A plan that is complete is stored, so that it can be committed."""
+        if outcome.waiting is not None:
+            return outcome
+        if not run.program.plan:
+            return self.over(outcome)
+        if self._offline:
+            return replace(outcome, plan=None)
+        plan = outcome.plan
+        if not outcome.ok or plan is None or not plan.counts:
+            return self.over(outcome)
+        try:
+            await thread_to_its_end(self.plan, cast("ChangeSet", run.interceptor).withheld)
+        except StateError as error:
+            return replace(outcome, notes=(*outcome.notes, error.message))
+        id = run.program.run
+        return replace(outcome, plan=replace(plan, id=id, next=f'commit_plan("{id}")'))
+
     def over(self, outcome: Outcome) -> Outcome:
         """The run has ended: what is stored of it, its outcome too, is kept for those who ask what happened. One that
         was stopped is not over, nor is one that failed before it was where it had stood (a server is not there, no
@@ -342,7 +402,7 @@ class Journal(Events):
         elif self._file is not None and outcome.error is not None and _sandbox_died(outcome.error):
             hint = _DIED_FOR_GOOD.format(self.why_not)
             outcome = replace(outcome, error=replace(outcome.error, hint=hint))
-        if said := self.end(ok=outcome.ok):
+        if said := self.notes(ok=outcome.ok):
             outcome = replace(outcome, notes=(*outcome.notes, *said))
         if self._file is not None:
             self._store_end(outcome)
@@ -365,7 +425,7 @@ class Journal(Events):
 
     def _fell_short(self, outcome: Outcome) -> bool:
         failed = outcome.error is not None and outcome.error.type != ProgramDiverged.__name__
-        return failed and self._recorded.left > 0 and self.changes is None
+        return failed and self._recorded.left > 0 and self.interceptor is None
 
     @property
     def _resume(self) -> str:

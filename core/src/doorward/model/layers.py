@@ -71,6 +71,11 @@ class Run(Protocol):
         when the run goes on."""
         ...
 
+    async def read_beside(self, call: Call, function: str, arguments: Mapping[str, Any]) -> Any:
+        """The answer of a function that only reads, to know what is there before a call of this run goes out. It is
+        checked and counted like all its calls, and gets those of the arguments that it takes. Raises: DoorwardError."""
+        ...
+
     def note(self, text: str, *, about: str = "") -> None:
         """Add a note to the answer of the run; `about` says what it is about, so that it is noted once."""
         ...

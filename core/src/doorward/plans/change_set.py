@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from doorward.arguments.files import in_words
+from doorward.data import marked_places
 from doorward.data.planned import Planned, in_text, planned, planned_in, readable, resolved, told
+from doorward.data.values import cut, plain
 from doorward.model.decisions import ALLOWED, Decision, Effect, effect
 from doorward.model.errors import InvalidArguments, LimitExceeded, Refused
 from doorward.model.functions import Function
+from doorward.model.outcomes import Plan, PlannedCall, PlannedCalls
 from doorward.plans.reads import yes_to
 
 if TYPE_CHECKING:
     from doorward.model.calls import Call
-    from doorward.plans.changes import PlannedRun
+    from doorward.model.recording import InterceptedRun
 
 MAX_CHANGES = 1000
 """Writes of one plan: more than a person can agree to."""
@@ -96,7 +99,7 @@ class ChangeSet:
         return [*self._found.writes, *self._found.reads]
 
     def covers(self, call: Call, decision: Decision) -> bool:
-        """See `Changes.covers`."""
+        """See `Interceptor.covers`."""
         if self._spent:
             raise Refused(
                 f"{call.function.qualified} needs a person's yes: the one to this plan let it be read again once",
@@ -105,15 +108,15 @@ class ChangeSet:
         return yes_to(call, decision) in self._covered
 
     def approved(self, call: Call, decision: Decision) -> None:
-        """See `Changes.approved`."""
+        """See `Interceptor.approved`."""
         self._yes[call.place] = yes_to(call, decision)
 
     def yes(self, place: int) -> str:
-        """See `Changes.yes`."""
+        """What tells the yes to the call at this place from all others; "" if nobody was asked."""
         return self._yes.get(place, "")
 
-    async def meet(self, run: PlannedRun, call: Call, sent: Call, decision: Decision) -> Planned | None:
-        """See `Changes.meet`."""
+    async def meet(self, run: InterceptedRun, call: Call, sent: Call, decision: Decision) -> Planned | None:
+        """See `Interceptor.meet`."""
         schema_hash = run.same_schema(call.function.qualified, "")
         return self.withhold(call.function, call.arguments, call.place, decision, schema_hash, sent.arguments)
 
@@ -186,6 +189,10 @@ class ChangeSet:
         self._check("the value of the program has", planned_in(value), made_up=True)
         return readable(value)
 
+    def shown(self) -> Plan:
+        """See `Interceptor.shown`."""
+        return _shown(self)
+
 
 def is_as_planned(change: Change, function: str, arguments: Any, answers: Mapping[int, Any] | None = None) -> bool:
     """Whether a call is the one that was planned: what was known then is the same, and what was not is the part of the
@@ -219,3 +226,45 @@ def fits(wanted: Any, given: Any, *, known: bool = False) -> bool:
                 and all(fits(part, other, known=known) for part, other in zip(wanted, given, strict=True))
             )
     return type(wanted) is type(given) and bool(wanted == given)
+
+
+MOST_SHOWN = 50
+"""Calls of a plan that an agent is shown; whoever approves of it is shown all."""
+
+_BYTES_SHOWN = 600
+"""Of the arguments of one call, about."""
+
+
+def _cut(arguments: Any) -> Any:
+    return cut(plain(arguments), _BYTES_SHOWN)
+
+
+def _shown(found: ChangeSet) -> Plan:
+    """What a program would change. Of many calls the first of each function are shown."""
+    groups = grouped(found.changes, lambda change: planned_call(change.number, change.arguments, change.files, _cut))
+    left, changes = MOST_SHOWN, []
+    for number, each in enumerate(groups):
+        calls = each.calls[: max(1, left // (len(groups) - number))] if left > 0 else ()
+        left -= len(calls)
+        if calls:
+            changes.append(replace(each, calls=calls))
+    return Plan(changes=tuple(changes), counts=found.counts())
+
+
+def grouped(changes: Iterable[Change], call: Callable[[Change], PlannedCall]) -> list[PlannedCalls]:
+    """Changes by their function, and by the rule that has a person asked about them. `call` shows one."""
+    groups: dict[tuple[str, str, str], list[PlannedCall]] = {}
+    for change in changes:
+        rule = ""
+        if change.decision.then == "confirm":
+            rule = ": ".join(filter(None, (change.decision.rule, change.decision.reason))) or "policy"
+        groups.setdefault((change.function, change.effect, rule), []).append(call(change))
+    return [PlannedCalls(function, effect, tuple(each), rule) for (function, effect, rule), each in groups.items()]
+
+
+def planned_call(
+    number: int | str, arguments: Mapping[str, Any], files: Mapping[str, str], cut: Callable[[Any], Any]
+) -> PlannedCall:
+    """A call for a reader. `files` are the words for the bytes in its arguments."""
+    said, places = marked_places.shown(dict(arguments), files, cut)
+    return {"n": number, "arguments": said, **places}  # type: ignore[typeddict-item]

@@ -52,6 +52,9 @@ class RunView:
     def is_out(self, call: Call) -> bool:
         return self._run.is_out(call)
 
+    async def read_beside(self, call: Call, function: str, arguments: Mapping[str, Any]) -> Any:
+        return await self._run.read_beside(call, function, arguments)
+
     def note(self, text: str, *, about: str = "") -> None:
         self._run.note(text, about=about)
 

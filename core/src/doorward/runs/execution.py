@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from doorward.model.errors import DoorwardError
+from doorward.model.errors import DoorwardError, InvalidArguments
 from doorward.model.names import some
 from doorward.model.outcomes import Outcome
-from doorward.plans.change_set import ChangeSet
 from doorward.programs import program_text
 from doorward.runs.outcomes import failure
-from doorward.runs.planning import planned
 from doorward.runs.program_cache import repeated
 from doorward.runs.run_context import RunContext
 
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
     from doorward.calls.broker import Broker
-    from doorward.journal.journals import Journals
-    from doorward.journal.recorder import Journal
     from doorward.model.interaction import Client
     from doorward.model.layers import RunState
     from doorward.model.limits import Limits
     from doorward.model.programs import Program
-    from doorward.plans.changes import Changes
+    from doorward.model.recording import Interceptor, Recorder, Recorders, Withholds
     from doorward.plugins.layers import RunLayers
     from doorward.program_api.modules import Modules
     from doorward.runs.admission import Admission
@@ -51,7 +47,8 @@ class Execution:
         artefacts: Artefacts,
         languages: Languages,
         ready: Callable[[], Awaitable[None]],
-        journals: Journals,
+        recorders: Recorders,
+        withholds: Withholds,
     ) -> None:
         self._limits = limits
         self._admission = admission
@@ -63,7 +60,7 @@ class Execution:
         self._artefacts = artefacts
         self._ready = ready
         self._languages = languages
-        self._journals = journals
+        self._recorders, self._withholds = recorders, withholds
         self.under_way: set[RunContext] = set()
 
     @property
@@ -105,13 +102,21 @@ class Execution:
                 show_bytes=show_bytes,
                 language=language,
                 session_id=session_id,
-                plan=self._journals.planning(mode, session_id),
+                plan=self._is_planned(mode, session_id),
                 argv=argv,
             )
             session = await self._sessions.get(session_id, principal, language) if session_id else None
         except DoorwardError as error:
             return self._admission.refused(error, code, principal, language)
         return await self.run(program, known, session, client)
+
+    def _is_planned(self, mode: str, session: str) -> bool:
+        """Whether the writes of a program are withheld. Raises: DoorwardError if that cannot be."""
+        if mode not in ("run", "plan"):
+            raise InvalidArguments(f"there is no mode {mode[:40]!r}", hint='mode is "run" or "plan".')
+        if mode == "plan":
+            self._withholds.check(session)
+        return mode == "plan"
 
     async def run_cached(
         self,
@@ -165,20 +170,16 @@ class Execution:
         program: Program,
         session: Session | None = None,
         client: Client | None = None,
-        journal: Journal | None = None,
-        changes: Changes | None = None,
+        recorder: Recorder | None = None,
+        interceptor: Interceptor | None = None,
         state: RunState | None = None,
     ) -> RunContext:
         """The record of a run that begins; `state` is that of another one of which it is a part."""
-        if changes is None:
-            changes = self.change_set() if program.plan else journal.changes if journal else None
+        if interceptor is None:
+            interceptor = self._withholds.interceptor() if program.plan else recorder.interceptor if recorder else None
         return RunContext(
-            program, self._broker, self._modules, self._artefacts, session, client, journal, changes, state
+            program, self._broker, self._modules, self._artefacts, session, client, recorder, interceptor, state
         )
-
-    def change_set(self, *, covered: Collection[str] = (), spent: bool = False) -> ChangeSet:
-        """What withholds the writes of a plan."""
-        return ChangeSet(self._broker.lacks, self._journals.effect_of, covered=covered, spent=spent)
 
     def of_call(self, principal: str, client: Client | None = None, show_bytes: int | None = None) -> RunContext:
         """The record of a run that is one call, without a program. Raises: InvalidArguments."""
@@ -207,32 +208,30 @@ class Execution:
         known: Mapping[str, Any] | None,
         session: Session | None,
         client: Client | None,
-        journal: Journal | None = None,
+        recorder: Recorder | None = None,
         *,
         whole: RunContext | None = None,
     ) -> Outcome:
-        """Run an admitted program; `journal` is that of a run which goes on. Keep it with its `known` parameters if it
+        """Run an admitted program; `recorder` is that of a run which goes on. Keep it with its `known` parameters if it
         succeeds. It may be a part of a `whole`, around which layers stand already."""
-        if journal is None and session is None:
-            journal = self._journals.new(program)
+        if recorder is None and session is None:
+            recorder = self._recorders.new(program)
         state = whole.state if whole else None
-        with self._recorded(self.context(program, session, client, journal, state=state)) as run:
+        with self._recorded(self.context(program, session, client, recorder, state=state)) as run:
             if program.functions and (idle := self._modules.idle(program.functions, program.principal)):
                 run.note(f"`functions`: nothing that can be called fits {some(idle)}")
             try:
                 outcome = await self._runs.run(program, run, session, whole=whole)
-                if program.plan:
-                    outcome = await planned(outcome, run, journal)
-                elif journal is not None and outcome.waiting is None:
-                    outcome = journal.over(outcome)
+                if recorder is not None:
+                    outcome = await recorder.end(run, outcome)
             finally:
-                if journal is not None:
-                    journal.close()
+                if recorder is not None:
+                    recorder.close()
         if session is not None:
             await self._sessions.leave(session)
             outcome = replace(outcome, session_id="" if session.dead else session.id)
         elif outcome.ok and known is not None and not program.plan and not program.argv:
             outcome = await self._kept.keep(program, known, outcome)
-            if outcome.next and journal is not None and journal.changes is not None:
+            if outcome.next and recorder is not None and recorder.interceptor is not None:
                 outcome = replace(outcome, next=f"{outcome.next}  # writes at once, without a plan")
         return outcome

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from doorward.arguments.binding import MAX_ARGUMENT_PARTS
 from doorward.calls.repeated_calls import RepeatedCalls
@@ -14,27 +15,30 @@ from doorward.data.json_writing import exceeds
 from doorward.data.offload import is_large
 from doorward.model.calls import File, Reply, TextRule
 from doorward.model.clock import Clock
-from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded
+from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded, Refused, SecretWithheld
 from doorward.model.layers import RunState
 from doorward.model.outcomes import Artefact
 from doorward.model.programs import Failure, Program
 from doorward.plugins.layers import RunView
 from doorward.results.last_answers import LastAnswers
 from doorward.runs.run_files import RunFiles
-from doorward.runs.run_journal import RunJournal
+from doorward.runs.run_modules import RunModules
 from doorward.runs.run_notes import RunNotes
 from doorward.runs.run_output import RunOutput
+from doorward.runs.run_totals import RunTotals
+from doorward.runs.suspension import Suspension
 
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
     from doorward.calls.broker import Broker
     from doorward.calls.client_requests import RunClient
     from doorward.calls.withholding import Withholding
-    from doorward.journal.entries import Entry
-    from doorward.journal.recorder import Journal
     from doorward.learning.run_record import RunRecord
+    from doorward.model.calls import Call
     from doorward.model.interaction import Client
-    from doorward.plans.changes import Changes
+    from doorward.model.recording import Interceptor, Recorder
+    from doorward.model.usage import Usage
+    from doorward.model.waits import Wait
     from doorward.program_api.modules import Modules
     from doorward.sandboxes.sessions import Session
 
@@ -51,32 +55,36 @@ MAX_FAILURES = 100
 """Failed calls of one run that are remembered, to recognise them in the program's error."""
 
 
-class RunContext(RunJournal):
+class RunContext(RunModules):
     """The host's record of a run while it lasts, and the `Door` that its sandbox gets. It outlives the sandbox.
 
     Other modules report what happens to the run by calling a method; none of them writes its fields.
     """
 
     __slots__ = (
-        "_announced",
         "_answers",
-        "_changes",
         "_client",
         "_clock",
         "_executor",
         "_failures",
         "_files",
+        "_interceptor",
         "_interrupted_call",
         "_made",
         "_notes",
         "_output",
         "_record",
+        "_recorder",
         "_repeated",
+        "_schema_hashes",
         "_session",
         "_slots",
         "_state",
+        "_suspension",
+        "_totals",
         "_view",
         "_wants_text",
+        "_withheld",
     )  # fmt: skip
 
     def __init__(
@@ -87,22 +95,25 @@ class RunContext(RunJournal):
         artefacts: Artefacts,
         session: Session | None = None,
         client: Client | None = None,
-        journal: Journal | None = None,
-        changes: Changes | None = None,
+        recorder: Recorder | None = None,
+        interceptor: Interceptor | None = None,
         state: RunState | None = None,
     ) -> None:
         import anyio
 
         from doorward.calls.client_requests import RunClient
 
-        super().__init__(program, broker, modules, journal)
-        self._changes = changes
-        self._files = RunFiles(program, artefacts, journal)
+        super().__init__(program, broker, modules)
+        self._recorder, self._interceptor = recorder, interceptor
+        self._suspension = Suspension(recorder)
+        self._totals = RunTotals()
+        self._schema_hashes = {**recorder.schemas} if recorder else {}
+        self._withheld: SecretWithheld | None = None
+        self._files = RunFiles(program, artefacts, recorder)
         self._session = session
         self._clock = Clock()
         self._client = RunClient(client, self._clock, program.limits.asking) if client else None
         self._slots = anyio.Semaphore(MAX_CALLS_AT_ONCE, fast_acquire=True)
-        self._announced = False
         self._executor = ""
         self._made = 0
         self._wants_text = text_rule(program.code)
@@ -112,6 +123,8 @@ class RunContext(RunJournal):
         self._repeated = RepeatedCalls(program.limits)
         self._notes = RunNotes()
         self._state = state or RunState()
+        if recorder is not None:
+            recorder.attach(self._state)
         self._view: RunView | None = None
         self._record = broker.learning.record(program.principal)
         self._output = RunOutput(program.limits.output_bytes)
@@ -142,9 +155,14 @@ class RunContext(RunJournal):
         return self._view
 
     @property
-    def changes(self) -> Changes | None:
-        """See `CallContext.changes`."""
-        return self._changes
+    def recorder(self) -> Recorder | None:
+        """What records it."""
+        return self._recorder
+
+    @property
+    def interceptor(self) -> Interceptor | None:
+        """What stands between its calls and the world."""
+        return self._interceptor
 
     @property
     def wants_text(self) -> TextRule:
@@ -181,11 +199,9 @@ class RunContext(RunJournal):
                     make = partial(
                         self._broker.call, self, function, args, kwargs, large=large, link=link, headers=shown
                     )
-                    if self._journal is None:
+                    if self._recorder is None:
                         return await make(0)
-                    if self._client is not None and not self._announced:
-                        make = partial(self._announce, self._client, self._journal, make)
-                    return await self._journal.call(
+                    return await self._recorder.call(
                         self, function, args, kwargs, make, more=(link, headers), large=large
                     )
         except DoorwardError as error:
@@ -202,26 +218,27 @@ class RunContext(RunJournal):
         """The first of its calls that was cut off, by name; "" if none was."""
         return self._interrupted_call
 
-    async def _announce(
-        self, client: RunClient, journal: Journal, make: Callable[[int], Awaitable[Reply]], place: int
-    ) -> Reply:
-        """Make a call; before that, tell the client the id of a run that is stored."""
-        if journal.stored and not self._announced:
-            self._announced = True
-            await client.run_stored(self._program.run)
-        return await make(place)
-
     async def _helped(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Reply:
         """The answer of a helper. Those that make calls are not recorded: their calls are."""
 
         async def make(place: int = 0) -> Reply:
             return Reply(await self._modules.help(self, name, args, kwargs))
 
-        if self._journal is None or name not in RECORDED:
+        if self._recorder is None or name not in RECORDED:
             return await make()
         with self._suspension:
             large = is_large(args, kwargs)
-            return await self._journal.call(self, f"{MODULE}.{name}", args, kwargs, make, large=large)
+            return await self._recorder.call(self, f"{MODULE}.{name}", args, kwargs, make, large=large)
+
+    async def read_beside(self, call: Call, function: str, arguments: Mapping[str, Any]) -> Any:
+        """See `Run.read_beside`. It is no call of the program: nothing intercepts it."""
+        found = self._broker.functions.find(function, self._program.principal, near=False)
+        if not found.read_only:
+            raise Refused(f"{function} does not only read")
+        taken = found.parameters.get("properties", {})
+        given = {name: value for name, value in arguments.items() if name in taken}
+        beside = cast("RunContext", _Beside(self))
+        return (await self._broker.call(beside, function, (), given, call.place, large=False)).value
 
     @property
     def ask(self) -> Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]] | None:
@@ -264,8 +281,8 @@ class RunContext(RunJournal):
 
     def answered(self, function: str, value: Any, size: int) -> None:
         """Remember the answer of a function, to explain mistakes about it."""
-        if self._journal is not None:
-            self._journal.holds(size)
+        if self._recorder is not None:
+            self._recorder.holds(size)
         self._answers.add(function, value, size)
 
     def hint(self, error: Failure) -> str | None:
@@ -299,7 +316,8 @@ class RunContext(RunJournal):
         it does not repeat cannot be resumed."""
         self._executor = executor
         self._output = RunOutput(self._program.limits.output_bytes)
-        self._begin_times(executor, repeats)
+        if self._recorder is not None:
+            self._recorder.begins(executor, repeats=repeats)
 
     @property
     def executor(self) -> str:
@@ -347,14 +365,118 @@ class RunContext(RunJournal):
         """Whether this URI of a file stood in the data of an upstream, and there is no such file."""
         return self._files.is_foreign(uri)
 
-    def replayed(self, entry: Entry) -> None:
-        super().replayed(entry)
-        if entry.reply is not None:
-            self._files.replayed.append(entry.reply.value)
-
     def note_upstream_uris(self, uris: Iterable[str]) -> None:
         """These URIs of files stood in the data of an upstream."""
         self._files.foreign.update(uris)
+
+    # What records it
+
+    def times(self) -> Sequence[float]:
+        return self._recorder.times if self._recorder is not None else ()
+
+    def seen(self, times: Sequence[float]) -> None:
+        if self._recorder is not None:
+            self._recorder.seen(times)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it was begun before."""
+        return self._recorder is not None and self._recorder.goes_on
+
+    @property
+    def suspension(self) -> Suspension:
+        """What this run waits for, and how it ends then."""
+        return self._suspension
+
+    @property
+    def suspended(self) -> bool:
+        """Whether it waits for something, and ends for that."""
+        return bool(self._suspension.waits)
+
+    def can_wait(self, until: float = 0.0) -> bool:
+        """See `Run.can_wait`."""
+        return self._suspension.possible(until)
+
+    async def wait(self, wait: Wait) -> NoReturn:
+        """See `Run.wait`."""
+        await self._suspension.wait(wait)
+
+    def fail(self, error: DoorwardError) -> None:
+        """End it with this error, whatever its program does about it."""
+        self._suspension.fail(error)
+
+    def consume(self, id: str) -> bool:
+        """See `Run.consume`."""
+        return self._suspension.consume(id)
+
+    def set_parked(self, call: Call, *, parked: bool) -> None:
+        """A call that went out was not made, and may wait with its run; or it goes out again."""
+        if self._recorder is None:  # then no call has a place of its own
+            return
+        if parked:
+            self._suspension.parked.add(call.place)
+        else:
+            self._suspension.parked.discard(call.place)
+
+    def is_out(self, call: Call) -> bool:
+        """Whether a call that went out may have been made: it does not wait with its run."""
+        return call.place not in self._suspension.parked
+
+    def same_schema(self, function: str, schema_hash: str) -> str:
+        """The schema hash of a function at the first call of this run; if this is the first, the one given."""
+        if (first := self._schema_hashes.get(function)) is None:
+            first = self._schema_hashes[function] = schema_hash
+            if self._recorder is not None:
+                self._recorder.schema(function, schema_hash)
+        return first
+
+    def was_made(
+        self, function: str, reply: Reply | None, error: DoorwardError | None, ms: float, used: Mapping[str, float]
+    ) -> None:
+        """Count a call that was made before the run was resumed, as it was counted then."""
+        with suppress(DoorwardError):
+            found = self._broker.functions.find(function, self._program.principal, near=False)
+            self._totals.count(found.qualified, ok=error is None, ms=ms)
+            self._totals.used_before(found.server, used)
+            self._broker.reaches(self._program.principal, found.server)
+        if isinstance(error, SecretWithheld):
+            self.withhold(error)
+        if reply is not None:
+            self._files.replayed.append(reply.value)
+
+    def scrubbed(self, function: str, value: Any) -> Any:
+        return self._broker.scrubbed(function.partition(".")[0], self._program.principal, value)
+
+    # What it adds up to
+
+    @property
+    def totals(self) -> RunTotals:
+        """What its calls add up to."""
+        return self._totals
+
+    def count_with(self, other: RunContext) -> None:
+        """What another run adds up to is what this one does: it is what this one stands for."""
+        self._totals = other.totals
+
+    def count(self, function: str, *, ok: bool, ms: float) -> None:
+        """Count a call that was made."""
+        self._totals.count(function, ok=ok, ms=ms)
+
+    def usage_of(self, server: str) -> Usage:
+        return self._totals.usage_of(server)
+
+    def used(self, function: str) -> Mapping[str, float]:
+        """What its calls have used so far of the server of a function."""
+        return self._totals.used(function.partition(".")[0])
+
+    @property
+    def withheld(self) -> SecretWithheld | None:
+        """Why this run gets no more answers."""
+        return self._withheld
+
+    def withhold(self, why: SecretWithheld) -> None:
+        """Give this run no more answers."""
+        self._withheld = why
 
     # Its session
 
@@ -363,3 +485,15 @@ class RunContext(RunJournal):
         if self._session is None:
             raise InvalidArguments("this run has no session", hint="Only a run with a session_id can close one.")
         self._session.end_after_run()
+
+
+class _Beside:
+    """A run, for a read that is no call of its program."""
+
+    interceptor = None
+
+    def __init__(self, run: RunContext) -> None:
+        self._run = run
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._run, name)

@@ -15,7 +15,7 @@ from doorward.model.programs import Program
 
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
-    from doorward.journal.recorder import Journal
+    from doorward.model.recording import Recorder
 
 _MEDIA_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}(; ?charset=[\w-]{1,40})?", re.ASCII)
 
@@ -23,12 +23,12 @@ _MEDIA_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}(; ?charset=[\w-]{1,40})
 class RunFiles:
     """Artefacts of the run's principal, counted for the run."""
 
-    __slots__ = ("_artefacts", "_bytes", "_count", "_journal", "_own", "_program", "foreign", "replayed")
+    __slots__ = ("_artefacts", "_bytes", "_count", "_own", "_program", "_recorder", "foreign", "replayed")
 
-    def __init__(self, program: Program, artefacts: Artefacts, journal: Journal | None = None) -> None:
+    def __init__(self, program: Program, artefacts: Artefacts, recorder: Recorder | None = None) -> None:
         self._program = program
         self._artefacts = artefacts
-        self._journal = journal
+        self._recorder = recorder
         self._own: list[Artefact] = []
         self._count = 0
         self._bytes = 0
@@ -56,8 +56,8 @@ class RunFiles:
     def hold(self, content: str | bytes, type: str, name: str = "", *, is_text: bool = False) -> Artefact:
         """See `RunContext.hold`."""
         kept = self._artefacts.keep(content, type, self._program.principal, name, is_text=is_text)
-        if self._journal is not None:
-            self._journal.file(kept, content, is_text=is_text or isinstance(content, str))
+        if self._recorder is not None:
+            self._recorder.file(kept, content, is_text=is_text or isinstance(content, str))
         return kept
 
     def left(self, named: Sequence[str]) -> tuple[Artefact, ...]:
@@ -76,8 +76,8 @@ class RunFiles:
         """See `RunContext.open`."""
         try:
             file = self._artefacts.open(uri, self._program.principal)
-            if self._journal is not None:
-                self._journal.file(Artefact(uri, file.type, len(file.content), file.name), file.content, is_text=False)
+            if self._recorder is not None:
+                self._recorder.file(Artefact(uri, file.type, len(file.content), file.name), file.content, is_text=False)
             return file
         except UnknownName as error:
             hint = (

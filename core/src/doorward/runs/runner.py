@@ -28,7 +28,6 @@ from doorward.model.errors import (
 )
 from doorward.model.outcomes import Outcome
 from doorward.model.programs import Failure, Finding, Program, ProgramResult
-from doorward.plans.change_set import ChangeSet
 from doorward.plugins.failures import kind_of
 from doorward.plugins.hook_answers import Answer
 from doorward.plugins.hooks import AwaitedAnswer
@@ -267,18 +266,14 @@ class Runs:
         readable = _READABLE_SHARE * program.limits.inline_bytes
         printed, error, read = run.printed, ended.error, ProgramValue()
         said = f"{error.message[:_SEARCHED_ERROR_CHARS]} {error.hint or ''}" if error else ""
-        changes = run.changes if isinstance(run.changes, ChangeSet) else None
-        plan = None
-        if changes:
-            from doorward.plans.shown import shown  # most runs plan nothing
-
-            plan = shown(changes)
+        meets = run.interceptor
+        plan = meets.shown() if meets is not None else None
         said += dump([plan.changes, plan.counts]).decode(errors="replace") if plan else ""
         found = await done(redactor.found, as_bytes(f"{printed} {said}"), large=is_large(printed, said))
         if error is None:
             try:
                 with run.clock.until(program.deadline) as scope:
-                    value = changes.value(ended.value) if changes else ended.value
+                    value = meets.value(ended.value) if meets is not None else ended.value
                     read = await done(read_value, value, redactor, readable, large=is_large(value))
                 if scope.cancelled_caught:
                     error = failure(self._late(program), type="TimeoutError")
@@ -343,7 +338,7 @@ class Runs:
     def _planned_instead(self, run: RunContext) -> tuple[str, ...]:
         """That a plan asks a person once, if the run waits for what one answer serves."""
         program, executors = run.program, self._executors
-        if not any(each.together for each in run.suspension.waits) or run.changes is not None or not self._stores_plans:
+        if not any(each.together for each in run.suspension.waits) or run.interceptor or not self._stores_plans:
             return ()
         if not any(executors.may_run(name, program.language) and executors.may_plan(name) for name in executors.names):
             return ()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn
 
 from doorward.data.offload import thread_to_its_end
 from doorward.model.errors import DoorwardError, LimitExceeded
@@ -14,32 +14,11 @@ from doorward.model.waits import Wait
 if TYPE_CHECKING:
     import anyio
 
+    from doorward.model.recording import KeepsRun
+
 GATHER_SECONDS = 0.1
 """How long a run goes on once all its calls wait: calls that a program makes at once come out of its sandbox one after
 the other, some of them after an answer, and people are to be asked about all of them together."""
-
-
-class KeepsRun(Protocol):
-    """Who stores a run, so that it can be suspended, and resumed later."""
-
-    @property
-    def why_not(self) -> str:
-        """Why it cannot be resumed; "" if it can."""
-        ...
-
-    @property
-    def expires(self) -> float:
-        """Until when it can be, in seconds since the epoch."""
-        ...
-
-    def suspend(self, waits: Sequence[Wait], parked: Collection[int]) -> None:
-        """Store that the run waits. The calls at the places `parked` had gone out, and were not made. Called in a
-        thread, after the sandbox has ended. Raises: StateError; then the run has failed."""
-        ...
-
-    def consume(self, id: str) -> bool:
-        """See `Run.consume`."""
-        ...
 
 
 class Suspension:

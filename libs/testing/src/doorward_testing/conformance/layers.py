@@ -13,7 +13,19 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn
 
 import pytest
-from doorward import ApiError, Call, DoorwardError, Failure, LimitExceeded, Outcome, Program, Reply, RunState, Wait
+from doorward import (
+    ApiError,
+    Call,
+    DoorwardError,
+    Failure,
+    LimitExceeded,
+    Outcome,
+    Program,
+    Reply,
+    RunState,
+    UnknownName,
+    Wait,
+)
 
 from doorward_testing.conformance.base import fail, only, origin, require
 from doorward_testing.conformance.hooks import NAME, HookConformance, ask, odd_calls, odd_outcomes
@@ -45,6 +57,9 @@ class SampleRun:
 
     def is_out(self, call: Call) -> bool:
         return True
+
+    async def read_beside(self, call: Call, function: str, arguments: Mapping[str, Any]) -> Any:
+        raise UnknownName(f"there is no function {function!r}")
 
     def note(self, text: str, *, about: str = "") -> None:
         self.notes.append(text)

@@ -56,10 +56,12 @@ async def test_each_run_has_a_seed_of_its_own(doorward_host: Any) -> None:
 async def test_a_run_keeps_what_its_program_read(doorward_host: Any) -> None:
     """Until another executor starts the program from the beginning."""
     async with doorward_host.gateway(CONFIG) as gate:
-        run = gate._execution.context(Program("", run="r"))
+        program = Program("", run="0123456789abcdef")
+        journal = gate.runs.journals.new(program)
+        run = gate._execution.context(program, recorder=journal)
         assert list(run.times()) == []
         run.seen([1.0])
         run.seen([2.0])
-        assert run._times.all == [1.0, 2.0]
+        assert journal._times.all == [1.0, 2.0]
         run.begin("another", repeats=True)
-        assert run._times.all == []
+        assert journal._times.all == []

@@ -1,0 +1,227 @@
+"""What records a run, so that it can go on later; and what stands between the calls of a run and the world.
+
+A run has at most one of each, and most have none. A plugin gives what makes recorders as the service `RECORDERS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+if TYPE_CHECKING:
+    from doorward.model.calls import Call, Reply
+    from doorward.model.decisions import Decision
+    from doorward.model.errors import DoorwardError
+    from doorward.model.interaction import LearnsRun
+    from doorward.model.layers import RunState
+    from doorward.model.outcomes import Artefact, Outcome, Plan
+    from doorward.model.programs import Program
+    from doorward.model.waits import Wait
+
+
+class Suspends(Protocol):
+    """How a run waits, or ends."""
+
+    def can_wait(self, until: float = 0.0) -> bool: ...
+
+    async def wait(self, wait: Wait) -> NoReturn: ...
+
+    def fail(self, error: DoorwardError) -> None: ...
+
+
+class InterceptedRun(Suspends, Protocol):
+    """A run, as what intercepts its calls knows it."""
+
+    def same_schema(self, function: str, schema_hash: str) -> str:
+        """The schema hash of a function at the first call of this run; if this is the first, the one given."""
+        ...
+
+
+class RecordedRun(InterceptedRun, Protocol):
+    """A run, as what records it knows it."""
+
+    @property
+    def program(self) -> Program: ...
+
+    @property
+    def client(self) -> LearnsRun | None: ...
+
+    @property
+    def interceptor(self) -> Interceptor | None: ...
+
+    def was_made(
+        self,
+        function: str,
+        reply: Reply | None,
+        error: DoorwardError | None,
+        ms: float,
+        used: Mapping[str, float],
+    ) -> None:
+        """A call is answered as it was recorded: it is counted as it was then."""
+        ...
+
+    def scrubbed(self, function: str, value: Any) -> Any:
+        """What a person says that a function has answered, without credentials."""
+        ...
+
+    def used(self, function: str) -> Mapping[str, float]:
+        """What the run has used of the server of a function."""
+        ...
+
+
+class KeepsRun(Protocol):
+    """Who stores a run, so that it can be suspended, and resumed later."""
+
+    @property
+    def why_not(self) -> str:
+        """Why it cannot be resumed; "" if it can."""
+        ...
+
+    @property
+    def expires(self) -> float:
+        """Until when it can be, in seconds since the epoch."""
+        ...
+
+    def suspend(self, waits: Sequence[Wait], parked: Collection[int]) -> None:
+        """Store that the run waits. The calls at the places `parked` had gone out, and were not made. Called in a
+        thread, after the sandbox has ended. Raises: StateError; then the run has failed."""
+        ...
+
+    def consume(self, id: str) -> bool:
+        """See `Run.consume`."""
+        ...
+
+
+class Recorder(KeepsRun, Protocol):
+    """Records one run, and answers its calls with what was recorded if it goes on. All that a run does is in it: so it
+    has many members."""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the run was begun before."""
+        ...
+
+    @property
+    def resumed(self) -> bool:
+        """Whether it goes on with calls that were made before."""
+        ...
+
+    @property
+    def times(self) -> Sequence[float]:
+        """What its program read from its clocks before."""
+        ...
+
+    @property
+    def schemas(self) -> Mapping[str, str]:
+        """The functions that it had called before, each as it was then: the hash of its schema."""
+        ...
+
+    @property
+    def interceptor(self) -> Interceptor | None:
+        """What stands between the calls of this run and the world."""
+        ...
+
+    def attach(self, state: RunState) -> None:
+        """The run begins; `state` is what plugins keep of it."""
+        ...
+
+    async def call(
+        self,
+        run: RecordedRun,
+        function: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        make: Callable[[int], Awaitable[Reply]],
+        *,
+        more: tuple[str, bool] = ("", False),
+        large: bool,
+    ) -> Reply:
+        """Have a call made, by its place in the run, and record it; or answer it, if it is recorded. This is before the
+        call is bound and decided. Raises: DoorwardError."""
+        ...
+
+    async def settle(self, call: Call, run: Suspends, known_by: Callable[[], str]) -> None:
+        """Make sure that a call may go out which may not be repeated. `known_by` is the header by which its server
+        knows it if it comes again. Raises: DoorwardError."""
+        ...
+
+    def sending(self, call: Call, *, repeats: bool) -> None:
+        """A write goes out, which may or may not be repeated. Raises: StateError if it must not."""
+        ...
+
+    def begins(self, executor: str, *, repeats: bool) -> None:
+        """The program starts from its beginning in an executor, which `repeats` it if it is run again."""
+        ...
+
+    def seen(self, times: Sequence[float]) -> None:
+        """What the program newly read from its clocks."""
+        ...
+
+    def schema(self, function: str, schema_hash: str) -> None:
+        """The program calls a function for the first time, which is such a one now."""
+        ...
+
+    def holds(self, size: int) -> None:
+        """An answer of so many bytes is to be kept."""
+        ...
+
+    def file(self, kept: Artefact, content: str | bytes, *, is_text: bool) -> None:
+        """A file that an answer or the program has left, or that the program opens."""
+        ...
+
+    async def end(self, run: RecordedRun, outcome: Outcome) -> Outcome:
+        """A run has come to an outcome, or waits. Returns: the outcome, with what there is to say of it."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the run, however it ended."""
+        ...
+
+
+class Interceptor(Protocol):
+    """Meets each call of a run once it is allowed, before it is made."""
+
+    async def meet(self, run: InterceptedRun, call: Call, sent: Call, decision: Decision) -> Any:
+        """Return once the call may be made: `None`; or what stands for its answer, if it is not to be made now. `sent`
+        is the call with files in the place of their handles.
+
+        Raises: DoorwardError if it must not be made.
+        """
+        ...
+
+    def covers(self, call: Call, decision: Decision) -> bool:
+        """Whether a person has approved already of this call, of which a rule says `confirm`. Raises: Refused if it
+        must not be made, whoever is asked."""
+        ...
+
+    def approved(self, call: Call, decision: Decision) -> None:
+        """A person has approved of this call."""
+        ...
+
+    def value(self, value: Any) -> Any:
+        """The value of the program for a reader. Raises: DoorwardError."""
+        ...
+
+    def shown(self) -> Plan | None:
+        """What its outcome says of that."""
+        ...
+
+
+class Withholds(Protocol):
+    """Runs programs without their writes: these are withheld."""
+
+    def check(self, session: str) -> None:
+        """Raises: DoorwardError if a program cannot be run so here, in this session if it is not ""."""
+        ...
+
+    def interceptor(self) -> Interceptor:
+        """What withholds the writes of a run that begins."""
+        ...
+
+
+class Recorders(Protocol):
+    """Makes the recorders of new runs."""
+
+    def new(self, program: Program) -> Recorder | None:
+        """The recorder of a run that begins; `None` if it is not recorded."""
+        ...
