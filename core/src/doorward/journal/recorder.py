@@ -195,9 +195,10 @@ class Journal(Events):
 
     async def _announce(self, run: RecordedRun) -> None:
         """Tell the client that its run can be resumed, before its first call."""
-        if run.client is not None and self.stored:
+        if self.stored:
             self._announced = True
-            await run.client.run_stored(self._given.run)
+            if run.client is not None:
+                await run.client.run_stored(self._given.run)
 
     async def _begin(
         self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any], more: tuple[str, bool], *, large: bool
