@@ -41,7 +41,7 @@ _EXPORTS = {
     ),
     "host.files": ("alone", "check_own", "flocked", "own_file", "own_folder", "write_own"),
     "gateway": ("Gateway",),
-    "plugins.hookspecs": ("hookimpl",),
+    "plugins.hookspecs": ("hookimpl", "hookspec"),
     "data.headers": ("is_hidden_header", "named_headers", "shown_headers"),
     "data.retry_after": ("retry_after",),
     "calls.items": ("items_of",),
@@ -53,6 +53,7 @@ _EXPORTS = {
     "plugins.manager": ("Plugins",),
     "plugins.mcp_additions": ("RawPage", "RawPrompt", "RawResource", "RawTool", "principal_of"),
     "model.settings": ("Settings",),
+    "model.services": ("Service", "Services"),
     "model.version": ("PLUGIN_API", "__version__"),
     "model.waits": ("Wait",),
     "model.layers": ("CallLayer", "Proceed", "Run", "RunLayer", "RunState", "StateKey"),
@@ -211,6 +212,8 @@ if TYPE_CHECKING:
     from doorward.model.programs import Program as Program
     from doorward.model.programs import ProgramResult as Ended  # noqa: F401
     from doorward.model.programs import ProgramResult as ProgramResult
+    from doorward.model.services import Service as Service
+    from doorward.model.services import Services as Services
     from doorward.model.settings import Settings as Settings
     from doorward.model.usage import Usage as Usage
     from doorward.model.version import PLUGIN_API as PLUGIN_API
@@ -221,6 +224,7 @@ if TYPE_CHECKING:
     from doorward.packages.index import Index as Index
     from doorward.packages.index import installed as installed
     from doorward.plugins.hookspecs import hookimpl as hookimpl
+    from doorward.plugins.hookspecs import hookspec as hookspec
     from doorward.plugins.manager import Plugins as Plugins
     from doorward.plugins.mcp_additions import RawPage as RawPage
     from doorward.plugins.mcp_additions import RawPrompt as RawPrompt

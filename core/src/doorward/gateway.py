@@ -42,6 +42,7 @@ from doorward.model.interaction import Client
 from doorward.model.limits import Limits
 from doorward.model.outcomes import Outcome
 from doorward.model.principals import LOCAL
+from doorward.model.services import Services
 from doorward.observers.observers import Observers
 from doorward.packages.index import Index
 from doorward.plans.answers import Answers
@@ -83,6 +84,7 @@ class Gateway:
         self.state = loaded.make_state_folder()
         limits = self.config.limits
         self.limits: Limits = limits.of_run()
+        self.services = Services()
         self.secrets.resolve = plugins.resolve_secret
         plugins.load_configured(loaded, self.state, server_key=self._server_key, members=members_of(self.config.groups))
         self.observers = Observers(loaded, plugins, self.state)
@@ -142,6 +144,7 @@ class Gateway:
         )  # fmt: skip
         plugins.manager.register(PlanTools(), "doorward.plans")
         plugins.manager.register(RunTools(), "doorward.runs")
+        plugins.hook.gateway_made(gateway=self)
 
     @property
     def modes(self) -> Mapping[str, str]:

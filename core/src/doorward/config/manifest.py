@@ -39,6 +39,7 @@ ANY = "*"
 
 _TABLES = {
     "plugins": "hooks",
+    "capabilities": "hooks",
     "executor": "executors",
     "cache": "caches",
     "observer": "observers",

@@ -202,6 +202,9 @@ class Config(Settings):
     search_view: list[str] = Field([], description="What finds functions by meaning, besides the words")
     cache: str | None = Field(None, description="What keeps programs for run_cached_code; none: nothing")
     plugins: list[str] = Field([], description="Guards and other hook plugins, called in this order")
+    capabilities: list[str] = Field(
+        [], description="Hook plugins beside those: what is around calls and runs that the door can do without"
+    )
     state: Path = Field(Path(), description="The folder of all that is kept, relative to this file")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "warning", description="What `serve` logs to standard error"

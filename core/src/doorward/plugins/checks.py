@@ -110,6 +110,8 @@ def _hook_faults(
     hook = marks.get("specname") or name
     if not inspect.isroutine(function):
         yield f"{name} is {_a(function)} and no function"
+    elif hook not in hooks and marks.get("optionalhook"):
+        return
     elif hook not in hooks:
         yield f"there is no hook {hook}{in_place_of(hook, hooks)}"
     elif is_async(function) and not (hook in MAY_WAIT and inspect.iscoroutinefunction(function)):

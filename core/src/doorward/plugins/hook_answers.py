@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from functools import cache
-from types import NoneType, UnionType
+from types import FunctionType, NoneType, SimpleNamespace, UnionType
 from typing import Any, Literal, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from doorward.model.functions import Compiled
@@ -20,8 +20,18 @@ T = TypeVar("T")
 _REFUSE = ("guard_program", "guard_call", "guard_result")
 """Hooks whose answers are refusals, or objections."""
 
-DECLARED = {name: hook for spec in SPECS for name, hook in vars(spec).items() if inspect.isfunction(hook)}
+DECLARED: dict[str, FunctionType] = {}
 """The declaration of each hook, by name."""
+
+
+def declare(specs: Any) -> dict[str, FunctionType]:
+    """The hooks that a class declares, which are known from then on. It may say which of them are `observers`, and
+    which are `additions`: see `hookspecs`."""
+    found = {name: hook for name, hook in vars(specs).items() if inspect.isfunction(hook)}
+    DECLARED.update(found)
+    OBSERVERS.update(getattr(specs, "observers", ()))
+    ADDITIONS.update(getattr(specs, "additions", ()))
+    return found
 
 
 class Answer(list[Any]):
@@ -116,7 +126,9 @@ def unfit(answer: Any, wanted: str) -> Unfit:
 
 @cache
 def _declared(hook: str) -> Any:
-    return get_type_hints(DECLARED[hook])["return"]
+    function = DECLARED[hook]
+    answer = SimpleNamespace(__annotations__={"return": function.__annotations__["return"]})
+    return get_type_hints(answer, function.__globals__)["return"]  # types of arguments may be there for readers only
 
 
 def _fits(value: Any, declared: Any) -> bool:
@@ -175,3 +187,7 @@ def _type(value: Any) -> str:
         return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
     kinds = [_type(each) for each in value[:20]]
     return f"{type(value).__name__}[{', '.join(kinds if isinstance(value, tuple) else sorted({*kinds}))}]"
+
+
+for _specs in SPECS:
+    declare(_specs)

@@ -17,7 +17,7 @@ from doorward.packages.index import PluginId
 from doorward.plugins.block_watch import BlockWatch
 from doorward.plugins.failures import Failures, contained, failed
 from doorward.plugins.function_checks import check_changed
-from doorward.plugins.hook_answers import Answer, Refusal, Unfit, fitting, sign_answer, unfit
+from doorward.plugins.hook_answers import Answer, Refusal, Unfit, declare, fitting, sign_answer, unfit
 from doorward.plugins.hookspecs import ADDITIONS, OBSERVERS, SECONDS, SPECS
 from doorward.plugins.sealing import sealed
 from doorward.plugins.time_limit import within
@@ -34,8 +34,16 @@ class Hooks(pluggy.PluginManager):
         super().__init__("doorward")
         self.failures, self._watch = failures or Failures(), watch or BlockWatch()
         self.ids: dict[str, PluginId] = {}
-        for spec in SPECS:
-            self.add_hookspecs(spec)
+        self.declared: dict[str, Callable[..., Any]] = {}
+        for specs in SPECS:
+            self.add_hookspecs(specs)
+
+    def add_hookspecs(self, module_or_class: Any) -> None:
+        """Add the hooks that a class declares. Raises: PluginError if one of them is somebody else's."""
+        for name, declaration in declare(module_or_class).items():
+            if self.declared.setdefault(name, declaration) is not declaration:
+                raise PluginError(f"the hook {name!r} is declared twice", hint="Use one of the two plugins.")
+        super().add_hookspecs(module_or_class)
 
     def register(self, plugin: Any, name: str | None = None, given_by: str = "") -> str | None:
         """Register a plugin of a distribution, and isolate each of its implementations from the others."""
@@ -99,14 +107,14 @@ def _in_its_place(failures: Failures, plugin: PluginId, hook: str, error: Except
     if hook == "resolve_secret":  # not even the log has it
         raise error if isinstance(error, ConfigError) else PluginError(failed(plugin, hook, error)) from None
     is_its_own = isinstance(error, DoorwardError)
-    if is_its_own and hook not in OBSERVERS + ADDITIONS:
+    if is_its_own and hook not in OBSERVERS | ADDITIONS:
         why = error
     else:
         event = "observer_failed" if hook in OBSERVERS else "plugin_failed"
         why = failures.told(plugin, hook, error, event=event)
     if hook == "doctor_checks":
         return Answer([(str(why), False, "The log says why.")], plugin)
-    if hook in OBSERVERS + ADDITIONS:
+    if hook in OBSERVERS | ADDITIONS:
         return None
     match hook:
         case "source_compiled":

@@ -85,7 +85,11 @@ class GuardHooks:
         first answer refuses it. Fires before scrubbing."""
 
 
-class LayerHooks:
+class CapabilityHooks:
+    @hookspec
+    def gateway_made(self, gateway: Any) -> None:
+        """Keep the `doorward.Gateway`, and give it services. Fires once, before anything is opened."""
+
     @hookspec
     def call_layers(self) -> Sequence[CallLayer] | None:
         """What stands around calls. Fires once, when a gateway opens."""
@@ -172,7 +176,7 @@ SPECS = (
     SourceHooks,
     AuthHooks,
     GuardHooks,
-    LayerHooks,
+    CapabilityHooks,
     CacheHooks,
     ExecutorHooks,
     ObserverHooks,
@@ -180,15 +184,15 @@ SPECS = (
     CommandHooks,
 )
 
-OBSERVERS = (
+OBSERVERS = {
     *("auth_chosen", "run_started", "run_finished", "call_finished", "trace_call", "approval_wanted"),
     *("sandboxes_known", "refresh_due"),
-)
+}
 """Hooks that only learn what has happened. Their failure changes nothing."""
 
-ADDITIONS = (
+ADDITIONS = {
     *("agent_tools", "mcp_tools", "mcp_prompts", "mcp_resources", "http_pages", "mcp_server", "doctor_checks"),
-)
+}
 """Hooks that add something. Without it, everything else still works."""
 
 MAY_WAIT = ("guard_program",)

@@ -28,7 +28,7 @@ from doorward.packages.install_hints import to_install
 from doorward.plugins.block_watch import BlockWatch
 from doorward.plugins.checks import PROTOCOLS, driver_faults, hook_faults
 from doorward.plugins.failures import Failures, contained, said
-from doorward.plugins.hook_answers import DECLARED, Answer, answers_many, conforming
+from doorward.plugins.hook_answers import Answer, answers_many, conforming
 from doorward.plugins.hooks import Hooks
 from doorward.plugins.lifetimes import HookPlugin, Lifetimes
 from doorward.plugins.tables import TABLE_OF, require_tables
@@ -160,15 +160,20 @@ class Plugins:
         return self.failures.blamed(self.id(kind, name), method, raising, **about)
 
     def load_hooks(self, names: Sequence[str], make: Callable[[str, Any], Any]) -> None:
-        """Load hook plugins, to be called in this order; `make(name, loaded)` turns a class into its instance.
+        """Load hook plugins, to be called in this order; `make(name, loaded)` turns a class into its instance. Hooks
+        that they declare themselves are there for all of them.
 
         Raises: PluginError at the first one that cannot be used, because a configured guard must guard.
         """
+        for name in reversed(names):
+            for specs in getattr(self.driver("plugin", name), "hookspecs", ()):
+                with self.blamed("plugin", name, "its hookspecs"):
+                    self.manager.add_hookspecs(specs)
         for name in reversed(names):  # pluggy calls the plugin first that was registered last
             entry = self._entry("plugin", name)
             plugin = make(name, self.driver("plugin", name))
             with self.blamed("plugin", name, "its class"):
-                faults = hook_faults(plugin, DECLARED, answers_many)
+                faults = hook_faults(plugin, self.manager.declared, answers_many)
             if faults:
                 raise PluginError(
                     f"{entry.id} does not fit its hooks: {'; '.join(faults)}",
@@ -183,9 +188,9 @@ class Plugins:
             self._hook_plugins.insert(0, HookPlugin(entry.id, plugin))
 
     def load_configured(self, loaded: Loaded, state: Path, **more: Any) -> None:
-        """Load the hook plugins of a configuration: those that it names, then those that own a table or a key in it.
-        One that only a default names may be missing, unless somebody has given it settings. `more` are further parts of
-        their contexts.
+        """Load the hook plugins of a configuration: those that it names, its capabilities, then those that own a table
+        or a key in it. One that only a default names may be missing, unless somebody has given it settings. `more` are
+        further parts of their contexts.
 
         Raises: PluginError, ConfigError.
         """
@@ -204,14 +209,17 @@ class Plugins:
         for stray in self.index.stray:
             about = {"name": stray.name, "distribution": stray.given_by, "near": near_group(stray.kind)}
             log.warning("plugin_in_unknown_group", group=stray.kind, **about)
-        chosen = "plugins" in loaded.named
-        wanted = [
-            name
-            for name in loaded.config.plugins
-            if chosen or name in loaded.required or self.index.named("plugin", name) or ("hooks", name) in loaded.tables
-        ]
-        owners = [entry.name for entry in loaded.owners if entry.name not in wanted]
-        self.load_hooks([*wanted, *owners], made)
+        required = {*loaded.required, *(name for table, name in loaded.tables if table == "hooks")}
+        chosen, further = (
+            [
+                name
+                for name in getattr(loaded.config, key)
+                if key in loaded.named or name in required or self.index.named("plugin", name)
+            ]
+            for key in ("plugins", "capabilities")
+        )
+        in_use = dict.fromkeys([*further, *(entry.name for entry in loaded.owners)])
+        self.load_hooks([*chosen, *(name for name in in_use if name not in chosen)], made)
 
     def each(self, hook: str, use: Callable[[Any], Any], **given: Any) -> list[Any]:
         """The additions of all plugins by a hook, each converted by `use`. One that fails is logged and left out."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from doorward.config.config import Loaded
 
 TABLES = {
-    "hooks": ("plugin", "plugins"),
+    "hooks": ("plugin", "plugins"),  # and `capabilities`
     "executors": ("executor", "executor"),
     "caches": ("cache", "cache"),
     "observers": ("observer", "observer"),
@@ -37,6 +37,7 @@ def require_tables(loaded: Loaded, index: Index) -> None:
         kind, key = TABLES[table]
         value = getattr(loaded.config, key)
         chosen = [*value] if isinstance(value, list) else [value] if value else []
+        chosen += loaded.config.capabilities if kind == "plugin" else []
         installed = [entry.name for entry in index.of(kind)]
         if name in chosen or (name in installed and kind != "plugin"):
             continue

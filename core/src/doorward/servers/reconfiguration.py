@@ -24,7 +24,7 @@ class Reconfiguration:
         self._loaded, self._servers = loaded, servers
         self._users = principals, skills
         self._stamp = loaded.stamp
-        self._in_use = {*loaded.config.plugins, *(entry.name for entry in loaded.owners)}
+        self._in_use = {*loaded.config.plugins, *loaded.config.capabilities, *(entry.name for entry in loaded.owners)}
 
     async def look(self) -> list[str]:
         """Serve what is in the file now, if it has changed. A file that cannot be used as a whole changes nothing, and

@@ -79,7 +79,8 @@ async def _all(project: Project) -> list[Check]:
             checks += [Check(f"observer {name}", True) for name in gate.observers.names]
             checks += [Check(*found) async for found in gate.views.checks()]
             checks += [check async for check in _commands(gate)]
-            checks += [Check(f"plugin {n}", True) for n in gate.config.plugins if gate.plugins.manager.has_plugin(n)]
+            named = dict.fromkeys([*gate.config.plugins, *gate.config.capabilities])
+            checks += [Check(f"plugin {n}", True) for n in named if gate.plugins.manager.has_plugin(n)]
             checks += chain(*gate.plugins.each("doctor_checks", lambda found: [Check(*given) for given in found]))
     except DoorwardError as error:  # an error of the configuration or of a hook plugin stops the start
         checks.append(_wrong(f"configuration {project.config}", error))

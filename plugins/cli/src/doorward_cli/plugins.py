@@ -93,7 +93,7 @@ def _active(project: Project, index: Index) -> set[tuple[str, str]]:
     named |= {("executor", name) for name in _list(data.get("executor"))}
     named |= {("observer", name) for name in _list(data.get("observer"))}
     named |= {("search_view", name) for name in _list(data.get("search_view"))}
-    named |= {("plugin", name) for name in _list(data.get("plugins"))}
+    named |= {("plugin", name) for name in _list(data.get("plugins")) + _list(data.get("capabilities"))}
     for server in _tables(data.get("servers")):
         named.add(("source", server.get("source")))
         named |= {("server_key", key) for key in server}

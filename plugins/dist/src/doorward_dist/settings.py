@@ -37,6 +37,7 @@ def check_names(source: Source, pinned: Iterable[Wheel]) -> None:
         chosen = source.defaults.get(key, [])
         named = [path[1] for path in source.locked_tables() if path[0] == table and len(path) > 1 and path[1] != "*"]
         named += [*source.defaults.get(table, {}), *([chosen] if isinstance(chosen, str) else chosen)]
+        named += source.defaults.get("capabilities", []) if table == "hooks" else []
         for name in named:
             elsewhere = source.allow_extra and not (table == "hooks" and name in source.required.plugins)
             if name not in known and not elsewhere:  # of what is not pinned nobody knows what it gives
