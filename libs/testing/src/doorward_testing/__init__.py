@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 _MODULE_OF = {
     "AdditionConformance": "conformance.additions",
+    "AgentToolConformance": "conformance.agent_tools",
     "ApprovalChannelConformance": "conformance.approvals",
     "ArtefactStoreConformance": "artefact_stores",
     "AuthConformance": "conformance.auths",
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from doorward_testing.command_line import ended as ended
     from doorward_testing.commands import Commands as Commands
     from doorward_testing.conformance.additions import AdditionConformance as AdditionConformance
+    from doorward_testing.conformance.agent_tools import AgentToolConformance as AgentToolConformance
     from doorward_testing.conformance.approvals import ApprovalChannelConformance as ApprovalChannelConformance
     from doorward_testing.conformance.auths import AuthConformance as AuthConformance
     from doorward_testing.conformance.caches import CacheConformance as CacheConformance
