@@ -225,6 +225,38 @@ class TestDoubles(AdditionConformance):
         return [("double", {"n": 4})]
 """
 
+TOOLS = """
+from doorward import AgentTool, InvalidArguments, ToolAnswer, hookimpl
+from doorward_testing import AgentToolConformance
+
+HALVES = {"type": "object", "properties": {"half": {"type": "integer"}}, "required": ["half"]}
+
+
+class Halves:
+    def __init__(self, context):
+        self.asked = []
+
+    @hookimpl
+    def agent_tools(self):
+        return [AgentTool(self.half, "Half", "Half of a number.", output_schema=HALVES, offered=self.offers)]
+
+    async def half(self, caller, n: int = 2):
+        if n % 2:
+            raise InvalidArguments("n is even")
+        self.asked.append(caller.principal)
+        return ToolAnswer({"half": n // 2}, f"half of it is {n // 2}")
+
+    def offers(self, gateway, principal):
+        return principal != "bob@example.com"
+
+
+class TestHalves(AgentToolConformance):
+    plugin = Halves
+
+    def works(self):
+        return [("half", {"n": 4}), ("half", {})]
+"""
+
 LAYER = """
 from doorward import CallLayer, Refused, RunLayer, hookimpl
 from doorward_testing import LayerConformance, call_of
@@ -268,6 +300,7 @@ class TestQuota(LayerConformance):
 """
 
 GOOD = {
+    "tools": TOOLS,
     "layer": LAYER,
     "layer that asks": LAYER.replace("return await proceed()", "return await proceed(confirmed=True)"),
     "guard": GUARD,
@@ -535,6 +568,25 @@ MISTAKES = {
         ("        self.lines.append(f", "        request.arguments.encode()\n        self.lines.append(f"),
         "test_it_keeps_nobody_waiting",
         "Send in a thread, and log what fails.",
+    ),
+    "no type that a schema has": (
+        TOOLS, ("n: int = 2", "n: complex = 2"), "test_its_tools", "Arguments are str, bool, int, float, list or dict."
+    ),
+    "no value of its schema": (TOOLS, ('{"half": n // 2}', '{"half": str(n)}'), "test_it_works", "not of its output_schema"),
+    "no text": (TOOLS, ('f"half of it is {n // 2}"', '""'), "test_it_works", "half answered no text"),
+    "no answer": (TOOLS, ("return ToolAnswer(", "return ("), "test_it_works", "half answered tuple, no doorward.ToolAnswer"),
+    "odd numbers": (
+        TOOLS,
+        ("if n % 2:", "if n < 0 and 1 / 0:"),
+        "test_odd_arguments_are_refused_or_answered",
+        "raised ZeroDivisionError: raise doorward.InvalidArguments",
+    ),
+    "unsure": (TOOLS, ('principal != "bob', '{}[principal] != "bob'), "test_it_says_whom_it_is_offered", "Answer True or False."),
+    "slow to say": (
+        TOOLS,
+        ("        return principal !=", "        __import__('time').sleep(0.02)\n        return principal !="),
+        "test_it_says_whom_it_is_offered",
+        "remember what it looks at",
     ),
     "the same name": (
         ADDS,

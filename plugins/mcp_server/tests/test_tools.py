@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Annotated, Any
 
+import anyio
 import jsonschema_rs
 import pytest
-from doorward import AgentTool, Function, InvalidArguments, Outcome, ToolAnswer, ToolCaller, hookimpl
-from doorward_mcp_server.server import build
+from doorward import (
+    AgentTool,
+    Function,
+    InvalidArguments,
+    Outcome,
+    PluginContext,
+    Program,
+    ToolAnswer,
+    ToolCaller,
+    hookimpl,
+)
+from doorward_mcp_server import changes
+from doorward_mcp_server.server import build, serving
 from doorward_mcp_server.tool import ServedTool
 from doorward_mcp_server.tools import TOOLS
 from doorward_testing.samples import CONFIG, Weather
@@ -98,6 +111,81 @@ async def test_no_plugin_takes_the_place_of_another_tool(doorward_host: Any, cap
         ]  # fmt: skip
         assert tools[1].description == "First"
     assert "plugin_failed" in capfd.readouterr().err
+
+
+class Finished:
+    """Somebody else's feature, by what `doorward` exports alone: each principal sees their runs, once there are any."""
+
+    def __init__(self, context: PluginContext[Any]) -> None:
+        self._runs: dict[str, list[str]] = {}
+
+    @hookimpl
+    def run_finished(self, program: Program, outcome: Outcome) -> None:
+        self._runs.setdefault(program.principal, []).append(program.description or program.code)
+
+    @hookimpl
+    def agent_tools(self) -> list[AgentTool]:
+        schema = {"type": "object", "properties": {"runs": STRINGS}}
+        about = "Your runs, the last one first."
+        return [
+            AgentTool(
+                self.list_runs, "List runs", about, output_schema=schema, read_only=True, offered=self.has_runs,
+            )
+        ]  # fmt: skip
+
+    async def list_runs(self, caller: ToolCaller, limit: int = 10) -> ToolAnswer:
+        await caller.client.progress(1, 1, "looked")
+        runs = self._runs[caller.principal][: -limit - 1 : -1]
+        return ToolAnswer({"runs": runs}, "\n".join(runs))
+
+    def has_runs(self, gateway: Any, principal: str) -> bool:
+        return principal in self._runs
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_feature_of_others_brings_its_tool(doorward_host: Any, mode: Any, monkeypatch: Any) -> None:
+    """It comes once it is offered, to whom it is, and clients of both eras are told."""
+    monkeypatch.setattr(changes, "POLL_SECONDS", 0.02)
+    doorward_host.install("plugin", "finished", Finished)
+    told: list[Any] = []
+
+    async def heard(message: Any) -> None:
+        if getattr(message, "method", "") == "notifications/tools/list_changed":
+            told.append(message)
+
+    config = CONFIG.replace("[]", '["finished"]')
+    async with doorward_host.gateway(config) as gate, contextlib.AsyncExitStack() as stack:
+        server = await stack.enter_async_context(serving(gate))
+        client = await stack.enter_async_context(Client(server, mode=mode, message_handler=heard))
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        assert (await client.call_tool("list_runs", {})).is_error
+        if mode == "auto":
+            events = await stack.enter_async_context(client.listen(tools_list_changed=True))
+        await gate.ready()
+        await anyio.sleep(0.2)
+        told.clear()  # of servers that were compiled
+        await gate.execute("1 + 1", principal="ann")
+        await anyio.sleep(0.1)
+        assert not told  # it is another's tool
+        for code in ("1 + 1", "2 + 2", "3 + 3"):
+            await client.call_tool("execute_code", {"code": code})
+        with anyio.fail_after(5):
+            if mode == "auto":
+                await anext(events)
+            while mode == "legacy" and not told:
+                await anyio.sleep(0.01)
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert [*tools] == [*names[:5], "list_runs", *names[5:]]
+        assert tools["list_runs"].annotations.read_only_hint
+        heard_of: list[Any] = []
+
+        async def progressed(done: float, total: float | None, message: str | None) -> None:
+            heard_of.append((done, total, message))
+
+        answer = await client.call_tool("list_runs", {"limit": 2}, progress_callback=progressed)
+        assert answer.structured_content == {"runs": ["3 + 3", "2 + 2"]}
+        assert answer.content[0].text == "3 + 3\n2 + 2"
+        assert heard_of[0][2] == "looked"
 
 
 async def test_a_tool_that_fails_is_named(doorward_host: Any) -> None:
