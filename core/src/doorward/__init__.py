@@ -25,6 +25,7 @@ _EXPORTS = {
     "model.agent_tools": ("AgentTool", "ToolAnswer", "ToolCaller"),
     "model.approvals": ("ApprovalRequest",),
     "model.contexts": ("PluginContext", "ServerContext"),
+    "model.deciders": ("Decider", "Scope"),
     "model.decisions": ("Decision",),
     "model.drivers": ("Auth", "Cache", "Observer", "SearchView", "Source"),
     "model.enhancement": ("Documentation", "Enhancement"),
@@ -76,7 +77,7 @@ _EXPORTS = {
     "model.calls": ("Call", "CallRecord", "File", "Reply", "if_repeated"),
     "model.functions": ("Compiled", "Function", "Schema", "Skipped", "Suggestion"),
     "model.outcomes": ("ARTEFACT_URI", "Artefact", "Outcome"),
-    "model.principals": ("LOCAL",),
+    "model.principals": ("LOCAL", "Principal"),
     "model.programs": ("CachedProgram", "Failure", "Finding", "Frame", "Program", "ProgramResult"),
     "model.call_trace": ("CallTrace", "RequestTrace"),
     "plugins.tracing": ("current_trace",),
@@ -163,6 +164,8 @@ if TYPE_CHECKING:
     from doorward.model.calls import if_repeated as if_repeated
     from doorward.model.contexts import PluginContext as PluginContext
     from doorward.model.contexts import ServerContext as ServerContext
+    from doorward.model.deciders import Decider as Decider
+    from doorward.model.deciders import Scope as Scope
     from doorward.model.decisions import Decision as Decision
     from doorward.model.drivers import Auth as Auth
     from doorward.model.drivers import Cache as Cache
@@ -205,6 +208,7 @@ if TYPE_CHECKING:
     from doorward.model.outcomes import Artefact as Artefact
     from doorward.model.outcomes import Outcome as Outcome
     from doorward.model.principals import LOCAL as LOCAL
+    from doorward.model.principals import Principal as Principal
     from doorward.model.programs import CachedProgram as CachedProgram
     from doorward.model.programs import Failure as Failure
     from doorward.model.programs import Finding as Finding

@@ -43,8 +43,8 @@ _EXPORTS = {
     "packages.pinned_files": ("BY_RECORD", "file_problems", "hash_of_files", "recorded_files"),
     "plugins.failures": ("contained",),
     "plugins.hook_answers": ("expected",),
-    "policy.decisions": ("Decisions", "check_rules"),
-    "policy.effects": ("Effects",),
+    "policy.decisions": ("PolicyRules", "check_rules"),
+    "access.effects": ("Effects",),
     "policy.explanation": ("fitting_functions", "idle_rules", "rule_steps"),
     "policy.known_functions": ("KnownFunctions",),
     "policy.rules": ("Rule",),
@@ -158,9 +158,9 @@ if TYPE_CHECKING:
     from doorward.packages.pinned_files import recorded_files as recorded_files
     from doorward.plugins.failures import contained as contained
     from doorward.plugins.hook_answers import expected as expected
-    from doorward.policy.decisions import Decisions as Decisions
+    from doorward.policy.decisions import PolicyRules as PolicyRules
     from doorward.policy.decisions import check_rules as check_rules
-    from doorward.policy.effects import Effects as Effects
+    from doorward.access.effects import Effects as Effects
     from doorward.policy.explanation import fitting as _fitting_functions
     from doorward.policy.explanation import idle as _idle_rules
     from doorward.policy.explanation import steps as _rule_steps

@@ -15,6 +15,7 @@ from typing import Any
 import anyio
 
 from doorward.access.groups import members_of
+from doorward.access.policy import Policy
 from doorward.access.principals import Principals
 from doorward.access.rate_limit import RateLimit
 from doorward.access.readiness import Readiness
@@ -46,8 +47,9 @@ from doorward.model.services import Services
 from doorward.observers.observers import Observers
 from doorward.packages.index import Index
 from doorward.plans.answers import Answers
+from doorward.plugins.deciders import Deciders
 from doorward.plugins.manager import Plugins
-from doorward.policy.choice import policy_of
+from doorward.policy.choice import rules_of
 from doorward.program_api.discovery import Discovery
 from doorward.program_api.helper_cards import MODULE, HelperCards
 from doorward.program_api.helpers import HELPERS, Helpers
@@ -102,7 +104,10 @@ class Gateway:
         self.compiler = Compiler(self.servers, self.catalog, self.skills, plugins, self.secrets)
         self.executors = Executors(loaded, plugins, self.state)
         self.languages = Languages(self.executors, without_code=self.config.surface == "calls")
-        policy, cards = policy_of(loaded, self.principals, self.servers.upstreams, plugins), HelperCards(HELPERS)
+        policy, cards = Policy(loaded, self.principals, self.servers.upstreams), HelperCards(HELPERS)
+        if (rules := rules_of(loaded, self.servers.upstreams)) is not None:
+            plugins.manager.register(rules, "doorward.rules")
+        policy.deciders = Deciders(plugins)
         self.learning = Learning(self.config.search, stores.lessons, self.catalog)
         self.counters = UsageFile(self.state / "usage.db")
         asked = Approvals(self.config.approvals, stores.approvals, plugins, self.servers, self.catalog)
@@ -128,7 +133,9 @@ class Gateway:
         self.readiness, journals = Readiness(), Journals.of(loaded, self.state, stores.runs)
         journals.lacks = Answers(self.catalog, self.broker.observed).lacks
         rate = RateLimit(self.limits.rate, self.counters if shared else None)
-        admission = Admission(self.limits, self._artefacts, self.broker.withholding, plugins, self.readiness, rate)
+        admission = Admission(
+            self.limits, self._artefacts, self.broker.withholding, plugins, self.readiness, rate, self.principals.known
+        )
         self._execution = Execution(
             self.limits, admission,
             Runs(self.executors, plugins, self.secrets, stores_plans=journals.stores_plans), self._sessions, self._kept,

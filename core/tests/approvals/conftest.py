@@ -17,8 +17,8 @@ RULE = Decision("confirm", "[[policy.rules]] 1", "writes need a person")
 def confirming(monkeypatch: pytest.MonkeyPatch) -> None:
     allowed = Broker._allow
 
-    def decided(self: Broker, way: Any) -> Decision:
-        decision = allowed(self, way)
+    async def decided(self: Broker, way: Any) -> Decision:
+        decision = await allowed(self, way)
         if not way.function.read_only:
             decision = way.decision = RULE
         return decision

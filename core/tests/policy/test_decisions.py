@@ -28,8 +28,13 @@ def rules(*given: str, more: str = "") -> str:
 async def decided(gate: Any, name: str = FORECAST, made: int = 0, principal: str = "local", **args: Any) -> Decision:
     """What is decided of one call."""
     function = gate.broker.functions.find(name, principal)
-    decision: Decision = gate.discovery.policy.decide(Call(function, args, principal=principal), made)
+    decision: Decision = await gate.discovery.policy.decide(Call(function, args, principal=principal, earlier=made))
     return decision
+
+
+def rules_in(gate: Any) -> Any:
+    """The plugin that has the rules."""
+    return gate.plugins.manager.get_plugin("doorward.rules")
 
 
 @pytest.mark.slow
@@ -238,10 +243,10 @@ async def test_a_rule_for_a_route_holds_for_what_is_sent(
     from doorward.config.upstream_patterns import upstreams
 
     async with doorward_host.gateway(rules(f"match = 'GET /admin/**'\nthen = '{then}'")) as gate:
-        monkeypatch.setattr(
-            gate.discovery.policy, "_upstreams", lambda function, principal: upstreams(["https://x.example"])
-        )
-        assert gate.discovery.policy.decide(Call(GET, {"path": "a"}), 0).then == "allow"
+        to_x = lambda function, principal: upstreams(["https://x.example"])  # noqa: E731
+        monkeypatch.setattr(gate.discovery.policy, "_upstreams", to_x)
+        monkeypatch.setattr(rules_in(gate).tables[0], "_upstreams", to_x)
+        assert (await gate.discovery.policy.decide(Call(GET, {"path": "a"}))).then == "allow"
         assert gate.discovery.policy.refusal_of_route(Program(""), GET, "GET /files/a") == ""
         assert "[[policy.rules]] 1" in gate.discovery.policy.refusal_of_route(Program(""), GET, f"GET {path}")
 
@@ -269,8 +274,10 @@ async def test_what_a_route_allows_is_that_route_alone(
     given = rules(f"{allows}\nthen = 'allow'", "match = '/admin'\nthen = 'deny'", more=f"default = '{default}'")
     async with doorward_host.gateway(given) as gate:
         policy = gate.discovery.policy
-        monkeypatch.setattr(policy, "_upstreams", lambda function, principal: upstreams(["https://x.example"]))
-        assert policy.decide(Call(GET, {"path": "a"}), 0).then == "allow"
+        to_x = lambda function, principal: upstreams(["https://x.example"])  # noqa: E731
+        monkeypatch.setattr(policy, "_upstreams", to_x)
+        monkeypatch.setattr(rules_in(gate).tables[0], "_upstreams", to_x)
+        assert (await policy.decide(Call(GET, {"path": "a"}))).then == "allow"
         assert bool(policy.refusal_of_route(Program(""), GET, f"GET {path}")) is refused
 
 
@@ -280,7 +287,7 @@ async def test_new_functions_wait_to_be_accepted(doorward_host: Any) -> None:
         await gate.ready()
         functions = [*gate.catalog.functions("weather")]
         assert (await decided(gate)).then == "allow"
-        known = gate.discovery.policy.known
+        known = rules_in(gate).known
         assert len(known.accept([f for f in functions if f.name != "big"])) == len(functions) - 1
         assert (await decided(gate)).then == "allow"
         with pytest.raises(DoorwardError, match=r"\[policy\] new"):
@@ -290,7 +297,7 @@ async def test_new_functions_wait_to_be_accepted(doorward_host: Any) -> None:
         assert known.accept(functions) == ["weather.big"]
         found = await gate.search_functions("", limit=50)
         assert "weather.big" in {each["function"] for each in found["functions"]}
-        gate.discovery.policy.effects.__init__({"destructive": [FORECAST]})
+        rules_in(gate).known._effects.__init__({"destructive": [FORECAST]})
         assert (await decided(gate)).then == "deny"
 
 
@@ -300,10 +307,10 @@ async def test_a_function_that_is_said_to_do_less_is_new(doorward_host: Any) -> 
     async with doorward_host.gateway(config) as gate:
         await gate.ready()
         policy = gate.discovery.policy
-        policy.known.accept(gate.catalog.functions("weather"))
+        rules_in(gate).known.accept(gate.catalog.functions("weather"))
         add = gate.broker.functions.find("weather.add_station", "local")
-        assert policy.decide(Call(add, {}), 0).rule == "[[policy.rules]] 1"
-        assert policy.decide(Call(replace(add, read_only=True), {}), 0).rule == "[policy] new"
+        assert (await policy.decide(Call(add, {}))).rule == "[[policy.rules]] 1"
+        assert (await policy.decide(Call(replace(add, read_only=True), {}))).rule == "[policy] new"
 
 
 @pytest.mark.slow

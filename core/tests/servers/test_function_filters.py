@@ -8,7 +8,7 @@ import pytest
 from doorward.config.settings import ServerSettings
 from doorward.model.decisions import Effect
 from doorward.model.functions import Compiled, Function
-from doorward.policy.effects import Effects
+from doorward.access.effects import Effects
 from doorward.servers.function_filters import narrowed
 
 FUNCTIONS = [

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from doorward.access.patterns import is_wild
 from doorward.access.rules import Rules, narrowed, selected
-from doorward.model.decisions import ALLOWED, Decision, Effect, effect
+from doorward.model.deciders import Scope
+from doorward.model.decisions import ALLOWED, Decision, Effect, denial, effect
 from doorward.model.errors import DoorwardError, InvalidArguments
 from doorward.model.functions import ASKS_A_MODEL, Function
 from doorward.model.names import some
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from doorward.config.settings import ServerSettings
     from doorward.config.upstream_patterns import Upstream
     from doorward.model.calls import Call
+    from doorward.plugins.deciders import Deciders
 
 MAX_PATTERNS = 100
 """Patterns by which a caller may narrow what a program may call."""
@@ -62,22 +65,9 @@ def narrowing(functions: Sequence[str] | None, sampling: bool | None = None) -> 
     return patterns
 
 
-class Scope(NamedTuple):
-    """Principals of one scope may call the same functions: `rules` are the table of theirs, `principal` is one of them
-    where upstreams count, which may be different for each."""
-
-    rules: Rules
-    principal: str
-    more: Hashable = None
-    """What else it depends on."""
-
-
 class Policy:
     """`[policy]` of the active distribution and of the configuration, and within them the table of the principal in
-    `[principals]`. `upstreams` answers where a call of a principal may go."""
-
-    decides = False
-    """Whether calls are decided one by one, with their arguments."""
+    `[principals]`; then what `deciders` say. `upstreams` answers where a call of a principal may go."""
 
     def __init__(
         self, loaded: Loaded, principals: Principals, upstreams: Callable[[Function, str], Sequence[Upstream]]
@@ -85,19 +75,33 @@ class Policy:
         self._tables = tables(loaded)
         self._principals = principals
         self._upstreams = upstreams
+        self.deciders: Deciders | None = None
+
+    @property
+    def decides(self) -> bool:
+        """Whether calls are decided one by one, with their arguments."""
+        return bool(self.deciders)
 
     def scope(self, principal: str) -> Scope | None:
         """What `allows` depends on for a principal; `None` if it allows every function."""
         rules = self._rules(principal)
-        if all(each.everything for each in rules):
-            return None
-        return Scope(rules[-1], principal if any(each.by_upstream for each in rules) else "")
+        own = None
+        if not all(each.everything for each in rules):
+            own = Scope(rules[-1], principal if any(each.by_upstream for each in rules) else "")
+        if not self.deciders or not (theirs := self.deciders.scopes(self._principals.known(principal))):
+            return own
+        scopes = [*theirs, *([(-1, own)] if own else ())]
+        return Scope(
+            tuple((number, scope.key) for number, scope in scopes),
+            principal if any(scope.principal for _, scope in scopes) else "",
+        )
 
     def allows(self, function: Function, principal: str) -> bool:
         """Whether a principal may call a function at all. If that cannot be told, no: the call would fail."""
         reached = Reached(self._upstreams, function, principal)
         with contextlib.suppress(DoorwardError):
-            return not any(rules.forbids(function, reached) for rules in self._rules(principal))
+            if not any(rules.forbids(function, reached) for rules in self._rules(principal)):
+                return self.hidden(function, principal) is None
         return False
 
     def _rules(self, principal: str) -> list[Rules]:
@@ -106,6 +110,13 @@ class Policy:
 
     def refusal(self, program: Program, function: Function) -> str | None:
         """Why the program may not call the function, or `None`. Raises: DoorwardError if that cannot be told."""
+        if refusal := self.refusal_by_lists(program, function):
+            return refusal
+        hidden = self.hidden(function, program.principal)
+        return f"{function.qualified} {denial(hidden)}" if hidden else None
+
+    def refusal_by_lists(self, program: Program, function: Function) -> str | None:
+        """Why the lists `allow` and `deny`, or the caller's `functions`, do not let a program call a function."""
         who = program.principal
         reached = Reached(self._upstreams, function, who)
         for whose, rules in self._tables.items():
@@ -129,6 +140,16 @@ class Policy:
             if key := rules.forbids_route(function, route, reached):
                 by = f"by {whose}: [policy]" if whose else f"for {who!r} by the operator's policy:"
                 return f"{function.qualified}: {route[:200]} is not allowed {by} {key}"
+        if not self.deciders:
+            return ""
+        found = self.deciders.decide_route(function, self._principals.known(who), route)
+        if found.then == "deny":
+            return f"{function.qualified}: {route[:200]} {denial(found)}"
+        if found.then == "confirm":
+            return (
+                f"{function.qualified}: {route[:200]} needs a person's approval by {found.rule}, and it is too late to "
+                "ask: the rule does not name this function"
+            )
         return ""
 
     def bases(self, function: Function, principal: str) -> set[str]:
@@ -136,21 +157,42 @@ class Policy:
         cannot be told."""
         return {"", *(upstream.path for upstream in self._upstreams(function, principal))}
 
-    def decide(self, call: Call, made: int, argument_bytes: int = -1) -> Decision:
-        """What is decided of a call that nothing else refuses, with its arguments; `made` calls of its run came before.
+    async def decide(self, call: Call) -> Decision:
+        """What is decided of a call that nothing else refuses, with its arguments. Raises: DoorwardError if it cannot
+        be told."""
+        if not self.deciders:
+            return ALLOWED
+        caller = self._principals.known(call.principal)
+        return await self.deciders.decide(call if caller is call.principal else replace(call, principal=caller))
+
+    def possible(self, function: Function, principal: str) -> list[Sequence[Decision]]:
+        """What each decider may decide of calls of a function: what is decided is the strictest of one of each.
         Raises: DoorwardError if it cannot be told."""
-        return ALLOWED
+        return self.deciders.possible(function, self._principals.known(principal)) if self.deciders else []
 
     def by_call(self, function: Function, principal: str) -> bool:
-        """Whether some calls of a function, which is allowed, may have to be asked for, or refused."""
-        return False
+        """Whether some calls of a function, which is allowed, may have to be asked for, or refused. Raises: as
+        `possible` does."""
+        return self.deciders is not None and self.deciders.by_call(function, self._principals.known(principal))
 
     def hidden(self, function: Function, principal: str) -> Decision | None:
-        """The decision of rules that denies every call of a function, if one does. Raises: as `decide` does."""
+        """The decision that denies every call of a function, if one does. Raises: as `possible` does."""
+        for decisions in self.possible(function, principal):
+            if all(each.then == "deny" for each in decisions):
+                return decisions[-1]
         return None
 
     def told(self, function: Function, principal: str) -> str:
         """What whoever wants to call a function should know of that; empty if there is nothing."""
+        asking = self.possible(function, principal)
+        surely = [each for each in asking if all(decision.then != "allow" for decision in each)]
+        for decisions in surely or asking:
+            for decision in decisions:
+                if decision.then == "confirm":
+                    verb = "asks" if decisions in surely else "may ask"
+                    why = f": {decision.reason}" if decision.reason else ""
+                    which = "" if decisions in surely else ", depending on its arguments"
+                    return f"A call {verb} a person first{which}{why}."
         return ""
 
 

@@ -7,12 +7,14 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
+from doorward.access.groups import Groups
 from doorward.access.patterns import Patterns
 from doorward.access.rules import Rules
 from doorward.config.config import Loaded, Server, module_name
 from doorward.config.settings import EVERYONE, PrincipalSettings
+from doorward.data.frozen import frozen
 from doorward.host.logs import log
-from doorward.model.principals import LOCAL
+from doorward.model.principals import LOCAL, Principal
 from doorward.secrets.owned import OwnedSecrets
 from doorward.secrets.owners import Owner
 from doorward.secrets.scrubber import MAX_SHARED_VALUES
@@ -63,7 +65,7 @@ class Principals:
     `[principals."*"]`; that table never applies to `local`, the user of this machine."""
 
     def __init__(self, loaded: Loaded) -> None:
-        self._secrets = loaded.secrets
+        self._secrets, self._groups = loaded.secrets, Groups(loaded.config.groups)
         self._presented: OrderedDict[str, str] = OrderedDict()
         self._redact = loaded.secrets.redaction(MAX_SHARED_VALUES)
         self.use(loaded)
@@ -79,6 +81,16 @@ class Principals:
         self._rights = {name: Rights(table, servers) for name, table in tables.items()}
         self._rights_of_others = Rights(self._everyone, servers)
         self._servers = [*loaded.config.servers]
+
+    def known(self, principal: str) -> Principal:
+        """A principal with its groups, and over the claims of its token with what the operator says of it."""
+        given = Principal.of(principal)
+        if given.is_known:
+            return given
+        said = self._settings.get(principal)
+        attributes = {**given.attributes, **(said.attributes if said else {})}
+        groups = tuple(self._groups.of(principal))
+        return Principal(given, attributes=frozen(attributes), groups=groups, is_known=True)
 
     def rights(self, principal: str) -> Rights:
         """The rights of a principal. Keys that the principal's table does not have come from the table for everyone."""

@@ -174,11 +174,11 @@ class Broker:
         else:
             bound = binding.bind(*given, plan=program.plan)
         written = await off_loop(dump, bound) if large else in_one_piece(bound)
+        way.written, way.count = written, run.made
         call = way.call = self._made(way, bound, len(written))
         if call.size > (most := program.limits.result_bytes):
             raise LimitExceeded(f"the arguments have {call.size} bytes, more than {most}", hint="Send less at once.")
-        way.written, way.count = written, run.made
-        decision = self._allow(way)
+        decision = await self._allow(way)
         sends = with_files(call, run)
         if (meets := run.interceptor) is not None:
             way.in_place = await meets.meet(run, call, sends, decision)
@@ -207,9 +207,9 @@ class Broker:
         run, function, call, made = way.run, way.function, way.call, way.made
         assert made is not None
         if call.decision.then == "confirm":
-            self._require_yes(way, confirmed)
+            await self._require_yes(way, confirmed)
         elif way.lacked_login:
-            self._allow_again(way)
+            await self._allow_again(way)
         if way.out:
             raise Refused(f"{function.qualified} has been sent already")
         if function.server not in self._reached.get(call.principal, ()):
@@ -293,6 +293,7 @@ class Broker:
             run.usage_of(server),
             place=way.place,
             size=size,
+            earlier=way.count and way.count - 1,
             wants_text=run.wants_text,
         )
 
@@ -321,7 +322,7 @@ class Broker:
                 hint=f"The calls before it stay made, see `calls`. It is now:\n{text}",
             )
 
-    def _allow(self, way: _Way) -> Decision:
+    async def _allow(self, way: _Way) -> Decision:
         """Check the policy, the configuration of the server, the guards and the limits, in this order. Returns: what
         was decided of the call, perhaps that a person is to be asked.
 
@@ -329,7 +330,7 @@ class Broker:
         """
         call, program = way.made or way.call, way.program
         try:
-            way.decision = self.permissions.decide(program, call, way.count - 1, call.size)
+            way.decision = await self.permissions.decide(program, call)
             if (refusal := self._plugins.hook.guard_call(call=call)) is not None:
                 raise GuardRefused(f"{call.function.qualified}: {refusal.signed}")
         except (Refused, GuardRefused) as refused:
@@ -344,14 +345,14 @@ class Broker:
             raise LimitExceeded("the run's time is over", hint=self._plugins.watch.late_hint(program))
         return way.decision
 
-    def _allow_again(self, way: _Way) -> None:
+    async def _allow_again(self, way: _Way) -> None:
         """Check a call once more, after a person was waited for: all may have changed meanwhile."""
         assert way.made is not None
         self._check_unchanged(way.function, way.run)
         check_decided(way.made, dump(way.made.arguments), way.written)
-        self._allow(way)
+        await self._allow(way)
 
-    def _require_yes(self, way: _Way, confirmed: bool) -> None:
+    async def _require_yes(self, way: _Way, confirmed: bool) -> None:
         """Let a call go out that a person has approved of: all may have changed meanwhile. Raises: Refused if nobody
         has; what `_allow_again` raises."""
         made = way.made
@@ -362,7 +363,7 @@ class Broker:
             )
         if way.run.interceptor is not None:
             way.run.interceptor.approved(made, way.call.decision)
-        self._allow_again(way)
+        await self._allow_again(way)
 
     def _note_unlike(self, run: CallContext, function: Function, value: Any) -> None:
         """Note that a function answers another type than it declares, once: in a loop, each answer would give a

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from doorward.access.policy import left_out_by
 from doorward.access.rules import asked_for, readings, selected, shorter
 from doorward.calls.function_lookup import LEFT_OUT_HINT, left_out
-from doorward.model.decisions import ALLOWED, Decision
+from doorward.model.decisions import ALLOWED, Decision, denial
 from doorward.model.errors import Refused
 from doorward.model.functions import ASKS_A_MODEL, Function
 
@@ -41,15 +41,13 @@ class Permissions:
             hint = f'Run it with {how}`functions`: ["*", "{function.server}.*"].'
             raise Refused(f"{function.qualified} is only for runs that ask for it", hint=hint)
 
-    def decide(self, program: Program, call: Call, made: int, size: int) -> Decision:
-        """The same for one call, with its arguments of `size` bytes; `made` calls of its run came before. Returns: what
-        was decided, perhaps that a person is to be asked. Raises: as `check` does."""
+    async def decide(self, program: Program, call: Call) -> Decision:
+        """The same for one call, with its arguments. Returns: what was decided, perhaps that a person is to be asked.
+        Raises: as `check` does."""
         self.check(program, call.function)
-        decision = self.policy.decide(call, made, size) if self.policy.decides else ALLOWED
+        decision = await self.policy.decide(call) if self.policy.decides else ALLOWED
         if decision.then == "deny":
-            from doorward.policy.tables import denied
-
-            raise _refused(denied(call.function, decision), decision.rule)
+            raise _refused(f"{call.function.qualified} {denial(decision)}", decision.rule)
         return decision
 
     def lets(self, program: Program, server: str, id: str, route: str) -> bool:

@@ -83,10 +83,11 @@ class Plans:
                 held.callback(file.close)
                 said = await to_thread.run_sync(self._read, stored)
                 self._check_unchanged(said, stored.given.principal)
-                program = self._runs.again(stored.given, said)
-                reads = Reads(self._broker, self._catalog, program, said)
+                program = self._runs.again(stored.given, said, principal)
+                reads = Reads(self._broker, self._catalog, program)
+                await reads.decide(said)
                 await self._let_through(program, said, reads, file, client)
-                program = self._runs.again(stored.given, said)  # its time begins once a person has answered
+                program = self._runs.again(stored.given, said, principal)  # its time begins once a person has answered
                 run = self._execution.context(program, client=client)
                 inside = partial(self._carry_out, run, said, reads, file, stored, client, held)
                 return await self._execution.around(run, inside)
@@ -117,7 +118,7 @@ class Plans:
         journal = await thread_to_its_end(self._journals.commit, file, stored.given, said)
         held.pop_all()
         said.committed = True
-        program = self._runs.again(stored.given, said)  # its time begins now
+        program = self._runs.again(stored.given, said, run.program.principal)  # its time begins now
         known = {**parameters_if_readable(program.code, program.language), **program.params}
         return await self._execution.run(program, known, None, client, journal, whole=run)
 
@@ -155,7 +156,7 @@ class Plans:
         """
         from doorward.committing.approving import Approving, is_to_be_asked
 
-        decisions = [self._decided(program, change, made) for made, change in enumerate(said.changes)]
+        decisions = [await self._decided(program, change, made) for made, change in enumerate(said.changes)]
         ask = is_to_be_asked(self._journals.plans, said.changes, decisions)
         asking = {} if said.spent else reads.asking  # else they are refused
         if said.approved and not asking:
@@ -168,11 +169,12 @@ class Plans:
             said.approved = True
             said.yes.update(asking)
 
-    def _decided(self, program: Program, change: Change, made: int) -> Decision:
+    async def _decided(self, program: Program, change: Change, made: int) -> Decision:
         """What policy says of a change now, as far as its arguments are known. Raises: DoorwardError."""
         function = self._broker.functions.find(change.function, program.principal)
-        call = Call(function, change.arguments, program.run, program.principal)
-        return self._broker.permissions.decide(program, call, made, len(dump(change.arguments)))
+        size = len(dump(change.arguments))
+        call = Call(function, change.arguments, program.run, program.principal, earlier=made, size=size)
+        return await self._broker.permissions.decide(program, call)
 
 
 def _outdated(plan: str, differs: tuple[str, ...]) -> Outcome:

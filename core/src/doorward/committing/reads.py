@@ -25,14 +25,18 @@ class Reads:
     """Those of one plan. `again` are made again; of the `asking` among them, by the yes to each, a rule says `confirm`
     now and nobody has approved. What a person denied is not made again."""
 
-    def __init__(self, broker: Broker, catalog: Catalog, program: Program, said: StoredJournal) -> None:
+    def __init__(self, broker: Broker, catalog: Catalog, program: Program) -> None:
         self._broker, self._catalog, self._program = broker, catalog, program
         self.again: list[Entry] = []
         self.asking: dict[str, Change] = {}
+
+    async def decide(self, said: StoredJournal) -> None:
+        """Find out which reads are which."""
         for entry in said.entries:
             if not entry.ended or entry.change is not None or not _is_of_server(entry):
                 continue
-            found = self._decided(entry, len(self.again)) if broker.permissions.policy.decides else None
+            decides = self._broker.permissions.policy.decides
+            found = await self._decided(entry, len(self.again)) if decides else None
             if found is not None and found[0].then == "confirm" and (yes := yes_to(found[1], found[0])) not in said.yes:
                 if isinstance(entry.error, Refused):
                     continue
@@ -40,7 +44,7 @@ class Reads:
                 self.asking[yes] = Change(function, "read", arguments, 0, entry.place, found[0])
             self.again.append(entry)
 
-    def _decided(self, entry: Entry, made: int) -> tuple[Decision, Call] | None:
+    async def _decided(self, entry: Entry, made: int) -> tuple[Decision, Call] | None:
         """What policy says of a read now; `None` if it is refused, as whoever makes it will be told."""
         assert entry.made is not None
         args, kwargs, link, _ = entry.made
@@ -48,8 +52,10 @@ class Reads:
         try:
             function = self._broker.functions.find(entry.function, program.principal, near=False)
             bound = bind(function, args, kwargs, self._catalog, program.language, plan=True)
-            call = Call(function, bound, program.run, program.principal, link=link)
-            return self._broker.permissions.decide(program, call, made, len(dump(bound))), call
+            call = Call(
+                function, bound, program.run, program.principal, link=link, earlier=made, size=len(dump(bound))
+            )
+            return await self._broker.permissions.decide(program, call), call
         except DoorwardError:
             return None
 

@@ -105,6 +105,9 @@ class PrincipalSettings(Settings):
         {}, description="Their own credentials: `${principal:KEY}` in the settings of servers"
     )
     tokens: list[TokenSettings] = Field([], description="Their bearer tokens, which `doorward token new` writes")
+    attributes: dict[str, Any] = Field(
+        {}, description="What rules may ask of them: team = \"payments\". It stands over the claims of their tokens"
+    )
 
 
 def can_come_in(principal: Any) -> bool:
@@ -236,9 +239,9 @@ class Config(Settings):
     @classmethod
     def _nameable(cls, principals: dict[str, PrincipalSettings]) -> dict[str, PrincipalSettings]:
         for name, table in principals.items():
-            if name == EVERYONE and (table.secrets or table.tokens):
+            if name == EVERYONE and (table.secrets or table.tokens or table.attributes):
                 raise ValueError(
-                    '"*" is everyone: it has no secrets and no tokens. Give them to principals by their names'
+                    '"*" is everyone: it has no secrets, tokens or attributes. Give them to principals by their names'
                 )
             if table.tokens and not can_come_in(name):
                 raise ValueError(f"{name[:100]!r} cannot have tokens: nobody who comes over HTTP is called so")

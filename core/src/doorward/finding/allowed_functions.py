@@ -17,7 +17,8 @@ from doorward.data.offload import off_loop
 from doorward.model.functions import Function
 
 if TYPE_CHECKING:
-    from doorward.access.policy import Policy, Scope
+    from doorward.access.policy import Policy
+    from doorward.model.deciders import Scope
     from doorward.catalog.catalog import Catalog
     from doorward.search.index import Index
 

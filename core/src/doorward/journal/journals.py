@@ -79,7 +79,7 @@ class Journals:
         store = store or FileRuns(state / "runs", settings, key.reveal if key else None)
         effect_of = effect
         if classes := loaded.config.policy.classes:
-            from doorward.policy.effects import Effects
+            from doorward.access.effects import Effects
 
             effect_of = Effects(classes).of
         return cls(store, settings, loaded.config.plans, effect_of)

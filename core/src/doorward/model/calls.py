@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from doorward.model.clock import Clock
 from doorward.model.decisions import ALLOWED, Decision
 from doorward.model.functions import Function
-from doorward.model.principals import LOCAL
+from doorward.model.principals import LOCAL, Principal
 from doorward.model.usage import Usage
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ class Call:
     what the run has used of this server, and `details` what observers are told of this call besides: names, digests and
     counts, never contents. A source adds to both. `trace` is the W3C context of a call that is followed (`traceparent`,
     `tracestate`): HTTP requests get their own, a source of another kind hands this one on. `place` is which call of the
-    run it is; a run that is resumed makes it at the same place. `size` is that of its arguments as JSON, in bytes.
+    run it is; a run that is resumed makes it at the same place. `earlier` calls of the run have begun before. `size` is
+    that of its arguments as JSON, in bytes.
     `decision` is what is left to be done of what was decided: a person may have to be asked. `given`: see `as_given`.
     `wants_text`: a program that was written for another system may want the texts of answers."""
 
@@ -63,7 +64,13 @@ class Call:
     decision: Decision = field(default=ALLOWED, repr=False, compare=False)
     given: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
     wants_text: TextRule = field(default=if_repeated, repr=False, compare=False)
+    earlier: int = field(default=0, repr=False, compare=False)
     _sealed: Call | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def caller(self) -> Principal:
+        """Its principal, with groups and attributes."""
+        return Principal.of(self.principal)
 
     @property
     def as_given(self) -> Mapping[str, Any]:

@@ -28,6 +28,21 @@ class Decision:
 ALLOWED = Decision()
 """Nothing speaks against the call."""
 
+_ORDER = ("allow", "confirm", "deny")
+
+
+def stricter(one: Decision, other: Decision) -> Decision:
+    """The stricter of two decisions; if they are alike, the one that names a rule."""
+    if one.then == other.then:
+        return one if one.rule else other
+    return max(one, other, key=lambda decision: _ORDER.index(decision.then))
+
+
+def denial(decision: Decision) -> str:
+    """Why a call is refused, behind the name of its function."""
+    why = f": {decision.reason}" if decision.reason else ""
+    return f"is not allowed by the operator's policy: {decision.rule}{why}"
+
 
 def effect(function: Function) -> Effect:
     """What calls of a function do, as its document or its annotations say, or else conventions."""

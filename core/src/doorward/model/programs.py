@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from doorward.model.limits import Limits
-from doorward.model.principals import LOCAL
+from doorward.model.principals import LOCAL, Principal
 
 Kind = Literal["program", "guard", "policy", "limit", "executor", "server", "config"]
 """The kinds of errors, by who can mend them."""
@@ -42,6 +42,11 @@ class Program:
     cached: bool = False
     argv: tuple[str, ...] = ()
     granted: frozenset[str] = frozenset()
+
+    @property
+    def caller(self) -> Principal:
+        """Its principal, with groups and attributes."""
+        return Principal.of(self.principal)
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ def sign_answer(hook: str, answer: Any, plugin: PluginId) -> Any:
     """An answer that refuses something, with the plugin that does."""
     if hook in ("guard_call", "guard_result"):
         return Refusal(answer, plugin)
-    if hook in ("guard_program", "call_layers", "run_layers", *ADDITIONS):
+    if hook in ("guard_program", "call_layers", "run_layers", "deciders", *ADDITIONS):
         return Answer(answer, plugin)
     if hook == "decide" and not answer.rule:
         return replace(answer, rule=str(plugin))

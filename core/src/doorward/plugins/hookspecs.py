@@ -18,6 +18,7 @@ from doorward.model.agent_tools import AgentTool
 from doorward.model.approvals import ApprovalRequest
 from doorward.model.call_trace import CallTrace
 from doorward.model.calls import Call, CallRecord
+from doorward.model.deciders import Decider
 from doorward.model.decisions import Decision
 from doorward.model.functions import Function
 from doorward.model.layers import CallLayer, RunLayer
@@ -63,10 +64,14 @@ class GuardHooks:
         after the policy, before credentials, and again once the call has waited for a person."""
 
     @hookspec
+    def deciders(self) -> Sequence[Decider] | None:
+        """What decides of calls, and of what a principal sees. Fires once, when a gateway opens."""
+
+    @hookspec
     def decide(self, call: Call) -> Decision | None:
         """What you decide of a call: `Decision("deny", "the name of your rule", "why")`, or `"confirm"`, with which a
-        person is asked. It may only tighten what the rules of the operator say; `None`: nothing. Fires after the
-        policy, before `guard_call`."""
+        person is asked. It may only tighten what others say; `None`: nothing. The short form of `deciders`, for who
+        decides by single calls alone, and waits for nothing. Fires after the access lists, before `guard_call`."""
 
     @hookspec
     def approval_wanted(self, request: ApprovalRequest, answer: Callable[..., ApprovalRequest]) -> None:

@@ -67,4 +67,4 @@ def principal_of(ctx: Any) -> str:
 
     Raises: KeyError for an HTTP request that did not pass the entrance.
     """
-    return LOCAL if ctx.request is None else str(ctx.request.scope[PRINCIPAL])
+    return LOCAL if ctx.request is None else ctx.request.scope[PRINCIPAL]

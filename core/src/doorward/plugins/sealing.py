@@ -43,6 +43,7 @@ def _call(call: Call) -> Call:
         _function(call.function), frozen(call.arguments), call.run, call.principal, call.deadline, call.client,
         call.clock, call.allows, call.link, call.forbids, call.refuses_further, call.usage, details, trace, call.place,
         call.size, call.decision, None if call.given is None else frozen(call.given),
+        earlier=call.earlier,
     )  # fmt: skip
     object.__setattr__(call, "_sealed", made)
     return made

@@ -12,8 +12,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from doorward.data.clean_text import visible
-from doorward.data.json_writing import exceeds
+from doorward.data.json_writing import dump, exceeds
 from doorward.data.planned import planned
+from doorward.model.calls import Call
 from doorward.model.errors import ConfigError
 
 MAX_ARGUMENT_BYTES = 256 * 2**10
@@ -38,10 +39,20 @@ class Asked(NamedTuple):
     args: Mapping[str, Any]
     principal: str
     groups: list[str]
+    attributes: Mapping[str, Any]
     name: str
     server: str
     calls: int
     argument_bytes: int
+
+
+def asked_of(call: Call) -> Asked:
+    """What conditions may ask of a call."""
+    who, function, size = call.caller, call.function, call.size or len(dump(call.arguments))
+    return Asked(
+        *(call.arguments, str(who), [*who.groups], who.attributes, function.qualified, function.server),
+        *(call.earlier, size),
+    )
 
 
 class Condition:
@@ -65,7 +76,7 @@ class Condition:
         most = MAX_BYTES_IN_LOOPS if self._loops else MAX_ARGUMENT_BYTES
         if known.pop("argument_bytes") > most and self._reads_arguments:
             raise Unanswerable(f"the arguments have more than {most // 1024} KiB")
-        if self._loops and exceeds(asked.args, MAX_PARTS_IN_LOOPS):
+        if self._loops and exceeds([asked.args, asked.attributes], MAX_PARTS_IN_LOOPS):
             raise Unanswerable(f"the arguments have more than {MAX_PARTS_IN_LOOPS} parts")
         if not self._reads_arguments:
             known["args"] = {}
@@ -82,7 +93,7 @@ class Condition:
 
 _HINT = (
     "For example when = \"args.amount > 100 && principal != 'alice'\"; has(args.amount) asks whether there is one. "
-    "There are args, principal, groups, name, server and calls."
+    "There are args, principal, groups, attributes, name, server and calls."
 )
 
 
@@ -137,6 +148,7 @@ def _environment() -> Any:
             "args": cel.Type.Map(text, cel.Type.DYN),
             "principal": text,
             "groups": cel.Type.List(text),
+            "attributes": cel.Type.Map(text, cel.Type.DYN),
             "name": text,
             "server": text,
             "calls": cel.Type.INT,

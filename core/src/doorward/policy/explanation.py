@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from doorward.model.functions import Function
 from doorward.model.names import some
+from doorward.model.principals import Principal
 from doorward.model.programs import Program
+from doorward.policy.tables import RuleTable
 
 if TYPE_CHECKING:
-    from doorward.policy.decisions import Decisions
+    from doorward.access.policy import Policy
+    from doorward.policy.decisions import PolicyRules
     from doorward.policy.rules import Rule
-    from doorward.policy.tables import RuleTable
 
 
 class Step(NamedTuple):
@@ -23,13 +25,12 @@ class Step(NamedTuple):
     what: str
 
 
-def steps(policy: Decisions, function: Function, principal: str) -> Iterator[Step]:
+def steps(policy: Policy, rules: PolicyRules, function: Function, principal: str) -> Iterator[Step]:
     """What each rule says of a principal's calls of a function, in the order in which they are asked."""
-    if refusal := policy.by_lists(Program("", principal=principal), function):
+    if refusal := policy.refusal_by_lists(Program("", principal=principal), function):
         yield Step("allow and deny", "deny", refusal)
-    reached = policy.reached(function, principal)
-    for table in policy.rule_tables:
-        decided = ""
+    for table in rules.tables:
+        decided, reached = "", table.reached(function, principal)
         for rule in table.rules:
             if decided:
                 what = f"not asked: {decided} decides"
@@ -42,27 +43,28 @@ def steps(policy: Decisions, function: Function, principal: str) -> Iterator[Ste
             yield Step(rule.name, rule.decision.then, what)
         default = table.default
         yield Step(default.rule or "default", default.then, f"not asked: {decided} decides" if decided else "fits")
-    for decision in policy.possible(function, principal)[-1]:
-        if decision.rule:
-            yield Step(decision.rule, decision.then, decision.reason)
+    for decider in rules.deciders():
+        for decision in () if isinstance(decider, RuleTable) else decider.possible(function, Principal.of(principal)):
+            if decision.rule:
+                yield Step(decision.rule, decision.then, decision.reason)
 
 
-def fitting(policy: Decisions, functions: Iterable[Function], principal: str) -> dict[str, set[str]]:
+def fitting(rules: PolicyRules, functions: Iterable[Function], principal: str) -> dict[str, set[str]]:
     """The functions that each rule is for, whoever asks, by the name of the rule."""
-    found: dict[str, set[str]] = {rule.name: set() for table in policy.rule_tables for rule in table.rules}
+    found: dict[str, set[str]] = {rule.name: set() for table in rules.tables for rule in table.rules}
     for function in functions:
-        reached = policy.reached(function, principal)
-        for table in policy.rule_tables:
+        for table in rules.tables:
+            reached = table.reached(function, principal)
             for rule in table.rules:
                 if rule.fits(function, reached):
                     found[rule.name].add(function.qualified)
     return found
 
 
-def idle(policy: Decisions, functions: Iterable[Function], principal: str) -> Iterator[tuple[str, str]]:
+def idle(rules: PolicyRules, functions: Iterable[Function], principal: str) -> Iterator[tuple[str, str]]:
     """The rules that never decide anything, and why: none of these functions fits them, or others stand before."""
-    fits = fitting(policy, functions, principal)
-    for table in policy.rule_tables:
+    fits = fitting(rules, functions, principal)
+    for table in rules.tables:
         for number, rule in enumerate(table.rules):
             if not fits[rule.name]:
                 yield rule.name, "no function fits it"

@@ -12,7 +12,7 @@ from doorward.host.files import write_own
 from doorward.host.logs import log
 from doorward.model.decisions import Effect
 from doorward.model.functions import Function
-from doorward.policy.effects import Effects
+from doorward.access.effects import Effects
 
 FILE = "accepted-functions.json"
 """In the state folder."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from doorward.access.groups import Groups
     from doorward.config.rule_settings import RuleSettings
     from doorward.config.upstream_patterns import Upstream
-    from doorward.policy.effects import Effects
+    from doorward.access.effects import Effects
 
 Upstreams = Callable[[], Sequence["Upstream"]]
 

@@ -2,33 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from doorward.model.decisions import ALLOWED, Decision
+from doorward.access.policy import Reached
+from doorward.model.calls import Call
+from doorward.model.deciders import Decider, Scope
+from doorward.model.decisions import ALLOWED, Decision, stricter
 from doorward.model.functions import Function
-from doorward.policy.conditions import Asked, Unanswerable
+from doorward.model.principals import Principal
+from doorward.policy.conditions import Unanswerable, asked_of
 from doorward.policy.rules import Rule, Upstreams
+
+if TYPE_CHECKING:
+    from doorward.config.upstream_patterns import Upstream
 
 _MAX_KNOWN = 2000
 """Functions, each for a principal, of which is remembered which rules are for them."""
 
-_ORDER = ("allow", "confirm", "deny")
+class RuleTable(Decider):
+    """The first rule that fits a call decides it. `upstreams` answers where calls of a principal may go."""
 
-
-def stricter(one: Decision, other: Decision) -> Decision:
-    """The stricter of two decisions; if they are alike, the one that names a rule."""
-    if one.then == other.then:
-        return one if one.rule else other
-    return max(one, other, key=lambda decision: _ORDER.index(decision.then))
-
-
-class RuleTable:
-    """The first rule that fits a call decides it."""
-
-    def __init__(self, rules: Sequence[Rule], default: Decision) -> None:
-        self.rules, self.default = rules, default
+    def __init__(
+        self,
+        rules: Sequence[Rule],
+        default: Decision,
+        upstreams: Callable[[Function, str], Sequence[Upstream]],
+    ) -> None:
+        self.rules, self.default, self._upstreams = rules, default, upstreams
         self._known: dict[tuple[int, str], tuple[Function, list[Rule]]] = {}
+
+    def reached(self, function: Function, principal: str) -> Reached:
+        """The upstreams of a function, for rules that name one."""
+        return Reached(self._upstreams, function, principal)
+
+    def scope(self, principal: Principal) -> Scope | None:
+        theirs = tuple(rule for rule in self.rules if rule.principals.fit(principal))
+        if all(each.then != "deny" for each in (self.default, *(rule.decision for rule in theirs))):
+            return None
+        return Scope(theirs, principal if any(rule.by_upstream for rule in theirs) else "")
 
     def _naming(self, function: Function, principal: str, upstreams: Upstreams) -> list[Rule]:
         """The rules that may fit a principal's calls of a function: all that name an upstream, which may be another at
@@ -46,15 +59,17 @@ class RuleTable:
         self._known[id(function), principal] = function, found
         return found
 
-    def decide(self, function: Function, asked: Asked, upstreams: Upstreams) -> Decision:
+    def decide(self, call: Call) -> Decision:
         """What is decided of a call. A condition without an answer counts as fitting and as not fitting: the stricter
         of both counts. Raises: DoorwardError if it cannot be told."""
-        least = ALLOWED
-        for rule in self._naming(function, asked.principal, upstreams):
+        function, upstreams = call.function, self.reached(call.function, call.principal)
+        least, asked = ALLOWED, None
+        for rule in self._naming(function, call.principal, upstreams):
             if rule.by_upstream and not rule.fits(function, upstreams):
                 continue
             if rule.condition is None:
                 return stricter(least, rule.decision)
+            asked = asked or asked_of(call)
             try:
                 if rule.condition.holds(asked):
                     return stricter(least, rule.decision)
@@ -62,9 +77,9 @@ class RuleTable:
                 least = stricter(least, _unsure(rule.decision, error))
         return stricter(least, self.default)
 
-    def possible(self, function: Function, principal: str, upstreams: Upstreams) -> list[Decision]:
+    def possible(self, function: Function, principal: str) -> list[Decision]:
         """What may be decided of calls of a function, whatever their arguments. Raises: as `decide` does."""
-        found = []
+        found, upstreams = [], self.reached(function, principal)
         for rule in self._naming(function, principal, upstreams):
             if not rule.by_upstream or rule.fits(function, upstreams):
                 found.append(rule.decision)
@@ -72,10 +87,10 @@ class RuleTable:
                     return found
         return [*found, self.default]
 
-    def of_route(self, function: Function, principal: str, route: str, upstreams: Upstreams) -> Decision:
+    def decide_route(self, function: Function, principal: Principal, route: str) -> Decision:
         """What is decided of a request by its method and whole path, where the function alone did not tell: it leads to
         what another rule names, or away from what a rule allows. Raises: as `decide` does."""
-        strayed = False
+        strayed, upstreams = False, self.reached(function, principal)
         for rule in self._naming(function, principal, upstreams):
             if rule.by_upstream and not rule.fits(function, upstreams):
                 if rule.meets(function, route, upstreams):
@@ -90,14 +105,3 @@ class RuleTable:
 def _unsure(decision: Decision, error: Exception) -> Decision:
     why = f"its condition has no answer: {error}"
     return replace(decision, reason=f"{decision.reason} ({why})" if decision.reason else why)
-
-
-def denied(function: Function, decision: Decision) -> str:
-    """Why a call is refused, for whoever made it."""
-    return f"{function.qualified} {not_allowed(decision)}"
-
-
-def not_allowed(decision: Decision) -> str:
-    """The same without the name of the function."""
-    why = f": {decision.reason}" if decision.reason else ""
-    return f"is not allowed by the operator's policy: {decision.rule}{why}"

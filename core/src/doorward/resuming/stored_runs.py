@@ -78,7 +78,7 @@ class StoredRuns:
             return Outcome(False, waiting=waiting(run, waits))
         except DoorwardError as error:
             return self._admission.refused(error, "", principal or LOCAL)
-        program = self.again(given, stored)
+        program = self.again(given, stored, principal)
         known = {**parameters_if_readable(program.code, program.language), **program.params}
         return await self._execution.run(program, known, None, client, journal)
 
@@ -107,7 +107,7 @@ class StoredRuns:
         """
         await self._ready()
         journal, given, stored = await to_thread.run_sync(self.journals.replay, run, code)
-        program = replace(self.again(given, stored), run=secrets.token_hex(8))
+        program = replace(self.again(given, stored, None), run=secrets.token_hex(8))
         return await self._execution.run(program, None, None, None, journal)
 
     def suspend(self, why: str) -> int:
@@ -115,12 +115,14 @@ class StoredRuns:
         Returns: how many cannot be suspended."""
         return sum(not run.suspension.stop(why) for run in self._execution.under_way)
 
-    def again(self, given: Given, stored: StoredJournal) -> Program:
-        """The program of a stored run, whose files are there again. One that commits a plan writes."""
+    def again(self, given: Given, stored: StoredJournal, principal: str | None) -> Program:
+        """The program of a stored run, whose files are there again, for its `principal` as who asks now. One that
+        commits a plan writes."""
         for kept, content, is_text in stored.files:
             self._artefacts.restore(kept.uri, content, kept.type, given.principal, kept.name, is_text=is_text)
         program = given.program(self._limits)
-        return replace(program, plan=False) if stored.committed else program
+        who = self._admission.known(given.principal if principal is None else principal)
+        return replace(program, principal=who, plan=program.plan and not stored.committed)
 
 
 def _let_go(found: tuple[Journal, Given, StoredJournal] | Outcome) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from doorward.access.readiness import Readiness
 from doorward.model.errors import DoorwardError, InvalidArguments
 from doorward.model.limits import Limits
 from doorward.model.outcomes import Outcome
+from doorward.model.principals import Principal
 from doorward.model.programs import CachedProgram, Program
 from doorward.programs.languages import PYTHON, named
 from doorward.programs.parameters import check, check_names, check_used, parameters_if_readable
@@ -36,7 +37,9 @@ class Admission:
         plugins: Plugins,
         readiness: Readiness,
         rate: RateLimit,
+        known: Callable[[str], Principal] = Principal.of,
     ) -> None:
+        self.known = known
         self._limits = limits
         self._artefacts = artefacts
         self._rate = rate
@@ -123,7 +126,7 @@ class Admission:
             params or {},
             description,
             may_call,
-            principal,
+            self.known(principal),
             limits,
             run,
             deadline,

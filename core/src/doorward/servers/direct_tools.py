@@ -12,7 +12,8 @@ from doorward.model.errors import StateError
 from doorward.model.functions import Function
 
 if TYPE_CHECKING:
-    from doorward.access.policy import Policy, Scope
+    from doorward.access.policy import Policy
+    from doorward.model.deciders import Scope
     from doorward.catalog.catalog import Catalog
     from doorward.servers.registry import Servers
 

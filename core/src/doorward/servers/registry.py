@@ -27,7 +27,7 @@ from doorward.model.names import some
 from doorward.model.principals import LOCAL
 from doorward.packages.index import PluginId
 from doorward.plugins.manager import Plugins
-from doorward.policy.effects import Effects
+from doorward.access.effects import Effects
 from doorward.secrets.scrubber import answers_of
 from doorward.servers.auths import Auths
 from doorward.servers.source_maker import SourceMaker

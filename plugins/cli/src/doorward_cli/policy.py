@@ -15,7 +15,7 @@ from doorward_cli.shared import EXIT_CODES, Project, common, json_object, print_
 
 if TYPE_CHECKING:
     from doorward import Function, Gateway
-    from doorward.administration import Rule
+    from doorward.administration import PolicyRules, Rule
 
 _WHO = click.option("--principal", metavar="NAME", default=LOCAL, show_default=True, help="Who asks.")
 
@@ -49,7 +49,7 @@ def test(project: Project, function: str, principal: str, arguments: str | None,
 async def _test(project: Project, name: str, principal: str, text: str | None, calls: int) -> dict[str, Any]:
     async with project.gateway(only=[name]) as gate:
         from doorward import Call
-        from doorward.administration import Decisions, bind_arguments
+        from doorward.administration import bind_arguments
 
         function = gate.broker.functions.find(name, principal)
         arguments = {} if text is None else bind_arguments(function, (), json_object(text, "--args"), gate.catalog)
@@ -58,9 +58,9 @@ async def _test(project: Project, name: str, principal: str, text: str | None, c
         try:
             gate.broker.permissions.check(program, function)
         except Refused as refused:
-            if not (refused.rule and isinstance(policy, Decisions)) or policy.by_lists(program, function):
+            if not refused.rule or policy.refusal_by_lists(program, function):
                 return told | {"then": "deny", "reason": str(refused)}
-        found = policy.decide(Call(function, arguments, principal=principal), calls)
+        found = await policy.decide(Call(function, arguments, principal=principal, earlier=calls))
         return told | {"then": found.then, "rule": found.rule, "reason": found.reason}
 
 
@@ -82,20 +82,25 @@ def explain(project: Project, function: str | None, principal: str) -> None:
 
 async def _explain(project: Project, name: str | None, principal: str) -> list[dict[str, Any]]:
     async with project.gateway(only=None if name is None else [name]) as gate:
-        from doorward.administration import Decisions, fitting_functions, rule_steps
+        from doorward.administration import fitting_functions, rule_steps
 
-        rules = gate.discovery.policy
-        if not isinstance(rules, Decisions):
+        if (rules := _rules(gate)) is None:
             return []
         if name is not None:
             function = gate.broker.functions.find(name, principal)
-            return [step._asdict() for step in rule_steps(rules, function, principal)]
+            return [step._asdict() for step in rule_steps(gate.discovery.policy, rules, function, principal)]
         fits = fitting_functions(rules, _functions(gate), principal)
         return [
             {"rule": rule.name, "then": rule.decision.then, "functions": len(fits[rule.name]), "for": _shown(rule)}
-            for each in rules.rule_tables
+            for each in rules.tables
             for rule in each.rules
         ]
+
+
+def _rules(gate: Gateway) -> PolicyRules | None:
+    """The rules of a gateway; `None` if it has none."""
+    found: PolicyRules | None = gate.plugins.manager.get_plugin("doorward.rules")
+    return found
 
 
 def _shown(rule: Rule) -> str:
@@ -138,10 +143,9 @@ def _functions(gate: Gateway, servers: Sequence[str] = ()) -> Iterator[Function]
 
 async def about_policy(gate: Gateway) -> AsyncIterator[tuple[str, bool, str]]:
     """The findings of `doorward doctor`: rules that decide nothing, and `new` without a list of functions."""
-    from doorward.administration import Decisions, idle_rules
+    from doorward.administration import idle_rules
 
-    rules = gate.discovery.policy
-    if not isinstance(rules, Decisions):
+    if (rules := _rules(gate)) is None:
         return
     functions = [*_functions(gate)]
     found = [*idle_rules(rules, functions, LOCAL)] if functions else []
@@ -150,4 +154,4 @@ async def about_policy(gate: Gateway) -> AsyncIterator[tuple[str, bool, str]]:
     if rules.new != "allow" and rules.known.accepted() is None:
         yield "[policy] new does nothing", True, "`doorward policy accept` stores which functions there are now."
     if not found:
-        yield f"policy: {sum(len(each.rules) for each in rules.rule_tables)} rules", True, ""
+        yield f"policy: {sum(len(each.rules) for each in rules.tables)} rules", True, ""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from doorward import LOCAL, RawPage, log
+from doorward import LOCAL, Principal, RawPage, log
 from doorward.serving import PRINCIPAL
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
@@ -86,7 +86,8 @@ class Entrance:
             return PlainTextResponse("Internal Server Error", 500)
 
     async def _named(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app({**scope, PRINCIPAL: scope["user"].access_token.subject}, receive, send)
+        token = scope["user"].access_token
+        await self._app({**scope, PRINCIPAL: Principal(token.subject, attributes=token.claims or {})}, receive, send)
 
     def _with_scope(self, send: Send) -> Send:
         """Add to a refusal which scopes are required (RFC 6750, section 3; the MCP specification):

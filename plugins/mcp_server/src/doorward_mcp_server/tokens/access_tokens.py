@@ -57,7 +57,7 @@ class AccessTokens:
             expires_at=int(claims["exp"]) + CLOCK_SKEW_SECONDS,
             resource=self.resource,
             subject=claims[self._settings.principal],
-            claims={"iss": claims["iss"]},
+            claims=dict(claims),
         )
 
     async def _claims(self, token: str) -> Mapping[str, Any]:
