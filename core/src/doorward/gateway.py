@@ -107,7 +107,7 @@ class Gateway:
         policy, cards = Policy(loaded, self.principals, self.servers.upstreams), HelperCards(HELPERS)
         if (rules := rules_of(loaded, self.servers.upstreams)) is not None:
             plugins.manager.register(rules, "doorward.rules")
-        policy.deciders = Deciders(plugins)
+        policy.use(Deciders(plugins))
         self.learning = Learning(self.config.search, stores.lessons, self.catalog)
         self.counters = UsageFile(self.state / "usage.db")
         asked = Approvals(self.config.approvals, stores.approvals, plugins, self.servers, self.catalog)

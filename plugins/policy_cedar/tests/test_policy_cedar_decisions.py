@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward import ConfigError, Decision, Refused
+from doorward import ConfigError, Decision, Principal, Refused
 from doorward_policy_cedar import CedarPolicies
 from doorward_testing import call_of
 from doorward_testing.samples import CONFIG
@@ -53,6 +54,32 @@ MUCH = Decision("deny", "cedar much")
 def test_policies_decide(cedar: CedarPolicies, call: Any, decision: Decision | None) -> None:
     """By action, server, function, group and arguments; a person is asked only if no policy denies."""
     assert cedar.decide(call=call) == decision
+
+
+@pytest.mark.parametrize(
+    ("who", "then"),
+    [
+        (Principal("ann", attributes={"team": "money", "level": 3}), None),
+        (Principal("ann", attributes={"team": "money"}), "deny"),  # a policy cannot be evaluated
+        (Principal("ann", attributes={"team": "sea", "level": 3}), "deny"),
+        (Principal("ann", groups=("auditors",)), None),
+        (Principal("ann", groups=("ops",)), "deny"),  # its own table says who these are
+        (Principal("ann", attributes={"groups": ["auditors"]}), "deny"),
+        ("ann", "deny"),
+    ],
+)
+def test_policies_ask_who_calls(host: Any, tmp_path: Path, who: str, then: str | None) -> None:
+    """By what is known of the principal: claims and attributes, and the groups of the configuration."""
+    file = tmp_path / "policies.cedar"
+    file.write_text(
+        'permit(principal in Group::"auditors", action, resource);\npermit(principal in Group::"ops", action, resource);'
+        '\npermit(principal, action, resource) when { principal.attributes has team && principal.attributes.team == '
+        '"money" && principal.attributes.level > 2 };'
+    )
+    settings = {"policies": str(file), "groups": {"ops": ["alice"]}}
+    plugin = CedarPolicies(host.context(CedarPolicies.Settings, settings))
+    decision = plugin.decide(call=replace(call_of("billing.pay"), principal=who))
+    assert (decision and decision.then) == then
 
 
 @pytest.mark.parametrize("args", [{}, {"amount": "1"}, {"amount": 1.5}, {"amount": None}, {"amount": 2**64}])

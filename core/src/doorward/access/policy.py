@@ -75,12 +75,13 @@ class Policy:
         self._tables = tables(loaded)
         self._principals = principals
         self._upstreams = upstreams
-        self.deciders: Deciders | None = None
-
-    @property
-    def decides(self) -> bool:
+        self._deciders: Deciders | None = None
+        self.decides = False
         """Whether calls are decided one by one, with their arguments."""
-        return bool(self.deciders)
+
+    def use(self, deciders: Deciders) -> None:
+        """Have these decide as well, if there are any."""
+        self._deciders, self.decides = (deciders, True) if deciders.all else (None, False)
 
     def scope(self, principal: str) -> Scope | None:
         """What `allows` depends on for a principal; `None` if it allows every function."""
@@ -88,7 +89,7 @@ class Policy:
         own = None
         if not all(each.everything for each in rules):
             own = Scope(rules[-1], principal if any(each.by_upstream for each in rules) else "")
-        if not self.deciders or not (theirs := self.deciders.scopes(self._principals.known(principal))):
+        if self._deciders is None or not (theirs := self._deciders.scopes(self._principals.known(principal))):
             return own
         scopes = [*theirs, *([(-1, own)] if own else ())]
         return Scope(
@@ -112,7 +113,7 @@ class Policy:
         """Why the program may not call the function, or `None`. Raises: DoorwardError if that cannot be told."""
         if refusal := self.refusal_by_lists(program, function):
             return refusal
-        hidden = self.hidden(function, program.principal)
+        hidden = self.hidden(function, program.principal) if self.decides else None
         return f"{function.qualified} {denial(hidden)}" if hidden else None
 
     def refusal_by_lists(self, program: Program, function: Function) -> str | None:
@@ -140,9 +141,9 @@ class Policy:
             if key := rules.forbids_route(function, route, reached):
                 by = f"by {whose}: [policy]" if whose else f"for {who!r} by the operator's policy:"
                 return f"{function.qualified}: {route[:200]} is not allowed {by} {key}"
-        if not self.deciders:
+        if self._deciders is None:
             return ""
-        found = self.deciders.decide_route(function, self._principals.known(who), route)
+        found = self._deciders.decide_route(function, self._principals.known(who), route)
         if found.then == "deny":
             return f"{function.qualified}: {route[:200]} {denial(found)}"
         if found.then == "confirm":
@@ -160,20 +161,20 @@ class Policy:
     async def decide(self, call: Call) -> Decision:
         """What is decided of a call that nothing else refuses, with its arguments. Raises: DoorwardError if it cannot
         be told."""
-        if not self.deciders:
+        if self._deciders is None:
             return ALLOWED
         caller = self._principals.known(call.principal)
-        return await self.deciders.decide(call if caller is call.principal else replace(call, principal=caller))
+        return await self._deciders.decide(call if caller is call.principal else replace(call, principal=caller))
 
     def possible(self, function: Function, principal: str) -> list[Sequence[Decision]]:
         """What each decider may decide of calls of a function: what is decided is the strictest of one of each.
         Raises: DoorwardError if it cannot be told."""
-        return self.deciders.possible(function, self._principals.known(principal)) if self.deciders else []
+        return [] if self._deciders is None else self._deciders.possible(function, self._principals.known(principal))
 
     def by_call(self, function: Function, principal: str) -> bool:
         """Whether some calls of a function, which is allowed, may have to be asked for, or refused. Raises: as
         `possible` does."""
-        return self.deciders is not None and self.deciders.by_call(function, self._principals.known(principal))
+        return self._deciders is not None and self._deciders.by_call(function, self._principals.known(principal))
 
     def hidden(self, function: Function, principal: str) -> Decision | None:
         """The decision that denies every call of a function, if one does. Raises: as `possible` does."""

@@ -51,9 +51,6 @@ class Deciders:
             found.append((PluginId("plugin", "a plugin"), _OfHook(plugins.hook.decide)))
         self.all = [_Named(plugin, each, inspect.iscoroutinefunction(each.decide)) for plugin, each in found]
 
-    def __bool__(self) -> bool:
-        return bool(self.all)
-
     async def decide(self, call: Call) -> Decision:
         """What they decide of a call, together. Raises: DoorwardError of one that cannot tell."""
         found = ALLOWED

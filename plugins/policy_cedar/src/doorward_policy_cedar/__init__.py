@@ -23,7 +23,7 @@ class CedarSettings(Settings):
     """`[hooks.cedar]`"""
 
     policies: Path = Field(description="The file with the policies")
-    groups: dict[str, list[str]] = Field({}, description='Principals by the group that they are in: ops = ["alice"]')
+    groups: dict[str, list[str]] = Field({}, description='Principals by the group that they are in, in place of the group that [groups] calls so: ops = ["alice"]')
 
 
 class CedarPolicies:
@@ -44,6 +44,7 @@ class CedarPolicies:
             raise ConfigError(f"{file} cannot be read: {error.strerror}", place=place, hint=hint) from None
         except ValueError as error:
             raise ConfigError(f"{file}: {error}", place=place, hint="`cedar format` shows where.") from None
+        self._own = {*context.settings.groups}
         self._groups: dict[str, list[str]] = {}
         for group, members in context.settings.groups.items():
             for member in members:
@@ -53,7 +54,8 @@ class CedarPolicies:
     def decide(self, call: Call) -> Decision | None:
         """What the policies decide of a call. One that they cannot judge is denied."""
         try:
-            request, entities = of_call(call, self._groups.get(call.principal, []))
+            shared = [group for group in call.caller.groups if group not in self._own]
+            request, entities = of_call(call, [*self._groups.get(call.principal, []), *shared])
         except Unjudgeable as error:
             return Decision("deny", "cedar", str(error))
         return self._policies.decide(request, entities)

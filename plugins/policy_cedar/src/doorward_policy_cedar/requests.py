@@ -29,10 +29,11 @@ def of_call(call: Call, groups: Iterable[str]) -> tuple[dict[str, Any], list[dic
     function = call.function
     reads = function.read_only or function.guessed_read
     effect = "read" if reads else "destructive" if function.destructive else "write"
-    principal, resource = _uid("Principal", call.principal), _uid("Function", function.qualified)
+    principal, resource = _uid("Principal", str(call.principal)), _uid("Function", function.qualified)
     attributes = {"name": function.name, "route": function.route, "effect": effect, "tags": [*function.tags]}
+    who = {"name": str(call.principal), "attributes": _value(call.caller.attributes, 0)}
     entities: list[dict[str, Any]] = [
-        {"uid": principal, "attrs": {"name": call.principal}, "parents": [_uid("Group", each) for each in groups]},
+        {"uid": principal, "attrs": who, "parents": [_uid("Group", each) for each in groups]},
         {"uid": resource, "attrs": attributes, "parents": [_uid("Server", function.server)]},
     ]
     context = {"args": _value(call.arguments, 0)}
