@@ -98,6 +98,7 @@ def __getattr__(name: str) -> Any:
 
 
 if TYPE_CHECKING:
+    from doorward.access.effects import Effects as Effects
     from doorward.approvals.answering import answer as _answer_request
     from doorward.approvals.answering import answer_in_words as answer_in_words
     from doorward.approvals.answering import answer_together as answer_together
@@ -160,7 +161,6 @@ if TYPE_CHECKING:
     from doorward.plugins.hook_answers import expected as expected
     from doorward.policy.decisions import PolicyRules as PolicyRules
     from doorward.policy.decisions import check_rules as check_rules
-    from doorward.access.effects import Effects as Effects
     from doorward.policy.explanation import fitting as _fitting_functions
     from doorward.policy.explanation import idle as _idle_rules
     from doorward.policy.explanation import steps as _rule_steps

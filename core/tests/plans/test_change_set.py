@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from doorward import Function, LimitExceeded, Planned
+from doorward.access.effects import Effects
 from doorward.data.planned import PLANNED_KEY, planned, planned_in
 from doorward.plans import change_set
 from doorward.plans.change_set import Change, ChangeSet, is_as_planned
-from doorward.access.effects import Effects
 
 READ = Function("api", "get", read_only=True)
 WRITE = Function("api", "create")

@@ -109,23 +109,25 @@ async def test_nothing_passes_one_that_fails(doorward_host: Any, method: str, an
             with pytest.raises((Refused, PluginError)):
                 await gate.call(*FORECAST)
         if method != "decide":
-            with pytest.raises((Refused, PluginError)):
+            try:
                 found = await gate.search_functions("forecast")
-                raise Refused(str(found["functions"]))
+            except PluginError:
+                found = {"functions": []}
+            assert found["functions"] == []
 
 
 async def test_a_service_that_does_not_answer_denies(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asking, "DECIDE_SECONDS", 0.05)
     doorward_host.install("plugin", "mine", Gives(Service(60)))
     async with doorward_host.gateway(OURS) as gate:
-        with pytest.raises(Refused, match="more than 0.05 s"):
+        with pytest.raises(Refused, match=r"more than 0\.05 s"):
             await gate.call(*FORECAST)
 
 
 async def test_nothing_of_a_principal_leaves_but_its_name() -> None:
     """Claims are in no text, copy or pickle, and nobody changes them."""
     who = Principal("ann", attributes={"email": "ann@example.com"}, groups=("ops",))
-    for left in (pickle.loads(pickle.dumps(who)), copy.deepcopy(who)):  # noqa: S301 (our own)
+    for left in (pickle.loads(pickle.dumps(who)), copy.deepcopy(who)):
         assert (type(left), left) == (str, "ann")
     assert "example" not in f"{who} {who!r} {[who]}"
     with pytest.raises(TypeError):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
+from doorward.access.effects import Effects
 from doorward.config.settings import ServerSettings
 from doorward.model.decisions import Effect
 from doorward.model.functions import Compiled, Function
-from doorward.access.effects import Effects
 from doorward.servers.function_filters import narrowed
 
 FUNCTIONS = [

@@ -73,7 +73,7 @@ def test_policies_ask_who_calls(host: Any, tmp_path: Path, who: str, then: str |
     file = tmp_path / "policies.cedar"
     file.write_text(
         'permit(principal in Group::"auditors", action, resource);\npermit(principal in Group::"ops", action, resource);'
-        '\npermit(principal, action, resource) when { principal.attributes has team && principal.attributes.team == '
+        "\npermit(principal, action, resource) when { principal.attributes has team && principal.attributes.team == "
         '"money" && principal.attributes.level > 2 };'
     )
     settings = {"policies": str(file), "groups": {"ops": ["alice"]}}

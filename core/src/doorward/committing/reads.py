@@ -52,9 +52,7 @@ class Reads:
         try:
             function = self._broker.functions.find(entry.function, program.principal, near=False)
             bound = bind(function, args, kwargs, self._catalog, program.language, plan=True)
-            call = Call(
-                function, bound, program.run, program.principal, link=link, earlier=made, size=len(dump(bound))
-            )
+            call = Call(function, bound, program.run, program.principal, link=link, earlier=made, size=len(dump(bound)))
             return await self._broker.permissions.decide(program, call), call
         except DoorwardError:
             return None

@@ -106,7 +106,7 @@ class PrincipalSettings(Settings):
     )
     tokens: list[TokenSettings] = Field([], description="Their bearer tokens, which `doorward token new` writes")
     attributes: dict[str, Any] = Field(
-        {}, description="What rules may ask of them: team = \"payments\". It stands over the claims of their tokens"
+        {}, description='What rules may ask of them: team = "payments". It stands over the claims of their tokens'
     )
 
 

@@ -18,8 +18,8 @@ from doorward.model.functions import Function
 
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
-    from doorward.model.deciders import Scope
     from doorward.catalog.catalog import Catalog
+    from doorward.model.deciders import Scope
     from doorward.search.index import Index
 
 Mask = Any

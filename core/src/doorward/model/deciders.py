@@ -32,7 +32,7 @@ class Decider:
     """Decides of calls. Derive from it: what is left out says nothing. Whatever a method raises denies the call, with
     the name of the plugin; of what the principal is, beside its name, `call.caller` knows."""
 
-    def decide(self, call: Call) -> Decision | None | Awaitable[Decision | None]:
+    def decide(self, call: Call) -> Decision | Awaitable[Decision | None] | None:
         """What is decided of a call, with its arguments; `None`: nothing. May be `async def`, to ask a service: it has
         the time that the call has, and 30 seconds at most. Asked once more after the call has waited for a person."""
         return None

@@ -1,5 +1,5 @@
-"""The deciders by rules: those of a distribution, then those of the operator, and what is decided of new functions. Each
-may only tighten what the others say."""
+"""The deciders by rules: those of a distribution, those of the operator, and what is decided of new functions. Each may
+only tighten what the others say."""
 
 from __future__ import annotations
 

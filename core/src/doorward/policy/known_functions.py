@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from doorward.access.effects import Effects
 from doorward.data.json_writing import dump
 from doorward.host.cached_file import CachedFile
 from doorward.host.files import write_own
 from doorward.host.logs import log
 from doorward.model.decisions import Effect
 from doorward.model.functions import Function
-from doorward.access.effects import Effects
 
 FILE = "accepted-functions.json"
 """In the state folder."""

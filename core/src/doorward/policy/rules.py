@@ -11,10 +11,10 @@ from doorward.model.functions import Function
 from doorward.policy.conditions import Condition
 
 if TYPE_CHECKING:
+    from doorward.access.effects import Effects
     from doorward.access.groups import Groups
     from doorward.config.rule_settings import RuleSettings
     from doorward.config.upstream_patterns import Upstream
-    from doorward.access.effects import Effects
 
 Upstreams = Callable[[], Sequence["Upstream"]]
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _MAX_KNOWN = 2000
 """Functions, each for a principal, of which is remembered which rules are for them."""
 
+
 class RuleTable(Decider):
     """The first rule that fits a call decides it. `upstreams` answers where calls of a principal may go."""
 

@@ -21,8 +21,8 @@ from doorward.program_api.server_list import told
 from doorward.programs.languages import JSON, PYTHON, is_script
 
 if TYPE_CHECKING:
-    from doorward.model.deciders import Scope
     from doorward.catalog.catalog import Catalog
+    from doorward.model.deciders import Scope
     from doorward.program_api.discovery import Discovery
     from doorward.program_api.helper_context import Helper, HelperContext
     from doorward.servers.registry import Servers

@@ -13,8 +13,8 @@ from doorward.model.functions import Function
 
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
-    from doorward.model.deciders import Scope
     from doorward.catalog.catalog import Catalog
+    from doorward.model.deciders import Scope
     from doorward.servers.registry import Servers
 
 MAX_TOOLS = 100

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from doorward.access.effects import Effects
 from doorward.access.policy import wanted
 from doorward.access.principals import Principals
 from doorward.catalog.catalog import Catalog
@@ -27,7 +28,6 @@ from doorward.model.names import some
 from doorward.model.principals import LOCAL
 from doorward.packages.index import PluginId
 from doorward.plugins.manager import Plugins
-from doorward.access.effects import Effects
 from doorward.secrets.scrubber import answers_of
 from doorward.servers.auths import Auths
 from doorward.servers.source_maker import SourceMaker

@@ -23,7 +23,10 @@ class CedarSettings(Settings):
     """`[hooks.cedar]`"""
 
     policies: Path = Field(description="The file with the policies")
-    groups: dict[str, list[str]] = Field({}, description='Principals by the group that they are in, in place of the group that [groups] calls so: ops = ["alice"]')
+    groups: dict[str, list[str]] = Field(
+        {},
+        description='Principals by the group that they are in, in place of one of [groups]: ops = ["alice"]',
+    )
 
 
 class CedarPolicies:
