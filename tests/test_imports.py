@@ -101,11 +101,3 @@ def test_the_linter_ignores_nothing() -> None:
     )
     assert not LINTED.get("exclude_type_checking_imports")
     assert [contract["name"] for contract in LINTED["contracts"] if "ignore_imports" in contract] == []
-
-
-def test_former_names_warn() -> None:
-    """A name that was given up still works, and says what it is called now."""
-    import doorward
-
-    with pytest.warns(DeprecationWarning, match="doorward.Ended is called ProgramResult now"):
-        assert doorward.Ended is doorward.ProgramResult

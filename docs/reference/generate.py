@@ -43,7 +43,7 @@ def pages() -> dict[str, str]:
 def _page(loader: griffe.GriffeLoader, name: str) -> str:
     module = loader.modules_collection[name]
     rooms: dict[str, list[tuple[str, Any]]] = {}  # those of `model` first: what every plugin uses
-    for export in _exports(module):
+    for export in importlib.import_module(module.path).__all__:
         target = _target(loader, module, export)
         rooms.setdefault(target.module.path if target is not None else name, []).append((export, target))
     parts = [f"# {name}\n\n{_docstring(module)}"]
@@ -70,11 +70,6 @@ def _hooks(loader: griffe.GriffeLoader) -> str:
     for subject in (member for member in module.members.values() if not member.is_alias and member.is_class):
         parts += [f"## `{_signature(hook, name)}`\n\n{_docstring(hook)}" for name, hook in subject.members.items()]
     return "\n\n".join(parts) + "\n"
-
-
-def _exports(module: Any) -> list[str]:
-    live = importlib.import_module(module.path)
-    return [name for name in live.__all__ if name not in getattr(live, "_FORMER_NAMES", {})]
 
 
 def _target(loader: griffe.GriffeLoader, module: Any, export: str) -> Any:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 _EXPORTS = {
     "access.usage_file": ("Counter", "UsageFile"),
-    "host.addresses": ("PRIVATE_ADDRESS", "not_public", "not_public_name", "resolved"),
     "compat.aliases": ("aliases",),
     "config.config": ("module_name",),
     "config.validation": ("validate",),
@@ -33,7 +32,6 @@ _EXPORTS = {
     "model.executors": ("Aliases", "Capabilities", "Door", "Executor", "Sandbox"),
     "model.events": ("AuthChosen", "CallFinished", "Event", "EventsDropped", "RunFinished", "RunStarted"),
     "model.interaction": ("Client", "LoginPrompt"),
-    "data.error_bodies": ("error_text",),
     "model.errors": (
         "ApiError", "Busy", "CannotAsk", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused",
         "InvalidArguments", "InvalidProgram", "LimitExceeded", "LoginRefused", "MissingSecret", "OutcomeUnknown",
@@ -43,8 +41,7 @@ _EXPORTS = {
     "host.files": ("alone", "check_own", "flocked", "own_file", "own_folder", "write_own"),
     "gateway": ("Gateway",),
     "plugins.hookspecs": ("hookimpl", "hookspec"),
-    "data.headers": ("is_hidden_header", "named_headers", "shown_headers"),
-    "data.retry_after": ("retry_after",),
+    "data.headers": ("is_hidden_header", "shown_headers"),
     "calls.items": ("items_of",),
     "host.loopback": ("is_loopback",),
     "host.self_reference": ("starts_doorward",),
@@ -85,18 +82,10 @@ _EXPORTS = {
     "host.watchdog": ("Watchdog",),
 }  # fmt: skip
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
-_FORMER_NAMES = {"Ended": "ProgramResult", "Person": "LoginPrompt"}
-"""Today's names by the former ones, which plugins may still use."""
-
-__all__ = [*_MODULE_OF, *_FORMER_NAMES]
+__all__ = [*_MODULE_OF]
 
 
 def __getattr__(name: str) -> Any:
-    if present := _FORMER_NAMES.get(name):
-        import warnings
-
-        warnings.warn(f"doorward.{name} is called {present} now", DeprecationWarning, stacklevel=2)
-        name = present
     if name in _MODULE_OF:
         return getattr(importlib.import_module(f"doorward.{_MODULE_OF[name]}"), name)
     raise AttributeError(f"module 'doorward' has no attribute {name!r}")
@@ -115,9 +104,7 @@ if TYPE_CHECKING:
     from doorward.config.settings import Config as Config
     from doorward.config.validation import validate as validate
     from doorward.data.clean_text import clean_text as clean_text
-    from doorward.data.error_bodies import error_text as error_text
     from doorward.data.headers import is_hidden_header as is_hidden_header
-    from doorward.data.headers import named_headers as named_headers
     from doorward.data.headers import shown_headers as shown_headers
     from doorward.data.json_reading import decoded as decoded
     from doorward.data.json_reading import read_json as read_json
@@ -130,14 +117,9 @@ if TYPE_CHECKING:
     from doorward.data.quoting import in_a_line as in_a_line
     from doorward.data.quoting import quoted as quoted
     from doorward.data.quoting import status as status
-    from doorward.data.retry_after import retry_after as retry_after
     from doorward.data.wording import first_sentence as first_sentence
     from doorward.describe.signatures import signature as signature
     from doorward.gateway import Gateway as Gateway
-    from doorward.host.addresses import PRIVATE_ADDRESS as PRIVATE_ADDRESS
-    from doorward.host.addresses import not_public as not_public
-    from doorward.host.addresses import not_public_name as not_public_name
-    from doorward.host.addresses import resolved as resolved
     from doorward.host.files import alone as alone
     from doorward.host.files import check_own as check_own
     from doorward.host.files import flocked as flocked
@@ -193,7 +175,6 @@ if TYPE_CHECKING:
     from doorward.model.functions import Suggestion as Suggestion
     from doorward.model.interaction import Client as Client
     from doorward.model.interaction import LoginPrompt as LoginPrompt
-    from doorward.model.interaction import LoginPrompt as Person  # noqa: F401
     from doorward.model.layers import CallLayer as CallLayer
     from doorward.model.layers import Proceed as Proceed
     from doorward.model.layers import Run as Run
@@ -214,7 +195,6 @@ if TYPE_CHECKING:
     from doorward.model.programs import Finding as Finding
     from doorward.model.programs import Frame as Frame
     from doorward.model.programs import Program as Program
-    from doorward.model.programs import ProgramResult as Ended  # noqa: F401
     from doorward.model.programs import ProgramResult as ProgramResult
     from doorward.model.services import Service as Service
     from doorward.model.services import Services as Services

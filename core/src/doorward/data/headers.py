@@ -1,12 +1,9 @@
-"""Headers: those of an answer that a program may see, and the names of those that a configuration sends."""
+"""The headers of an answer that a program may see."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TypeVar
-
-V = TypeVar("V")
 
 MAX_HEADERS_BYTES = 32 * 2**10
 """Bytes of the headers of one answer, names included. Servers send less."""
@@ -49,11 +46,3 @@ def shown_headers(headers: Mapping[str, str]) -> dict[str, str]:
 def is_hidden_header(name: str) -> bool:
     """Whether programs must not see the header with this name, which is in small letters."""
     return name in _CONNECTION or bool(_CREDENTIALS.search(name))
-
-
-def named_headers(headers: dict[str, V]) -> dict[str, V]:
-    """Headers of a configuration, whose names are checked. Raises: ValueError."""
-    for name in headers:
-        if not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
-            raise ValueError(f"{name!r} is no name of a header")
-    return headers

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from doorward import ServerError, resolved
+from doorward import ServerError
+
+from doorward_http.addresses import resolved
 
 _PORTS = {"http": 80, "https": 443}
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
-from doorward import retry_after
+from doorward_http.retry_after_header import retry_after
 
 _FORMS = ("ratelimit-", "x-ratelimit-", "x-rate-limit-")
 _NAMES = frozenset({"ratelimit", *(f"{form}remaining" for form in _FORMS)})

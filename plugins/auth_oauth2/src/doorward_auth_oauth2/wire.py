@@ -12,17 +12,9 @@ from urllib.parse import parse_qsl
 
 import anyio
 import httpx2
-from doorward import (
-    PRIVATE_ADDRESS,
-    LoginRefused,
-    ServerError,
-    not_public,
-    not_public_name,
-    quoted,
-    resolved,
-)
+from doorward import LoginRefused, ServerError, quoted
 from doorward_auth_kit import EXCHANGE_SECONDS, exchange, is_loopback, parsed, place
-from doorward_http import GuardedTransport
+from doorward_http import PRIVATE_ADDRESS, GuardedTransport, not_public, not_public_name, resolved
 
 MAX_REQUESTS = 4
 """Requests of one exchange, redirects included."""

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.lowlevel
 import httpx2
-from doorward import Call, ServerError, Template, retry_after
-from doorward_http import GuardedTransport, NamedHosts, UpstreamLimits
+from doorward import Call, ServerError, Template
+from doorward_http import GuardedTransport, NamedHosts, UpstreamLimits, retry_after
 
 MAX_RESPONSE_BYTES = 50 * 2**20
 """Size of one answer after decompression."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from doorward import Settings, Template, named_headers
+from doorward import Settings, Template
+from doorward_http import named_headers
 from pydantic import AfterValidator, Field, PositiveFloat, field_validator
 
 

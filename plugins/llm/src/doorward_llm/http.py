@@ -11,8 +11,8 @@ from typing import Any
 
 import anyio
 import httpx2
-from doorward import Call, Secret, ServerError, retry_after
-from doorward_http import GuardedTransport, NamedHosts, UpstreamLimits
+from doorward import Call, Secret, ServerError
+from doorward_http import GuardedTransport, NamedHosts, UpstreamLimits, retry_after
 
 from doorward_llm.limits import common_words
 

@@ -23,9 +23,9 @@ from doorward import (
     ServerError,
     Suggestion,
     clean_text,
-    error_text,
     quoted,
 )
+from doorward_http import error_text
 
 from doorward_mcp_upstream.breaker import CircuitBreaker
 from doorward_mcp_upstream.connections.flights import Flights

@@ -23,8 +23,8 @@ from doorward import (
     ServerError,
     Settings,
     aside,
-    not_public_name,
 )
+from doorward_http import not_public_name
 
 from doorward_openapi.document import servers
 from doorward_openapi.settings import OpenAPISettings, is_url

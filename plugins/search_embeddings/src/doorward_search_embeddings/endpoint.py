@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import httpx2
-from doorward import ConfigError, ServerError, aside, error_text, read_json, values_in
-from doorward_http import GuardedTransport, NamedHosts
+from doorward import ConfigError, ServerError, aside, read_json, values_in
+from doorward_http import GuardedTransport, NamedHosts, error_text
 
 from doorward_search_embeddings.settings import EmbeddingSettings
 

@@ -20,7 +20,8 @@ import anyio
 import anyio.lowlevel
 import doorward
 import httpx2
-from doorward import DoorwardError, ServerContext, aside, error_text, read_json
+from doorward import DoorwardError, ServerContext, aside, read_json
+from doorward_http import error_text
 from mcp.client.streamable_http import streamable_http_client
 
 from doorward_mcp_upstream.connections.exchanges import Exchange, Over

@@ -6,7 +6,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 
-from doorward import ServerError, not_public, resolved
+from doorward import ServerError
+from doorward_http import not_public, resolved
 
 from doorward_openapi.document.servers import origin
 

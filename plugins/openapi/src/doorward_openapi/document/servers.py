@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from doorward import ConfigError, not_public_name
+from doorward import ConfigError
+from doorward_http import not_public_name
 
 _VARIABLE = re.compile(r"\{([^{}]{1,200})\}")
 _PORTS = {"http": 80, "https": 443}

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from doorward import Compiled, ConfigError, Function, Skipped, not_public_name
+from doorward import Compiled, ConfigError, Function, Skipped
+from doorward_http import not_public_name
 
 from doorward_openapi.document import overlay, servers
 from doorward_openapi.document.document import gc_paused

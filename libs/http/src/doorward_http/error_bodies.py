@@ -12,9 +12,7 @@ from html import unescape
 from itertools import islice
 from typing import Any
 
-from doorward.data.clean_text import clean_text
-from doorward.data.json_reading import read_json
-from doorward.data.quoting import quoted
+from doorward import clean_text, quoted, read_json
 
 _WORDS = re.compile(
     r"message|msg|detail|reason|error|exception|(?<!de)fault|violation|invalid|fail|explanation|extensions",

@@ -8,8 +8,8 @@ import time
 from typing import Any
 
 import pytest
-from doorward import error_text
 from doorward.secrets.scrubber import Scrubber
+from doorward_http import error_text
 from hypothesis import given
 from hypothesis import strategies as st
 

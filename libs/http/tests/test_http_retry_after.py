@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from email.utils import formatdate
 
-from doorward.data.retry_after import retry_after
+from doorward_http import retry_after
 
 
 def test_retry_after() -> None:
