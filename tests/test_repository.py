@@ -46,7 +46,7 @@ hatchling and pip are started."""
 SEVERAL = {
     "cli": {
         *("init", "add", "remove", "compile", "clean", "list", "search", "show", "learned", "call", "login", "policy"),
-        *("approvals", "run", "runs", "plugins", "schema", "completion", "doctor"),
+        *("approvals", "run", "runs", "runs.commit", "runs.undo", "plugins", "schema", "completion", "doctor"),
     },
     "auth_static": {"static", "bearer", "jwt", "basic", "api_key"},
     "mcp_server": {"serve", "token", "health"},

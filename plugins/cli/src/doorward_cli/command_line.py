@@ -7,9 +7,9 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from doorward_cli.installed_commands import other_commands, own_commands, well_known
+from doorward_cli.installed_commands import other_commands, own_commands, own_entry_points, well_known
 
 if TYPE_CHECKING:
     from doorward import Entry
@@ -45,28 +45,44 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _command(word: str) -> object:
-    """The click command of this name. Exits with advice if there is none."""
-    own = own_commands()
-    if word in own:
-        return own[word].load()
-    plugins = _plugin_commands()
-    if word in plugins:
-        from doorward import Plugins
-        from doorward.administration import find_index
+    """The click command of this name, with what is below it. Exits with advice if there is none."""
+    if "." not in word and (found := _installed(word)) is not None:
+        import click
 
-        return Plugins(find_index()).driver("command", word)
-    known = well_known()
-    if word in known:
-        _refuse(f"the command {word!r} is not installed", f"pip install {known[word]['from']}")
+        if not isinstance(found, click.Group):
+            return found
+        from doorward_cli.sub_commands import with_sub_commands
+
+        return with_sub_commands(found, lambda name: _installed(f"{word}.{name}"), lambda: _below(word))
     from difflib import get_close_matches
 
-    near = get_close_matches(word, {*own, *plugins, *known})
+    near = get_close_matches(word, {name for name in (*_commands(), *well_known()) if "." not in name})
     _refuse(f"there is no command {word!r}", f"Did you mean {' or '.join(near)}?" if near else "See doorward --help.")
     return None
 
 
+def _installed(name: str) -> Any:
+    """What an entry point of this name gives, or `None`. Exits with advice if it is known, and not installed."""
+    if (own := own_entry_points().get(name)) is not None:
+        return own.load()
+    if name in _plugin_commands():
+        from doorward import Plugins
+        from doorward.administration import find_index
+
+        return Plugins(find_index()).driver("command", name)
+    if (known := well_known().get(name)) is not None:
+        _refuse(f"the command {name.replace('.', ' ')!r} is not installed", f"pip install {known['from']}")
+    return None
+
+
+def _below(group: str) -> list[str]:
+    """The names of the installed commands below a group that it has not itself."""
+    names = (*own_entry_points(), *_plugin_commands())
+    return [name.removeprefix(f"{group}.") for name in names if name.startswith(f"{group}.")]
+
+
 def _plugin_commands() -> dict[str, Entry]:
-    """The commands of other distributions that are installed, by name."""
+    """The commands of other distributions that are installed, by name, and those below groups (`runs.undo`)."""
     from doorward.administration import find_index
 
     return {entry.name: entry for entry in other_commands(find_index())}
@@ -76,7 +92,8 @@ def _commands() -> dict[str, str]:
     """All commands, with what they do. None is imported. Raises: ConfigError of a distribution."""
     known, rows = well_known(), _own_rows()
     for name, entry in _plugin_commands().items():
-        rows.setdefault(name, known[name]["does"] if name in known else f"(from {entry.given_by})")
+        if "." not in name:
+            rows.setdefault(name, known[name]["does"] if name in known else f"(from {entry.given_by})")
     return rows
 
 

@@ -19,12 +19,17 @@ def is_own_command(entry: Entry) -> bool:
 
 
 def own_commands() -> dict[str, EntryPoint]:
-    """The commands of this distribution, by name, in the order in which `doorward --help` lists them. Read by itself:
-    to read what all distributions have takes as long as Python needs to start."""
+    """The commands of this distribution, by name, in the order in which `doorward --help` lists them."""
+    own = own_entry_points()
+    return {name: own[name] for name in well_known() if name in own and "." not in name}
+
+
+def own_entry_points() -> dict[str, EntryPoint]:
+    """The commands of this distribution, with those below groups (`runs.undo`). Read by themselves: to read what all
+    distributions have takes as long as Python needs to start."""
     from importlib.metadata import distribution
 
-    own = {point.name: point for point in distribution(OWN).entry_points if point.group == "doorward.command"}
-    return {name: own[name] for name in well_known() if name in own}
+    return {point.name: point for point in distribution(OWN).entry_points if point.group == "doorward.command"}
 
 
 def other_commands(index: Index) -> list[Entry]:

@@ -12,7 +12,6 @@ import anyio
 import click
 
 from doorward_cli.shared import Project, common, print_json, say, table, tell
-from doorward_cli.undo import undo
 
 if TYPE_CHECKING:
     from doorward import Outcome
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
 @click.group()
 def runs() -> None:
     """Runs that wait, were interrupted, died with their process, or are over: see [runs] in the configuration."""
-
-
-runs.add_command(undo)
 
 
 @runs.command("list")
@@ -89,17 +85,6 @@ def resume(
 @runs.command()
 @common
 @click.argument("run")
-def commit(project: Project, run: str) -> int:
-    """Carry out RUN, which is a plan, as its principal: what it withheld is written, each call once and in order.
-
-    Nothing is written if a person has to approve and has not (`doorward approvals`), or if what was read has changed.
-    """
-    return anyio.run(partial(_commit, project, run))
-
-
-@runs.command()
-@common
-@click.argument("run")
 def cancel(project: Project, run: str) -> None:
     """Forget RUN: it cannot be resumed any more."""
     _store(project).remove(run)
@@ -128,11 +113,6 @@ def replay(project: Project, run: str, code: Path | None, bundle: Path | None) -
     write_file(bundle, _bundle(_store(project).show(run)), private=True)
     say(f"{bundle} is written; read it before you send it to anybody")
     return 0
-
-
-async def _commit(project: Project, run: str) -> int:
-    async with project.gateway(project.load()) as gate:
-        return tell(project, await gate.plans.commit(run, principal=None))
 
 
 async def _run(project: Project, run: str, code: str | None, offline: bool = False) -> int:

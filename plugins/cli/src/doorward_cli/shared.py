@@ -153,17 +153,19 @@ def run(find: Callable[[], Any], arguments: Sequence[str], name: str) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
-        return fail(error, as_json="--json" in arguments, command=name.rpartition(" ")[2])
+        word = name.rpartition(" ")[2]
+        below = [f"{word}.{each}" for each in arguments[:1]]
+        return fail(error, as_json="--json" in arguments, commands=[*below, word])
 
 
-def fail(error: Exception, *, as_json: bool, command: str = "") -> int:
+def fail(error: Exception, *, as_json: bool, commands: Sequence[str] = ()) -> int:
     """Print what is wrong with a command and what to do about it, without secrets. Returns: the exit code."""
     if logs.debugging():
         import traceback
 
         say(logs.scrub("".join(traceback.format_exception(error))), err=True)
     if not isinstance(error, DoorwardError):  # a defect, of ours or of a plugin
-        whose = f" of the {found[0].id}" if (found := _given(command)) else ""
+        whose = f" of the {found[0].id}" if (found := _given(commands)) else ""
         hint = f"This is a defect{whose}. DOORWARD_DEBUG=1 shows where it is."
         error = Defect(f"{type(error).__name__}: {error}", hint=hint)
     told = {key: logs.scrub(text) for key, text in described(error).items()}
@@ -175,12 +177,13 @@ def fail(error: Exception, *, as_json: bool, command: str = "") -> int:
     return EXIT_CODES.get(error.kind, 1)
 
 
-def _given(command: str) -> list[Entry]:
-    """The plugin that gives a command; none for one of Doorward's own."""
+def _given(commands: Sequence[str]) -> list[Entry]:
+    """The plugins that give these commands, in their order; none for those of Doorward's own."""
     from doorward.administration import find_index
 
     with contextlib.suppress(DoorwardError):
-        return [entry for entry in other_commands(find_index()) if entry.name == command]
+        others = other_commands(find_index())
+        return [entry for command in commands for entry in others if entry.name == command]
     return []
 
 

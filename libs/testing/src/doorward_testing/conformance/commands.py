@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any, ClassVar
 
 import pytest
@@ -14,7 +15,7 @@ NO_OPTION = "--surely-no-such-option"
 
 
 class CommandConformance(Conformance):
-    """For commands. Say `command`, the click command, and `name`, by which it is called. Override `works`, command
+    """For commands. Say `command`, the click command, and `name`, that of its entry point. Override `works`, command
     lines that succeed, and `fails`, some that do not: each the words after `doorward NAME`."""
 
     command: Any = None
@@ -44,20 +45,21 @@ class CommandConformance(Conformance):
         )
         doorward_host.install("command", self.name, self.command)
         doorward_host.write(CONFIG)
-        self.run = cli
+        self.run = partial(cli, *self.name.split("."))
+        self.said = f"doorward {self.name.replace('.', ' ')}"
 
     def test_it_has_help(self) -> None:
         """`--help` says in a sentence what the command does, and what each option means."""
-        ended = self.run(self.name, "--help")
-        require(ended.code == 0, f"doorward {self.name} --help ended with {ended.code}: {ended.err}")
+        ended = self.run("--help")
+        require(ended.code == 0, f"{self.said} --help ended with {ended.code}: {ended.err}")
         require(self.command.help, f"{self.name} has no help: give its function a docstring")
         silent = [option.name for option in _options(self.command) if not getattr(option, "help", None)]
         require(not silent, f"options without help: {silent}")
 
     def test_an_unknown_option_is_refused(self) -> None:
         """The exit code is 2, and the message names the option."""
-        ended = self.run(self.name, NO_OPTION)
-        require(ended.code == 2, f"doorward {self.name} {NO_OPTION} ended with {ended.code}, not with 2")
+        ended = self.run(NO_OPTION)
+        require(ended.code == 2, f"{self.said} {NO_OPTION} ended with {ended.code}, not with 2")
         require(NO_OPTION in ended.err, f"the message does not name the option: {ended.err}")
         require(not ended.out, "it printed to standard output, where only data belong")
 
@@ -66,8 +68,8 @@ class CommandConformance(Conformance):
         if not (lines := self.works(doorward_host)):
             pytest.skip("override `works`: command lines that succeed")
         for words in lines:
-            ended = self.run(self.name, *words)
-            require(ended.code == 0, f"doorward {self.name} {' '.join(words)} ended with {ended.code}: {ended.err}")
+            ended = self.run(*words)
+            require(ended.code == 0, f"{self.said} {' '.join(words)} ended with {ended.code}: {ended.err}")
             if "--json" in words:
                 self._json(words, ended.out)
 
@@ -77,14 +79,14 @@ class CommandConformance(Conformance):
         if not (lines := self.fails(doorward_host)):
             pytest.skip("override `fails`: command lines that fail")
         for words in lines:
-            said = f"doorward {self.name} {' '.join(words)}"
-            ended = self.run(self.name, *words)
+            said = f"{self.said} {' '.join(words)}"
+            ended = self.run(*words)
             require(ended.code in (1, 2, 3), f"{said} ended with {ended.code}: raise a doorward.DoorwardError")
             require("This is a defect" not in ended.err, f"{said} failed in an unexpected way: {ended.err}")
             require("Traceback" not in ended.err, f"{said} shows a traceback: {ended.err}")
             require(f"{ended.out}{ended.err}".strip(), f"{said} says nothing")
             if self.takes_json:
-                told = self._json(words, self.run(self.name, *words, "--json").out)
+                told = self._json(words, self.run(*words, "--json").out)
                 is_told = "error" in told or not ended.err.startswith("error:")
                 require(is_told, f"{said} --json does not tell the error: {told}")
 
@@ -102,7 +104,7 @@ class CommandConformance(Conformance):
         try:
             return json.loads(text)
         except ValueError:
-            fail(f"doorward {self.name} {' '.join(words)} did not print one JSON value: {text[:500]}")
+            fail(f"{self.said} {' '.join(words)} did not print one JSON value: {text[:500]}")
 
 
 def _options(command: Any) -> list[Any]:
