@@ -24,7 +24,7 @@ def confirming(monkeypatch: pytest.MonkeyPatch) -> None:
         return decision
 
     monkeypatch.setattr(Broker, "_allow", decided)
-    monkeypatch.setattr(Policy, "decides", True)
+    monkeypatch.setattr(Policy, "decides", property(lambda _: True, lambda *_: None), raising=False)
 
 
 class Person:

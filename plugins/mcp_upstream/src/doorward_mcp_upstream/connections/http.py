@@ -21,7 +21,7 @@ import anyio.lowlevel
 import doorward
 import httpx2
 from doorward import DoorwardError, ServerContext, aside, read_json
-from doorward_http import error_text
+from doorward_http import error_text, retry_after
 from mcp.client.streamable_http import streamable_http_client
 
 from doorward_mcp_upstream.connections.exchanges import Exchange, Over
@@ -294,7 +294,7 @@ def refused(
         return Trouble(f"it has forgotten the session ({message})", sent=False, passing=True, gone=True, status=status)
     hint = "Check `url`." if status in (404, 405) else ""
     passing, after = status in (502, 503, 504), response.headers.get("retry-after", "")
-    seconds = doorward.retry_after(after) if status == 429 else None
+    seconds = retry_after(after) if status == 429 else None
     return Trouble(f"it answered {message}", hint, passing=passing, status=status, retry_after=seconds)
 
 
