@@ -128,10 +128,12 @@ def test_the_architecture_names_what_there_is() -> None:
 
 @pytest.mark.slow
 def test_the_reference_is_what_the_code_says() -> None:
-    """The pages of `docs/reference` are those that `make reference` writes."""
-    pages = runpy.run_path(str(ROOT / "docs/reference/generate.py"))["pages"]()
+    """The pages of `docs/reference`, and the stubs, are those that `make reference` writes."""
+    generate = runpy.run_path(str(ROOT / "docs/reference/generate.py"))
+    pages, stubs = generate["pages"](), generate["stubs"]()
     there = {file.name: file.read_text(encoding="utf-8") for file in (ROOT / "docs/reference").glob("*.md")}
     assert there == pages, "run `make reference`"
+    assert {file: file.read_text(encoding="utf-8") for file in stubs} == stubs, "run `make reference`"
 
 
 @pytest.mark.slow

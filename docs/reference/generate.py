@@ -1,8 +1,9 @@
-"""Writes the reference: a page for each module that plugins import, from its exports, their types and docstrings.
+"""Writes the reference: a page for each module that plugins import, from its exports, their types and docstrings. And
+a stub for each that loads its names late, so that tools for types know them.
 
     python docs/reference/generate.py
 
-`tests/test_docs.py` holds the pages against what this writes.
+`tests/test_docs.py` holds both against what this writes.
 """
 
 from __future__ import annotations
@@ -38,6 +39,21 @@ def pages() -> dict[str, str]:
     about = "What plugins and users of the library import. `make reference` writes these pages."
     found["README.md"] = f"# Reference\n\n{about}\n\n| module | |\n|---|---|\n{listed}"
     return found
+
+
+def stubs() -> dict[Path, str]:
+    """The text of each stub, by the file of its module."""
+    late = [module for name in (*MODULES, *LIBRARIES) if hasattr(module := importlib.import_module(name), "_MODULE_OF")]
+    return {Path(module.__file__ or "").with_suffix(".pyi"): _stub(module) for module in late}
+
+
+def _stub(module: Any) -> str:
+    package, there = module.__name__.partition(".")[0], getattr(module, "_NAMES_THERE", {})
+    imports = sorted(
+        f"from {package}.{place} import {there.get(name, name)} as {name}" for name, place in module._MODULE_OF.items()
+    )
+    names = "".join(f'    "{name}",\n' for name in sorted(module.__all__))
+    return f"# `make reference` writes this file.\n{chr(10).join(imports)}\n\n__all__ = [\n{names}]\n"
 
 
 def _page(loader: griffe.GriffeLoader, name: str) -> str:
@@ -211,5 +227,7 @@ def _first(module: Any) -> str:
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
+    for file, text in stubs().items():  # first: pages are read from them
+        file.write_text(text, encoding="utf-8")
     for name, text in pages().items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -12,21 +12,9 @@ A name is loaded when it is first used: those that send bring httpx2.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from doorward_http.addresses import PRIVATE_ADDRESS, not_public, not_public_name, resolved
-    from doorward_http.answer import HttpAnswer
-    from doorward_http.destinations import Destinations
-    from doorward_http.engine import HttpEngine
-    from doorward_http.error_bodies import error_text
-    from doorward_http.guarded_transport import AnswerStream, GuardedTransport
-    from doorward_http.header_names import named_headers
-    from doorward_http.named_hosts import NamedHosts
-    from doorward_http.retry_after_header import retry_after
-    from doorward_http.upstream_limits import UpstreamLimits
-
-_EXPORTS = {
+_MODULE_OF = {
     "PRIVATE_ADDRESS": "addresses",
     "AnswerStream": "guarded_transport",
     "Destinations": "destinations",
@@ -42,25 +30,10 @@ _EXPORTS = {
     "resolved": "addresses",
     "retry_after": "retry_after_header",
 }
-__all__ = [
-    "PRIVATE_ADDRESS",
-    "AnswerStream",
-    "Destinations",
-    "GuardedTransport",
-    "HttpAnswer",
-    "HttpEngine",
-    "NamedHosts",
-    "UpstreamLimits",
-    "error_text",
-    "named_headers",
-    "not_public",
-    "not_public_name",
-    "resolved",
-    "retry_after",
-]
+__all__ = [*_MODULE_OF]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _EXPORTS:
-        return getattr(importlib.import_module(f"doorward_http.{_EXPORTS[name]}"), name)
+    if name in _MODULE_OF:
+        return getattr(importlib.import_module(f"doorward_http.{_MODULE_OF[name]}"), name)
     raise AttributeError(f"module 'doorward_http' has no attribute {name!r}")

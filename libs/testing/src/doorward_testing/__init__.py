@@ -8,7 +8,7 @@ coverage begins.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 _MODULE_OF = {
     "AdditionConformance": "conformance.additions",
@@ -53,40 +53,3 @@ def __getattr__(name: str) -> Any:
     if name in _MODULE_OF:
         return getattr(importlib.import_module(f"doorward_testing.{_MODULE_OF[name]}"), name)
     raise AttributeError(f"module 'doorward_testing' has no attribute {name!r}")
-
-
-if TYPE_CHECKING:
-    from doorward_testing.artefact_stores import ArtefactStoreConformance as ArtefactStoreConformance
-    from doorward_testing.checks import check_driver as check_driver
-    from doorward_testing.checks import check_light_import as check_light_import
-    from doorward_testing.command_line import Cli as Cli
-    from doorward_testing.command_line import CommandEnded as CommandEnded
-    from doorward_testing.command_line import StartDoorward as StartDoorward
-    from doorward_testing.command_line import ended as ended
-    from doorward_testing.commands import Commands as Commands
-    from doorward_testing.conformance.additions import AdditionConformance as AdditionConformance
-    from doorward_testing.conformance.agent_tools import AgentToolConformance as AgentToolConformance
-    from doorward_testing.conformance.approvals import ApprovalChannelConformance as ApprovalChannelConformance
-    from doorward_testing.conformance.auths import AuthConformance as AuthConformance
-    from doorward_testing.conformance.caches import CacheConformance as CacheConformance
-    from doorward_testing.conformance.commands import CommandConformance as CommandConformance
-    from doorward_testing.conformance.distributions import DistributionConformance as DistributionConformance
-    from doorward_testing.conformance.echo import Request as Request
-    from doorward_testing.conformance.exporters import ExporterConformance as ExporterConformance
-    from doorward_testing.conformance.guards import GuardConformance as GuardConformance
-    from doorward_testing.conformance.hooks import call_of as call_of
-    from doorward_testing.conformance.layers import LayerConformance as LayerConformance
-    from doorward_testing.conformance.layers import run_of as run_of
-    from doorward_testing.conformance.observers import ObserverConformance as ObserverConformance
-    from doorward_testing.conformance.result_changes import ResultChangeConformance as ResultChangeConformance
-    from doorward_testing.conformance.search_views import SearchViewConformance as SearchViewConformance
-    from doorward_testing.conformance.secret_schemes import SecretSchemeConformance as SecretSchemeConformance
-    from doorward_testing.conformance.sources import SourceConformance as SourceConformance
-    from doorward_testing.cpython import FullPythonConformance as FullPythonConformance
-    from doorward_testing.door import Door as Door
-    from doorward_testing.executors import ExecutorConformance as ExecutorConformance
-    from doorward_testing.host import Host as Host
-    from doorward_testing.lesson_stores import LessonStoreConformance as LessonStoreConformance
-    from doorward_testing.ports import reserve_port as reserve_port
-    from doorward_testing.shared_executor import SharedExecutor as SharedExecutor
-    from doorward_testing.stores import CatalogStoreConformance as CatalogStoreConformance

@@ -1,0 +1,52 @@
+# `make reference` writes this file.
+from doorward_cli.command_line import main as main
+from doorward_cli.compile import client_command as client_command
+from doorward_cli.compile import compile_now as compile_now
+from doorward_cli.config_file import change_config as change_config
+from doorward_cli.first_configuration import first_start as first_start
+from doorward_cli.installed_commands import is_own_command as is_own_command
+from doorward_cli.installed_commands import known_commands as known_commands
+from doorward_cli.keys import put_keys as put_keys
+from doorward_cli.project import begin as begin
+from doorward_cli.servers import block as block
+from doorward_cli.servers import put_server as put_server
+from doorward_cli.servers import server_name as server_name
+from doorward_cli.servers import servers_of as servers_of
+from doorward_cli.shared import CheckProvider as CheckProvider
+from doorward_cli.shared import Project as Project
+from doorward_cli.shared import common as common
+from doorward_cli.shared import described as described
+from doorward_cli.shared import plain as plain
+from doorward_cli.shared import print_json as print_json
+from doorward_cli.shared import say as say
+from doorward_cli.shared import table as table
+from doorward_cli.variables import Variables as Variables
+from doorward_cli.variables import variable as variable
+from doorward_cli.variables import write_env as write_env
+
+__all__ = [
+    "CheckProvider",
+    "Project",
+    "Variables",
+    "begin",
+    "block",
+    "change_config",
+    "client_command",
+    "common",
+    "compile_now",
+    "described",
+    "first_start",
+    "is_own_command",
+    "known_commands",
+    "main",
+    "plain",
+    "print_json",
+    "put_keys",
+    "put_server",
+    "say",
+    "server_name",
+    "servers_of",
+    "table",
+    "variable",
+    "write_env",
+]
